@@ -1,0 +1,1 @@
+# Install rules and find_package support.

@@ -1,0 +1,69 @@
+// The whole contract between the library and a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/operations.h"
+
+namespace latticino {
+
+struct DeviceInfo {
+  std::string backend;  // "cpu" or "cuda"
+  std::string name;     // of the hardware
+  std::size_t total_bytes = 0, free_bytes = 0;
+};
+
+// An ordered stream of work with the memory and graphs that belong to it. One Backend instance owns
+// one stream; several may live side by side on one device. Not thread-safe: Queue serialises.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual DeviceInfo info() const = 0;
+
+  // Raw device memory, 256-byte aligned, uninitialised. Throws OutOfMemoryError. Stream-ordered:
+  // memory released after work was submitted may be handed out again to later work.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* p, std::size_t bytes) noexcept = 0;
+  virtual void clear(void* p, std::size_t bytes) = 0;  // stream-ordered zeroing (secrets)
+
+  // Bytes between host and device; return once the host memory may be reused.
+  virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  // Limbs of a view in the logical order of poly/domain.h, limb after limb in basis order.
+  virtual void upload(const PolyView& to, const std::uint32_t* host) = 0;
+  virtual void download(std::uint32_t* host, const PolyView& from) = 0;
+
+  virtual void run(const Operation& op) = 0;  // already checked
+  virtual void synchronize() = 0;
+
+  // Recording: operations run between begin and end are captured, not executed. The replayable
+  // object runs on this backend's stream. Every table an operation needs must exist already.
+  class Replay {
+   public:
+    virtual ~Replay() = default;
+    virtual void launch() = 0;
+  };
+  virtual void begin_record() = 0;
+  virtual std::unique_ptr<Replay> end_record() = 0;
+  virtual void abandon_record() noexcept = 0;
+};
+
+struct CpuOptions {
+  bool simd = true;   // false: the plain reference
+  int threads = 0;    // 0: all cores
+};
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options = {});
+
+struct CudaOptions {
+  int device = 0;
+};
+// Throws DeviceError where the library was built without CUDA or no device answers.
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});
+bool cuda_built();
+int cuda_device_count() noexcept;  // 0 without a build, driver or device
+
+}  // namespace latticino

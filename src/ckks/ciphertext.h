@@ -1,0 +1,38 @@
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <vector>
+
+#include "ckks/context.h"
+#include "rlwe/keys.h"
+
+namespace latticino::ckks {
+
+// A CKKS ciphertext: 2 parts (b, a), or 3 before relinearisation; Eval, contiguous limbs over
+// basis(level). Immutable once made: operations return new ones, copies share memory.
+struct Ciphertext {
+  std::shared_ptr<const Context> context;
+  std::vector<Poly> parts;
+  int level = 0;
+  double scale = 0;
+  int slots = 0;           // power of two <= N/2; fewer slots repeat periodically
+  rlwe::KeyId key;
+
+  int limbs() const;
+  std::string str() const;  // level, scale, slots, parts
+};
+
+// An encoded vector, Eval, over basis(level), or extended(level) if `extended`.
+struct Plaintext {
+  std::shared_ptr<const Context> context;
+  Poly poly;
+  int level = 0;
+  double scale = 0;
+  int slots = 0;
+  bool extended = false;
+};
+
+using Complex = std::complex<double>;
+
+}  // namespace latticino::ckks

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "params/params.h"
+#include "rlwe/constants.h"
+#include "runtime/queue.h"
+
+namespace latticino::ckks {
+
+class Encoder;
+
+// Parameters on a device. Owns no secret. Immutable but for caches; may be shared by threads.
+class Context {
+ public:
+  static std::shared_ptr<const Context> create(std::shared_ptr<const Params> params,
+                                               std::unique_ptr<Queue> queue);
+  // The same parameters on a dry queue: every algorithm runs on it without data.
+  static std::shared_ptr<const Context> create_dry(std::shared_ptr<const Params> params);
+  ~Context();
+
+  const Params& params() const { return constants_->params(); }
+  std::shared_ptr<const Params> shared_params() const { return constants_->shared_params(); }
+  const rlwe::Constants& constants() const { return *constants_; }
+  const Ring& ring() const { return constants_->ring(); }
+  Queue& queue() const { return *queue_; }
+  const Encoder& encoder() const { return *encoder_; }
+  bool is_dry() const { return queue_->is_dry(); }
+
+ private:
+  Context() = default;
+  std::unique_ptr<rlwe::Constants> constants_;
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Encoder> encoder_;
+};
+
+}  // namespace latticino::ckks

@@ -1,0 +1,39 @@
+// Encoding: vectors of complex slots <-> integer polynomials (the special FFT over the powers of
+// five). Encoding is bit-reproducible: fixed radix-2 order, one twiddle table computed without the
+// maths library's last bits, no fused multiply-add. Sources: paper 000 Sec. 2.1; Cheon et al. 2017.
+#pragma once
+
+#include <span>
+
+#include "ckks/ciphertext.h"
+
+namespace latticino::ckks {
+
+class Encoder {
+ public:
+  explicit Encoder(const rlwe::Constants& constants);
+  ~Encoder();
+
+  // Integer coefficients round(scale * embedding^-1(values)); values.size() a power of two
+  // <= N/2; fewer slots give a polynomial in X^(N/(2 slots)). Throws ValueError for NaN or
+  // infinity, ScaleError when a coefficient reaches 2^62 or `bound` (0: no bound).
+  std::vector<std::int64_t> embed(std::span<const Complex> values, double scale,
+                                  double bound = 0) const;
+  // The inverse on real coefficients (already centred and divided by the scale).
+  std::vector<Complex> project(std::span<const double> coefficients, int slots) const;
+
+  // In-place special FFT (coefficient order bit-reversed, n = values.size()) and its inverse.
+  void forward(std::span<Complex> values) const;
+  void inverse(std::span<Complex> values) const;
+
+ private:
+  struct Tables;
+  std::unique_ptr<const Tables> tables_;
+};
+
+// Encoded on the host, reduced and transformed on the context's queue.
+Plaintext encode(const std::shared_ptr<const Context>& context, std::span<const Complex> values,
+                 int level, double scale, bool extended = false);
+std::vector<Complex> decode(const Plaintext& plaintext);
+
+}  // namespace latticino::ckks

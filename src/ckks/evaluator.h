@@ -1,0 +1,60 @@
+// The CKKS evaluator: reads like the papers. Every function returns a new ciphertext; operands stay
+// valid, also after an exception. Levels and scales are aligned automatically where the result is
+// exact: a higher operand is brought down to the lower one's level (adjust, paper 004 Sec. 3).
+#pragma once
+
+#include <span>
+
+#include "ckks/ciphertext.h"
+#include "rlwe/key_switch.h"
+
+namespace latticino::ckks {
+
+class Evaluator {
+ public:
+  Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const rlwe::KeySource> keys);
+  const std::shared_ptr<const Context>& context() const { return context_; }
+  const rlwe::KeySource& keys() const { return *keys_; }
+
+  Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext negate(const Ciphertext& x) const;
+  Ciphertext add(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext add_scalar(const Ciphertext& x, Complex c) const;
+
+  // Products keep scale S_(l-1) exactly: they relinearise and rescale in one merged ModDown and
+  // cost one level. *_no_rescale variants keep the level and return scale x.scale * y.scale.
+  Ciphertext multiply(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext square(const Ciphertext& x) const;
+  Ciphertext multiply(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext multiply_scalar(const Ciphertext& x, Complex c) const;
+  Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // no level
+  Ciphertext multiply_i(const Ciphertext& x, int power) const;             // x * i^power, no level
+
+  // Building blocks: 3-part product, relinearisation (lazy), rescale.
+  Ciphertext tensor(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext relinearize(const Ciphertext& x) const;
+  Ciphertext relinearize_rescale(const Ciphertext& x) const;
+  Ciphertext rescale(const Ciphertext& x) const;
+  Ciphertext multiply_no_rescale(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext multiply_scalar_no_rescale(const Ciphertext& x, Complex c, double scale) const;
+
+  // Brings x to `level`, scale S_level (or `scale` if given). Throws LevelError going up.
+  Ciphertext to_level(const Ciphertext& x, int level) const;
+  Ciphertext to_level_scale(const Ciphertext& x, int level, double scale) const;
+  // Drops limbs only; the scale stays. Legal when basis(level) is a subset of x's.
+  Ciphertext drop_to(const Ciphertext& x, int level) const;
+
+  Ciphertext rotate(const Ciphertext& x, int r) const;  // left by r, see rlwe/galois.h
+  Ciphertext conjugate(const Ciphertext& x) const;
+  std::vector<Ciphertext> rotate_hoisted(const Ciphertext& x, std::span<const int> r) const;
+  // sum over j < count of rotate(x, j * step), count a power of two.
+  Ciphertext inner_sum(const Ciphertext& x, int step, int count) const;
+  Ciphertext apply_galois(const Ciphertext& x, std::uint32_t galois) const;
+
+ private:
+  std::shared_ptr<const Context> context_;
+  std::shared_ptr<const rlwe::KeySource> keys_;
+};
+
+}  // namespace latticino::ckks

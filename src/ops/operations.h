@@ -1,0 +1,193 @@
+// The operation records: everything a backend can be asked to compute on polynomials. Each is a
+// plain struct that carries a batch; scheme code submits them to a Queue (runtime/queue.h), which
+// checks them once for every backend. Outputs must not overlap inputs or each other unless a record
+// says "may alias". All views of one record belong to one Ring. Vectors of constants have one
+// canonical residue for each prime of the view they act on, in the order of its basis.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "ops/conversion.h"
+#include "poly/poly_view.h"
+
+namespace latticino {
+
+// Moves polynomials between domains: out = the same polynomial in out.domain. Every pair of domains
+// is allowed; in and out have equal bases and may alias exactly (same limbs).
+struct Transform {
+  struct Item {
+    PolyView in, out;
+  };
+  std::vector<Item> items;
+};
+
+// Base conversion in Coeff, or in Half (column tile: inverse column stages, convert, forward column
+// stages; gpu-plan pass 2 and 4). in.basis() == table->from(), out.basis() == table->to(); in and
+// out have the same domain, Coeff or Half. Tables may differ between items (digits of a ModUp).
+struct Convert {
+  struct Item {
+    const BaseConversion* table = nullptr;
+    PolyView in, out;
+  };
+  std::vector<Item> items;
+};
+
+// Inner product of the digits of one polynomial with evaluation keys (gpu-plan pass 3), for any
+// number of keys over the same digits (hoisting):
+//   r_h = sum_j digit_j * key_j[h] + add_factor * add[h],   h = 0, 1
+//   out_h = automorphism(r_h, galois)
+// A digit is `own` (its own primes, Eval, straight from the input) and `converted` (all other
+// primes, Half or Eval). Results go to `eval[h]` (Eval) and `half[h]` (Half): disjoint views that
+// together cover the digits' primes; either may be empty (segments == 0). Key views are Eval and
+// contain at least those primes. `add` (Eval, optional) covers some of the primes (those of the
+// ciphertext); add_factor is [P]_q for them (PseudoModUp). galois must be 1 where half is used.
+struct KeyInner {
+  struct Digit {
+    PolyView own, converted;
+  };
+  struct Target {
+    std::vector<std::array<PolyView, 2>> key;  // one pair (b, a) a digit
+    std::array<PolyView, 2> eval, half;
+    std::array<PolyView, 2> add;
+    std::uint32_t galois = 1;
+  };
+  struct Group {
+    std::vector<Digit> digits;
+    std::vector<Target> targets;
+  };
+  std::vector<Group> groups;
+  std::vector<std::uint32_t> add_factor;  // indexed by the Ring's prime; empty when nothing adds
+};
+
+// Last step of ModDown and rescale (gpu-plan pass 5):
+//   out = automorphism(x * x_factor - y * y_factor + add, galois)
+// y is Half or Eval and has out's basis; x (Eval) covers a subset of it (primes that enter in a
+// rational rescale have no x); add (Eval) is optional and covers a subset. x_factor and y_factor
+// are indexed by position in out.basis(). out may alias x or add when galois == 1, never y.
+struct SubtractScale {
+  struct Item {
+    PolyView x, y, add, out;
+    std::uint32_t galois = 1;
+  };
+  std::vector<Item> items;
+  std::vector<std::uint32_t> x_factor, y_factor;
+};
+
+// out = sum_k c_k * x_k (+ constant), any domain but one in each item; limbs of out define the
+// basis, every x covers it. A coefficient is one residue a limb of out, or a small integer when
+// `residues` is empty. For Eval views `upper` (if not empty) holds the residues for the upper half
+// of the indices: with lower = a + b*I and upper = a - b*I, I = psi^(N/2), this multiplies by the
+// complex scalar a + i b (X^(N/2) acts as i on every slot). out may alias any x.
+struct Linear {
+  struct Term {
+    PolyView x;
+    std::int32_t small = 1;
+    std::vector<std::uint32_t> residues, upper;
+  };
+  struct Item {
+    std::vector<Term> terms;
+    PolyView out;
+    std::vector<std::uint32_t> constant, constant_upper;  // added to every entry (Eval only)
+  };
+  std::vector<Item> items;
+};
+
+// Tensor product, summed over pairs: (d0, d1, d2) = sum_k (a0 b0, a0 b1 + a1 b0, a1 b1). Eval.
+// An a may be the same views as its b (squaring). Inputs cover out's basis.
+struct Tensor {
+  struct Pair {
+    std::array<PolyView, 2> a, b;
+  };
+  struct Item {
+    std::vector<Pair> pairs;
+    std::array<PolyView, 3> out;
+  };
+  std::vector<Item> items;
+};
+
+// Sums of products with shared operands (plaintext products, BSGS inner sums): for each output
+//   out = sum_k inputs[k.input] * k.factor (+ out if accumulate)
+// component by component (`parts` 1, 2 or 3 polynomials an input, one factor polynomial for all
+// parts). Eval; inputs and factors cover out's basis. out may alias its own inputs[k.input].
+struct Dot {
+  struct Term {
+    int input = 0;
+    PolyView factor;
+  };
+  struct Output {
+    std::vector<Term> terms;
+    std::array<PolyView, 3> out;
+    bool accumulate = false;
+  };
+  int parts = 2;
+  std::vector<std::array<PolyView, 3>> inputs;
+  std::vector<Output> outputs;
+};
+
+// out = sum_k X -> X^galois_k applied to x_k. Eval or Coeff (one domain an item). No aliasing.
+struct Automorphism {
+  struct Term {
+    PolyView x;
+    std::uint32_t galois = 1;  // odd, < 2N
+  };
+  struct Item {
+    std::vector<Term> terms;
+    PolyView out;
+  };
+  std::vector<Item> items;
+};
+
+// Exact centred lift: in (Coeff, one or two primes, modulus Q0) -> the representative in
+// (-Q0/2, Q0/2), reduced into every prime of out (Coeff). Paper 000, ModRaise.
+struct ModRaise {
+  struct Item {
+    PolyView in, out;
+  };
+  std::vector<Item> items;
+};
+
+// Signed 64-bit integers (backend memory, N of them, Coeff order) reduced into every prime of out.
+struct FromIntegers {
+  struct Item {
+    const std::int64_t* in = nullptr;
+    PolyView out;
+  };
+  std::vector<Item> items;
+};
+
+// Uniform residues expanded from a public 256-bit seed: the wire format's expander (crypto/expand.h
+// states it exactly). `stream` separates objects under one seed; limb p of the output depends only
+// on (seed, stream, prime index in the Ring). Written in out's domain as they come.
+struct ExpandUniform {
+  struct Item {
+    std::array<std::uint8_t, 32> seed{};
+    std::uint64_t stream = 0;
+    PolyView out;
+  };
+  std::vector<Item> items;
+};
+
+// Copies limbs (equal bases and domains), or clears out where x has no segments.
+struct Copy {
+  struct Item {
+    PolyView x, out;
+  };
+  std::vector<Item> items;
+};
+
+using Operation = std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot,
+                               Automorphism, ModRaise, FromIntegers, ExpandUniform, Copy>;
+
+const char* name(const Operation& op);
+
+// Throws ShapeError / ParameterError naming the record and the offending view. Looks at shapes
+// only, so it holds for dry runs as well. Shared by every backend.
+void check(const Operation& op);
+
+// Bytes a backend must at least move (each input read once, each output written once).
+std::uint64_t bytes_moved(const Operation& op);
+
+}  // namespace latticino

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace latticino {
+
+// A run of consecutive primes of a Ring.
+struct PrimeRange {
+  std::uint16_t begin = 0;
+  std::uint16_t end = 0;
+  int size() const { return end - begin; }
+  bool operator==(const PrimeRange&) const = default;
+};
+
+// An ordered set of primes: up to three increasing, disjoint, non-empty runs of a Ring's prime
+// list. A level is one run, a level with the auxiliary primes two, a ModUp target (all but one
+// digit, with the auxiliary primes) three.
+class Basis {
+ public:
+  static constexpr int kMaxRuns = 3;
+  Basis() = default;
+  Basis(std::initializer_list<PrimeRange> runs);
+
+  int runs() const { return count_; }
+  const PrimeRange& run(int i) const { return run_[i]; }
+  int size() const;                       // number of primes
+  int prime(int i) const;                 // i-th prime's index in the Ring, 0 <= i < size()
+  bool contains(int prime) const;
+  bool contains(const Basis& other) const;
+  Basis without(const Basis& other) const;  // set difference; throws ShapeError over three runs
+  Basis with(const Basis& other) const;     // union of disjoint sets, in prime order
+  Basis intersect(const Basis& other) const;
+  bool operator==(const Basis&) const = default;
+  std::string str() const;                // "[2,7)+[47,59)"
+
+ private:
+  std::array<PrimeRange, kMaxRuns> run_{};
+  int count_ = 0;
+};
+
+}  // namespace latticino

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "ops/conversion.h"
+#include "params/params.h"
+#include "poly/ring.h"
+
+namespace latticino::rlwe {
+
+// The ring of a Params and the constants of its base conversions, built on first use and kept.
+// Thread-safe; immutable as seen from outside. One per context (a Ring serves one backend).
+class Constants {
+ public:
+  explicit Constants(std::shared_ptr<const Params> params);
+  const Params& params() const { return *params_; }
+  std::shared_ptr<const Params> shared_params() const { return params_; }
+  const Ring& ring() const { return *ring_; }
+
+  const BaseConversion& mod_up(int digit, int level) const;
+  // Conversion D -> target where D = P, P + leaving(level), or leaving(level) alone; includes the
+  // factor prod(entering(level)) when a level is dropped.
+  struct Division {
+    const BaseConversion* conversion = nullptr;
+    std::vector<std::uint32_t> x_factor, y_factor;  // of SubtractScale, by position in `target`
+    Basis removed, target;
+  };
+  const Division& divide_by_p(int level) const;
+  const Division& divide_by_p_and_rescale(int level) const;
+  const Division& rescale(int level) const;
+  // The one-digit encapsulation switch (ModRaise): divides by its aux primes.
+  const Division& divide_encapsulation() const;
+
+  const std::vector<std::uint32_t>& p_mod() const { return p_mod_; }  // [P]_q by ring prime index
+  const std::vector<std::uint32_t>& encapsulation_p_mod() const { return encapsulation_p_mod_; }
+
+ private:
+  struct Cache;
+  std::shared_ptr<const Params> params_;
+  std::unique_ptr<Ring> ring_;
+  std::vector<std::uint32_t> p_mod_, encapsulation_p_mod_;
+  std::shared_ptr<Cache> cache_;
+};
+
+}  // namespace latticino::rlwe

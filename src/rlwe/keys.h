@@ -1,0 +1,65 @@
+// Keys of the RLWE layer. Convention everywhere: a ciphertext (b, a) decrypts to b + a*s; an
+// encryption of m is b = -a*s + e + m. Uniform parts come from seeds (ExpandUniform).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/queue.h"
+
+namespace latticino::rlwe {
+
+// 128-bit identity of a secret key, drawn at random with it; every object made under that secret
+// carries it, so that mixing keys is an error and never garbage.
+struct KeyId {
+  std::array<std::uint8_t, 16> bytes{};
+  bool operator==(const KeyId&) const = default;
+  auto operator<=>(const KeyId&) const = default;
+  std::string str() const;
+};
+
+enum class KeyKind : std::uint8_t {
+  Relinearize,    // encrypts s^2 under s
+  Galois,         // encrypts s under phi_g^-1(s): switch first, then apply phi_g
+  DenseToSparse,  // encrypts s under s_sparse, modulo base primes and as many aux primes, one digit
+  SparseToDense,  // encrypts s_sparse under s: one digit (P on every Q prime)
+};
+
+struct KeyLabel {
+  KeyKind kind = KeyKind::Relinearize;
+  std::uint32_t galois = 1;  // for Galois only
+  auto operator<=>(const KeyLabel&) const = default;
+  std::string str() const;
+};
+
+// One key-switching key: digits of (b, a), Eval, over its basis. Digit j encrypts P * target on
+// the primes of Params::digit(j) (every prime for single-digit keys) and 0 elsewhere. Keys may be
+// cut to the highest level they are used at: `level`, basis = extended(level).
+struct SwitchKey {
+  KeyLabel label;
+  int level = 0;
+  std::vector<int> digit_index;             // which digit of Params each entry is
+  std::vector<std::array<Poly, 2>> digits;  // (b, a)
+  std::array<std::uint8_t, 32> seed{};      // the a parts: ExpandUniform{seed, stream = digit}
+  std::size_t bytes() const;
+};
+
+// Where scheme code gets its keys. A server bundle answers from memory or throws KeyError; a dry
+// run's source notes what was asked for and answers with data-free keys of the right shape.
+class KeySource {
+ public:
+  virtual ~KeySource() = default;
+  // The key for `label`, usable at `level` (its own level is >= level).
+  virtual const SwitchKey& get(const KeyLabel& label, int level) const = 0;
+  virtual bool has(const KeyLabel& label, int level) const = 0;
+  virtual KeyId id() const = 0;
+};
+
+// The keys a program needs and the highest level of each; a dry run fills it.
+using KeyRequest = std::map<KeyLabel, int>;
+
+}  // namespace latticino::rlwe

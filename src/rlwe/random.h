@@ -1,0 +1,37 @@
+// Randomness: ChaCha20 keystream (RFC 8439) seeded by the operating system; nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace latticino::rlwe {
+
+using Seed = std::array<std::uint8_t, 32>;
+
+// A stream of secret randomness. Not thread-safe: one per thread. Detects forks and reseeds.
+class Random {
+ public:
+  Random();                                   // 256 bits from the operating system
+  static Random insecure_from_seed(const Seed& seed);  // reproducible: tests only
+  ~Random();
+  Random(Random&&) noexcept;
+
+  void fill(std::span<std::uint8_t> out);
+  std::uint64_t next64();
+  Seed seed();                                // a fresh public seed
+
+  // Samplers, constant time in the sampled values.
+  std::vector<std::int8_t> ternary(int n);                   // uniform in {-1, 0, 1}
+  std::vector<std::int8_t> ternary_weight(int n, int weight);
+  std::vector<std::int64_t> gaussian(int n, double sigma);   // discrete, tail >= 2^-128; any sigma
+
+ private:
+  struct State;
+  explicit Random(std::unique_ptr<State> s);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace latticino::rlwe

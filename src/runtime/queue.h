@@ -1,0 +1,105 @@
+// The queue between scheme code and a backend: it checks records, then runs, records or counts
+// them. It owns memory; scheme code asks it for buffers so that recorded and dry runs see them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backend/backend.h"
+
+namespace latticino {
+
+// A reference-counted block of backend memory; released (stream-ordered) with its last owner.
+// Secret blocks are cleared first. In a dry run data() is null and only the size counts.
+class Block;
+using Buffer = std::shared_ptr<Block>;
+
+class Block {
+ public:
+  ~Block();
+  void* data() const { return data_; }
+  std::uint32_t* words() const { return static_cast<std::uint32_t*>(data_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  friend class Queue;
+  struct Owner;  // shared state of the queue the block came from
+  Block() = default;
+  std::shared_ptr<Owner> owner_;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  bool secret_ = false;
+};
+
+// A polynomial that owns its memory.
+struct Poly {
+  Buffer buffer;
+  PolyView view;
+};
+
+// What a dry run counted.
+struct DryReport {
+  std::uint64_t bytes_moved = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t peak_bytes = 0;  // of buffers alive at once, inputs and keys not included
+  std::map<std::string, std::uint64_t> operations_by_name;
+  std::map<std::string, std::uint64_t> bytes_by_name;
+};
+
+// A recorded sequence: replays on fixed memory. Keeps every buffer it uses alive.
+class Program {
+ public:
+  Program(Program&&) noexcept;
+  ~Program();
+  void run();                        // asynchronous on CUDA
+  std::uint64_t arena_bytes() const;
+
+ private:
+  friend class Queue;
+  struct State;
+  explicit Program(std::unique_ptr<State> s);
+  std::unique_ptr<State> state_;
+};
+
+class Queue {
+ public:
+  explicit Queue(std::unique_ptr<Backend> backend);  // immediate
+  static std::unique_ptr<Queue> dry();               // counts, has no backend, never touches data
+  ~Queue();
+
+  bool is_dry() const;
+  bool recording() const;
+
+  Buffer allocate(std::size_t bytes, bool secret = false);
+  Poly allocate(const Ring& ring, const Basis& basis, Domain domain, bool secret = false);
+
+  void submit(Operation op);
+
+  // Host transfers synchronise; they throw UnsupportedError while recording or dry.
+  void upload(const PolyView& to, const std::uint32_t* host);
+  void download(std::uint32_t* host, const PolyView& from);
+  void copy_in(void* device, const void* host, std::size_t bytes);
+  void copy_out(void* host, const void* device, std::size_t bytes);
+  void synchronize();
+
+  // Runs `body` once immediately (tables get built, errors surface), then records it. Blocks that
+  // body allocates come from the program's own arena. Throws UnsupportedError for records that
+  // consume randomness and for host transfers inside.
+  Program record(const std::function<void()>& body);
+
+  DryReport report() const;          // of a dry queue so far
+  std::uint64_t live_bytes() const;  // allocated now
+  std::uint64_t peak_bytes() const;  // since construction or reset_peak()
+  void reset_peak();
+  DeviceInfo device() const;
+  Backend* backend();  // null when dry; conformance tests and benchmarks only
+
+ private:
+  std::shared_ptr<Block::Owner> owner_;
+};
+
+}  // namespace latticino
