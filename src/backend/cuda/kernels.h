@@ -6,17 +6,17 @@
 
 namespace latticino::cuda {
 
-void run(Launcher& launcher, const Transform& op);       // ntt.cu
-void run(Launcher& launcher, const Convert& op);         // convert.cu
-void run(Launcher& launcher, const KeyInner& op);        // key_inner.cu
-void run(Launcher& launcher, const SubtractScale& op);   // subtract_scale.cu
-void run(Launcher& launcher, const Linear& op);          // linear.cu
-void run(Launcher& launcher, const Tensor& op);          // products.cu
-void run(Launcher& launcher, const Dot& op);             // products.cu
-void run(Launcher& launcher, const Automorphism& op);    // automorphism.cu
-void run(Launcher& launcher, const ModRaise& op);        // integers.cu
-void run(Launcher& launcher, const FromIntegers& op);    // integers.cu
-void run(Launcher& launcher, const ExpandUniform& op);   // expand.cu
-void run(Launcher& launcher, const Copy& op);            // linear.cu
+void run(Launcher& launcher, const Transform& op);      // ntt.cu
+void run(Launcher& launcher, const Convert& op);        // convert.cu
+void run(Launcher& launcher, const KeyInner& op);       // key_inner.cu
+void run(Launcher& launcher, const SubtractScale& op);  // subtract_scale.cu
+void run(Launcher& launcher, const Linear& op);         // linear.cu
+void run(Launcher& launcher, const Tensor& op);         // products.cu
+void run(Launcher& launcher, const Dot& op);            // products.cu
+void run(Launcher& launcher, const Automorphism& op);   // automorphism.cu
+void run(Launcher& launcher, const ModRaise& op);       // integers.cu
+void run(Launcher& launcher, const FromIntegers& op);   // integers.cu
+void run(Launcher& launcher, const ExpandUniform& op);  // expand.cu
+void run(Launcher& launcher, const Copy& op);           // linear.cu
 
 }  // namespace latticino::cuda

@@ -1,0 +1,152 @@
+#include "backend/cuda/launch.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "math/errors.h"
+
+namespace latticino::cuda {
+namespace {
+
+constexpr std::size_t kDefaultShared = 48 << 10;  // what a block gets without asking
+
+Properties read_properties(int device) {
+  cudaDeviceProp p{};
+  check(cudaSetDevice(device), "cuda.device");
+  check(cudaGetDeviceProperties(&p, device), "cuda.device");
+  Properties out;
+  out.device = device;
+  out.name = p.name;
+  out.arch = 10 * p.major + p.minor;
+  out.sms = p.multiProcessorCount;
+  out.l2_bytes = static_cast<std::size_t>(p.l2CacheSize);
+  out.shared_per_block = p.sharedMemPerBlockOptin;
+  out.shared_per_sm = p.sharedMemPerMultiprocessor;
+  out.total_bytes = p.totalGlobalMem;
+  return out;
+}
+
+std::string kernel_name(const void* function) {
+  const char* mangled = nullptr;
+  if (cudaFuncGetName(&mangled, function) != cudaSuccess || mangled == nullptr) {
+    cudaGetLastError();
+    return "unknown kernel";
+  }
+  int status = 0;
+  char* plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  std::string name = plain != nullptr ? plain : mangled;
+  std::free(plain);
+  return name;
+}
+
+}  // namespace
+
+Launcher::Launcher(int device)
+    : identity_(std::make_shared<const int>(device)),
+      properties_(read_properties(device)),
+      pool_(device) {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");
+  const cudaError_t status = cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking);
+  if (status != cudaSuccess) {
+    cudaStreamDestroy(stream_);
+    check(status, "cuda.stream");
+  }
+}
+
+Launcher::~Launcher() {
+  if (cudaSetDevice(properties_.device) != cudaSuccess) return;
+  if (recording_) abandon_capture();
+  cudaStreamSynchronize(stream_);
+  cudaStreamSynchronize(side_);
+  cudaStreamDestroy(side_);
+  cudaStreamDestroy(stream_);
+}
+
+void Launcher::activate() const { check(cudaSetDevice(properties_.device), "cuda.device"); }
+
+void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
+  if (bytes <= kDefaultShared) return;
+  std::size_t& limit = shared_limit_[function];
+  if (bytes <= limit) return;
+  check_launch(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(bytes)),
+               function);
+  limit = bytes;
+}
+
+void Launcher::check_launch(cudaError_t status, const void* function) const {
+  if (status == cudaSuccess) return;
+  check(status, ("cuda kernel " + kernel_name(function)).c_str());
+}
+
+void* Launcher::allocate(std::size_t bytes) {
+  if (!recording_) return pool_.allocate(bytes, stream_);
+  void* p = pool_.allocate(bytes, side_);
+  check(cudaStreamSynchronize(side_), "cuda.allocate");
+  return p;
+}
+
+void Launcher::release(void* p, std::size_t bytes) noexcept {
+  (void)bytes;
+  if (p == nullptr || cudaSetDevice(properties_.device) != cudaSuccess) return;
+  pool_.release(p, recording_ ? side_ : stream_);
+}
+
+Scratch Launcher::scratch(std::size_t bytes) {
+  if (!recording_) return {*this, allocate(bytes), bytes};
+  const auto fits = [&](const auto& block) { return block.second >= bytes; };
+  const auto it = std::find_if(idle_scratch_.begin(), idle_scratch_.end(), fits);
+  if (it != idle_scratch_.end()) {
+    const auto block = *it;
+    idle_scratch_.erase(it);
+    return {*this, block.first, block.second};
+  }
+  void* p = allocate(bytes);
+  recorded_scratch_.emplace_back(p, bytes);
+  return {*this, p, bytes};
+}
+
+void Launcher::return_scratch(void* p, std::size_t bytes) noexcept {
+  if (recording_) {
+    idle_scratch_.emplace_back(p, bytes);
+  } else {
+    release(p, bytes);
+  }
+}
+
+void Launcher::synchronize() { check(cudaStreamSynchronize(stream_), "cuda.synchronize"); }
+
+void Launcher::begin_capture() {
+  // Memory freed before the capture must be complete: allocations while recording come from
+  // another stream, which must not wait for a captured one.
+  synchronize();
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "cuda.begin_record");
+  recording_ = true;
+}
+
+cudaGraph_t Launcher::end_capture(std::vector<std::pair<void*, std::size_t>>& keep) {
+  cudaGraph_t graph = nullptr;
+  const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
+  recording_ = false;
+  idle_scratch_.clear();
+  keep = std::exchange(recorded_scratch_, {});
+  if (status != cudaSuccess) {
+    for (const auto& block : std::exchange(keep, {})) release(block.first, block.second);
+    check(status, "cuda.end_record");
+  }
+  return graph;
+}
+
+void Launcher::abandon_capture() noexcept {
+  if (!recording_) return;
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamEndCapture(stream_, &graph) != cudaSuccess) cudaGetLastError();
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  recording_ = false;
+  idle_scratch_.clear();
+  for (const auto& block : std::exchange(recorded_scratch_, {})) release(block.first, block.second);
+}
+
+}  // namespace latticino::cuda

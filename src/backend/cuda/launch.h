@@ -1,0 +1,130 @@
+// The one launch point: every kernel, capture and stream-ordered allocation of a CUDA backend goes
+// through its Launcher, which owns the stream, the pool and the device facts kernels are shaped by.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/memory.h"
+
+namespace latticino::cuda {
+
+struct Properties {
+  int device = 0;
+  std::string name;
+  int arch = 0;  // 10 * major + minor: 90 on an H200
+  int sms = 0;   // streaming multiprocessors
+  std::size_t l2_bytes = 0;
+  std::size_t shared_per_block = 0;  // most dynamic shared memory a block may ask for
+  std::size_t shared_per_sm = 0;
+  std::size_t total_bytes = 0;
+};
+
+struct Shape {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;  // dynamic; over 48 KB the kernel's limit is raised
+  // Programmatic dependent launch: the kernel may start before the previous one has ended. It must
+  // execute griddepcontrol.wait (cudaGridDependencySynchronize) before it touches any data that
+  // earlier kernels wrote or read; a kernel that lets its successor in early calls
+  // cudaTriggerProgrammaticLaunchCompletion.
+  bool overlap = false;
+};
+
+// Device memory for the duration of one record; given back in stream order.
+class Scratch;
+
+class Launcher {
+ public:
+  explicit Launcher(int device);  // throws DeviceError where the device does not answer
+  ~Launcher();
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+  const Properties& properties() const { return properties_; }
+  // Names this launcher for as long as somebody holds it.
+  const std::shared_ptr<const int>& identity() const { return identity_; }
+  // Makes the device current for the calling thread.
+  void activate() const;
+
+  template <class... Params, class... Args>
+  void launch(void (*kernel)(Params...), const Shape& shape, Args&&... args) {
+    if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
+    const void* function = reinterpret_cast<const void*>(kernel);
+    raise_shared_limit(function, shape.shared_bytes);
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = shape.grid;
+    config.blockDim = shape.block;
+    config.dynamicSmemBytes = shape.shared_bytes;
+    config.stream = stream_;
+    config.attrs = &overlap;
+    config.numAttrs = shape.overlap && properties_.arch >= 90 ? 1 : 0;
+    check_launch(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...), function);
+  }
+
+  // Memory of the stream-ordered pool. While recording it is taken beside the capture, so the
+  // graph sees plain addresses.
+  void* allocate(std::size_t bytes);
+  void release(void* p, std::size_t bytes) noexcept;
+  Scratch scratch(std::size_t bytes);
+
+  // Waits for everything submitted; errors of earlier kernels surface here.
+  void synchronize();
+
+  bool recording() const { return recording_; }
+  void begin_capture();
+  // Scratch blocks used inside the capture move to `keep`: they must live as long as the graph.
+  cudaGraph_t end_capture(std::vector<std::pair<void*, std::size_t>>& keep);
+  void abandon_capture() noexcept;
+
+ private:
+  friend class Scratch;
+  void raise_shared_limit(const void* function, std::size_t bytes);
+  void check_launch(cudaError_t status, const void* function) const;
+  void return_scratch(void* p, std::size_t bytes) noexcept;
+
+  std::shared_ptr<const int> identity_;
+  Properties properties_;
+  cudaStream_t stream_ = nullptr;
+  cudaStream_t side_ = nullptr;  // never captured: allocation while recording
+  Pool pool_;
+  bool recording_ = false;
+  std::unordered_map<const void*, std::size_t> shared_limit_;
+  // Scratch of the current recording: all blocks, and those free for the next record.
+  std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
+};
+
+class Scratch {
+ public:
+  Scratch(Launcher& launcher, void* data, std::size_t bytes)
+      : launcher_(&launcher), data_(data), bytes_(bytes) {}
+  Scratch(Scratch&& other) noexcept
+      : launcher_(other.launcher_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(other.bytes_) {}
+  Scratch& operator=(Scratch&&) = delete;
+  ~Scratch() {
+    if (data_ != nullptr) launcher_->return_scratch(data_, bytes_);
+  }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  Launcher* launcher_;
+  void* data_;
+  std::size_t bytes_;
+};
+
+}  // namespace latticino::cuda

@@ -1,0 +1,163 @@
+#include "backend/cuda/tables.h"
+
+#include <algorithm>
+
+#include "poly/domain.h"
+
+namespace latticino::cuda {
+namespace {
+
+std::uint32_t mul_host(std::uint64_t a, std::uint32_t b, std::uint32_t q) {
+  return static_cast<std::uint32_t>(a * b % q);
+}
+
+std::uint32_t power_host(std::uint32_t a, std::uint32_t e, std::uint32_t q) {
+  std::uint32_t y = 1;
+  for (; e != 0; e >>= 1, a = mul_host(a, a, q)) {
+    if (e & 1) y = mul_host(y, a, q);
+  }
+  return y;
+}
+
+// Newton iteration: each step doubles the number of right low bits, a is right to 3.
+std::uint32_t inverse_word(std::uint32_t q) {
+  std::uint32_t x = q;
+  for (int i = 0; i < 4; ++i) x *= 2 - q * x;
+  return x;
+}
+
+Modulus modulus_of(std::uint32_t q) {
+  const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % q);
+  return {q, inverse_word(q), r, mul_host(r, r, q)};
+}
+
+Shoup shoup_of(std::uint32_t w, std::uint32_t q) {
+  return {w, static_cast<std::uint32_t>((static_cast<std::uint64_t>(w) << 32) / q)};
+}
+
+// What a prime needs before its tables are filled: powers psi^(2^b) and psi^-(2^b), times R.
+struct Seeds {
+  std::uint32_t power[2][20];
+};
+
+struct TableArgs {
+  const Modulus* modulus;
+  const Seeds* seeds;
+  std::uint32_t* psi[2];
+  Shoup* column[2];
+  int log_n, log_rows;
+};
+
+// One entry a thread; z = 0: psi, 1: psi^-1.
+__global__ void fill_psi(const __grid_constant__ TableArgs a) {
+  const std::uint32_t k = blockIdx.x * blockDim.x + threadIdx.x;
+  const int prime = blockIdx.y, direction = blockIdx.z;
+  const Modulus m = load_modulus(a.modulus + prime);
+  const std::uint32_t e = __brev(k) >> (32 - a.log_n);
+  std::uint32_t w = m.r;
+  for (int b = 0; b < a.log_n; ++b) {
+    if (e >> b & 1) w = mul_mod(w, a.seeds[prime].power[direction][b], m);
+  }
+  a.psi[direction][(static_cast<std::size_t>(prime) << a.log_n) + k] = w;
+  if (k >> a.log_rows == 0) {
+    const std::uint32_t plain = mul_mod(w, 1, m);
+    const auto quotient =
+        static_cast<std::uint32_t>((static_cast<std::uint64_t>(plain) << 32) / m.q);
+    a.column[direction][(static_cast<std::size_t>(prime) << a.log_rows) + k] = {plain, quotient};
+  }
+}
+
+struct HostTables {
+  std::vector<Seeds> seeds;
+  std::vector<InverseDegrees> inverse;
+};
+
+HostTables host_tables(const Ring& ring, const std::vector<Modulus>& modulus) {
+  const int log_n = ring.log_n(), log_rows = half_log_rows(log_n);
+  HostTables t;
+  for (int p = 0; p < ring.prime_count(); ++p) {
+    const std::uint32_t q = ring.prime(p), r = modulus[p].r;
+    Seeds s{};
+    std::uint32_t w[2] = {ring.psi(p), power_host(ring.psi(p), q - 2, q)};
+    for (int d = 0; d < 2; ++d) {
+      for (int b = 0; b < log_n; ++b, w[d] = mul_host(w[d], w[d], q)) {
+        s.power[d][b] = mul_host(w[d], r, q);
+      }
+    }
+    t.seeds.push_back(s);
+    const auto inverse = [&](int log) { return shoup_of(power_host(1u << log, q - 2, q), q); };
+    t.inverse.push_back({inverse(log_rows), inverse(log_n - log_rows)});
+  }
+  return t;
+}
+
+// Hands out consecutive 256-byte aligned parts; run once to measure, once to place.
+class Carver {
+ public:
+  explicit Carver(std::uint8_t* base) : base_(base) {}
+  template <class T>
+  T* take(std::size_t count) {
+    T* p = reinterpret_cast<T*>(base_ + used_);
+    used_ += (count * sizeof(T) + 255) / 256 * 256;
+    return p;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::uint8_t* base_;
+  std::size_t used_ = 0;
+};
+
+struct Parts {
+  Modulus* modulus;
+  InverseDegrees* inverse;
+  Shoup* column[2];
+  std::uint32_t* psi[2];
+};
+
+Parts carve(Carver& c, const Ring& ring) {
+  const std::size_t primes = ring.prime_count(), n = ring.n();
+  const std::size_t rows = std::size_t{1} << half_log_rows(ring.log_n());
+  return {c.take<Modulus>(primes),
+          c.take<InverseDegrees>(primes),
+          {c.take<Shoup>(primes * rows), c.take<Shoup>(primes * rows)},
+          {c.take<std::uint32_t>(primes * n), c.take<std::uint32_t>(primes * n)}};
+}
+
+template <class T>
+void copy_vector(T* to, const std::vector<T>& from, cudaStream_t stream) {
+  check(cudaMemcpyAsync(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice, stream),
+        "cuda.ring_tables");
+}
+
+}  // namespace
+
+RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launcher) {
+  for (int p = 0; p < ring.prime_count(); ++p) modulus_.push_back(modulus_of(ring.prime(p)));
+  const HostTables host = host_tables(ring, modulus_);
+
+  Carver measure(nullptr);
+  carve(measure, ring);
+  block_ = DeviceBlock(launcher.properties().device, measure.used());
+  Carver place(block_.as<std::uint8_t>());
+  const Parts parts = carve(place, ring);
+
+  const cudaStream_t stream = launcher.stream();
+  const Scratch seeds = launcher.scratch(host.seeds.size() * sizeof(Seeds));
+  copy_vector(parts.modulus, modulus_, stream);
+  copy_vector(parts.inverse, host.inverse, stream);
+  copy_vector(seeds.as<Seeds>(), host.seeds, stream);
+  const TableArgs args{parts.modulus,
+                       seeds.as<Seeds>(),
+                       {parts.psi[0], parts.psi[1]},
+                       {parts.column[0], parts.column[1]},
+                       ring.log_n(),
+                       half_log_rows(ring.log_n())};
+  const unsigned threads = std::min(256, ring.n());
+  launcher.launch(fill_psi, {dim3(ring.n() / threads, ring.prime_count(), 2), dim3(threads)}, args);
+  launcher.synchronize();  // the host vectors end here
+  view_ = {parts.modulus,   parts.psi[0],  parts.psi[1], parts.column[0],
+           parts.column[1], parts.inverse, ring.log_n()};
+}
+
+}  // namespace latticino::cuda

@@ -1,0 +1,77 @@
+// Device tables of a Ring, built at its first immediate use and held by the Ring.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/launch.h"
+#include "backend/cuda/modular.cuh"
+#include "math/errors.h"
+#include "poly/ring.h"
+
+namespace latticino::cuda {
+
+// Inverse-transform constants of one prime: rows^-1 ends the column stages, cols^-1 the row stages.
+struct alignas(16) InverseDegrees {
+  Shoup rows, cols;
+};
+
+// Device addresses, by value in kernel parameters. Tables of N (or rows) entries follow one another
+// in prime order; entry k of psi is psi^bitrev(k, log2 N), of psi_inv its inverse.
+struct RingView {
+  const Modulus* modulus = nullptr;
+  const std::uint32_t* psi = nullptr;      // N a prime, times R (Montgomery)
+  const std::uint32_t* psi_inv = nullptr;  // N a prime, times R
+  const Shoup* column_psi = nullptr;       // the first `rows` entries of psi, plain, with quotients
+  const Shoup* column_psi_inv = nullptr;
+  const InverseDegrees* inverse = nullptr;  // one a prime
+  int log_n = 0;
+};
+
+// A table that belongs to the Launcher that built it.
+class OwnedTable : public BackendTable {
+ public:
+  explicit OwnedTable(const Launcher& owner) : owner_(owner.identity()) {}
+  bool belongs_to(const Launcher& launcher) const { return owner_ == launcher.identity(); }
+
+ private:
+  std::shared_ptr<const int> owner_;
+};
+
+// The Table (derived from OwnedTable, constructed from Launcher& and const Object&) of a Ring or
+// BaseConversion; builds it on first use. Tables cannot be built while recording.
+template <class Table, class Object>
+const Table& table_of(Launcher& launcher, const Object& object) {
+  std::call_once(object.backend_once(), [&] {
+    if (launcher.recording()) {
+      throw DeviceError("cuda", "a table that was never used before, while recording",
+                        "tables built by an earlier immediate run", "run the program once first");
+    }
+    object.backend_table() = std::make_shared<Table>(launcher, object);
+  });
+  const auto* table = dynamic_cast<const Table*>(object.backend_table().get());
+  if (table == nullptr || !table->belongs_to(launcher)) {
+    throw ContextError("cuda", "a ring or table of another backend instance",
+                       "objects that only this backend has used", "create one ring a backend");
+  }
+  return *table;
+}
+
+class RingTables : public OwnedTable {
+ public:
+  RingTables(Launcher& launcher, const Ring& ring);
+  const RingView& view() const { return view_; }
+  const Modulus& modulus(int prime) const { return modulus_[prime]; }  // host copy
+
+ private:
+  RingView view_;
+  std::vector<Modulus> modulus_;
+  DeviceBlock block_;
+};
+
+inline const RingView& ring_view(Launcher& launcher, const Ring& ring) {
+  return table_of<RingTables>(launcher, ring).view();
+}
+
+}  // namespace latticino::cuda
