@@ -22,9 +22,20 @@ class Constants {
   std::shared_ptr<const Params> shared_params() const { return params_; }
   const Ring& ring() const { return *ring_; }
 
+  // Primes that a switching key usable at every level <= `level` must hold: the union of those
+  // levels' primes (with rational rescaling a lower level may hold primes that `level` lacks), one
+  // run, and P.
+  Basis key_basis(int level) const;
+  // Digits of Params with a prime in key_basis(level): those that such a key has.
+  std::vector<int> key_digits(int level) const;
+
+  // From digit `digit`'s primes that are present at `level` to all other primes of extended(level).
   const BaseConversion& mod_up(int digit, int level) const;
-  // Conversion D -> target where D = P, P + leaving(level), or leaving(level) alone; includes the
-  // factor prod(entering(level)) when a level is dropped.
+  // From the base primes to the aux primes of the encapsulation key (one digit).
+  const BaseConversion& encapsulation_mod_up() const;
+  // Division by D (the primes of `removed`: P, P + leaving(level), or leaving(level) alone) after
+  // multiplication by U = prod(entering(level)) when a level is dropped (paper: Cheddar, Fig. 4):
+  //   out = (x U - conversion(x U mod D)) / D  on target; x is 0 on the primes that enter.
   struct Division {
     const BaseConversion* conversion = nullptr;
     std::vector<std::uint32_t> x_factor, y_factor;  // of SubtractScale, by position in `target`

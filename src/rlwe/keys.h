@@ -38,7 +38,8 @@ struct KeyLabel {
 
 // One key-switching key: digits of (b, a), Eval, over its basis. Digit j encrypts P * target on
 // the primes of Params::digit(j) (every prime for single-digit keys) and 0 elsewhere. Keys may be
-// cut to the highest level they are used at: `level`, basis = extended(level).
+// cut to the highest level they are used at: `level`, basis = Constants::key_basis(level), which
+// serves every lower level too.
 struct SwitchKey {
   KeyLabel label;
   int level = 0;

@@ -1,0 +1,158 @@
+#include "rlwe/constants.h"
+
+#include <algorithm>
+#include <string>
+
+#include "math/errors.h"
+#include "math/modulus.h"
+
+namespace latticino::rlwe {
+namespace {
+
+// Product of the primes of `basis` modulo q.
+std::uint32_t product_mod(const Ring& ring, const Basis& basis, const Modulus& q) {
+  std::uint32_t product = 1;
+  for (int i = 0; i < basis.size(); ++i) {
+    product = mul_mod(product, ring.prime(basis.prime(i)) % q.q, q);
+  }
+  return product;
+}
+
+// [prod(basis)]_q for the ring's primes of `where`, 0 for all others.
+std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, const Basis& where) {
+  std::vector<std::uint32_t> out(ring.prime_count(), 0);
+  for (int i = 0; i < where.size(); ++i) {
+    const int p = where.prime(i);
+    out[p] = product_mod(ring, basis, make_modulus(ring.prime(p)));
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Constants::Cache {
+  enum Kind { ModUp, DivideByP, DivideByPAndRescale, Rescale, EncapsulationUp, EncapsulationDown };
+  using Key = std::tuple<int, int, int>;  // kind, level, digit
+
+  struct OwnedDivision {
+    std::unique_ptr<BaseConversion> conversion;
+    Division division;
+  };
+
+  std::mutex mutex;
+  std::map<Key, std::unique_ptr<BaseConversion>> conversions;
+  std::map<Key, OwnedDivision> divisions;
+
+  template <class Make>
+  const BaseConversion& conversion(const Key& key, Make make) {
+    const std::scoped_lock lock(mutex);
+    std::unique_ptr<BaseConversion>& slot = conversions[key];
+    if (slot == nullptr) slot = make();
+    return *slot;
+  }
+
+  const Division& division(const Key& key, const Ring& ring, const Basis& removed,
+                           const Basis& target, const Basis& entering) {
+    const std::scoped_lock lock(mutex);
+    OwnedDivision& slot = divisions[key];
+    if (slot.conversion == nullptr) {
+      std::vector<std::uint32_t> extra;
+      for (int i = 0; i < removed.size(); ++i) {
+        extra.push_back(product_mod(ring, entering, make_modulus(ring.prime(removed.prime(i)))));
+      }
+      slot.conversion = std::make_unique<BaseConversion>(ring, removed, target, extra);
+      fill(slot.division, *slot.conversion, entering);
+    }
+    return slot.division;
+  }
+
+  static void fill(Division& out, const BaseConversion& conversion, const Basis& entering) {
+    const Ring& ring = conversion.ring();
+    out.conversion = &conversion;
+    out.removed = conversion.from();
+    out.target = conversion.to();
+    for (int i = 0; i < out.target.size(); ++i) {
+      const int p = out.target.prime(i);
+      const Modulus q = make_modulus(ring.prime(p));
+      const std::uint32_t inverse = inverse_mod(product_mod(ring, out.removed, q), q);
+      out.y_factor.push_back(inverse);
+      // On an entering prime product_mod is 0: x U vanishes there, and x has no limb.
+      out.x_factor.push_back(mul_mod(product_mod(ring, entering, q), inverse, q));
+    }
+  }
+};
+
+Constants::Constants(std::shared_ptr<const Params> params)
+    : params_(std::move(params)),
+      ring_(std::make_unique<Ring>(params_->log_n(), params_->ring_primes())),
+      cache_(std::make_shared<Cache>()) {
+  const Basis p = params_->aux_basis();
+  Basis q;
+  for (int l = 0; l <= params_->top_level(); ++l) q = q.with(params_->basis(l).without(q));
+  p_mod_ = residues_on(*ring_, p, q);
+  if (params_->bootstrap()) {
+    const Basis base = params_->basis(0);
+    encapsulation_p_mod_ =
+        residues_on(*ring_, params_->encapsulation_basis().without(base), base);
+  }
+}
+
+Basis Constants::key_basis(int level) const {
+  Basis q;
+  for (int l = 0; l <= level; ++l) q = q.with(params_->basis(l).without(q));
+  return q.with(params_->aux_basis());
+}
+
+std::vector<int> Constants::key_digits(int level) const {
+  const Basis basis = key_basis(level);
+  std::vector<int> digits;
+  for (int j = 0; j < params_->dnum(); ++j) {
+    if (params_->digit(j).intersect(basis).size() > 0) digits.push_back(j);
+  }
+  return digits;
+}
+
+const BaseConversion& Constants::mod_up(int digit, int level) const {
+  return cache_->conversion({Cache::ModUp, level, digit}, [&] {
+    const Basis from = params_->digit(digit).intersect(params_->basis(level));
+    return std::make_unique<BaseConversion>(*ring_, from, params_->extended(level).without(from));
+  });
+}
+
+const BaseConversion& Constants::encapsulation_mod_up() const {
+  return cache_->conversion({Cache::EncapsulationUp, 0, 0}, [&] {
+    const Basis base = params_->basis(0);
+    return std::make_unique<BaseConversion>(*ring_, base,
+                                            params_->encapsulation_basis().without(base));
+  });
+}
+
+const Constants::Division& Constants::divide_by_p(int level) const {
+  return cache_->division({Cache::DivideByP, level, 0}, *ring_, params_->aux_basis(),
+                          params_->basis(level), {});
+}
+
+const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
+  if (level < 1) {
+    throw LevelError("rlwe.mod_down", "level 0", "a level to drop", "bootstrap first");
+  }
+  return cache_->division({Cache::DivideByPAndRescale, level, 0}, *ring_,
+                          params_->leaving(level).with(params_->aux_basis()),
+                          params_->basis(level - 1), params_->entering(level));
+}
+
+const Constants::Division& Constants::rescale(int level) const {
+  if (level < 1) {
+    throw LevelError("rlwe.rescale", "level 0", "a level to drop", "bootstrap first");
+  }
+  return cache_->division({Cache::Rescale, level, 0}, *ring_, params_->leaving(level),
+                          params_->basis(level - 1), params_->entering(level));
+}
+
+const Constants::Division& Constants::divide_encapsulation() const {
+  const Basis base = params_->basis(0);
+  return cache_->division({Cache::EncapsulationDown, 0, 0}, *ring_,
+                          params_->encapsulation_basis().without(base), base, {});
+}
+
+}  // namespace latticino::rlwe
