@@ -1,1 +1,16 @@
 # Python extension (nanobind).
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+if(NOT nanobind_ROOT AND NOT nanobind_DIR)
+  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+    OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "nanobind was not found: pip install nanobind, or set nanobind_ROOT")
+  endif()
+endif()
+find_package(nanobind CONFIG REQUIRED)
+file(GLOB LATTICINO_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
+nanobind_add_module(_native NB_STATIC ${LATTICINO_BINDINGS})
+target_link_libraries(_native PRIVATE latticino)
+target_compile_options(_native PRIVATE -Wall -Wextra)
+target_compile_definitions(_native PRIVATE LATTICINO_VERSION="${PROJECT_VERSION}")
+install(TARGETS _native LIBRARY DESTINATION latticino COMPONENT python)
