@@ -1,5 +1,8 @@
-// Hybrid key switching (Han-Ki) from records: the five passes of the kernel plan.
+// Hybrid key switching (Han-Ki) from records: the five passes of the kernel plan. Every function
+// takes a batch; one batch is one record a pass, so that independent switches share their launches.
 #pragma once
+
+#include <span>
 
 #include "params/params.h"
 #include "rlwe/constants.h"
@@ -15,36 +18,79 @@ struct Raised {
   std::vector<int> digit_index;
   std::vector<Poly> converted;   // Half, extended(level) without the digit
   std::vector<KeyInner::Digit> digits() const;
+
+ private:
+  friend std::vector<Raised> mod_up(Queue&, const Constants&, std::span<const PolyView>, int);
+  std::vector<Basis> own_;       // primes of each digit that are present at `level`
 };
 
+std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
+                           int level);
 Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
 
-// sum_j digit_j key_j (+ P add): result modulo P Q_level, Eval on Q primes and, if `for_mod_down`,
-// Half on the primes that the next mod_down removes (P, and level's leaving primes when
-// `drop_level`), ready for it without another transform.
+// A pair of polynomials modulo P Q_level (limbs over extended(level)), Eval, or Half on the primes
+// that the next mod_down removes: P, and the level's leaving primes when it drops the level.
 struct ExtendedPair {
   int level = 0;
   std::array<Poly, 2> part;           // limbs over extended(level)
-  std::array<PolyView, 2> eval, half; // as KeyInner::Target
+  std::array<PolyView, 2> eval, half; // as KeyInner::Target; half may be empty
 };
 
+// Memory for such a pair, all Eval.
+ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int level);
+
+// sum_j digit_j key_j (+ add), ready for `mod_down` without another transform if `for_mod_down`.
 struct InnerTarget {
   const SwitchKey* key = nullptr;
-  std::array<PolyView, 2> add{};      // Eval, basis(level); added times P
-  std::uint32_t galois = 1;
+  std::array<PolyView, 2> add{};      // Eval; see Addend
+  std::uint32_t galois = 1;           // applied last; 1 where for_mod_down
   bool for_mod_down = true, drop_level = false;
 };
+enum class Addend {
+  TimesP,    // over basis(level), multiplied by P (PseudoModUp)
+  Extended,  // over extended(level), as it is: already modulo P Q
+};
+struct InnerGroup {
+  const Raised* raised = nullptr;
+  std::vector<InnerTarget> targets;
+};
+std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
+                                                 std::span<const InnerGroup> groups,
+                                                 Addend addend = Addend::TimesP);
 std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants, const Raised& raised,
                                     const std::vector<InnerTarget>& targets);
 
-// Divides by P (and, if drop_level, by the rescale factor of `level` in the same pass; paper 000
-// Sec. 4, merged ModDown + rescale), then adds `add` and applies the automorphism.
+// One polynomial modulo P Q_level on its way down.
+struct DownItem {
+  PolyView eval;              // Eval, at least the primes that stay
+  PolyView removed;           // Half or Eval, the primes that go
+  PolyView add;               // Eval over the target, or empty
+  std::uint32_t galois = 1;   // applied last, to the sum
+};
+// Divides by P (and, if drop_level, by the rescale factor of `level` in the same pass: merged
+// ModDown + rescale, paper: Cheddar, Sec. 6), then adds `add` and applies the automorphism.
+std::vector<Poly> mod_down(Queue& queue, const Constants& constants,
+                           std::span<const DownItem> items, int level, bool drop_level);
 std::array<Poly, 2> mod_down(Queue& queue, const Constants& constants, const ExtendedPair& x,
                              bool drop_level, const std::array<PolyView, 2>& add = {},
                              std::uint32_t galois = 1);
+// The item of part h of `x`.
+DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, bool drop_level,
+                   const PolyView& add = {}, std::uint32_t galois = 1);
 
 // Divides by rescale_factor(level): polynomials of basis(level) -> basis(level - 1).
 std::vector<Poly> rescale(Queue& queue, const Constants& constants,
                           const std::vector<PolyView>& in, int level);
+
+// Sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza, Hubaux 2022). A ciphertext (b, a) over
+// basis(0), Eval, under the dense secret -> the same message under the sparse one, same basis.
+std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
+                                     const std::array<PolyView, 2>& x, const SwitchKey& key);
+// (b, a) under the sparse secret, raised: b and a over basis(level), Eval, and the same `a` over P
+// (a_aux, Half or Eval) -> under the dense secret over basis(level). One digit: the raised `a` is
+// its own ModUp.
+std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
+                                       const PolyView& a, const PolyView& a_aux,
+                                       const SwitchKey& key, int level);
 
 }  // namespace latticino::rlwe

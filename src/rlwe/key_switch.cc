@@ -1,0 +1,231 @@
+#include "rlwe/key_switch.h"
+
+#include <algorithm>
+#include <string>
+
+#include "math/errors.h"
+
+namespace latticino::rlwe {
+namespace {
+
+// Primes of extended(level) that the coming mod_down takes away.
+Basis removed_by(const Constants& constants, int level, bool drop_level) {
+  return drop_level ? constants.divide_by_p_and_rescale(level).removed
+                    : constants.params().aux_basis();
+}
+
+// The key's digit pairs in the order of `digits`.
+std::vector<std::array<PolyView, 2>> key_views(const SwitchKey& key, std::span<const int> digits) {
+  std::vector<std::array<PolyView, 2>> out;
+  for (const int digit : digits) {
+    const auto at = std::find(key.digit_index.begin(), key.digit_index.end(), digit);
+    if (at == key.digit_index.end()) {
+      throw KeyError("rlwe.key_switch", key.label.str() + " of level " + std::to_string(key.level),
+                     "digit " + std::to_string(digit), "generate the key for a higher level");
+    }
+    const auto& pair = key.digits[at - key.digit_index.begin()];
+    out.push_back({pair[0].view, pair[1].view});
+  }
+  return out;
+}
+
+// Division of whole polynomials: the removed limbs go to Half (unless they are there already), are
+// converted to the target and subtracted.
+std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Division& division,
+                         std::span<const DownItem> items) {
+  Transform to_half;
+  Convert convert;
+  SubtractScale subtract{{}, division.x_factor, division.y_factor};
+  std::vector<Poly> scratch, out;
+  for (const DownItem& item : items) {
+    PolyView removed = item.removed;
+    if (removed.domain != Domain::Half) {
+      scratch.push_back(queue.allocate(ring, division.removed, Domain::Half));
+      to_half.items.push_back({removed, scratch.back().view});
+      removed = scratch.back().view;
+    }
+    const Poly converted = queue.allocate(ring, division.target, Domain::Half);
+    scratch.push_back(converted);
+    convert.items.push_back({division.conversion, removed, converted.view});
+    out.push_back(queue.allocate(ring, division.target, Domain::Eval));
+    const Basis kept = division.target.intersect(item.eval.basis());
+    subtract.items.push_back({kept.size() > 0 ? item.eval.select(kept) : PolyView{}, converted.view,
+                              item.add, out.back().view, item.galois});
+  }
+  if (!to_half.items.empty()) queue.submit(std::move(to_half));
+  queue.submit(std::move(convert));
+  queue.submit(std::move(subtract));
+  return out;
+}
+
+}  // namespace
+
+std::vector<KeyInner::Digit> Raised::digits() const {
+  std::vector<KeyInner::Digit> out;
+  for (std::size_t j = 0; j < converted.size(); ++j) {
+    out.push_back({source.select(own_[j]), converted[j].view});
+  }
+  return out;
+}
+
+std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
+                           int level) {
+  const Params& params = constants.params();
+  const Basis basis = params.basis(level);
+  const std::vector<int> digits = params.active_digits(level);
+  Transform to_half;
+  Convert convert;
+  std::vector<Poly> halves;
+  std::vector<Raised> out;
+  for (const PolyView& view : a) {
+    Raised& raised = out.emplace_back();
+    raised.level = level;
+    raised.source = view.select(basis);
+    raised.digit_index = digits;
+    halves.push_back(queue.allocate(constants.ring(), basis, Domain::Half));
+    to_half.items.push_back({raised.source, halves.back().view});
+    for (const int digit : digits) {
+      const BaseConversion& table = constants.mod_up(digit, level);
+      raised.own_.push_back(table.from());
+      raised.converted.push_back(queue.allocate(constants.ring(), table.to(), Domain::Half));
+      convert.items.push_back(
+          {&table, halves.back().view.select(table.from()), raised.converted.back().view});
+    }
+  }
+  queue.submit(std::move(to_half));
+  queue.submit(std::move(convert));
+  return out;
+}
+
+Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level) {
+  return std::move(mod_up(queue, constants, std::span(&a, 1), level).front());
+}
+
+ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int level) {
+  ExtendedPair out;
+  out.level = level;
+  for (int h = 0; h < 2; ++h) {
+    out.part[h] = queue.allocate(constants.ring(), constants.params().extended(level),
+                                 Domain::Eval);
+    out.eval[h] = out.part[h].view;
+  }
+  return out;
+}
+
+std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
+                                                 std::span<const InnerGroup> groups,
+                                                 Addend addend) {
+  KeyInner op;
+  bool adds = false;
+  std::vector<std::vector<ExtendedPair>> out;
+  for (const InnerGroup& group : groups) {
+    const Raised& raised = *group.raised;
+    KeyInner::Group& g = op.groups.emplace_back();
+    g.digits = raised.digits();
+    std::vector<ExtendedPair>& results = out.emplace_back();
+    for (const InnerTarget& target : group.targets) {
+      ExtendedPair pair = allocate_extended(queue, constants, raised.level);
+      if (target.for_mod_down) {
+        const Basis removed = removed_by(constants, raised.level, target.drop_level);
+        for (int h = 0; h < 2; ++h) {
+          const PolyView whole = pair.part[h].view;
+          pair.eval[h] = whole.select(whole.basis().without(removed));
+          pair.half[h] = whole.select(removed).in(Domain::Half);
+        }
+      }
+      adds = adds || target.add[0].segments > 0 || target.add[1].segments > 0;
+      g.targets.push_back({key_views(*target.key, raised.digit_index), pair.eval, pair.half,
+                           target.add, target.galois});
+      results.push_back(std::move(pair));
+    }
+  }
+  if (adds && addend == Addend::TimesP) op.add_factor = constants.p_mod();
+  if (adds && addend == Addend::Extended) op.add_factor.assign(constants.ring().prime_count(), 1);
+  queue.submit(std::move(op));
+  return out;
+}
+
+std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants, const Raised& raised,
+                                    const std::vector<InnerTarget>& targets) {
+  const InnerGroup group{&raised, targets};
+  return std::move(key_inner(queue, constants, std::span(&group, 1)).front());
+}
+
+DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, bool drop_level,
+                   const PolyView& add, std::uint32_t galois) {
+  const Basis removed = removed_by(constants, x.level, drop_level);
+  const bool ready = x.half[h].segments > 0 && x.half[h].basis() == removed;
+  if (!ready && x.half[h].segments > 0) {
+    throw ShapeError("rlwe.mod_down", "Half limbs " + x.half[h].basis().str(), removed.str(),
+                     "call key_inner with the same drop_level");
+  }
+  return {x.eval[h], ready ? x.half[h] : x.eval[h].select(removed), add, galois};
+}
+
+std::vector<Poly> mod_down(Queue& queue, const Constants& constants,
+                           std::span<const DownItem> items, int level, bool drop_level) {
+  return divide(queue, constants.ring(),
+                drop_level ? constants.divide_by_p_and_rescale(level)
+                           : constants.divide_by_p(level),
+                items);
+}
+
+std::array<Poly, 2> mod_down(Queue& queue, const Constants& constants, const ExtendedPair& x,
+                             bool drop_level, const std::array<PolyView, 2>& add,
+                             std::uint32_t galois) {
+  const DownItem items[2] = {down_item(constants, x, 0, drop_level, add[0], galois),
+                             down_item(constants, x, 1, drop_level, add[1], galois)};
+  std::vector<Poly> out = mod_down(queue, constants, items, x.level, drop_level);
+  return {std::move(out[0]), std::move(out[1])};
+}
+
+std::vector<Poly> rescale(Queue& queue, const Constants& constants,
+                          const std::vector<PolyView>& in, int level) {
+  const Constants::Division& division = constants.rescale(level);
+  std::vector<DownItem> items;
+  for (const PolyView& view : in) items.push_back({view, view.select(division.removed), {}, 1});
+  return divide(queue, constants.ring(), division, items);
+}
+
+std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
+                                     const std::array<PolyView, 2>& x, const SwitchKey& key) {
+  const Ring& ring = constants.ring();
+  const BaseConversion& up = constants.encapsulation_mod_up();
+  const Poly half = queue.allocate(ring, up.from(), Domain::Half);
+  const Poly raised = queue.allocate(ring, up.to(), Domain::Half);
+  queue.submit(Transform{{{x[1], half.view}}});
+  queue.submit(Convert{{{&up, half.view, raised.view}}});
+
+  std::array<Poly, 2> sum;
+  std::array<PolyView, 2> eval, removed;
+  for (int h = 0; h < 2; ++h) {
+    sum[h] = queue.allocate(ring, constants.params().encapsulation_basis(), Domain::Eval);
+    eval[h] = sum[h].view.select(up.from());
+    removed[h] = sum[h].view.select(up.to()).in(Domain::Half);
+  }
+  const std::vector<std::array<PolyView, 2>> digit{
+      {key.digits.front()[0].view, key.digits.front()[1].view}};
+  queue.submit(KeyInner{{{{{x[1], raised.view}}, {{digit, eval, removed, {x[0], {}}, 1}}}},
+                        constants.encapsulation_p_mod()});
+  const DownItem items[2] = {{eval[0], removed[0], {}, 1}, {eval[1], removed[1], {}, 1}};
+  std::vector<Poly> out = divide(queue, ring, constants.divide_encapsulation(), items);
+  return {std::move(out[0]), std::move(out[1])};
+}
+
+std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
+                                       const PolyView& a, const PolyView& a_aux,
+                                       const SwitchKey& key, int level) {
+  ExtendedPair pair = allocate_extended(queue, constants, level);
+  const Basis removed = removed_by(constants, level, false);
+  for (int h = 0; h < 2; ++h) {
+    pair.eval[h] = pair.part[h].view.select(constants.params().basis(level));
+    pair.half[h] = pair.part[h].view.select(removed).in(Domain::Half);
+  }
+  const std::vector<std::array<PolyView, 2>> digit{
+      {key.digits.front()[0].view, key.digits.front()[1].view}};
+  queue.submit(KeyInner{{{{{a, a_aux}}, {{digit, pair.eval, pair.half, {b, {}}, 1}}}},
+                        constants.p_mod()});
+  return mod_down(queue, constants, pair, false);
+}
+
+}  // namespace latticino::rlwe
