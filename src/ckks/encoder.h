@@ -1,6 +1,6 @@
 // Encoding: vectors of complex slots <-> integer polynomials (the special FFT over the powers of
 // five). Encoding is bit-reproducible: fixed radix-2 order, one twiddle table computed without the
-// maths library's last bits, no fused multiply-add. Sources: paper 000 Sec. 2.1; Cheon et al. 2017.
+// maths library's last bits, no fused multiply-add. Sources: paper: Cheddar, Sec. 2.1; Cheon et al. 2017.
 #pragma once
 
 #include <span>
@@ -12,17 +12,20 @@ namespace latticino::ckks {
 class Encoder {
  public:
   explicit Encoder(const rlwe::Constants& constants);
+  explicit Encoder(int log_n);
   ~Encoder();
 
-  // Integer coefficients round(scale * embedding^-1(values)); values.size() a power of two
-  // <= N/2; fewer slots give a polynomial in X^(N/(2 slots)). Throws ValueError for NaN or
-  // infinity, ScaleError when a coefficient reaches 2^62 or `bound` (0: no bound).
+  // Integer coefficients round(scale * embedding^-1(values)), N of them; values.size() a power of
+  // two <= N/2; fewer slots give a polynomial in X^(N/(2 slots)). Throws ShapeError for another
+  // size, ValueError for NaN or infinity, ScaleError when a coefficient reaches 2^62 or `bound`
+  // (0: no bound).
   std::vector<std::int64_t> embed(std::span<const Complex> values, double scale,
                                   double bound = 0) const;
-  // The inverse on real coefficients (already centred and divided by the scale).
+  // The inverse on N real coefficients (already centred and divided by the scale).
   std::vector<Complex> project(std::span<const double> coefficients, int slots) const;
 
-  // In-place special FFT (coefficient order bit-reversed, n = values.size()) and its inverse.
+  // In-place special FFT, coefficients (m_k + i m_(k+n) in bit-reversed order of k) -> slots, for
+  // n = values.size(), and its inverse (1/n included).
   void forward(std::span<Complex> values) const;
   void inverse(std::span<Complex> values) const;
 
@@ -31,7 +34,8 @@ class Encoder {
   std::unique_ptr<const Tables> tables_;
 };
 
-// Encoded on the host, reduced and transformed on the context's queue.
+// Encoded on the host, reduced and transformed on the context's queue. Throws ScaleError when the
+// coefficients would not fit the level's modulus.
 Plaintext encode(const std::shared_ptr<const Context>& context, std::span<const Complex> values,
                  int level, double scale, bool extended = false);
 std::vector<Complex> decode(const Plaintext& plaintext);
