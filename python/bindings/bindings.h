@@ -1,0 +1,52 @@
+// The Python extension: one bind function a room. No arithmetic of the scheme lives here.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <complex>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ckks/ciphertext.h"
+
+namespace latticino::python {
+
+namespace nb = nanobind;
+using namespace nb::literals;  // NOLINT: nanobind's argument names
+
+using ContextPtr = std::shared_ptr<const ckks::Context>;
+using ParamsPtr = std::shared_ptr<const Params>;
+using ComplexArray = nb::ndarray<nb::numpy, std::complex<double>, nb::ndim<1>>;
+using ComplexInput = nb::ndarray<const std::complex<double>, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
+
+// Hands a vector to numpy without copying it again.
+ComplexArray to_numpy(std::vector<ckks::Complex> values);
+
+inline std::span<const ckks::Complex> as_span(const ComplexInput& values) {
+  return {values.data(), values.size()};
+}
+
+// An uninitialised ciphertext of the shape of `like`, and the copy of one into another's memory.
+ckks::Ciphertext allocate_like(const ckks::Ciphertext& like);
+void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
+
+void bind_errors(nb::module_& m);
+void bind_params(nb::module_& m);
+void bind_context(nb::module_& m);
+void bind_ciphertext(nb::module_& m);
+void bind_keys(nb::module_& m);
+void bind_evaluator(nb::module_& m);
+void bind_circuits(nb::module_& m);
+void bind_program(nb::module_& m);
+
+}  // namespace latticino::python

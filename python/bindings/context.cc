@@ -1,0 +1,64 @@
+// Contexts: parameters on a device, or on no device at all (dry).
+#include "ckks/context.h"
+
+#include "bindings.h"
+#include "math/errors.h"
+
+namespace latticino::python {
+namespace {
+
+ContextPtr create(const ParamsPtr& params, const std::string& device, int index, int threads,
+                  bool simd) {
+  if (device == "cpu") {
+    auto backend = make_cpu_backend({.simd = simd, .threads = threads});
+    return ckks::Context::create(params, std::make_unique<Queue>(std::move(backend)));
+  }
+  if (device == "cuda") {
+    auto backend = make_cuda_backend({.device = index});
+    return ckks::Context::create(params, std::make_unique<Queue>(std::move(backend)));
+  }
+  throw DeviceError("Context", "device \"" + device + "\"", "\"cpu\" or \"cuda\"", "name one of them");
+}
+
+// What a dry run has counted, as plain Python values.
+nb::dict report(const ckks::Context& context) {
+  const DryReport r = context.queue().report();
+  nb::dict out;
+  out["bytes_moved"] = r.bytes_moved;
+  out["operations"] = r.operations;
+  out["peak_bytes"] = r.peak_bytes;
+  out["operations_by_name"] = nb::cast(r.operations_by_name);
+  out["bytes_by_name"] = nb::cast(r.bytes_by_name);
+  return out;
+}
+
+nb::dict device(const ckks::Context& context) {
+  const DeviceInfo info = context.queue().device();
+  nb::dict out;
+  out["backend"] = info.backend;
+  out["name"] = info.name;
+  out["total_bytes"] = info.total_bytes;
+  out["free_bytes"] = info.free_bytes;
+  return out;
+}
+
+}  // namespace
+
+void bind_context(nb::module_& m) {
+  m.def("cuda_built", &cuda_built);
+  m.def("cuda_device_count", &cuda_device_count);
+  nb::class_<ckks::Context>(m, "Context", "Parameters on a device.")
+      .def_static("create", &create, "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a,
+                  ReleaseGil())
+      .def_static("create_dry", &ckks::Context::create_dry, "params"_a, ReleaseGil())
+      .def_prop_ro("params", &ckks::Context::shared_params)
+      .def_prop_ro("is_dry", &ckks::Context::is_dry)
+      .def_prop_ro("device", &device)
+      .def_prop_ro("report", &report)
+      .def_prop_ro("live_bytes", [](const ckks::Context& c) { return c.queue().live_bytes(); })
+      .def_prop_ro("peak_bytes", [](const ckks::Context& c) { return c.queue().peak_bytes(); })
+      .def("reset_peak", [](const ckks::Context& c) { c.queue().reset_peak(); })
+      .def("synchronize", [](const ckks::Context& c) { c.queue().synchronize(); }, ReleaseGil());
+}
+
+}  // namespace latticino::python

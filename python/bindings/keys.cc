@@ -1,0 +1,144 @@
+// The two roles: Client holds the secret key, EvaluationKeys is all that a server gets.
+#include "rlwe/keys.h"
+
+#include <mutex>
+
+#include "bindings.h"
+#include "ckks/encoder.h"
+#include "math/errors.h"
+#include "rlwe/client.h"
+
+namespace latticino::python {
+namespace {
+
+using ckks::Ciphertext;
+using ckks::Plaintext;
+
+// A secret key with a source of randomness, on a context's device. Safe to share between threads.
+class Client {
+ public:
+  explicit Client(ContextPtr context)
+      : context_(std::move(context)),
+        secret_(rlwe::SecretKey::generate(context_->shared_params(), random_)) {}
+
+  std::string key_id() const { return secret_.id().str(); }
+
+  Ciphertext encrypt(const Plaintext& x) {
+    check(x.context, "encrypt");
+    std::lock_guard lock(mutex_);
+    auto pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(), secret_,
+                                        x.poly.view, x.level, random_);
+    Ciphertext out{context_, {}, x.level, x.scale, x.slots, secret_.id()};
+    for (Poly& part : pair.parts) out.parts.push_back(std::move(part));
+    return out;
+  }
+
+  std::vector<ckks::Complex> decrypt(const Ciphertext& x) const {
+    check(x.context, "decrypt");
+    if (x.key != secret_.id()) {
+      throw KeyError("decrypt", "a ciphertext under key " + x.key.str(),
+                     "one under this client's key " + secret_.id().str(),
+                     "decrypt it with the client that made its keys");
+    }
+    std::vector<PolyView> parts;
+    for (const Poly& part : x.parts) parts.push_back(part.view);
+    const auto coefficients = rlwe::decrypt(context_->constants(), context_->queue(), secret_, parts,
+                                            x.level, x.scale);
+    return context_->encoder().project(coefficients, x.slots);
+  }
+
+  std::shared_ptr<rlwe::EvaluationKeys> empty_keys() const {
+    return std::make_shared<rlwe::EvaluationKeys>(secret_.id(), context_->params().hash());
+  }
+
+  void make_key(rlwe::EvaluationKeys& into, const rlwe::KeyLabel& label, int level) {
+    std::lock_guard lock(mutex_);
+    rlwe::KeyGenerator generator(context_->constants(), context_->queue(), secret_, random_);
+    into.insert(generator.make(label, level));
+  }
+
+  std::shared_ptr<rlwe::PublicKey> public_key() {
+    std::lock_guard lock(mutex_);
+    return std::make_shared<rlwe::PublicKey>(
+        rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_));
+  }
+
+ private:
+  void check(const ContextPtr& other, const char* operation) const {
+    if (other != context_) {
+      throw ContextError(operation, "an object of another context", "this client's context",
+                         "use the client that was made for that context");
+    }
+  }
+
+  ContextPtr context_;
+  rlwe::Random random_;
+  rlwe::SecretKey secret_;
+  mutable std::mutex mutex_;
+};
+
+Ciphertext encrypt_public(const rlwe::PublicKey& key, const Plaintext& x) {
+  const ckks::Context& context = *x.context;
+  if (key.params_hash != context.params().hash()) {
+    throw ContextError("encrypt", "a public key of other parameters", "one of this context's",
+                       "use the bundle that was made for this context");
+  }
+  rlwe::Random random;
+  auto pair = rlwe::encrypt_public(context.constants(), context.queue(), key, x.poly.view, x.level,
+                                   random);
+  Ciphertext out{x.context, {}, x.level, x.scale, x.slots, key.id};
+  for (Poly& part : pair.parts) out.parts.push_back(std::move(part));
+  return out;
+}
+
+}  // namespace
+
+void bind_keys(nb::module_& m) {
+  nb::class_<rlwe::KeyLabel>(m, "KeyLabel", "Which evaluation key: its kind and Galois element.")
+      .def("__repr__", &rlwe::KeyLabel::str)
+      .def("__eq__", [](const rlwe::KeyLabel& a, const rlwe::KeyLabel& b) { return a == b; })
+      .def("__hash__", [](const rlwe::KeyLabel& a) {
+        return static_cast<std::size_t>(a.kind) * 0x9E3779B97F4A7C15ull + a.galois;
+      });
+  nb::class_<rlwe::KeySource>(m, "KeySource", "Where an evaluator finds its keys.");
+  nb::class_<rlwe::EvaluationKeys, rlwe::KeySource>(m, "EvaluationKeys",
+                                                    "What a server knows: it cannot decrypt.")
+      .def("has", &rlwe::EvaluationKeys::has, "label"_a, "level"_a)
+      .def_prop_ro("id", [](const rlwe::EvaluationKeys& k) { return k.id().str(); })
+      .def_prop_ro("params_hash", &rlwe::EvaluationKeys::params_hash)
+      .def_prop_ro("labels", &rlwe::EvaluationKeys::labels)
+      .def_prop_ro("bytes", &rlwe::EvaluationKeys::bytes);
+  nb::class_<rlwe::KeyRecorder, rlwe::KeySource>(m, "KeyRecorder", "Notes the keys a dry run uses.")
+      .def("__init__",
+           [](rlwe::KeyRecorder* self, const ContextPtr& context) {
+             new (self) rlwe::KeyRecorder(context->constants());
+           },
+           "context"_a, nb::keep_alive<1, 2>())
+      .def_prop_ro("request",
+                   [](const rlwe::KeyRecorder& r) {
+                     std::vector<std::pair<rlwe::KeyLabel, int>> out;
+                     for (const auto& [label, level] : r.request()) out.emplace_back(label, level);
+                     return out;
+                   })
+      .def_prop_ro("bytes", &rlwe::KeyRecorder::bytes);
+  nb::class_<rlwe::PublicKey>(m, "PublicKey", "Encrypts without the secret.");
+  nb::class_<Client>(m, "Client", "Holds a secret key.")
+      .def(nb::init<ContextPtr>(), "context"_a, ReleaseGil())
+      .def_prop_ro("key_id", &Client::key_id)
+      .def("encrypt", &Client::encrypt, ReleaseGil())
+      .def("decrypt",
+           [](const Client& client, const Ciphertext& x) {
+             std::vector<ckks::Complex> values;
+             {
+               nb::gil_scoped_release release;
+               values = client.decrypt(x);
+             }
+             return to_numpy(std::move(values));
+           })
+      .def("empty_keys", &Client::empty_keys)
+      .def("make_key", &Client::make_key, "into"_a, "label"_a, "level"_a, ReleaseGil())
+      .def("public_key", &Client::public_key, ReleaseGil());
+  m.def("encrypt_public", &encrypt_public, "key"_a, "plaintext"_a, ReleaseGil());
+}
+
+}  // namespace latticino::python

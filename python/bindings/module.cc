@@ -1,0 +1,15 @@
+#include "bindings.h"
+
+NB_MODULE(_native, m) {
+  using namespace latticino::python;
+  m.doc() = "The C++ core. Use the package `latticino`; this module is its private half.";
+  m.attr("__version__") = LATTICINO_VERSION;
+  bind_errors(m);
+  bind_params(m);
+  bind_context(m);
+  bind_ciphertext(m);
+  bind_keys(m);
+  bind_evaluator(m);
+  bind_circuits(m);
+  bind_program(m);
+}

@@ -1,0 +1,72 @@
+"""The exceptions of the library: one class for each kind of mistake, all below :class:`Error`.
+
+Every message names the operation, what it had, what it needs, and what to change; the operands of a
+failed call stay usable. Where a class has the name of a Python built-in it is also a subclass of
+that built-in's family, so ``except ValueError`` catches it too.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+__all__ = [
+    "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
+    "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError",
+]
+
+
+class Error(RuntimeError):
+    """Base of all. ``operation`` is the public name of what was asked for."""
+
+    def __init__(self, message: str, operation: str = "") -> None:
+        super().__init__(message)
+        self.operation = operation
+
+    @classmethod
+    def explain(cls, operation: str, had: str, needs: str, remedy: str) -> Error:
+        """The exception with the message that all layers share."""
+        return cls(f"{operation}: had {had}; needs {needs}; {remedy}", operation)
+
+
+class ParameterError(Error):
+    """Parameters that do not exist, do not fit together or are not secure."""
+
+
+class LevelError(Error):
+    """Too few levels, or levels that do not match."""
+
+
+class ScaleError(Error):
+    """Scales that do not match, overflow, or a message over its bound."""
+
+
+class KeyError(Error, builtins.LookupError):
+    """A missing key, a key of another secret, or a key in the wrong role."""
+
+
+class ContextError(Error):
+    """Objects that belong to different contexts."""
+
+
+class ShapeError(Error, builtins.ValueError):
+    """Slot counts, array shapes, strides or dtypes that do not fit."""
+
+
+class ValueError(Error, builtins.ValueError):
+    """NaN, infinity, or a number out of range."""
+
+
+class DeviceError(Error):
+    """No such device, or a failure of CUDA."""
+
+
+class OutOfMemoryError(Error, builtins.MemoryError):
+    """Host or device memory that is not there."""
+
+
+class FileError(Error, builtins.OSError):
+    """A truncated, altered, hostile or foreign file."""
+
+
+class UnsupportedError(Error, builtins.NotImplementedError):
+    """An option that does not exist."""
