@@ -1,6 +1,7 @@
 // The CKKS evaluator: reads like the papers. Every function returns a new ciphertext; operands stay
 // valid, also after an exception. Levels and scales are aligned automatically where the result is
-// exact: a higher operand is brought down to the lower one's level (adjust, paper 004 Sec. 3).
+// exact: a higher operand is brought down to the lower one's level (adjust, paper: BitPacker,
+// Sec. 3). Functions of spans do the same work on each element and share their launches.
 #pragma once
 
 #include <span>
@@ -10,16 +11,23 @@
 
 namespace latticino::ckks {
 
+struct ScalarResidues;
+
 class Evaluator {
  public:
+  // Without keys (null) only key-free operations work; the others throw KeyError.
   Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const rlwe::KeySource> keys);
   const std::shared_ptr<const Context>& context() const { return context_; }
-  const rlwe::KeySource& keys() const { return *keys_; }
+  const rlwe::KeySource& keys() const;
+  // The key for `label` at `level`; KeyError if x is under another secret.
+  const rlwe::SwitchKey& key(const char* operation, const Ciphertext& x,
+                             const rlwe::KeyLabel& label) const;
 
   Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext negate(const Ciphertext& x) const;
   Ciphertext add(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext sub(const Ciphertext& x, const Plaintext& y) const;
   Ciphertext add_scalar(const Ciphertext& x, Complex c) const;
 
   // Products keep scale S_(l-1) exactly: they relinearise and rescale in one merged ModDown and
@@ -27,6 +35,7 @@ class Evaluator {
   Ciphertext multiply(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext square(const Ciphertext& x) const;
   Ciphertext multiply(const Ciphertext& x, const Plaintext& y) const;
+  // Scale S_(l-1) when x has S_l; any other scale is kept.
   Ciphertext multiply_scalar(const Ciphertext& x, Complex c) const;
   Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // no level
   Ciphertext multiply_i(const Ciphertext& x, int power) const;             // x * i^power, no level
@@ -35,14 +44,17 @@ class Evaluator {
   Ciphertext tensor(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext relinearize(const Ciphertext& x) const;
   Ciphertext relinearize_rescale(const Ciphertext& x) const;
+  std::vector<Ciphertext> relinearize(std::span<const Ciphertext> x, bool rescale) const;
   Ciphertext rescale(const Ciphertext& x) const;
+  std::vector<Ciphertext> rescale(std::span<const Ciphertext> x) const;
   Ciphertext multiply_no_rescale(const Ciphertext& x, const Plaintext& y) const;
   Ciphertext multiply_scalar_no_rescale(const Ciphertext& x, Complex c, double scale) const;
 
   // Brings x to `level`, scale S_level (or `scale` if given). Throws LevelError going up.
   Ciphertext to_level(const Ciphertext& x, int level) const;
   Ciphertext to_level_scale(const Ciphertext& x, int level, double scale) const;
-  // Drops limbs only; the scale stays. Legal when basis(level) is a subset of x's.
+  // Drops limbs only; the scale stays, memory is shared. Legal when basis(level) is a subset of
+  // x's.
   Ciphertext drop_to(const Ciphertext& x, int level) const;
 
   Ciphertext rotate(const Ciphertext& x, int r) const;  // left by r, see rlwe/galois.h
@@ -53,6 +65,23 @@ class Evaluator {
   Ciphertext apply_galois(const Ciphertext& x, std::uint32_t galois) const;
 
  private:
+  void require(const char* operation, const Ciphertext& x) const;
+  void require(const char* operation, const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext allocate(const Ciphertext& like, int parts, int level, double scale) const;
+  Ciphertext with_parts(const Ciphertext& like, std::vector<Poly> parts, int level,
+                        double scale) const;
+  Ciphertext combine(const char* operation, const Ciphertext& x, const Ciphertext& y,
+                     int sign) const;
+  Ciphertext combine(const char* operation, const Ciphertext& x, const Plaintext& y,
+                     int sign) const;
+  Ciphertext scaled(const Ciphertext& x, const ScalarResidues& factor, double scale) const;
+  Ciphertext times(const char* operation, const Ciphertext& x, Complex c, double scale) const;
+  Ciphertext adjusted(const Ciphertext& x, double scale) const;
+  Ciphertext aligned(const char* operation, const Ciphertext& x, const Plaintext& y,
+                     double scale) const;
+  std::vector<Ciphertext> galois_hoisted(const char* operation, const Ciphertext& x,
+                                         std::span<const std::uint32_t> galois) const;
+
   std::shared_ptr<const Context> context_;
   std::shared_ptr<const rlwe::KeySource> keys_;
 };

@@ -1,0 +1,128 @@
+// Rescaling, adjusting and aligning: levels with rational rescaling, canonical scales (paper:
+// BitPacker, Sec. 3; Kim, Papadimitriou, Polyakov 2022).
+#include <cmath>
+#include <string>
+
+#include "ckks/checks.h"
+#include "ckks/evaluator.h"
+#include "ckks/scalar.h"
+#include "math/errors.h"
+
+namespace latticino::ckks {
+namespace {
+
+// Relative error that rounding an adjusting constant may cause: below the noise of every
+// parameter set (20 bits at the smallest scale, 2^30).
+constexpr double kAdjustTolerance = 0x1p-20;
+
+}  // namespace
+
+Ciphertext Evaluator::rescale(const Ciphertext& x) const {
+  return std::move(rescale(std::span(&x, 1)).front());
+}
+
+std::vector<Ciphertext> Evaluator::rescale(std::span<const Ciphertext> x) const {
+  std::vector<Ciphertext> out;
+  if (x.empty()) return out;
+  std::vector<PolyView> views;
+  for (const Ciphertext& c : x) {
+    require("ckks.rescale", c);
+    require_level("ckks.rescale", c.level, 1);
+    require_same_level("ckks.rescale", c.level, x[0].level);
+    for (const Poly& part : c.parts) views.push_back(part.view);
+  }
+  const int level = x[0].level;
+  const Params& params = context_->params();
+  std::vector<Poly> polys =
+      rlwe::rescale(context_->queue(), context_->constants(), views, level);
+  auto next = polys.begin();
+  for (const Ciphertext& c : x) {
+    std::vector<Poly> parts(next, next + static_cast<std::ptrdiff_t>(c.parts.size()));
+    next += static_cast<std::ptrdiff_t>(c.parts.size());
+    const double scale = c.scale / params.rescale_factor(level);
+    out.push_back(
+        with_parts(c, std::move(parts), level - 1, settled_scale(params, level - 1, scale)));
+  }
+  return out;
+}
+
+Ciphertext Evaluator::drop_to(const Ciphertext& x, int level) const {
+  require("ckks.drop_to", x);
+  require_level("ckks.drop_to", x.level, level);
+  require_level("ckks.drop_to", level, 0);
+  const Basis basis = context_->params().basis(level);
+  if (!x.parts[0].view.basis().contains(basis)) {
+    throw LevelError("ckks.drop_to", "primes " + x.parts[0].view.basis().str(),
+                     "a superset of " + basis.str() + " (level " + std::to_string(level) + ")",
+                     "use to_level(), which rescales where primes enter");
+  }
+  require_capacity("ckks.drop_to", context_->params(), level, x.scale);
+  Ciphertext out = x;
+  out.level = level;
+  for (Poly& part : out.parts) part.view = part.view.select(basis);
+  return out;
+}
+
+// One level down to `scale`: times the integer that makes up for the rescale factor, then rescaled.
+// With canonical scales the integer is round(S_level).
+Ciphertext Evaluator::adjusted(const Ciphertext& x, double scale) const {
+  const Params& params = context_->params();
+  const double exact = scale * params.rescale_factor(x.level) / x.scale;
+  const double integer = std::nearbyint(exact);
+  if (std::abs(integer - exact) > kAdjustTolerance * exact) {
+    throw ScaleError("ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x.scale)),
+                     "at most 2^" + std::to_string(std::log2(scale * params.rescale_factor(x.level)) -
+                                                   20) +
+                         " to reach 2^" + std::to_string(std::log2(scale)) + " one level down",
+                     "rescale first, or ask for a larger scale");
+  }
+  Ciphertext out = rescale(times("ckks.to_level_scale", x, integer, 1.0));
+  out.scale = scale;
+  return out;
+}
+
+Ciphertext Evaluator::to_level(const Ciphertext& x, int level) const {
+  require("ckks.to_level", x);
+  require_level("ckks.to_level", level, 0);
+  require_level("ckks.to_level", x.level, level);
+  return to_level_scale(x, level, context_->params().scale(level));
+}
+
+// Limbs are dropped as far as the prime sets are nested; where a prime must enter, one adjust.
+Ciphertext Evaluator::to_level_scale(const Ciphertext& x, int level, double scale) const {
+  require("ckks.to_level_scale", x);
+  require_level("ckks.to_level_scale", level, 0);
+  require_level("ckks.to_level_scale", x.level, level);
+  const Params& params = context_->params();
+  Ciphertext out = x;
+  if (same_scale(x.scale, scale) && params.basis(x.level).contains(params.basis(level))) {
+    out = drop_to(x, level);
+    out.scale = scale;
+    return out;
+  }
+  if (x.level == level) require_same_scale("ckks.to_level_scale", x.scale, scale);
+  while (out.level > level) {
+    int from = level + 1;
+    while (!params.basis(out.level).contains(params.basis(from))) ++from;
+    out = adjusted(drop_to(out, from), from - 1 == level ? scale : params.scale(from - 1));
+  }
+  return out;
+}
+
+// x at a level whose primes y has: x itself, or x brought down to y's level with `scale`.
+Ciphertext Evaluator::aligned(const char* operation, const Ciphertext& x, const Plaintext& y,
+                              double scale) const {
+  require(operation, x);
+  require_context(operation, *context_, y);
+  require_slots(operation, y.slots, x.slots);
+  if (y.level < x.level) return to_level_scale(x, y.level, scale);
+  const Basis needs = context_->params().basis(x.level);
+  if (!y.poly.view.basis().contains(needs)) {
+    throw LevelError(operation, "a plaintext with primes " + y.poly.view.basis().str(),
+                     "primes " + needs.str(),
+                     "encode it at level " + std::to_string(x.level));
+  }
+  return x;
+}
+
+}  // namespace latticino::ckks

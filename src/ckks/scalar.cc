@@ -1,0 +1,73 @@
+#include "ckks/scalar.h"
+
+#include <cmath>
+#include <string>
+
+#include "math/errors.h"
+#include "math/modulus.h"
+#include "poly/ring.h"
+
+namespace latticino::ckks {
+namespace {
+
+// An integer held in a double, modulo q: mantissa and exponent apart, so that any size is exact.
+std::uint32_t integer_mod(double x, const Modulus& q) {
+  int exponent = 0;
+  const double fraction = std::frexp(x, &exponent);  // |fraction| in [1/2, 1)
+  std::int64_t mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
+  exponent -= 53;
+  if (exponent < 0) {
+    mantissa /= std::int64_t{1} << -exponent;  // exact: x is an integer
+    exponent = 0;
+  }
+  return mul_mod(reduce_s64(mantissa, q), pow_mod(2, exponent, q), q);
+}
+
+double rounded(const char* operation, double x, double scale) {
+  if (!std::isfinite(x)) {
+    throw ValueError(operation, std::to_string(x), "a finite number", "check the scalar");
+  }
+  const double y = std::nearbyint(x * scale);
+  if (!std::isfinite(y)) {
+    throw ScaleError(operation, std::to_string(x) + " at scale " + std::to_string(scale),
+                     "a product within the double range", "scale the operand down");
+  }
+  return y;
+}
+
+ScalarResidues gaussian_residues(const Ring& ring, const Basis& basis, double re, double im) {
+  ScalarResidues out;
+  for (int i = 0; i < basis.size(); ++i) {
+    const int p = basis.prime(i);
+    const Modulus q = make_modulus(ring.prime(p));
+    const std::uint32_t a = integer_mod(re, q);
+    const std::uint32_t unit = pow_mod(ring.psi(p), ring.n() / 2, q);  // X^(N/2) at psi
+    const std::uint32_t b = mul_mod(integer_mod(im, q), unit, q);
+    out.lower.push_back(add_mod(a, b, q.q));
+    if (im != 0) out.upper.push_back(sub_mod(a, b, q.q));
+  }
+  return out;
+}
+
+}  // namespace
+
+ScalarResidues scalar_residues(const char* operation, const Ring& ring, const Basis& basis,
+                               Complex c, double scale) {
+  return gaussian_residues(ring, basis, rounded(operation, c.real(), scale),
+                           rounded(operation, c.imag(), scale));
+}
+
+ScalarResidues unit_residues(const Ring& ring, const Basis& basis, int power) {
+  constexpr double kRe[4] = {1, 0, -1, 0}, kIm[4] = {0, 1, 0, -1};
+  return gaussian_residues(ring, basis, kRe[power], kIm[power]);
+}
+
+ScalarResidues integer_residues(const Ring& ring, const Basis& basis, std::int64_t c) {
+  ScalarResidues out;
+  for (int i = 0; i < basis.size(); ++i) {
+    out.lower.push_back(reduce_s64(c, make_modulus(ring.prime(basis.prime(i)))));
+  }
+  return out;
+}
+
+}  // namespace latticino::ckks
