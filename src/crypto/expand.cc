@@ -1,27 +1,29 @@
 #include "crypto/expand.h"
 
-#include <bit>
+#include <algorithm>
 
+#include "crypto/secure_memory.h"
 #include "math/modulus.h"
 
 namespace latticino::crypto {
 namespace {
 
-// `Lanes` keystream blocks side by side: GCC and Clang turn the lane loops into vector code.
-constexpr int kLanes = 8;
-using Lane = std::array<std::uint32_t, kLanes>;
+// kLanes keystream blocks side by side, one a vector lane (GCC and Clang vector extension; lowered
+// to whatever the target has).
+constexpr int kLanes = 4;
+typedef std::uint32_t Lane __attribute__((vector_size(4 * kLanes)));
+
+inline Lane rotate(Lane x, int bits) { return x << bits | x >> (32 - bits); }
 
 inline void quarter_round(Lane& a, Lane& b, Lane& c, Lane& d) {
-  for (int i = 0; i < kLanes; ++i) {
-    a[i] += b[i];
-    d[i] = std::rotl(d[i] ^ a[i], 16);
-    c[i] += d[i];
-    b[i] = std::rotl(b[i] ^ c[i], 12);
-    a[i] += b[i];
-    d[i] = std::rotl(d[i] ^ a[i], 8);
-    c[i] += d[i];
-    b[i] = std::rotl(b[i] ^ c[i], 7);
-  }
+  a += b;
+  d = rotate(d ^ a, 16);
+  c += d;
+  b = rotate(b ^ c, 12);
+  a += b;
+  d = rotate(d ^ a, 8);
+  c += d;
+  b = rotate(b ^ c, 7);
 }
 
 std::uint32_t load_le32(const std::uint8_t* p) {
@@ -44,7 +46,7 @@ State initial_state(std::span<const std::uint8_t, 32> key, std::uint32_t counter
 // Blocks counter .. counter + kLanes - 1 of `start`; word w of block i ends in out[w][i].
 void blocks(const State& start, std::array<Lane, 16>& out) {
   std::array<Lane, 16> x;
-  for (int w = 0; w < 16; ++w) x[w].fill(start[w]);
+  for (int w = 0; w < 16; ++w) x[w] = Lane{} + start[w];
   for (int i = 0; i < kLanes; ++i) x[12][i] += static_cast<std::uint32_t>(i);
   out = x;
   for (int round = 0; round < 10; ++round) {
@@ -57,9 +59,7 @@ void blocks(const State& start, std::array<Lane, 16>& out) {
     quarter_round(x[2], x[7], x[8], x[13]);
     quarter_round(x[3], x[4], x[9], x[14]);
   }
-  for (int w = 0; w < 16; ++w) {
-    for (int i = 0; i < kLanes; ++i) out[w][i] += x[w][i];
-  }
+  for (int w = 0; w < 16; ++w) out[w] += x[w];
 }
 
 }  // namespace
@@ -72,6 +72,22 @@ std::array<std::uint32_t, 16> chacha20_block(std::span<const std::uint8_t, 32> k
   State out;
   for (int w = 0; w < 16; ++w) out[w] = lanes[w][0];
   return out;
+}
+
+void chacha20_keystream(std::span<const std::uint8_t, 32> key, std::uint32_t counter,
+                        const std::array<std::uint32_t, 3>& nonce, std::span<std::uint8_t> out) {
+  State state = initial_state(key, counter, nonce);
+  std::array<Lane, 16> lanes;
+  for (std::size_t first = 0; first < out.size(); first += 64 * kLanes) {
+    blocks(state, lanes);
+    state[12] += kLanes;
+    const std::size_t bytes = std::min<std::size_t>(64 * kLanes, out.size() - first);
+    for (std::size_t b = 0; b < bytes; ++b) {
+      out[first + b] = static_cast<std::uint8_t>(lanes[b % 64 / 4][b / 64] >> (8 * (b % 4)));
+    }
+  }
+  secure_clear(&state, sizeof state);
+  secure_clear(&lanes, sizeof lanes);
 }
 
 void expand_limb(std::span<const std::uint8_t, 32> seed, std::uint64_t stream,

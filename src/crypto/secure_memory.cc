@@ -1,0 +1,44 @@
+#include "crypto/secure_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace latticino::crypto {
+namespace {
+
+std::size_t whole_pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+void secure_clear(void* p, std::size_t bytes) noexcept {
+  if (bytes != 0) explicit_bzero(p, bytes);
+}
+
+void lock_memory(void* p, std::size_t bytes) noexcept {
+  static_cast<void>(mlock(p, bytes));
+  static_cast<void>(madvise(p, bytes, MADV_DONTDUMP));
+}
+
+void unlock_memory(void* p, std::size_t bytes) noexcept { static_cast<void>(munlock(p, bytes)); }
+
+void* allocate_locked(std::size_t bytes) {
+  const std::size_t size = whole_pages(bytes);
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) throw std::bad_alloc();
+  lock_memory(p, size);
+  return p;
+}
+
+void free_locked(void* p, std::size_t bytes) noexcept {
+  const std::size_t size = whole_pages(bytes);
+  secure_clear(p, size);
+  unlock_memory(p, size);
+  munmap(p, size);
+}
+
+}  // namespace latticino::crypto

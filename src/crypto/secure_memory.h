@@ -1,0 +1,46 @@
+// Memory of secrets: cleared so that no compiler may drop the stores, locked where allowed.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace latticino::crypto {
+
+void secure_clear(void* p, std::size_t bytes) noexcept;
+
+// Keeps pages out of swap and core dumps; best effort (limits may forbid it).
+void lock_memory(void* p, std::size_t bytes) noexcept;
+void unlock_memory(void* p, std::size_t bytes) noexcept;
+
+// Whole pages of their own, so that unlocking never touches a neighbour's.
+void* allocate_locked(std::size_t bytes);               // throws std::bad_alloc; contents zero
+void free_locked(void* p, std::size_t bytes) noexcept;  // clears first
+
+template <class T>
+struct LockedAllocator {
+  using value_type = T;
+  LockedAllocator() = default;
+  template <class U>
+  LockedAllocator(const LockedAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(allocate_locked(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) noexcept { free_locked(p, n * sizeof(T)); }
+  bool operator==(const LockedAllocator&) const { return true; }
+};
+template <class T>
+using LockedVector = std::vector<T, LockedAllocator<T>>;
+
+// Clears an ordinary vector of secrets at the end of a scope.
+template <class T>
+class ClearOnExit {
+ public:
+  explicit ClearOnExit(std::vector<T>& v) : v_(v) {}
+  ~ClearOnExit() { secure_clear(v_.data(), v_.size() * sizeof(T)); }
+  ClearOnExit(const ClearOnExit&) = delete;
+  ClearOnExit& operator=(const ClearOnExit&) = delete;
+
+ private:
+  std::vector<T>& v_;
+};
+
+}  // namespace latticino::crypto
