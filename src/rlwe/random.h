@@ -11,27 +11,33 @@ namespace latticino::rlwe {
 
 using Seed = std::array<std::uint8_t, 32>;
 
-// A stream of secret randomness. Not thread-safe: one per thread. Detects forks and reseeds.
+// A stream of secret randomness. Not thread-safe: one per thread. Detects forks and reseeds (not
+// where seeded by hand). Secrets, errors and public seeds come from streams of their own, derived
+// from the master seed by domain labels: what is published says nothing about what is not.
 class Random {
  public:
-  Random();                                   // 256 bits from the operating system
+  Random();                                            // 256 bits from the operating system
   static Random insecure_from_seed(const Seed& seed);  // reproducible: tests only
   ~Random();
   Random(Random&&) noexcept;
 
   void fill(std::span<std::uint8_t> out);
   std::uint64_t next64();
-  Seed seed();                                // a fresh public seed
+  Seed seed();  // a fresh public seed
 
   // Samplers, constant time in the sampled values.
-  std::vector<std::int8_t> ternary(int n);                   // uniform in {-1, 0, 1}
+  std::vector<std::int8_t> ternary(int n);  // uniform in {-1, 0, 1}
   std::vector<std::int8_t> ternary_weight(int n, int weight);
-  std::vector<std::int64_t> gaussian(int n, double sigma);   // discrete, tail >= 2^-128; any sigma
+  // Discrete Gaussian, 0.5 <= sigma <= 2^57, every probability right to 2^-128 (rlwe/gaussian.h).
+  std::vector<std::int64_t> gaussian(int n, double sigma);
 
  private:
   struct State;
-  explicit Random(std::unique_ptr<State> s);
-  std::unique_ptr<State> state_;
+  struct Destroy {
+    void operator()(State* s) const;
+  };
+  explicit Random(State* s);
+  std::unique_ptr<State, Destroy> state_;
 };
 
 }  // namespace latticino::rlwe

@@ -1,0 +1,83 @@
+#include "crypto/random_stream.h"
+
+#include <pthread.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "crypto/expand.h"
+#include "crypto/secure_memory.h"
+#include "math/errors.h"
+
+namespace latticino::crypto {
+namespace {
+
+std::atomic<std::uint32_t> forks{0};
+
+}  // namespace
+
+void system_entropy(std::span<std::uint8_t> out) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = getrandom(out.data() + done, out.size() - done, 0);
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+    } else if (errno != EINTR) {
+      throw DeviceError("crypto.system_entropy", std::strerror(errno),
+                        "random bytes from the operating system",
+                        "allow the getrandom system call");
+    }
+  }
+}
+
+std::uint64_t fork_generation() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  static_cast<void>(registered);
+  // The process id also catches children made by a bare clone, which runs no handlers.
+  return static_cast<std::uint64_t>(forks.load()) << 32 | static_cast<std::uint32_t>(getpid());
+}
+
+RandomStream::RandomStream(std::span<const std::uint8_t, 32> master, std::uint32_t label) {
+  chacha20_keystream(master, 0, {label, 0, 0}, key_);
+}
+
+RandomStream::~RandomStream() {
+  secure_clear(key_.data(), key_.size());
+  secure_clear(buffer_.data(), buffer_.size());
+}
+
+// Block 0 gives the next key, the blocks from 1 on the output.
+void RandomStream::rekey(std::span<std::uint8_t> out) {
+  std::array<std::uint8_t, 32> next;
+  chacha20_keystream(key_, 0, {}, next);
+  chacha20_keystream(key_, 1, {}, out);
+  key_ = next;
+  secure_clear(next.data(), next.size());
+}
+
+void RandomStream::fill(std::span<std::uint8_t> out) {
+  constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // below the 2^32 blocks of a key
+  while (!out.empty()) {
+    if (out.size() >= buffer_.size()) {
+      const std::size_t bytes = std::min(out.size(), kMostAtOnce);
+      rekey(out.first(bytes));
+      out = out.subspan(bytes);
+      continue;
+    }
+    if (used_ == buffer_.size()) {
+      rekey(buffer_);
+      used_ = 0;
+    }
+    const std::size_t bytes = std::min(out.size(), buffer_.size() - used_);
+    std::memcpy(out.data(), buffer_.data() + used_, bytes);
+    secure_clear(buffer_.data() + used_, bytes);
+    used_ += bytes;
+    out = out.subspan(bytes);
+  }
+}
+
+}  // namespace latticino::crypto

@@ -1,0 +1,186 @@
+#include "rlwe/random.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "crypto/random_stream.h"
+#include "crypto/secure_memory.h"
+#include "math/errors.h"
+#include "rlwe/gaussian.h"
+
+namespace latticino::rlwe {
+namespace {
+
+// Domain labels of the streams.
+enum Label : std::uint32_t { kBytes, kPublicSeeds, kTernary, kGaussian, kLabels };
+
+std::uint64_t load_le64(const std::uint8_t* p) {
+  std::uint64_t x = 0;
+  for (int i = 7; i >= 0; --i) x = x << 8 | p[i];
+  return x;
+}
+
+// Swaps so that a <= b, without a branch.
+inline void order(std::uint64_t& a, std::uint64_t& b) {
+  const std::uint64_t mask = 0 - static_cast<std::uint64_t>(b < a);
+  const std::uint64_t difference = (a ^ b) & mask;
+  a ^= difference;
+  b ^= difference;
+}
+
+// Batcher's merge exchange (Knuth, TAOCP 3, 5.2.2 M): the comparisons depend on n alone.
+void sort_constant_time(std::vector<std::uint64_t>& x) {
+  const std::size_t n = x.size();
+  std::size_t top = 1;
+  while (2 * top < n) top *= 2;
+  for (std::size_t p = top; p > 0 && n > 1; p /= 2) {
+    std::size_t q = top, r = 0, d = p;
+    for (;;) {
+      for (std::size_t i = 0; i + d < n; ++i) {
+        if ((i & p) == r) order(x[i], x[i + d]);
+      }
+      if (q == p) break;
+      d = q - p;
+      q /= 2;
+      r = p;
+    }
+  }
+}
+
+}  // namespace
+
+// Lives in locked pages of its own.
+struct Random::State {
+  crypto::RandomStream stream[kLabels];
+  std::uint64_t forks = 0;
+  bool fixed = false;  // seeded by hand
+
+  static State* create() { return new (crypto::allocate_locked(sizeof(State))) State; }
+
+  void seed(std::span<const std::uint8_t, 32> master) {
+    for (std::uint32_t label = 0; label < kLabels; ++label) {
+      stream[label] = crypto::RandomStream(master, label);
+    }
+  }
+
+  void seed_from_system() {
+    Seed master;
+    crypto::system_entropy(master);
+    seed(master);
+    crypto::secure_clear(master.data(), master.size());
+    forks = crypto::fork_generation();
+  }
+
+  void fill(Label label, std::span<std::uint8_t> out) {
+    if (!fixed && forks != crypto::fork_generation()) seed_from_system();
+    stream[label].fill(out);
+  }
+
+  std::vector<std::int64_t> base_gaussian(int n, const std::vector<Wide>& table) {
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n) * 16);
+    const crypto::ClearOnExit clear(bytes);
+    fill(kGaussian, bytes);
+    std::vector<std::int64_t> out(n);
+    for (int i = 0; i < n; ++i) {
+      const std::uint8_t* p = bytes.data() + 16 * static_cast<std::size_t>(i);
+      out[i] = gaussian_from_word(table, static_cast<Wide>(load_le64(p + 8)) << 64 | load_le64(p));
+    }
+    return out;
+  }
+
+  // x + c y, level by level of the convolution.
+  std::vector<std::int64_t> convolved(int n, const std::vector<Wide>& table,
+                                      std::span<const std::int64_t> factors) {
+    if (factors.empty()) return base_gaussian(n, table);
+    const auto below = factors.first(factors.size() - 1);
+    std::vector<std::int64_t> x = convolved(n, table, below), y = convolved(n, table, below);
+    const crypto::ClearOnExit clear(y);
+    for (int i = 0; i < n; ++i) x[i] += factors.back() * y[i];
+    return x;
+  }
+};
+
+void Random::Destroy::operator()(State* s) const {
+  s->~State();
+  crypto::free_locked(s, sizeof(State));
+}
+
+Random::Random(State* s) : state_(s) {}
+Random::~Random() = default;
+Random::Random(Random&&) noexcept = default;
+
+Random::Random() : state_(State::create()) { state_->seed_from_system(); }
+
+Random Random::insecure_from_seed(const Seed& seed) {
+  Random random(State::create());
+  random.state_->fixed = true;
+  random.state_->seed(seed);
+  return random;
+}
+
+void Random::fill(std::span<std::uint8_t> out) { state_->fill(kBytes, out); }
+
+std::uint64_t Random::next64() {
+  std::uint8_t bytes[8];
+  state_->fill(kBytes, bytes);
+  return load_le64(bytes);
+}
+
+Seed Random::seed() {
+  Seed seed;
+  state_->fill(kPublicSeeds, seed);
+  return seed;
+}
+
+std::vector<std::int8_t> Random::ternary(int n) {
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n) * 16);
+  const crypto::ClearOnExit clear(bytes);
+  state_->fill(kTernary, bytes);
+  std::vector<std::int8_t> out(n);
+  for (int i = 0; i < n; ++i) {
+    const std::uint8_t* p = bytes.data() + 16 * static_cast<std::size_t>(i);
+    // floor(3 u / 2^128) - 1 of a uniform 128-bit u: bias below 2^-126.
+    const Wide low = static_cast<Wide>(load_le64(p)) * 3;
+    const Wide high = static_cast<Wide>(load_le64(p + 8)) * 3 + (low >> 64);
+    out[i] = static_cast<std::int8_t>(static_cast<int>(high >> 64) - 1);
+  }
+  return out;
+}
+
+std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
+  if (weight < 0 || weight > n) {
+    throw ParameterError("rlwe.ternary_weight", "weight " + std::to_string(weight),
+                         "0 <= weight <= " + std::to_string(n), "change the Hamming weight");
+  }
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n) * 8);
+  std::vector<std::uint64_t> words(n);
+  const crypto::ClearOnExit clear_bytes(bytes);
+  const crypto::ClearOnExit clear_words(words);
+  for (bool distinct = false; !distinct;) {
+    state_->fill(kTernary, bytes);
+    // A 62-bit random key above a sign bit and 1 for the first `weight` entries: sorting by
+    // distinct uniform keys is a uniform permutation. Keys that meet are drawn again, all of them.
+    for (int i = 0; i < n; ++i) {
+      const std::uint64_t random = load_le64(bytes.data() + 8 * static_cast<std::size_t>(i));
+      words[i] = (random & ~std::uint64_t{1}) | (i < weight ? 1 : 0);
+    }
+    sort_constant_time(words);
+    distinct = true;
+    for (int i = 1; i < n; ++i) distinct = distinct && words[i] >> 2 != words[i - 1] >> 2;
+  }
+  std::vector<std::int8_t> out(n);
+  for (int i = 0; i < n; ++i) {
+    const int one = static_cast<int>(words[i] & 1), sign = static_cast<int>(words[i] >> 1 & 1);
+    out[i] = static_cast<std::int8_t>(one - 2 * (one & sign));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> Random::gaussian(int n, double sigma) {
+  const Convolution plan = plan_convolution(sigma);
+  return state_->convolved(n, gaussian_table(plan.base_sigma), plan.factors);
+}
+
+}  // namespace latticino::rlwe
