@@ -1,0 +1,44 @@
+// The polynomial of EvalMod: sin(2 pi x) / (2 pi) for x = I + e, |I| <= K, |e| small, as a cosine
+// polynomial of low degree followed by r double angles (Han-Ki 2020; Bossuat et al. 2021):
+//   y = (x - 1/4) / K,  v_0 = p(y) ~ A cos(2 pi K y / 2^r),  v_i = 2 v_(i-1)^2 - A^(2^i),
+// A^(2^r) = 1/(2 pi), so that v_r = sin(2 pi x) / (2 pi). p is even. All constants come from
+// + - * / sqrt in double-double arithmetic and are the same bits on every machine.
+#pragma once
+
+#include <vector>
+
+#include "params/params.h"
+
+namespace latticino::ckks::bootstrap {
+
+struct SinePolynomial {
+  int range_k = 0;
+  int double_angles = 0;
+  std::vector<double> coefficients;  // Chebyshev c_0 .. c_degree in y; odd ones are 0
+  std::vector<double> subtract;      // A^(2^i), i = 1 .. r
+  // With the arcsine correction A = 1, v_r = sin(2 pi x), and arcsine(v_r) = x mod 1 follows:
+  // odd Taylor polynomial of arcsin(v) / (2 pi) in the monomial basis; empty without it.
+  std::vector<double> arcsine;
+
+  int depth() const;
+  double evaluate(double x) const;  // the whole composition, in double
+};
+
+// Truncated Jacobi-Anger series: the error is nearly uniform over |x| <= K.
+SinePolynomial sine_closed_form(int range_k, int double_angles, int degree, bool arcsine);
+
+// Weighted least squares on x = I + e, |e| <= 2^-log_ratio: the weight of I is its density after
+// ModRaise under a secret of Hamming weight `weight` (never below 2^-60), so accuracy goes where
+// the coefficients are and the improbable ends carry the error.
+SinePolynomial sine_least_squares(int range_k, int double_angles, int degree, bool arcsine,
+                                  int weight, int log_ratio);
+
+// What a parameter set uses: the closed form where the degree makes it exact to 2^-46 anyway,
+// least squares otherwise.
+SinePolynomial sine_polynomial(const BootstrapLiteral& literal);
+
+// Density at I of a sum of weight + 1 independent uniforms on [-1/2, 1/2]: close to the
+// distribution of one coefficient's I.
+double overflow_density(int weight, double i);
+
+}  // namespace latticino::ckks::bootstrap
