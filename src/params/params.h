@@ -15,7 +15,7 @@ namespace latticino {
 class Ring;
 
 // A ciphertext level's primes: the first `mains` main primes and the first `terminals` terminal
-// primes (paper 000, Sec. 3: rational rescaling; terminals == 0 everywhere for SR and DR).
+// primes (paper: Cheddar, Sec. 3: rational rescaling; terminals == 0 everywhere for SR and DR).
 struct LevelShape {
   std::uint16_t mains = 0;
   std::uint16_t terminals = 0;
@@ -23,28 +23,30 @@ struct LevelShape {
 };
 
 struct BootstrapLiteral {
-  int cts_levels = 4;        // CoeffToSlot factors, top levels
+  int cts_levels = 4;  // CoeffToSlot factors, top levels
   int evalmod_levels = 8;
-  int stc_levels = 3;        // SlotToCoeff factors, below EvalMod
-  int log_message_ratio = 5; // r: messages |m| <= 1 are raised to q0 / 2^r
-  int range_k = 16;          // K: bound on |I| after ModRaise
+  int stc_levels = 3;         // SlotToCoeff factors, below EvalMod
+  int log_message_ratio = 5;  // r: messages |m| <= 1 are raised to q0 / 2^r
+  int range_k = 16;           // K: bound on |I| after ModRaise
   int evalmod_degree = 30;
   int double_angles = 3;
-  int sparse_weight = 32;    // Hamming weight of the encapsulation secret
-  bool arcsine = false;      // arcsine correction after the sine (costs levels)
+  int sparse_weight = 32;  // Hamming weight of the encapsulation secret
+  bool arcsine = false;    // arcsine correction after the sine (costs levels)
 };
 
 // What a person (or a file) states. Everything derived is in Params.
 struct ParamsLiteral {
-  std::string name;          // versioned: "n16-d40-boot-v1"
+  std::string name;  // versioned: "n16-d40-boot-v1"
   int log_n = 16;
   std::vector<std::uint32_t> terminals, mains, aux;
-  std::vector<LevelShape> levels;  // [0] is the base level, back() the top
-  int alpha = 12;            // primes in a key-switching digit == aux.size()
-  double log_scale = 40;     // Delta of level 0: S_0 = 2^log_scale
+  std::vector<LevelShape> levels;       // [0] is the base level, back() the top
+  int alpha = 12;                       // primes in a key-switching digit == aux.size()
+  double log_scale = 40;                // Delta of level 0: S_0 = 2^log_scale
   std::vector<double> level_log_scale;  // BitPacker: a target per level; empty otherwise
-  int default_level = -1;    // level of fresh ciphertexts; -1: the top without bootstrapping
-  int hamming_weight = 0;    // of the secret; 0: uniform ternary
+  // Level of fresh ciphertexts; -1: with bootstrapping the level where SlotToCoeff starts (the
+  // highest with a canonical scale), else the top.
+  int default_level = -1;
+  int hamming_weight = 0;  // of the secret; 0: uniform ternary
   std::optional<BootstrapLiteral> bootstrap;
   enum class Security { Bits128, Legacy, Insecure } security = Security::Bits128;
 };
@@ -69,14 +71,16 @@ class Params {
 
   // Prime order of the ring: terminals reversed, mains, aux (inverted-terminal layout).
   const std::vector<std::uint32_t>& ring_primes() const { return ring_primes_; }
-  int q_count() const { return static_cast<int>(literal_.terminals.size() + literal_.mains.size()); }
+  int q_count() const {
+    return static_cast<int>(literal_.terminals.size() + literal_.mains.size());
+  }
   int limbs(int level) const;
-  Basis basis(int level) const;            // one run
-  Basis aux_basis() const;                 // P
-  Basis extended(int level) const;         // basis(level) + P
-  Basis digit(int j) const;                // primes [j alpha, (j+1) alpha) of Q_max
+  Basis basis(int level) const;     // one run
+  Basis aux_basis() const;          // P
+  Basis extended(int level) const;  // basis(level) + P
+  Basis digit(int j) const;         // primes [j alpha, (j+1) alpha) of Q_max
   std::vector<int> active_digits(int level) const;
-  Basis encapsulation_basis() const;       // base primes + as many leading aux primes
+  Basis encapsulation_basis() const;  // base primes + as many leading aux primes
 
   // Primes that leave and enter between level and level-1 (rational rescale).
   Basis leaving(int level) const;
@@ -84,18 +88,23 @@ class Params {
 
   // Canonical scale S_level: S_0 = 2^log_scale, S_l = sqrt(S_(l-1) Q_l / Q_(l-1)) up to the default
   // level; above it (bootstrapping levels) the exact rescale factor is what counts.
-  double scale(int level) const { return scale_[level]; }
-  double rescale_factor(int level) const;  // Q_level / Q_(level-1), exact product rounded once
+  // In plain double arithmetic from S_0 on: the same bits everywhere.
+  double scale(int level) const;
+  double target_log_scale(int level) const;  // what scale(level) was meant to be
+  double rescale_factor(int level) const;    // Q_level / Q_(level-1), exact product rounded once
   double log_q(int level) const;
   double log_q_max() const;
   double log_p() const;
   double log_pq() const { return log_q_max() + log_p(); }
-  double scale_drift() const;              // max |log2 S_l - target| over user levels
+  double scale_drift() const;  // max |log2 S_l - target| over user levels
 
   // Largest coefficient magnitude of a message (before the scale) that survives at `level`;
   // for inputs of bootstrapping the bound is 2^-r q0 (see log_message_ratio).
   double message_bound(int level) const;
-  double bootstrap_log_failure() const;    // log2 Pr[some |I| > K] at full slots
+  double bootstrap_log_failure() const;  // log2 Pr[some |I| > K] at full slots
+  // u: a level-0 ciphertext is multiplied by 2^u before ModRaise, so that its scale is about
+  // q0 / 2^log_message_ratio. Throws ParameterError without bootstrapping.
+  int bootstrap_log_scale_up() const;
 
   const std::string& hash() const { return hash_; }  // SHA-256 of the canonical text, hex
   std::string canonical_text() const;                // what is hashed and stored in files
@@ -103,6 +112,8 @@ class Params {
 
  private:
   Params() = default;
+  void derive();
+  void check_level(int level, int least, const char* operation) const;
   ParamsLiteral literal_;
   int dnum_ = 0, default_level_ = 0;
   std::vector<std::uint32_t> ring_primes_;

@@ -1,0 +1,217 @@
+#include "params/checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "math/big_uint.h"
+#include "math/errors.h"
+#include "math/primes.h"
+#include "params/conversion_bound.h"
+#include "params/security.h"
+
+namespace latticino::params {
+namespace {
+
+constexpr const char* kCheck = "params.check";
+using Security = ParamsLiteral::Security;
+
+std::string num(double x) {
+  std::string s = std::to_string(x);
+  return s.substr(0, s.find('.') + 3);
+}
+std::string num(int x) { return std::to_string(x); }
+
+void need(bool holds, const std::string& had, const std::string& needs, const std::string& remedy) {
+  if (!holds) throw ParameterError(kCheck, had, needs, remedy);
+}
+
+void check_name(const ParamsLiteral& x) {
+  need(!x.name.empty() && x.name.size() <= 100, "a name of " + num(int(x.name.size())) + " bytes",
+       "1 to 100 bytes", "name the set, with a version");
+  const bool plain = std::all_of(x.name.begin(), x.name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+  });
+  need(plain, "the name '" + x.name + "'", "only a-z, 0-9, '-', '.' and '_'", "rename the set");
+  if (x.security == Security::Legacy) {
+    need(x.name.find("legacy") != std::string::npos, "legacy security under the name " + x.name,
+         "a name that contains 'legacy'", "rename the set or ask for 128 bits");
+  } else if (x.security == Security::Insecure) {
+    need(x.name.find("insecure") != std::string::npos, "an insecure set named " + x.name,
+         "a name that contains 'insecure'", "rename the set or ask for 128 bits");
+  }
+}
+
+void check_primes(const ParamsLiteral& x) {
+  std::set<std::uint32_t> seen;
+  for (const auto* list : {&x.terminals, &x.mains, &x.aux}) {
+    for (const std::uint32_t q : *list) {
+      need(is_ntt_prime(x.log_n, q), std::to_string(q) + " among the primes",
+           "primes q = 1 mod 2N, q < 2^31, N = 2^" + num(x.log_n), "use generated primes");
+      need(seen.insert(q).second, "the prime " + std::to_string(q) + " twice", "distinct primes",
+           "remove one");
+    }
+  }
+}
+
+void check_shapes(const ParamsLiteral& x) {
+  need(!x.levels.empty() && x.levels.size() <= 200, num(int(x.levels.size())) + " levels",
+       "1 to 200 levels", "list the level shapes, the base first");
+  LevelShape most;
+  for (std::size_t l = 0; l < x.levels.size(); ++l) {
+    const LevelShape s = x.levels[l];
+    const std::string at = "level " + num(int(l));
+    need(s.mains + s.terminals > 0, at + " without primes", "at least one prime", "fix its shape");
+    need(s.mains <= x.mains.size() && s.terminals <= x.terminals.size(),
+         at + " with more primes than listed", "a prefix of mains and of terminals",
+         "list more primes");
+    most.mains = std::max(most.mains, s.mains);
+    most.terminals = std::max(most.terminals, s.terminals);
+    if (l == 0) continue;
+    const LevelShape b = x.levels[l - 1];
+    need(s.mains > b.mains || s.terminals > b.terminals, at + " without a leaving prime",
+         "a prime that leaves with the rescale of every level", "fix the shapes");
+  }
+  need(most.mains == x.mains.size() && most.terminals == x.terminals.size(),
+       "primes that no level uses", "every main and terminal in some level", "drop the others");
+}
+
+// All primes of a ring basis, by value.
+std::vector<std::uint32_t> values(const Params& p, const Basis& basis) {
+  std::vector<std::uint32_t> out;
+  for (int i = 0; i < basis.size(); ++i) out.push_back(p.ring_primes()[basis.prime(i)]);
+  return out;
+}
+
+void check_load(const Params& p, const Basis& from, const Basis& to, const std::string& what) {
+  const double load = conversion_load(values(p, from), values(p, to));
+  need(load < 1, what + " with accumulators up to 2^63 times " + num(load),
+       "sums of centred products below 2^63", "choose fewer or smaller auxiliary primes");
+}
+
+}  // namespace
+
+void check_literal(const ParamsLiteral& x) {
+  check_name(x);
+  need(x.log_n >= 10 && x.log_n <= 17, "N = 2^" + num(x.log_n), "N = 2^10 .. 2^17", "choose N");
+  need(!x.mains.empty() && x.mains.size() + x.terminals.size() + x.aux.size() <= 250,
+       num(int(x.mains.size() + x.terminals.size() + x.aux.size())) + " primes",
+       "at least one main prime, at most 250 primes", "fix the prime lists");
+  need(x.alpha >= 1 && x.alpha == static_cast<int>(x.aux.size()),
+       "alpha = " + num(x.alpha) + " with " + num(int(x.aux.size())) + " auxiliary primes",
+       "alpha auxiliary primes, alpha >= 1", "make them agree");
+  check_primes(x);
+  check_shapes(x);
+  need(x.log_scale >= 10 && x.log_scale <= 60, "scale 2^" + num(x.log_scale), "2^10 .. 2^60",
+       "choose the scale");
+  need(x.level_log_scale.empty() ||
+           (x.level_log_scale.size() == x.levels.size() && x.level_log_scale[0] == x.log_scale),
+       num(int(x.level_log_scale.size())) + " scale targets",
+       "none, or one a level with log_scale first", "list them level by level");
+  need(x.default_level >= -1 && x.default_level < static_cast<int>(x.levels.size()),
+       "default level " + num(x.default_level), "-1 or an existing level", "choose a level");
+  need(x.hamming_weight >= 0 && x.hamming_weight <= (1 << x.log_n),
+       "Hamming weight " + num(x.hamming_weight), "0 .. N", "choose 0 for uniform ternary");
+}
+
+void check_digits(const Params& p) {
+  const BigUint aux = product(p.literal().aux);
+  for (int j = 0; j < p.dnum(); ++j) {
+    need(product(values(p, p.digit(j))) <= aux,
+         "key-switching digit " + num(j) + " with a product above P", "every digit at most P",
+         "use larger auxiliary primes or other mains");
+  }
+}
+
+void check_security(const Params& p) {
+  if (p.literal().security != Security::Bits128) return;
+  const double bound = max_log_pq_128(p.log_n());
+  need(p.log_pq() <= bound, "log2(P Q) = " + num(p.log_pq()),
+       "at most " + num(bound) + " at N = 2^" + num(p.log_n()) + " for 128 bits",
+       "drop levels or auxiliary primes, or mark the set legacy or insecure by name");
+  const int h = p.literal().hamming_weight;
+  need(h == 0 || h >= p.n() / 2, "a secret of Hamming weight " + num(h),
+       "uniform ternary, or weight N/2 and more, for 128 bits",
+       "choose 0, or mark the set legacy by name");
+  if (!p.bootstrap()) return;
+  double log_key = 0;
+  for (const std::uint32_t q : values(p, p.encapsulation_basis())) log_key += std::log2(q);
+  const double most = max_log_encapsulation_128(p.log_n());
+  need(log_key <= most, "a sparse encapsulation key of " + num(log_key) + " bits",
+       "at most " + num(most) + " bits at N = 2^" + num(p.log_n()),
+       "make the base level smaller, or mark the set insecure by name");
+  need(p.bootstrap()->sparse_weight >= 32,
+       "an encapsulation secret of weight " + num(p.bootstrap()->sparse_weight), "32 and more",
+       "raise it, or mark the set insecure by name");
+}
+
+void check_bootstrap(const Params& p) {
+  need(p.default_level() <= p.top_level() && p.default_level() >= 0,
+       "default level " + num(p.default_level()), "an existing level", "fix the level counts");
+  if (!p.bootstrap()) return;
+  const BootstrapLiteral& b = *p.bootstrap();
+  need(b.cts_levels >= 1 && b.evalmod_levels >= 1 && b.stc_levels >= 1 &&
+           p.level_after_bootstrap() >= 1,
+       num(p.top_level()) + " levels for bootstrapping that takes " +
+           num(b.cts_levels + b.evalmod_levels + b.stc_levels),
+       "at least one level left afterwards", "add levels");
+  need(p.default_level() == p.level_after_bootstrap() + b.stc_levels,
+       "default level " + num(p.default_level()), "the level where SlotToCoeff starts",
+       "leave default_level at -1");
+  need(p.limbs(0) <= 2, num(p.limbs(0)) + " primes in the base level",
+       "at most two: ModRaise centres one 64-bit integer", "change the base level");
+  need(p.limbs(0) <= p.alpha(), "alpha = " + num(p.alpha()),
+       "as many auxiliary primes as base primes", "raise alpha");
+  need(p.limbs(p.top_level()) == p.q_count(), "a top level without all primes",
+       "every main and terminal at the top: raised ciphertexts meet full keys",
+       "let CoeffToSlot levels pull the terminals back in");
+  need(p.bootstrap_log_scale_up() >= 0,
+       "message ratio 2^" + num(b.log_message_ratio) + " with q0 = 2^" + num(p.log_q(0)),
+       "q0 >= scale times message ratio", "lower log_message_ratio or enlarge the base");
+  need(b.range_k >= 1 && b.range_k <= 512 && b.double_angles >= 0 && b.double_angles <= 8 &&
+           b.evalmod_degree >= 1 && b.evalmod_degree <= 255 && b.sparse_weight >= 1 &&
+           b.sparse_weight <= p.n() && b.log_message_ratio >= 0,
+       "EvalMod constants out of range",
+       "K in 1..512, degree in 1..255, at most 8 double angles, weight in 1..N", "fix them");
+  const int depth = static_cast<int>(std::ceil(std::log2(b.evalmod_degree + 1))) + b.double_angles;
+  need(b.evalmod_levels >= depth, num(b.evalmod_levels) + " EvalMod levels",
+       num(depth) + " for degree " + num(b.evalmod_degree) + " and " + num(b.double_angles) +
+           " double angles",
+       "add levels or lower the degree");
+  double low = 1e9, high = 0;
+  for (int l = p.default_level() + 1; l <= p.default_level() + b.evalmod_levels; ++l) {
+    const double bits = std::log2(p.rescale_factor(l));
+    low = std::min(low, bits), high = std::max(high, bits);
+  }
+  need(high - low <= 0.1, "EvalMod levels of " + num(low) + " to " + num(high) + " bits",
+       "equal sizes within 0.1 bit", "choose EvalMod primes of equal size");
+}
+
+void check_scales(const Params& p) {
+  if (p.literal().security == Security::Legacy) return;  // imported sets keep their drift
+  const double bound = p.literal().level_log_scale.empty() ? 0.1 : 0.5;
+  need(p.scale_drift() <= bound, "canonical scales off by " + num(p.scale_drift()) + " bits",
+       "at most " + num(bound) + " bits", "choose primes nearer to the targets");
+}
+
+void check_accumulators(const Params& p) {
+  const Basis aux = p.aux_basis();
+  for (int l = 0; l <= p.top_level(); ++l) {
+    const std::string at = " at level " + num(l);
+    for (const int j : p.active_digits(l)) {
+      const Basis from = p.digit(j).intersect(p.basis(l));
+      check_load(p, from, p.extended(l).without(from), "ModUp of digit " + num(j) + at);
+    }
+    check_load(p, aux, p.basis(l), "ModDown" + at);
+    if (l == 0) continue;
+    check_load(p, p.leaving(l), p.basis(l - 1), "rescaling" + at);
+    check_load(p, p.leaving(l).with(aux), p.basis(l - 1), "merged ModDown and rescaling" + at);
+  }
+  if (!p.bootstrap()) return;
+  const Basis base = p.basis(0), small = p.encapsulation_basis().without(base);
+  check_load(p, base, small, "encapsulation ModUp");
+  check_load(p, small, base, "encapsulation ModDown");
+}
+
+}  // namespace latticino::params

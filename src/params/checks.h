@@ -1,0 +1,24 @@
+// The parts of Params::check, each throwing ParameterError for what it names, and the canonical
+// text. Internal to src/params.
+#pragma once
+
+#include <string>
+
+#include "params/params.h"
+
+namespace latticino::params {
+
+// Fields, primes, level shapes: what must hold before anything is derived.
+void check_literal(const ParamsLiteral& literal);
+// Every key-switching digit's product is at most P.
+void check_digits(const Params& p);
+void check_security(const Params& p);
+void check_bootstrap(const Params& p);
+// Canonical scales within 0.1 bit of their target, 0.5 with a target a level.
+void check_scales(const Params& p);
+// The 64-bit bound of every base conversion that key switching and rescaling use.
+void check_accumulators(const Params& p);
+
+std::string to_text(const ParamsLiteral& literal);
+
+}  // namespace latticino::params

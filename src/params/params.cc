@@ -1,0 +1,172 @@
+#include "params/params.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+
+#include "crypto/sha256.h"
+#include "math/big_uint.h"
+#include "math/errors.h"
+#include "params/checks.h"
+
+namespace latticino {
+namespace {
+
+std::uint16_t u16(int x) { return static_cast<std::uint16_t>(x); }
+
+double log2_of(const std::vector<std::uint32_t>& primes) {
+  double sum = 0;
+  for (const std::uint32_t q : primes) sum += std::log2(q);
+  return sum;
+}
+
+BigUint product_of(const std::vector<std::uint32_t>& ring, const Basis& basis) {
+  BigUint out(1);
+  for (int i = 0; i < basis.size(); ++i) out *= ring[basis.prime(i)];
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const Params> Params::check(ParamsLiteral literal) {
+  params::check_literal(literal);
+  std::shared_ptr<Params> p(new Params());
+  p->literal_ = std::move(literal);
+  p->derive();
+  params::check_digits(*p);
+  params::check_security(*p);
+  params::check_bootstrap(*p);
+  params::check_scales(*p);
+  params::check_accumulators(*p);
+  return p;
+}
+
+void Params::derive() {
+  const ParamsLiteral& x = literal_;
+  ring_primes_.assign(x.terminals.rbegin(), x.terminals.rend());
+  ring_primes_.insert(ring_primes_.end(), x.mains.begin(), x.mains.end());
+  ring_primes_.insert(ring_primes_.end(), x.aux.begin(), x.aux.end());
+  dnum_ = (q_count() + x.alpha - 1) / x.alpha;
+  default_level_ = x.default_level;
+  if (default_level_ < 0) {
+    default_level_ = x.bootstrap ? level_after_bootstrap() + x.bootstrap->stc_levels : top_level();
+  }
+  scale_.push_back(exp2_reproducible(x.log_scale));
+  for (int l = 1; l <= top_level(); ++l) {
+    const double r = rescale_factor(l);
+    scale_.push_back(l <= default_level_ ? std::sqrt(scale_[l - 1] * r) : r);
+  }
+  hash_ = crypto::sha256_hex(canonical_text());
+}
+
+int Params::level_after_bootstrap() const {
+  const std::optional<BootstrapLiteral>& b = literal_.bootstrap;
+  if (!b) {
+    throw ParameterError("params.level_after_bootstrap", "the set " + name(),
+                         "a set with bootstrapping levels", "choose a preset named ...-boot-...");
+  }
+  return top_level() - b->cts_levels - b->evalmod_levels - b->stc_levels;
+}
+
+void Params::check_level(int level, int least, const char* operation) const {
+  if (level >= least && level <= top_level()) return;
+  throw LevelError(operation, "level " + std::to_string(level),
+                   std::to_string(least) + " <= level <= " + std::to_string(top_level()),
+                   "choose a level of the set " + name());
+}
+
+int Params::limbs(int level) const {
+  check_level(level, 0, "params.limbs");
+  return literal_.levels[level].mains + literal_.levels[level].terminals;
+}
+
+Basis Params::basis(int level) const {
+  check_level(level, 0, "params.basis");
+  const int t = static_cast<int>(literal_.terminals.size());
+  const LevelShape s = literal_.levels[level];
+  return {{u16(t - s.terminals), u16(t + s.mains)}};
+}
+
+Basis Params::aux_basis() const { return {{u16(q_count()), u16(q_count() + alpha())}}; }
+
+Basis Params::extended(int level) const { return basis(level).with(aux_basis()); }
+
+Basis Params::digit(int j) const {
+  if (j < 0 || j >= dnum_) {
+    throw ParameterError("params.digit", "digit " + std::to_string(j),
+                         "0 <= digit < " + std::to_string(dnum_), "choose a digit of the set");
+  }
+  return {{u16(j * alpha()), u16(std::min((j + 1) * alpha(), q_count()))}};
+}
+
+std::vector<int> Params::active_digits(int level) const {
+  std::vector<int> out;
+  for (int j = 0; j < dnum_; ++j) {
+    if (digit(j).intersect(basis(level)).size() > 0) out.push_back(j);
+  }
+  return out;
+}
+
+Basis Params::encapsulation_basis() const {
+  const int count = std::min(limbs(0), alpha());
+  return basis(0).with({{u16(q_count()), u16(q_count() + count)}});
+}
+
+Basis Params::leaving(int level) const {
+  check_level(level, 1, "params.leaving");
+  return basis(level).without(basis(level - 1));
+}
+
+Basis Params::entering(int level) const {
+  check_level(level, 1, "params.entering");
+  return basis(level - 1).without(basis(level));
+}
+
+double Params::scale(int level) const {
+  check_level(level, 0, "params.scale");
+  return scale_[level];
+}
+
+double Params::rescale_factor(int level) const {
+  return BigUint::ratio(product_of(ring_primes_, leaving(level)),
+                        product_of(ring_primes_, entering(level)));
+}
+
+double Params::log_q(int level) const {
+  double sum = 0;
+  const Basis b = basis(level);
+  for (int i = 0; i < b.size(); ++i) sum += std::log2(ring_primes_[b.prime(i)]);
+  return sum;
+}
+
+double Params::log_q_max() const { return log2_of(literal_.terminals) + log2_of(literal_.mains); }
+
+double Params::log_p() const { return log2_of(literal_.aux); }
+
+double Params::target_log_scale(int level) const {
+  check_level(level, 0, "params.target_log_scale");
+  return literal_.level_log_scale.empty() ? literal_.log_scale : literal_.level_log_scale[level];
+}
+
+double Params::scale_drift() const {
+  double drift = 0;
+  for (int l = 0; l <= default_level_; ++l) {
+    drift = std::max(drift, std::abs(std::log2(scale_[l]) - target_log_scale(l)));
+  }
+  return drift;
+}
+
+double Params::message_bound(int level) const {
+  return std::exp2(log_q(level) - 1 - std::log2(scale(level)));
+}
+
+int Params::bootstrap_log_scale_up() const {
+  level_after_bootstrap();
+  return static_cast<int>(std::lround(log_q(0))) -
+         static_cast<int>(std::lround(literal_.log_scale)) - literal_.bootstrap->log_message_ratio;
+}
+
+std::string Params::canonical_text() const { return params::to_text(literal_); }
+
+}  // namespace latticino

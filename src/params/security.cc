@@ -1,0 +1,17 @@
+#include "params/security.h"
+
+#include <array>
+
+namespace latticino {
+
+double max_log_pq_128(int log_n) {
+  constexpr std::array<double, 8> kBound = {26, 53, 106, 214, 430, 868, 1747, 3523};
+  return log_n < 10 || log_n > 17 ? 0 : kBound[log_n - 10];
+}
+
+double max_log_encapsulation_128(int log_n) {
+  if (log_n < 15) return 0;
+  return log_n == 15 ? 84 : 121;
+}
+
+}  // namespace latticino
