@@ -77,6 +77,7 @@ class Launcher {
   void* allocate(std::size_t bytes);
   void release(void* p, std::size_t bytes) noexcept;
   Scratch scratch(std::size_t bytes);
+  std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
 
   // Waits for everything submitted; errors of earlier kernels surface here.
   void synchronize();

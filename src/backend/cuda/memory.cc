@@ -93,6 +93,13 @@ void Pool::release(void* p, cudaStream_t stream) noexcept {
   if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
 }
 
+std::size_t Pool::idle_bytes() const {
+  std::uint64_t held = 0, used = 0;
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held), "cuda.pool");
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "cuda.pool");
+  return held - used;
+}
+
 void Pool::trim() noexcept {
   if (cudaMemPoolTrimTo(pool_, 0) != cudaSuccess) cudaGetLastError();
 }

@@ -22,7 +22,8 @@ class Pool {
 
   void* allocate(std::size_t bytes, cudaStream_t stream);  // throws OutOfMemoryError
   void release(void* p, cudaStream_t stream) noexcept;
-  void trim() noexcept;  // gives idle memory back to the driver
+  std::size_t idle_bytes() const;  // held and not in use
+  void trim() noexcept;            // gives idle memory back to the driver
 
  private:
   cudaMemPool_t pool_ = nullptr;

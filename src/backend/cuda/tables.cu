@@ -2,37 +2,16 @@
 
 #include <algorithm>
 
+#include "math/modulus.h"
 #include "poly/domain.h"
 
 namespace latticino::cuda {
 namespace {
 
-std::uint32_t mul_host(std::uint64_t a, std::uint32_t b, std::uint32_t q) {
-  return static_cast<std::uint32_t>(a * b % q);
-}
-
-std::uint32_t power_host(std::uint32_t a, std::uint32_t e, std::uint32_t q) {
-  std::uint32_t y = 1;
-  for (; e != 0; e >>= 1, a = mul_host(a, a, q)) {
-    if (e & 1) y = mul_host(y, a, q);
-  }
-  return y;
-}
-
-// Newton iteration: each step doubles the number of right low bits, a is right to 3.
-std::uint32_t inverse_word(std::uint32_t q) {
-  std::uint32_t x = q;
-  for (int i = 0; i < 4; ++i) x *= 2 - q * x;
-  return x;
-}
-
-Modulus modulus_of(std::uint32_t q) {
+Modulus device_modulus(std::uint32_t q) {
+  const latticino::Modulus m = make_modulus(q);
   const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % q);
-  return {q, inverse_word(q), r, mul_host(r, r, q)};
-}
-
-Shoup shoup_of(std::uint32_t w, std::uint32_t q) {
-  return {w, static_cast<std::uint32_t>((static_cast<std::uint64_t>(w) << 32) / q)};
+  return {q, static_cast<std::uint32_t>(m.q_inverse), r, mul_mod(r, r, m)};
 }
 
 // What a prime needs before its tables are filled: powers psi^(2^b) and psi^-(2^b), times R.
@@ -76,16 +55,19 @@ HostTables host_tables(const Ring& ring, const std::vector<Modulus>& modulus) {
   const int log_n = ring.log_n(), log_rows = half_log_rows(log_n);
   HostTables t;
   for (int p = 0; p < ring.prime_count(); ++p) {
-    const std::uint32_t q = ring.prime(p), r = modulus[p].r;
+    const latticino::Modulus m = make_modulus(ring.prime(p));
     Seeds s{};
-    std::uint32_t w[2] = {ring.psi(p), power_host(ring.psi(p), q - 2, q)};
+    std::uint32_t w[2] = {ring.psi(p), inverse_mod(ring.psi(p), m)};
     for (int d = 0; d < 2; ++d) {
-      for (int b = 0; b < log_n; ++b, w[d] = mul_host(w[d], w[d], q)) {
-        s.power[d][b] = mul_host(w[d], r, q);
+      for (int b = 0; b < log_n; ++b, w[d] = mul_mod(w[d], w[d], m)) {
+        s.power[d][b] = mul_mod(w[d], modulus[p].r, m);
       }
     }
     t.seeds.push_back(s);
-    const auto inverse = [&](int log) { return shoup_of(power_host(1u << log, q - 2, q), q); };
+    const auto inverse = [&](int log) {
+      const ShoupFactor f = make_shoup(inverse_mod(1u << log, m), m);
+      return Shoup{f.w, f.quotient};
+    };
     t.inverse.push_back({inverse(log_rows), inverse(log_n - log_rows)});
   }
   return t;
@@ -94,7 +76,7 @@ HostTables host_tables(const Ring& ring, const std::vector<Modulus>& modulus) {
 // Hands out consecutive 256-byte aligned parts; run once to measure, once to place.
 class Carver {
  public:
-  explicit Carver(std::uint8_t* base) : base_(base) {}
+  explicit Carver(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
   template <class T>
   T* take(std::size_t count) {
     T* p = reinterpret_cast<T*>(base_ + used_);
@@ -104,7 +86,7 @@ class Carver {
   std::size_t used() const { return used_; }
 
  private:
-  std::uint8_t* base_;
+  std::uintptr_t base_;
   std::size_t used_ = 0;
 };
 
@@ -133,13 +115,13 @@ void copy_vector(T* to, const std::vector<T>& from, cudaStream_t stream) {
 }  // namespace
 
 RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launcher) {
-  for (int p = 0; p < ring.prime_count(); ++p) modulus_.push_back(modulus_of(ring.prime(p)));
+  for (int p = 0; p < ring.prime_count(); ++p) modulus_.push_back(device_modulus(ring.prime(p)));
   const HostTables host = host_tables(ring, modulus_);
 
   Carver measure(nullptr);
   carve(measure, ring);
   block_ = DeviceBlock(launcher.properties().device, measure.used());
-  Carver place(block_.as<std::uint8_t>());
+  Carver place(block_.data());
   const Parts parts = carve(place, ring);
 
   const cudaStream_t stream = launcher.stream();

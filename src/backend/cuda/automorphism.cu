@@ -1,0 +1,181 @@
+// Sums of automorphisms.
+//
+// Eval: entry i is a(psi^(2u + 1)), u = bitrev(i), so X -> X^g reads entry bitrev(v) with
+// 2v + 1 = g (2u + 1), that is v = g u + (g - 1)/2 mod N: affine in u. The low bits of v depend on
+// the low bits of u alone, so an aligned block of 2^k entries comes from one aligned block: rows
+// stay rows, a warp reads whole lines, and four entries come from one 16-byte access, rotated.
+// Coeff: coefficient j comes from the only i < 2N with g i = j mod 2N, negated where i >= N.
+#include "backend/cuda/elementwise.cuh"
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/tables.h"
+#include "math/modulus.h"
+
+namespace latticino::cuda {
+namespace {
+
+constexpr int kItems = 24, kTerms = 64;
+
+struct AutomorphismArgs {
+  RingArgs ring;
+  struct Item {
+    View out;
+    std::int16_t first_term, terms, limbs;
+    bool accumulate;  // continues an item of an earlier launch
+  } item[kItems];
+  struct Term {
+    View x;
+    std::uint32_t galois;  // Eval: g; Coeff: g^-1 mod 2N
+  } term[kTerms];
+};
+static_assert(sizeof(AutomorphismArgs) <= 4096);
+
+// What a thread needs to know of its four entries in Eval.
+struct EvalGroup {
+  std::uint32_t u;  // bitrev of the first entry's index; the others add N/2, N/4, 3N/4
+  int log_n;
+
+  static __device__ EvalGroup at(std::uint32_t g, int log_n) {
+    return {__brev(logical_index(Domain::Eval, g * kGroup, log_n)) >> (32 - log_n), log_n};
+  }
+
+  // The image under galois: entries of the source group, in order.
+  __device__ Group gather(const std::uint32_t* limb, std::uint32_t galois) const {
+    const std::uint32_t v = (galois * u + galois / 2) & ((1u << log_n) - 1);
+    const std::uint32_t source = __brev(v << (32 - log_n)) & ~std::uint32_t{kGroup - 1};
+    const Group s = load_group(limb, position(Domain::Eval, source, log_n) / kGroup);
+    // By the two top bits of v: the source entries stand at bitrev, the outputs step by +-1.
+    std::uint32_t w[kGroup] = {s.w[0], s.w[2], s.w[1], s.w[3]};
+    const std::uint32_t top = v >> (log_n - 2);
+    if (top & 2) {
+      swap(w[0], w[2]);
+      swap(w[1], w[3]);
+    }
+    if (top & 1) {
+      const std::uint32_t first = w[0];
+      w[0] = w[1], w[1] = w[2], w[2] = w[3], w[3] = first;
+    }
+    if (galois & 2) swap(w[1], w[3]);
+    return {{w[0], w[2], w[1], w[3]}};
+  }
+
+  static __device__ __forceinline__ void swap(std::uint32_t& a, std::uint32_t& b) {
+    const std::uint32_t t = a;
+    a = b;
+    b = t;
+  }
+};
+
+struct CoeffGroup {
+  std::uint32_t first;
+  int log_n;
+  std::uint32_t q;
+
+  __device__ Group gather(const std::uint32_t* limb, std::uint32_t inverse) const {
+    Group y;
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) {
+      const std::uint32_t i = (first + j) * inverse;
+      const std::uint32_t x = limb[i & ((1u << log_n) - 1)];
+      y.w[j] = i >> log_n & 1 ? neg_mod(x, q) : x;
+    }
+    return y;
+  }
+};
+
+template <class Source>
+__device__ __forceinline__ void sum_terms(const AutomorphismArgs& a, std::uint32_t g, int prime,
+                                          std::uint32_t q, const Source& source) {
+  const AutomorphismArgs::Item& item = a.item[blockIdx.z];
+  std::uint32_t* out = item.out.limb(prime, a.ring.log_n);
+  Group sum = item.accumulate ? load_group(out, g) : Group{};
+#pragma unroll 4
+  for (int t = 0; t < item.terms; ++t) {
+    const AutomorphismArgs::Term& term = a.term[item.first_term + t];
+    const Group x = source.gather(term.x.limb(prime, a.ring.log_n), term.galois);
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) sum.w[j] = add_mod(sum.w[j], x.w[j], q);
+  }
+  store_group(out, g, sum);
+}
+
+template <Domain DOMAIN>
+__global__ void __launch_bounds__(kThreads)
+    automorphism(const __grid_constant__ AutomorphismArgs a) {
+  const AutomorphismArgs::Item& item = a.item[blockIdx.z];
+  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
+  if (blockIdx.y >= item.limbs || g >= a.ring.groups()) return;
+  const int prime = item.out.prime(blockIdx.y);
+  const std::uint32_t q = a.ring.modulus[prime].q;
+  if constexpr (DOMAIN == Domain::Eval) {
+    sum_terms(a, g, prime, q, EvalGroup::at(g, a.ring.log_n));
+  } else {
+    sum_terms(a, g, prime, q, CoeffGroup{g * kGroup, a.ring.log_n, q});
+  }
+}
+
+class AutomorphismBatch {
+ public:
+  AutomorphismBatch(Launcher& launcher, const Ring& ring, Domain domain)
+      : launcher_(launcher), n_(ring.n()), domain_(domain) {
+    args_.ring = {ring_view(launcher, ring).modulus, ring.log_n()};
+  }
+
+  void add(const Automorphism::Item& item) {
+    if (items_ == kItems) flush();
+    AutomorphismArgs::Item* part = open(item, false);
+    for (const Automorphism::Term& t : item.terms) {
+      if (terms_ == kTerms) {
+        flush();
+        part = open(item, true);
+      }
+      const std::uint32_t galois = domain_ == Domain::Eval ? t.galois : inverse(t.galois);
+      args_.term[terms_++] = {View(t.x), galois};
+      ++part->terms;
+    }
+  }
+
+  void flush() {
+    if (items_ == 0) return;
+    int limbs = 0;
+    for (int i = 0; i < items_; ++i) limbs = std::max<int>(limbs, args_.item[i].limbs);
+    launcher_.launch(
+        domain_ == Domain::Eval ? automorphism<Domain::Eval> : automorphism<Domain::Coeff>,
+        {dim3(blocks_per_limb(n_, 1), limbs, items_), dim3(kThreads)}, args_);
+    items_ = terms_ = 0;
+  }
+
+ private:
+  AutomorphismArgs::Item* open(const Automorphism::Item& item, bool accumulate) {
+    AutomorphismArgs::Item* part = &args_.item[items_++];
+    *part = {View(item.out), static_cast<std::int16_t>(terms_), 0,
+             static_cast<std::int16_t>(item.out.limbs()), accumulate};
+    return part;
+  }
+
+  // Modulo 2^32, hence modulo 2N; the inverse of an odd word, as for Montgomery.
+  static std::uint32_t inverse(std::uint32_t galois) {
+    return static_cast<std::uint32_t>(make_modulus(galois).q_inverse);
+  }
+
+  Launcher& launcher_;
+  int n_;
+  Domain domain_;
+  AutomorphismArgs args_{};
+  int items_ = 0, terms_ = 0;
+};
+
+}  // namespace
+
+void run(Launcher& launcher, const Automorphism& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items.front().out.ring;
+  for (const Domain domain : {Domain::Eval, Domain::Coeff}) {
+    AutomorphismBatch batch(launcher, ring, domain);
+    for (const Automorphism::Item& item : op.items) {
+      if (item.out.domain == domain) batch.add(item);
+    }
+    batch.flush();
+  }
+}
+
+}  // namespace latticino::cuda

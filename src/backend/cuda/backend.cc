@@ -1,0 +1,141 @@
+// The CUDA backend: the contract of backend.h over one Launcher.
+#include "backend/backend.h"
+
+#include <string>
+#include <utility>
+
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/transfer.h"
+#include "math/errors.h"
+
+namespace latticino {
+namespace cuda {
+namespace {
+
+// An instantiated graph. Shares the launcher, so it may outlive the backend.
+class GraphReplay : public Backend::Replay {
+ public:
+  GraphReplay(std::shared_ptr<Launcher> launcher, cudaGraph_t graph,
+              std::vector<std::pair<void*, std::size_t>> scratch)
+      : launcher_(std::move(launcher)), scratch_(std::move(scratch)) {
+    const cudaError_t status = cudaGraphInstantiate(&exec_, graph, 0);
+    cudaGraphDestroy(graph);
+    if (status != cudaSuccess) free_scratch();
+    check(status, "cuda.end_record");
+  }
+
+  ~GraphReplay() override {
+    if (cudaGraphExecDestroy(exec_) != cudaSuccess) cudaGetLastError();
+    free_scratch();
+  }
+
+  void launch() override {
+    launcher_->activate();
+    check(cudaGraphLaunch(exec_, launcher_->stream()), "cuda.replay");
+  }
+
+ private:
+  void free_scratch() noexcept {
+    for (const auto& block : scratch_) launcher_->release(block.first, block.second);
+  }
+
+  std::shared_ptr<Launcher> launcher_;
+  cudaGraphExec_t exec_ = nullptr;
+  std::vector<std::pair<void*, std::size_t>> scratch_;
+};
+
+class CudaBackend : public Backend {
+ public:
+  explicit CudaBackend(int device) : launcher_(std::make_shared<Launcher>(device)) {}
+
+  DeviceInfo info() const override {
+    launcher_->activate();
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "cuda.info");
+    return {"cuda", launcher_->properties().name, total, free + launcher_->idle_bytes()};
+  }
+
+  void* allocate(std::size_t bytes) override {
+    launcher_->activate();
+    return launcher_->allocate(bytes);
+  }
+  void release(void* p, std::size_t bytes) noexcept override { launcher_->release(p, bytes); }
+  void clear(void* p, std::size_t bytes) override {
+    launcher_->activate();
+    check(cudaMemsetAsync(p, 0, bytes, launcher_->stream()), "cuda.clear");
+  }
+
+  void copy_in(void* device, const void* host, std::size_t bytes) override {
+    begin_transfer("cuda.copy_in");
+    staging_.copy_in(device, host, bytes, launcher_->stream());
+  }
+  void copy_out(void* host, const void* device, std::size_t bytes) override {
+    begin_transfer("cuda.copy_out");
+    staging_.copy_out(host, device, bytes, launcher_->stream());
+  }
+  void upload(const PolyView& to, const std::uint32_t* host) override {
+    begin_transfer("cuda.upload");
+    cuda::upload(*launcher_, staging_, to, host);
+  }
+  void download(std::uint32_t* host, const PolyView& from) override {
+    begin_transfer("cuda.download");
+    cuda::download(*launcher_, staging_, host, from);
+  }
+
+  void run(const Operation& op) override {
+    launcher_->activate();
+    std::visit([&](const auto& record) { cuda::run(*launcher_, record); }, op);
+  }
+  void synchronize() override {
+    launcher_->activate();
+    launcher_->synchronize();
+  }
+
+  void begin_record() override {
+    launcher_->activate();
+    launcher_->begin_capture();
+  }
+  std::unique_ptr<Replay> end_record() override {
+    launcher_->activate();
+    std::vector<std::pair<void*, std::size_t>> scratch;
+    const cudaGraph_t graph = launcher_->end_capture(scratch);
+    return std::make_unique<GraphReplay>(launcher_, graph, std::move(scratch));
+  }
+  void abandon_record() noexcept override { launcher_->abandon_capture(); }
+
+ private:
+  void begin_transfer(const char* operation) const {
+    launcher_->activate();
+    if (launcher_->recording()) {
+      throw UnsupportedError(operation, "a host transfer while recording", "an immediate run",
+                             "move the transfer out of the recorded function");
+    }
+  }
+
+  std::shared_ptr<Launcher> launcher_;
+  Staging staging_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
+  const int devices = cuda_device_count();
+  if (options.device < 0 || options.device >= devices) {
+    throw DeviceError("cuda.backend", "device " + std::to_string(options.device),
+                      "one of " + std::to_string(devices) + " devices that answer",
+                      "choose another device, check the driver, or use the CPU backend");
+  }
+  return std::make_unique<cuda::CudaBackend>(options.device);
+}
+
+bool cuda_built() { return true; }
+
+int cuda_device_count() noexcept {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess) return devices;
+  cudaGetLastError();
+  return 0;
+}
+
+}  // namespace latticino

@@ -1,0 +1,139 @@
+// Signed integers into every prime: the exact lift of ModRaise, and uploaded coefficients.
+#include <algorithm>
+
+#include "backend/cuda/elementwise.cuh"
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/tables.h"
+#include "math/modulus.h"
+
+namespace latticino::cuda {
+namespace {
+
+constexpr int kItems = 40;
+constexpr int kLimbsABlock = 8;  // outputs computed from one read of the integers
+
+struct Integers {
+  std::int64_t w[kGroup];
+};
+
+// x = high 2^32 + low, so x = high R^2 R^-1 + low R R^-1.
+__device__ __forceinline__ std::uint32_t reduce(std::int64_t x, const Modulus& m) {
+  const auto high = static_cast<std::int32_t>(x >> 32);
+  const auto low = static_cast<std::uint32_t>(x);
+  const std::uint32_t h = canonical(mul_signed(static_cast<std::int32_t>(m.r2), high, m), m);
+  return add_mod(h, mul_mod(m.r, low, m), m.q);
+}
+
+__device__ __forceinline__ void reduce_into(const RingArgs& ring, const View& out, int limbs,
+                                            std::uint32_t g, const Integers& x) {
+  const int first = blockIdx.y * kLimbsABlock, last = min(first + kLimbsABlock, limbs);
+#pragma unroll 2
+  for (int l = first; l < last; ++l) {
+    const int prime = out.prime(l);
+    const Modulus m = load_modulus(ring.modulus + prime);
+    Group y;
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) y.w[j] = reduce(x.w[j], m);
+    store_group(out.limb(prime, ring.log_n), g, y);
+  }
+}
+
+struct FromIntegersArgs {
+  RingArgs ring;
+  struct {
+    const std::int64_t* in;
+    View out;
+    int limbs;
+  } item[kItems];
+};
+static_assert(sizeof(FromIntegersArgs) <= 4096);
+
+__global__ void __launch_bounds__(kThreads)
+    from_integers(const __grid_constant__ FromIntegersArgs a) {
+  const auto& item = a.item[blockIdx.z];
+  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
+  if (blockIdx.y * kLimbsABlock >= item.limbs || g >= a.ring.groups()) return;
+  const longlong2* in = reinterpret_cast<const longlong2*>(item.in) + 2 * g;
+  const longlong2 p = __ldg(in), q = __ldg(in + 1);
+  reduce_into(a.ring, item.out, item.limbs, g, {{p.x, p.y, q.x, q.y}});
+}
+
+struct ModRaiseArgs {
+  RingArgs ring;
+  struct {
+    View in, out;
+    std::int16_t limbs;
+    bool two;               // two input primes
+    std::uint32_t inverse;  // of the first input prime modulo the second, times R
+  } item[kItems];
+};
+static_assert(sizeof(ModRaiseArgs) <= 4096);
+
+// x0 + q0 [(x1 - x0) / q0] mod q1 is the only integer in [0, q0 q1) with these residues.
+__device__ __forceinline__ std::uint64_t combine(std::uint32_t x0, std::uint32_t x1,
+                                                 std::uint32_t q0, std::uint32_t inverse,
+                                                 const Modulus& m1) {
+  const std::uint32_t d = sub_mod(x1, mul_mod(m1.r, x0, m1), m1.q);
+  return x0 + static_cast<std::uint64_t>(q0) * mul_mod(d, inverse, m1);
+}
+
+__global__ void __launch_bounds__(kThreads) mod_raise(const __grid_constant__ ModRaiseArgs a) {
+  const auto& item = a.item[blockIdx.z];
+  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
+  if (blockIdx.y * kLimbsABlock >= item.limbs || g >= a.ring.groups()) return;
+  const int p0 = item.in.prime(0), p1 = item.in.prime(1), log_n = a.ring.log_n;
+  const std::uint32_t q0 = a.ring.modulus[p0].q;
+  const Modulus m1 = load_modulus(a.ring.modulus + p1);
+  const Group x0 = load_group(item.in.limb(p0, log_n), g);
+  const Group x1 = item.two ? load_group(item.in.limb(p1, log_n), g) : Group{};
+  const std::uint64_t modulus = item.two ? static_cast<std::uint64_t>(q0) * m1.q : q0;
+  Integers x;
+#pragma unroll
+  for (int j = 0; j < kGroup; ++j) {
+    const std::uint64_t v = item.two ? combine(x0.w[j], x1.w[j], q0, item.inverse, m1) : x0.w[j];
+    x.w[j] = static_cast<std::int64_t>(v > modulus / 2 ? v - modulus : v);
+  }
+  reduce_into(a.ring, item.out, item.limbs, g, x);
+}
+
+// Launches the items of an operation in batches of kItems; fill writes one item's arguments.
+template <class Args, class Op, class Fill>
+void launch_batches(Launcher& launcher, void (*kernel)(Args), const Op& op, Fill fill) {
+  for (std::size_t first = 0; first < op.items.size(); first += kItems) {
+    const int items = static_cast<int>(std::min<std::size_t>(kItems, op.items.size() - first));
+    const Ring& ring = *op.items[first].out.ring;
+    Args args{};
+    args.ring = {ring_view(launcher, ring).modulus, ring.log_n()};
+    int limbs = 0;
+    for (int i = 0; i < items; ++i) {
+      fill(args.item[i], op.items[first + i]);
+      limbs = std::max<int>(limbs, args.item[i].limbs);
+    }
+    const dim3 grid(blocks_per_limb(ring.n(), 1), (limbs + kLimbsABlock - 1) / kLimbsABlock, items);
+    launcher.launch(kernel, {grid, dim3(kThreads)}, args);
+  }
+}
+
+}  // namespace
+
+void run(Launcher& launcher, const FromIntegers& op) {
+  launch_batches(launcher, from_integers, op, [](auto& args, const FromIntegers::Item& item) {
+    args = {item.in, View(item.out), item.out.limbs()};
+  });
+}
+
+void run(Launcher& launcher, const ModRaise& op) {
+  launch_batches(launcher, mod_raise, op, [](auto& args, const ModRaise::Item& item) {
+    const Basis basis = item.in.basis();
+    args = {View(item.in), View(item.out), static_cast<std::int16_t>(item.out.limbs()),
+            basis.size() == 2, 0};
+    if (args.two) {
+      const latticino::Modulus m1 = make_modulus(item.in.ring->prime(basis.prime(1)));
+      const std::uint32_t q0 = item.in.ring->prime(basis.prime(0));
+      const std::uint32_t inverse = inverse_mod(reduce_u64(q0, m1), m1);
+      args.inverse = reduce_u64(static_cast<std::uint64_t>(inverse) << 32, m1);
+    }
+  });
+}
+
+}  // namespace latticino::cuda
