@@ -1,4 +1,4 @@
-# The CUDA backend: src/backend/cuda. Without it src/backend/no_cuda says so at run time.
+# The CUDA backend: src/backend/cuda. Without it src/backend/cuda_stub.cc says so at run time.
 set(LATTICINO_HAVE_CUDA OFF)
 if(NOT LATTICINO_CUDA STREQUAL "OFF")
   include(CheckLanguage)
@@ -30,6 +30,4 @@ if(LATTICINO_HAVE_CUDA)
   target_sources(latticino PRIVATE ${LATTICINO_CUDA_SOURCES})
   target_compile_options(latticino PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-warn-spills>)
   target_link_libraries(latticino PRIVATE CUDA::cudart_static)
-else()
-  target_sources(latticino PRIVATE src/backend/no_cuda/backend.cc)
 endif()

@@ -1,12 +1,14 @@
-// Stands in for the CUDA backend in builds without nvcc.
+// Stands for the CUDA backend in builds without it.
+#if !defined(LATTICINO_HAVE_CUDA)
+
 #include "backend/backend.h"
 #include "math/errors.h"
 
 namespace latticino {
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions&) {
-  throw DeviceError("cuda.backend", "a library built without CUDA", "a build with nvcc",
-                    "rebuild where nvcc is found (LATTICINO_CUDA=ON), or use the CPU backend");
+  throw DeviceError("cuda", "a library built without CUDA", "a build with nvcc",
+                    "rebuild where nvcc is found, or use the cpu device");
 }
 
 bool cuda_built() { return false; }
@@ -14,3 +16,5 @@ bool cuda_built() { return false; }
 int cuda_device_count() noexcept { return 0; }
 
 }  // namespace latticino
+
+#endif
