@@ -10,7 +10,7 @@
 
 namespace latticino {
 
-// Constants of one base conversion (paper 000, Sec. 2.2 and 4): immutable, shared, checked.
+// Constants of one base conversion (paper: Cheddar, Sec. 2.2 and 4): immutable, shared, checked.
 //   y_j   = centred(a_j * factor_j mod q_j),  |y_j| <= (q_j-1)/2
 //   out_i = sum_j y_j * matrix[i][j]  mod p_i, canonical
 // for source primes q_j and target primes p_i. Every path (scalar, SIMD, CUDA, matrix units)
@@ -29,6 +29,8 @@ class BaseConversion {
   const Basis& to() const { return to_; }
   std::uint32_t factor(int j) const { return factor_[j]; }
   std::uint32_t matrix(int i, int j) const { return matrix_[i * from_.size() + j]; }
+  // Largest |accumulator| the double-Montgomery table can reach, over all targets.
+  std::uint64_t accumulator_bound() const { return accumulator_bound_; }
 
   std::shared_ptr<BackendTable>& backend_table() const { return backend_table_; }
   std::once_flag& backend_once() const { return backend_once_; }
@@ -37,6 +39,7 @@ class BaseConversion {
   const Ring* ring_;
   Basis from_, to_;
   std::vector<std::uint32_t> factor_, matrix_;
+  std::uint64_t accumulator_bound_ = 0;
   mutable std::shared_ptr<BackendTable> backend_table_;
   mutable std::once_flag backend_once_;
 };

@@ -24,12 +24,14 @@ class Block {
   void* data() const { return data_; }
   std::uint32_t* words() const { return static_cast<std::uint32_t*>(data_); }
   std::size_t bytes() const { return bytes_; }
+  struct Owner;  // shared state of the queue the block came from (runtime/arena.h)
+  class Arena;   // memory of one program
 
  private:
   friend class Queue;
-  struct Owner;  // shared state of the queue the block came from
   Block() = default;
   std::shared_ptr<Owner> owner_;
+  std::shared_ptr<Arena> arena_;  // of blocks allocated while recording
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   bool secret_ = false;
@@ -45,7 +47,8 @@ struct Poly {
 struct DryReport {
   std::uint64_t bytes_moved = 0;
   std::uint64_t operations = 0;
-  std::uint64_t peak_bytes = 0;  // of buffers alive at once, inputs and keys not included
+  // Of buffers alive at once, beyond what was alive at the last reset_peak() (inputs and keys).
+  std::uint64_t peak_bytes = 0;
   std::map<std::string, std::uint64_t> operations_by_name;
   std::map<std::string, std::uint64_t> bytes_by_name;
 };
@@ -56,7 +59,7 @@ class Program {
   Program(Program&&) noexcept;
   ~Program();
   void run();                        // asynchronous on CUDA
-  std::uint64_t arena_bytes() const;
+  std::uint64_t arena_bytes() const;  // memory of its own, beside what it was given
 
  private:
   friend class Queue;
@@ -86,9 +89,11 @@ class Queue {
   void copy_out(void* host, const void* device, std::size_t bytes);
   void synchronize();
 
-  // Runs `body` once immediately (tables get built, errors surface), then records it. Blocks that
-  // body allocates come from the program's own arena. Throws UnsupportedError for records that
-  // consume randomness and for host transfers inside.
+  // Runs `body` once immediately (tables get built, errors surface), then records it: `body` must
+  // submit the same work both times. Blocks that the recorded body allocates come from the
+  // program's own arena; those freed inside it are reused inside it, those that stay hold the
+  // results of each run. Host transfers throw UnsupportedError while recording (in the first run
+  // they are allowed: caches fill there). Other threads wait until it returns.
   Program record(const std::function<void()>& body);
 
   DryReport report() const;          // of a dry queue so far

@@ -27,7 +27,7 @@ struct PrimeTable {
   const std::uint32_t* root_quotient = nullptr;
   const std::uint32_t* inverse = nullptr;
   const std::uint32_t* inverse_quotient = nullptr;
-  ShoupFactor one_over_rows, one_over_cols;
+  ShoupFactor one_over_rows, one_over_cols, one_over_n;
   const BackendTable* extra = nullptr;  // what CpuKernels::prepare made
 };
 
@@ -43,7 +43,7 @@ struct CpuKernels {
   void (*forward_columns)(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
                           std::size_t in_stride, int width, const PrimeTable& prime);
   // Half -> Coeff without the factor 1/rows, then times `scale` (canonical results): callers put
-  // 1/rows there, with what else they have to multiply by.
+  // 1/rows there, with what else they have to multiply by. scale.w == 1 means no multiplication.
   void (*inverse_columns)(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
                           std::size_t in_stride, int width, ShoupFactor scale,
                           const PrimeTable& prime);

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/executor.h"
+
+namespace latticino::cpu {
+namespace {
+
+// All limbs of all outputs, item by item.
+struct LimbUnit {
+  std::size_t item;
+  int position, prime;  // position in out.basis()
+};
+
+template <class Items, class Out>
+std::vector<LimbUnit> limb_units(const Items& items, const Out& out) {
+  std::vector<LimbUnit> units;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Basis basis = out(items[i]).basis();
+    for (int k = 0; k < basis.size(); ++k) units.push_back({i, k, basis.prime(k)});
+  }
+  return units;
+}
+
+std::uint32_t residue(std::int32_t small, const Modulus& m) { return reduce_s64(small, m); }
+
+}  // namespace
+
+void run(Executor& executor, const SubtractScale& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items[0].out.ring;
+  const RingTable& table = executor.table(ring);
+  const CpuKernels& k = executor.kernels();
+  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out; });
+  const int rows = table.primes[0].rows(), cols = table.primes[0].cols();
+  const int step = rows_per_block(table.primes[0]);
+  const std::size_t count = std::size_t(step) * cols;
+  executor.reserve_scratch(count);
+  executor.parallel(units.size(), ring.n(), [&](std::size_t i, std::uint32_t* scratch) {
+    const LimbUnit& u = units[i];
+    const SubtractScale::Item& item = op.items[u.item];
+    const PrimeTable& p = table.primes[u.prime];
+    const std::uint32_t *x = find_limb(item.x, u.prime), *y = find_limb(item.y, u.prime);
+    const std::uint32_t* add = find_limb(item.add, u.prime);
+    std::uint32_t* out = find_limb(item.out, u.prime);
+    const std::uint32_t* limb[3] = {y};
+    ShoupFactor c[3] = {
+        make_shoup(neg_mod(op.y_factor[u.position], p.modulus.q), p.modulus)};
+    int terms = 1;
+    if (x != nullptr) {
+      limb[terms] = x;
+      c[terms++] = make_shoup(op.x_factor[u.position], p.modulus);
+    }
+    if (add != nullptr) {
+      limb[terms] = add;
+      c[terms++] = make_shoup(1, p.modulus);
+    }
+    for (int r = 0; r < rows; r += step) {
+      const std::size_t at = std::size_t(r) * cols;
+      const std::uint32_t* in[3];
+      for (int t = 0; t < terms; ++t) in[t] = limb[t] + at;
+      if (item.y.domain == Domain::Half) {
+        k.forward_rows(scratch, in[0], r, step, p);
+        in[0] = scratch;
+      }
+      std::uint32_t* to = item.galois == 1 ? out + at : scratch;
+      k.linear(to, in, c, terms, 0, count, p.modulus);
+      if (item.galois != 1) scatter_rows(k, table, p, out, scratch, r, step, item.galois);
+    }
+  });
+}
+
+void run(Executor& executor, const Linear& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items[0].out.ring;
+  const RingTable& table = executor.table(ring);
+  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out; });
+  const std::size_t half = ring.n() / 2;
+  executor.parallel(2 * units.size(), half, [&](std::size_t i, std::uint32_t*) {
+    const LimbUnit& u = units[i / 2];
+    const bool upper = i % 2 == 1;
+    const Linear::Item& item = op.items[u.item];
+    const Modulus& m = table.primes[u.prime].modulus;
+    const auto pick = [&](const auto& lower_half, const auto& upper_half) {
+      return upper && !upper_half.empty() ? upper_half[u.position] : lower_half[u.position];
+    };
+    std::vector<const std::uint32_t*> x;
+    std::vector<ShoupFactor> c;
+    for (const Linear::Term& term : item.terms) {
+      x.push_back(find_limb(term.x, u.prime) + (upper ? half : 0));
+      c.push_back(make_shoup(
+          term.residues.empty() ? residue(term.small, m) : pick(term.residues, term.upper), m));
+    }
+    const std::uint32_t constant =
+        item.constant.empty() ? 0 : pick(item.constant, item.constant_upper);
+    executor.kernels().linear(find_limb(item.out, u.prime) + (upper ? half : 0), x.data(), c.data(),
+                              static_cast<int>(x.size()), constant, half, m);
+  });
+}
+
+void run(Executor& executor, const Tensor& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items[0].out[0].ring;
+  const RingTable& table = executor.table(ring);
+  const CpuKernels& k = executor.kernels();
+  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out[0]; });
+  const std::size_t n = ring.n(), step = std::min(kBlockEntries, n);
+  executor.parallel(units.size(), 5 * n, [&](std::size_t i, std::uint32_t*) {
+    const LimbUnit& u = units[i];
+    const Tensor::Item& item = op.items[u.item];
+    const Modulus& m = table.primes[u.prime].modulus;
+    const std::size_t pairs = item.pairs.size();
+    std::vector<const std::uint32_t*> a(2 * pairs), b(2 * pairs);
+    const auto product = [&](int part, std::size_t at, std::initializer_list<int> a_parts) {
+      std::size_t terms = 0;
+      for (const Tensor::Pair& pair : item.pairs) {
+        for (const int side : a_parts) {
+          a[terms] = find_limb(pair.a[side], u.prime) + at;
+          b[terms++] = find_limb(pair.b[part - side], u.prime) + at;
+        }
+      }
+      k.multiply_accumulate(find_limb(item.out[part], u.prime) + at, a.data(), b.data(),
+                            static_cast<int>(terms), nullptr, {}, step, m);
+    };
+    for (std::size_t at = 0; at < n; at += step) {
+      product(0, at, {0});
+      product(1, at, {0, 1});
+      product(2, at, {1});
+    }
+  });
+}
+
+void run(Executor& executor, const Dot& op) {
+  if (op.outputs.empty()) return;
+  const Ring& ring = *op.outputs[0].out[0].ring;
+  const RingTable& table = executor.table(ring);
+  const CpuKernels& k = executor.kernels();
+  const std::size_t n = ring.n(), step = std::min(kBlockEntries, n), blocks = n / step;
+  // Outputs of one block together: the shared inputs are read from memory once.
+  std::vector<int> primes;
+  for (int p = 0; p < ring.prime_count(); ++p) {
+    const auto has = [&](const Dot::Output& o) { return find_limb(o.out[0], p) != nullptr; };
+    if (std::any_of(op.outputs.begin(), op.outputs.end(), has)) primes.push_back(p);
+  }
+  executor.parallel(primes.size() * blocks, step * op.parts * op.outputs.size(),
+                    [&](std::size_t i, std::uint32_t*) {
+    const int prime = primes[i / blocks];
+    const std::size_t at = i % blocks * step;
+    const Modulus& m = table.primes[prime].modulus;
+    std::vector<const std::uint32_t*> a, b;
+    for (const Dot::Output& output : op.outputs) {
+      if (find_limb(output.out[0], prime) == nullptr) continue;
+      b.clear();
+      for (const Dot::Term& term : output.terms) b.push_back(find_limb(term.factor, prime) + at);
+      for (int part = 0; part < op.parts; ++part) {
+        std::uint32_t* out = find_limb(output.out[part], prime) + at;
+        a.clear();
+        for (const Dot::Term& term : output.terms) {
+          a.push_back(find_limb(op.inputs[term.input][part], prime) + at);
+        }
+        k.multiply_accumulate(out, a.data(), b.data(), static_cast<int>(a.size()),
+                              output.accumulate ? out : nullptr, make_shoup(1, m), step, m);
+      }
+    }
+  });
+}
+
+void run(Executor& executor, const Copy& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items[0].out.ring;
+  const std::size_t n = ring.n();
+  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out; });
+  executor.parallel(units.size(), n, [&](std::size_t i, std::uint32_t*) {
+    const LimbUnit& u = units[i];
+    const std::uint32_t* x = find_limb(op.items[u.item].x, u.prime);
+    std::uint32_t* out = find_limb(op.items[u.item].out, u.prime);
+    if (x == nullptr) {
+      std::fill_n(out, n, 0);
+    } else {
+      std::memcpy(out, x, n * sizeof(std::uint32_t));
+    }
+  });
+}
+
+}  // namespace latticino::cpu

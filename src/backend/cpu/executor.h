@@ -1,0 +1,113 @@
+// How the CPU backend runs records: a kernel table, threads and scratch memory of one instance.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/cpu/host_pool.h"
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/tables.h"
+#include "ops/operations.h"
+
+namespace latticino::cpu {
+
+// Entries of a limb that one step works on, so that the operands of a step stay in cache.
+constexpr std::size_t kBlockEntries = 2048;
+
+class Executor {
+ public:
+  Executor(const CpuKernels& kernels, int threads) : kernels_(kernels), threads_(threads) {}
+
+  const CpuKernels& kernels() const { return kernels_; }
+  int threads() const { return threads_; }
+  const RingTable& table(const Ring& ring) const { return ring_table(ring, kernels_); }
+
+  // Gives every thread at least `words` words of scratch, valid until the next call.
+  void reserve_scratch(std::size_t words) {
+    scratch_.resize(static_cast<std::size_t>(threads_));
+    for (HostBuffer& buffer : scratch_) {
+      if (buffer.bytes() < words * sizeof(std::uint32_t)) {
+        buffer = HostBuffer(words * sizeof(std::uint32_t));
+      }
+    }
+  }
+
+  // Calls work(unit, scratch) for every unit below `units`; `entries` is what one unit touches.
+  template <class Work>
+  void parallel(std::size_t units, std::size_t entries, const Work& work) {
+    if (scratch_.empty()) reserve_scratch(kBlockEntries);
+    // Waking threads costs some microseconds: as much as a few times 2^14 entries.
+    constexpr std::size_t kWorthThreads = std::size_t{1} << 14;
+    const int team = units * entries < kWorthThreads
+                         ? 1
+                         : static_cast<int>(std::min<std::size_t>(threads_, units));
+#pragma omp parallel for schedule(dynamic) num_threads(team) if (team > 1)
+    for (std::size_t unit = 0; unit < units; ++unit) {
+      work(unit, static_cast<std::uint32_t*>(scratch_[omp_get_thread_num()].data()));
+    }
+  }
+
+ private:
+  const CpuKernels& kernels_;
+  int threads_;
+  std::vector<HostBuffer> scratch_;
+};
+
+// Limb of `prime` in a view, or null where the view does not have it.
+inline std::uint32_t* find_limb(const PolyView& v, int prime) {
+  for (int s = 0; s < v.segments; ++s) {
+    const int k = prime - v.segment[s].prime;
+    if (k >= 0 && k < v.segment[s].count) {
+      return v.data + (v.segment[s].limb + static_cast<std::size_t>(k)) * v.ring->n();
+    }
+  }
+  return nullptr;
+}
+
+// Where an automorphism X -> X^galois in Eval takes the entries of an output row from: all from one
+// input row, entry c from bitrev((offset + galois bitrev(c)) mod cols). Index i = cols r + c holds
+// the value at psi^(2k+1), k = bitrev(r) + rows bitrev(c); the output holds the input's value at
+// psi^(galois (2k+1)).
+struct RowSource {
+  int row;
+  std::uint32_t offset;
+};
+inline RowSource row_source(const RingTable& table, int row, std::uint32_t galois) {
+  const PrimeTable& p = table.primes[0];
+  const std::uint32_t n = 1u << p.log_n, rows = static_cast<std::uint32_t>(p.rows());
+  const std::uint32_t k = ((galois * (2u * table.row_reversal[row] + 1)) & (2 * n - 1)) >> 1;
+  return {table.row_reversal[k & (rows - 1)], k >> p.log_rows};
+}
+
+// g^-1 modulo 2^32, hence modulo 2N.
+constexpr std::uint32_t inverse_galois(std::uint32_t g) {
+  std::uint32_t x = g;
+  for (int i = 0; i < 4; ++i) x *= 2 - g * x;
+  return x;
+}
+
+// Writes the automorphism of rows [first_row, first_row + count) of a limb to where they belong.
+void scatter_rows(const CpuKernels& kernels, const RingTable& table, const PrimeTable& prime,
+                  std::uint32_t* limb, const std::uint32_t* rows, int first_row, int count,
+                  std::uint32_t galois);
+// Rows of a block of kBlockEntries entries; divides the number of rows.
+int rows_per_block(const PrimeTable& prime);
+
+void run(Executor& executor, const Transform& op);
+void run(Executor& executor, const Convert& op);
+void run(Executor& executor, const KeyInner& op);
+void run(Executor& executor, const SubtractScale& op);
+void run(Executor& executor, const Linear& op);
+void run(Executor& executor, const Tensor& op);
+void run(Executor& executor, const Dot& op);
+void run(Executor& executor, const Automorphism& op);
+void run(Executor& executor, const ModRaise& op);
+void run(Executor& executor, const FromIntegers& op);
+void run(Executor& executor, const ExpandUniform& op);
+void run(Executor& executor, const Copy& op);
+
+}  // namespace latticino::cpu

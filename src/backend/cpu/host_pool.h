@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace latticino::cpu {
+
+// Aligned host memory, huge pages where the system gives them. Throws OutOfMemoryError.
+class HostBuffer {
+ public:
+  static constexpr std::size_t kAlignment = 256;
+  HostBuffer() = default;
+  explicit HostBuffer(std::size_t bytes);
+  ~HostBuffer();
+  HostBuffer(HostBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  HostBuffer& operator=(HostBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+std::size_t physical_memory();   // of the machine, or of the container where that is less
+std::size_t available_memory();  // not in use now
+
+// Keeps released blocks for the next request of the same size class: fresh pages cost more than
+// most operations on them. Not thread-safe (Queue serialises).
+class HostPool {
+ public:
+  void* allocate(std::size_t bytes);
+  void release(void* p, std::size_t bytes) noexcept;
+
+ private:
+  static std::size_t size_class(std::size_t bytes);
+  void trim(std::size_t keep) noexcept;
+
+  std::map<void*, HostBuffer> live_;
+  std::multimap<std::size_t, HostBuffer> free_;  // by size class
+  std::size_t live_bytes_ = 0, free_bytes_ = 0, peak_live_bytes_ = 0;
+};
+
+}  // namespace latticino::cpu

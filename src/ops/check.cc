@@ -1,0 +1,282 @@
+#include <string>
+#include <vector>
+
+#include "math/errors.h"
+#include "ops/checker.h"
+#include "ops/operations.h"
+
+namespace latticino {
+namespace {
+
+constexpr Domain kCoeff = Domain::Coeff, kHalf = Domain::Half, kEval = Domain::Eval;
+
+std::string numbered(const char* what, std::size_t i) {
+  return std::string(what) + " " + std::to_string(i);
+}
+
+void check_record(Checker& c, const Transform& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const auto& item = op.items[i];
+    c.input(item.in, numbered("in of item", i), static_cast<int>(i));
+    c.output(item.out, numbered("out of item", i), static_cast<int>(i));
+    c.same_basis(item.out, item.in.basis(), numbered("out of item", i));
+  }
+}
+
+void check_record(Checker& c, const Convert& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const auto& item = op.items[i];
+    const std::string in = numbered("in of item", i), out = numbered("out of item", i);
+    c.require(item.table != nullptr, numbered("no table in item", i), "a BaseConversion");
+    c.same_ring(&item.table->ring(), numbered("table of item", i));
+    c.input(item.in, in);
+    c.output(item.out, out);
+    c.domain(item.in, in, {kCoeff, kHalf});
+    c.same_domain(item.in, item.out, numbered("item", i));
+    c.same_basis(item.in, item.table->from(), in);
+    c.same_basis(item.out, item.table->to(), out);
+  }
+}
+
+// The primes of a digit; own and converted must not share any.
+Basis check_digit(Checker& c, const KeyInner::Digit& digit) {
+  Basis basis;
+  if (digit.own.segments > 0) {
+    c.input(digit.own, "own");
+    c.domain(digit.own, "own", {kEval});
+    basis = digit.own.basis();
+  }
+  if (digit.converted.segments > 0) {
+    c.input(digit.converted, "converted");
+    c.domain(digit.converted, "converted", {kHalf, kEval});
+    const Basis other = digit.converted.basis();
+    c.require(basis.intersect(other).size() == 0, "own and converted both with primes of " +
+              basis.intersect(other).str(), "disjoint primes");
+    basis = basis.with(other);
+  }
+  return basis;
+}
+
+void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target,
+                  std::size_t digits, const Basis& basis) {
+  c.require(target.key.size() == digits, numbered("key digits:", target.key.size()),
+            numbered("key digits:", digits));
+  c.galois(target.galois);
+  for (const auto& pair : target.key) {
+    for (const PolyView& key : pair) {
+      c.input(key, "key");
+      c.domain(key, "key", {kEval});
+      c.covers(key, basis, "key");
+    }
+  }
+  for (int h = 0; h < 2; ++h) {
+    const PolyView &eval = target.eval[h], &half = target.half[h], &add = target.add[h];
+    Basis written;
+    if (eval.segments > 0) {
+      c.output(eval, "eval");
+      c.domain(eval, "eval", {kEval});
+      written = eval.basis();
+    }
+    if (half.segments > 0) {
+      c.output(half, "half");
+      c.domain(half, "half", {kHalf});
+      c.require(target.galois == 1, "half with an automorphism", "galois 1 where half is used");
+      c.require(written.intersect(half.basis()).size() == 0, "eval and half overlapping",
+                "disjoint primes");
+      written = written.with(half.basis());
+    }
+    c.require(written == basis, "eval and half over " + written.str(), "together " + basis.str());
+    if (add.segments > 0) {
+      c.input(add, "add");
+      c.domain(add, "add", {kEval});
+      c.within(add, basis, "add");
+      c.require(!op.add_factor.empty(), "add without add_factor", "[P]_q for every prime");
+    }
+  }
+}
+
+void check_record(Checker& c, const KeyInner& op) {
+  for (const KeyInner::Group& group : op.groups) {
+    c.require(!group.digits.empty(), "a group without digits", "at least one digit");
+    Basis basis;
+    for (std::size_t j = 0; j < group.digits.size(); ++j) {
+      const Basis digit = check_digit(c, group.digits[j]);
+      if (j == 0) basis = digit;
+      c.require(digit == basis && digit.size() > 0, numbered("digit", j) + " over " + digit.str(),
+                "every digit over " + basis.str());
+    }
+    for (const KeyInner::Target& target : group.targets) {
+      check_target(c, op, target, group.digits.size(), basis);
+    }
+  }
+  if (!op.add_factor.empty() && c.ring() != nullptr) {
+    c.residues(op.add_factor, {{0, static_cast<std::uint16_t>(c.ring()->prime_count())}},
+               "add_factor");
+  }
+}
+
+void check_record(Checker& c, const SubtractScale& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const auto& item = op.items[i];
+    const int in_place = item.galois == 1 ? static_cast<int>(i) : -1;
+    const std::string of = " of item " + std::to_string(i);
+    c.output(item.out, "out" + of, static_cast<int>(i));
+    c.domain(item.out, "out" + of, {kEval});
+    const Basis basis = item.out.basis();
+    c.galois(item.galois);
+    c.input(item.y, "y" + of);
+    c.domain(item.y, "y" + of, {kHalf, kEval});
+    c.same_basis(item.y, basis, "y" + of);
+    if (item.x.segments > 0) {
+      c.input(item.x, "x" + of, in_place);
+      c.domain(item.x, "x" + of, {kEval});
+      c.within(item.x, basis, "x" + of);
+    }
+    if (item.add.segments > 0) {
+      c.input(item.add, "add" + of, in_place);
+      c.domain(item.add, "add" + of, {kEval});
+      c.within(item.add, basis, "add" + of);
+    }
+    c.residues(op.x_factor, basis, "x_factor");
+    c.residues(op.y_factor, basis, "y_factor");
+  }
+}
+
+void check_constants(Checker& c, const PolyView& out, const std::vector<std::uint32_t>& lower,
+                     const std::vector<std::uint32_t>& upper, const std::string& label) {
+  if (!lower.empty()) c.residues(lower, out.basis(), label);
+  if (upper.empty()) return;
+  c.require(!lower.empty(), label + " for the upper half only", "both halves");
+  c.require(out.domain == kEval, "an upper " + label + " in " + name(out.domain), "Eval");
+  c.residues(upper, out.basis(), "upper " + label);
+}
+
+void check_record(Checker& c, const Linear& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const auto& item = op.items[i];
+    const std::string label = numbered("x of item", i);
+    c.output(item.out, numbered("out of item", i), static_cast<int>(i));
+    for (const Linear::Term& term : item.terms) {
+      c.input(term.x, label, static_cast<int>(i));
+      c.same_domain(term.x, item.out, numbered("item", i));
+      c.covers(term.x, item.out.basis(), label);
+      check_constants(c, item.out, term.residues, term.upper, "residues");
+    }
+    check_constants(c, item.out, item.constant, item.constant_upper, "constant");
+    c.require(item.constant.empty() || item.out.domain == kEval,
+              std::string("a constant in ") + name(item.out.domain), "Eval");
+  }
+}
+
+void check_eval_input(Checker& c, const PolyView& v, const Basis& basis, const std::string& label,
+                      int owner = -1) {
+  c.input(v, label, owner);
+  c.domain(v, label, {kEval});
+  c.covers(v, basis, label);
+}
+
+void check_eval_output(Checker& c, const PolyView& v, const PolyView& first,
+                       const std::string& label, int owner = -1) {
+  c.output(v, label, owner);
+  c.domain(v, label, {kEval});
+  c.same_basis(v, first.basis(), label);
+}
+
+void check_record(Checker& c, const Tensor& op) {
+  for (const Tensor::Item& item : op.items) {
+    for (const PolyView& out : item.out) check_eval_output(c, out, item.out[0], "out");
+    c.require(!item.pairs.empty(), "an item without pairs", "at least one pair");
+    for (const Tensor::Pair& pair : item.pairs) {
+      for (const PolyView& a : pair.a) check_eval_input(c, a, item.out[0].basis(), "a");
+      for (const PolyView& b : pair.b) check_eval_input(c, b, item.out[0].basis(), "b");
+    }
+  }
+}
+
+void check_record(Checker& c, const Dot& op) {
+  c.require(op.parts >= 1 && op.parts <= 3, numbered("parts:", op.parts), "1, 2 or 3 parts");
+  constexpr int kNone = -1, kMany = -2;
+  std::vector<int> user(op.inputs.size(), kNone);  // the only output that reads an input
+  for (std::size_t o = 0; o < op.outputs.size(); ++o) {
+    const Dot::Output& output = op.outputs[o];
+    for (int part = 0; part < op.parts; ++part) {
+      check_eval_output(c, output.out[part], output.out[0], numbered("out", o),
+                        static_cast<int>(o) * 3 + part);
+    }
+    for (const Dot::Term& term : output.terms) {
+      c.require(term.input >= 0 && term.input < static_cast<int>(op.inputs.size()),
+                numbered("input", term.input), "an index of inputs");
+      int& u = user[term.input];
+      u = u == kNone || u == static_cast<int>(o) ? static_cast<int>(o) : kMany;
+      for (int part = 0; part < op.parts; ++part) {
+        const PolyView& input = op.inputs[term.input][part];
+        c.domain(input, numbered("input", term.input), {kEval});
+        c.covers(input, output.out[0].basis(), numbered("input", term.input));
+      }
+      check_eval_input(c, term.factor, output.out[0].basis(), numbered("factor of out", o));
+    }
+  }
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    for (int part = 0; part < op.parts; ++part) {
+      c.input(op.inputs[i][part], numbered("input", i), user[i] >= 0 ? user[i] * 3 + part : -1);
+    }
+  }
+}
+
+void check_record(Checker& c, const Automorphism& op) {
+  for (const Automorphism::Item& item : op.items) {
+    c.output(item.out, "out");
+    c.domain(item.out, "out", {kEval, kCoeff});
+    c.require(!item.terms.empty(), "an item without terms", "at least one term");
+    for (const Automorphism::Term& term : item.terms) {
+      c.input(term.x, "x");
+      c.same_domain(term.x, item.out, "x and out");
+      c.covers(term.x, item.out.basis(), "x");
+      c.galois(term.galois);
+    }
+  }
+}
+
+void check_record(Checker& c, const ModRaise& op) {
+  for (const ModRaise::Item& item : op.items) {
+    c.input(item.in, "in");
+    c.output(item.out, "out");
+    c.domain(item.in, "in", {kCoeff});
+    c.domain(item.out, "out", {kCoeff});
+    c.require(item.in.limbs() <= 2, "in over " + item.in.basis().str(), "one or two primes");
+  }
+}
+
+void check_record(Checker& c, const FromIntegers& op) {
+  for (const FromIntegers::Item& item : op.items) {
+    c.output(item.out, "out");
+    c.domain(item.out, "out", {kCoeff});
+    c.integers(item.in, c.ring()->n());
+    c.require((item.in == nullptr) == (item.out.data == nullptr), "integers and out of which one "
+              "has no memory", "memory for both");
+  }
+}
+
+void check_record(Checker& c, const ExpandUniform& op) {
+  for (const ExpandUniform::Item& item : op.items) c.output(item.out, "out");
+}
+
+void check_record(Checker& c, const Copy& op) {
+  for (const Copy::Item& item : op.items) {
+    c.output(item.out, "out");
+    if (item.x.segments == 0) continue;
+    c.input(item.x, "x");
+    c.same_domain(item.x, item.out, "x and out");
+    c.same_basis(item.x, item.out.basis(), "x");
+  }
+}
+
+}  // namespace
+
+void check(const Operation& op) {
+  Checker checker(name(op));
+  std::visit([&](const auto& record) { check_record(checker, record); }, op);
+  checker.finish();
+}
+
+}  // namespace latticino

@@ -1,0 +1,138 @@
+#include "ops/checker.h"
+
+#include <algorithm>
+
+#include "math/errors.h"
+
+namespace latticino {
+
+void Checker::fail(const std::string& had, const std::string& needs) const {
+  throw ShapeError(operation_, had, needs, "correct the views of this record");
+}
+
+void Checker::require(bool holds, const std::string& had, const std::string& needs) {
+  if (!holds) fail(had, needs);
+}
+
+void Checker::same_ring(const Ring* ring, const std::string& label) {
+  require(ring != nullptr, label + " without a ring", "a ring");
+  if (ring_ == nullptr) ring_ = ring;
+  require(ring == ring_, label + " of another ring", "views and tables of one ring");
+}
+
+void Checker::view(const PolyView& v, const std::string& label) {
+  require(v.segments > 0 && v.segments <= Basis::kMaxRuns, label + " without limbs",
+          "1 to 3 segments");
+  same_ring(v.ring, label);
+  int next = 0;
+  for (int s = 0; s < v.segments; ++s) {
+    const Segment& segment = v.segment[s];
+    require(segment.count > 0 && segment.prime >= next &&
+                segment.prime + segment.count <= ring_->prime_count(),
+            label + " with segment [" + std::to_string(segment.prime) + "," +
+                std::to_string(segment.prime + segment.count) + ")",
+            "increasing, non-empty runs of the ring's " + std::to_string(ring_->prime_count()) +
+                " primes");
+    next = segment.prime + segment.count;
+  }
+  const int with_data = v.data != nullptr;
+  require(with_data_ < 0 || with_data_ == with_data, label + (with_data ? " with" : " without") +
+          " memory beside views of the other kind", "views of one context");
+  with_data_ = with_data;
+}
+
+void Checker::add_spans(const PolyView& v, const std::string& label, int owner,
+                        std::vector<Span>& to) {
+  if (v.data == nullptr) return;
+  const std::uintptr_t limb = sizeof(std::uint32_t) * static_cast<std::uintptr_t>(ring_->n());
+  const auto base = reinterpret_cast<std::uintptr_t>(v.data);
+  for (int s = 0; s < v.segments; ++s) {
+    const Segment& segment = v.segment[s];
+    const std::uintptr_t begin = base + segment.limb * limb;
+    to.push_back({begin, begin + segment.count * limb, begin - segment.prime * limb, owner, label});
+  }
+}
+
+void Checker::input(const PolyView& v, const std::string& label, int owner) {
+  view(v, label);
+  add_spans(v, label, owner, read_);
+}
+
+void Checker::output(const PolyView& v, const std::string& label, int owner) {
+  view(v, label);
+  add_spans(v, label, owner, written_);
+}
+
+void Checker::integers(const std::int64_t* in, int n) {
+  if (in == nullptr) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(in);
+  read_.push_back({begin, begin + sizeof(std::int64_t) * n, 0, -1, "in"});
+}
+
+void Checker::domain(const PolyView& v, const std::string& label,
+                     std::initializer_list<Domain> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), v.domain) != allowed.end()) return;
+  std::string needs;
+  for (const Domain d : allowed) needs += (needs.empty() ? "" : " or ") + std::string(name(d));
+  fail(label + " in " + v.str(), needs);
+}
+
+void Checker::same_domain(const PolyView& x, const PolyView& y, const std::string& label) {
+  require(x.domain == y.domain, label + " in " + name(x.domain) + " and " + name(y.domain),
+          "one domain");
+}
+
+void Checker::same_basis(const PolyView& v, const Basis& basis, const std::string& label) {
+  require(v.basis() == basis, label + " over " + v.basis().str(), "the basis " + basis.str());
+}
+
+void Checker::covers(const PolyView& v, const Basis& basis, const std::string& label) {
+  require(v.basis().contains(basis), label + " over " + v.basis().str(),
+          "every prime of " + basis.str());
+}
+
+void Checker::within(const PolyView& v, const Basis& basis, const std::string& label) {
+  require(basis.contains(v.basis()), label + " over " + v.basis().str(),
+          "primes of " + basis.str() + " only");
+}
+
+void Checker::galois(std::uint32_t g) {
+  require(g % 2 == 1 && g < 2u * static_cast<std::uint32_t>(ring_->n()),
+          "Galois element " + std::to_string(g), "an odd element below 2N");
+}
+
+void Checker::residues(const std::vector<std::uint32_t>& values, const Basis& basis,
+                       const std::string& label) {
+  require(static_cast<int>(values.size()) == basis.size(),
+          label + " of " + std::to_string(values.size()) + " residues",
+          "one for each of " + std::to_string(basis.size()) + " primes");
+  for (int i = 0; i < basis.size(); ++i) {
+    if (values[i] >= ring_->prime(basis.prime(i))) {
+      throw ParameterError(operation_, label + " " + std::to_string(values[i]) + " modulo " +
+                           std::to_string(ring_->prime(basis.prime(i))),
+                           "canonical residues", "reduce the constants");
+    }
+  }
+}
+
+void Checker::finish() {
+  const auto before = [](const Span& x, const Span& y) { return x.begin < y.begin; };
+  std::sort(written_.begin(), written_.end(), before);
+  for (std::size_t i = 1; i < written_.size(); ++i) {
+    require(written_[i - 1].end <= written_[i].begin,
+            "outputs " + written_[i - 1].label + " and " + written_[i].label + " overlapping",
+            "outputs that lie apart");
+  }
+  for (const Span& in : read_) {
+    // Outputs lie apart, so those that meet [begin, end) are neighbours.
+    auto out = std::partition_point(written_.begin(), written_.end(),
+                                    [&](const Span& w) { return w.end <= in.begin; });
+    for (; out != written_.end() && out->begin < in.end; ++out) {
+      require(in.owner >= 0 && in.owner == out->owner && in.origin == out->origin,
+              "output " + out->label + " overlapping input " + in.label,
+              "outputs apart from inputs (or exactly in place, where the record allows it)");
+    }
+  }
+}
+
+}  // namespace latticino

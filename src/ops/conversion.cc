@@ -1,0 +1,84 @@
+#include "ops/conversion.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "math/errors.h"
+#include "math/modulus.h"
+
+namespace latticino {
+namespace {
+
+std::vector<std::uint32_t> primes_of(const Ring& ring, const Basis& basis) {
+  std::vector<std::uint32_t> primes(basis.size());
+  for (int i = 0; i < basis.size(); ++i) {
+    if (basis.prime(i) >= ring.prime_count()) {
+      throw ShapeError("BaseConversion", "basis " + basis.str(),
+                       "primes of a ring with " + std::to_string(ring.prime_count()),
+                       "check the basis");
+    }
+    primes[i] = ring.prime(basis.prime(i));
+  }
+  return primes;
+}
+
+// products[j] = prod_{k != j} q_k mod m, from prefix and suffix products.
+std::vector<std::uint32_t> cofactors(const std::vector<std::uint32_t>& q, const Modulus& m) {
+  std::vector<std::uint32_t> products(q.size());
+  std::uint32_t prefix = 1;
+  for (std::size_t j = 0; j < q.size(); ++j) {
+    products[j] = prefix;
+    prefix = mul_mod(prefix, q[j] % m.q, m);
+  }
+  std::uint32_t suffix = 1;
+  for (std::size_t j = q.size(); j-- > 0;) {
+    products[j] = mul_mod(products[j], suffix, m);
+    suffix = mul_mod(suffix, q[j] % m.q, m);
+  }
+  return products;
+}
+
+}  // namespace
+
+BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis& to,
+                               const std::vector<std::uint32_t>& extra)
+    : ring_(&ring), from_(from), to_(to) {
+  const std::vector<std::uint32_t> q = primes_of(ring, from), p = primes_of(ring, to);
+  if (q.empty() || p.empty() || from.intersect(to).size() != 0) {
+    throw ShapeError("BaseConversion", from.str() + " -> " + to.str(),
+                     "two disjoint, non-empty sets of primes", "check the bases");
+  }
+  if (!extra.empty() && extra.size() != q.size()) {
+    throw ShapeError("BaseConversion", std::to_string(extra.size()) + " extra factors",
+                     "one a source prime, or none", "check the factors");
+  }
+  for (std::size_t j = 0; j < q.size(); ++j) {
+    const Modulus m = make_modulus(q[j]);
+    const std::uint32_t inverse = inverse_mod(cofactors(q, m)[j], m);
+    factor_.push_back(extra.empty() ? inverse : mul_mod(inverse, extra[j] % m.q, m));
+  }
+  matrix_.reserve(p.size() * q.size());
+  for (const std::uint32_t target : p) {
+    const Modulus m = make_modulus(target);
+    const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
+    const std::uint32_t r2 = mul_mod(r, r, m);
+    const std::vector<std::uint32_t> entries = cofactors(q, m);
+    std::uint64_t bound = 0;  // saturates at 2^63; a term is below 2^60
+    for (std::size_t j = 0; j < q.size(); ++j) {
+      const std::uint32_t entry = entries[j];
+      const std::int64_t stored = centre(mul_mod(entry, r2, m), target);
+      const std::uint64_t term = static_cast<std::uint64_t>(std::abs(stored)) * ((q[j] - 1) / 2);
+      bound = std::min(bound + term, std::uint64_t{1} << 63);
+      matrix_.push_back(entry);
+    }
+    accumulator_bound_ = std::max(accumulator_bound_, bound);
+  }
+  if (accumulator_bound_ >= std::uint64_t{1} << 63) {
+    throw ParameterError("BaseConversion", from.str() + " -> " + to.str() +
+                             " whose sums can reach 2^63",
+                         "64-bit signed sums", "use fewer or smaller source primes");
+  }
+}
+
+}  // namespace latticino

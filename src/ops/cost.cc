@@ -1,0 +1,104 @@
+#include <type_traits>
+
+#include "ops/operations.h"
+#include "ops/views.h"
+#include "poly/ring.h"
+
+namespace latticino {
+namespace {
+
+std::uint64_t limb_bytes(const PolyView& v, int limbs) {
+  return v.ring == nullptr ? 0 : std::uint64_t(limbs) * v.ring->n() * sizeof(std::uint32_t);
+}
+std::uint64_t bytes(const PolyView& v) { return limb_bytes(v, v.limbs()); }
+
+// Every view once: right where inputs have no limbs beyond those that are used.
+template <class Record>
+std::uint64_t all_views(const Record& op) {
+  std::uint64_t sum = 0;
+  for_each_view(op, [&](const PolyView& v, bool) { sum += bytes(v); });
+  return sum;
+}
+
+struct Cost {
+  template <class Record>
+  std::uint64_t operator()(const Record& op) const {
+    return all_views(op);
+  }
+  // Keys are wider than the digits at low levels; only the digits' primes are read.
+  std::uint64_t operator()(const KeyInner& op) const {
+    std::uint64_t sum = 0;
+    for (const KeyInner::Group& group : op.groups) {
+      for (const KeyInner::Digit& digit : group.digits) sum += bytes(digit.own) + bytes(digit.converted);
+      for (const KeyInner::Target& target : group.targets) {
+        for (int h = 0; h < 2; ++h) {
+          const int limbs = target.eval[h].limbs() + target.half[h].limbs();
+          for (const auto& pair : target.key) sum += limb_bytes(pair[h], limbs);
+          sum += bytes(target.eval[h]) + bytes(target.half[h]) + bytes(target.add[h]);
+        }
+      }
+    }
+    return sum;
+  }
+  std::uint64_t operator()(const Linear& op) const {
+    std::uint64_t sum = 0;
+    for (const Linear::Item& item : op.items) sum += bytes(item.out) * (item.terms.size() + 1);
+    return sum;
+  }
+  std::uint64_t operator()(const Tensor& op) const {
+    std::uint64_t sum = 0;
+    for (const Tensor::Item& item : op.items) {
+      for (const Tensor::Pair& pair : item.pairs) {
+        const bool square = pair.a[0].data == pair.b[0].data && pair.a[0].data != nullptr &&
+                            pair.a[0].limb(item.out[0].segment[0].prime) ==
+                                pair.b[0].limb(item.out[0].segment[0].prime);
+        sum += bytes(item.out[0]) * (square ? 2 : 4);
+      }
+      sum += bytes(item.out[0]) * 3;
+    }
+    return sum;
+  }
+  std::uint64_t operator()(const Dot& op) const {
+    if (op.outputs.empty()) return 0;
+    const std::uint64_t width = bytes(op.outputs[0].out[0]);
+    std::uint64_t sum = width * op.inputs.size() * op.parts;
+    for (const Dot::Output& output : op.outputs) {
+      const std::uint64_t out = bytes(output.out[0]);
+      sum += out * output.terms.size() + out * op.parts * (output.accumulate ? 2 : 1);
+    }
+    return sum;
+  }
+  std::uint64_t operator()(const Automorphism& op) const {
+    std::uint64_t sum = 0;
+    for (const Automorphism::Item& item : op.items) sum += bytes(item.out) * (item.terms.size() + 1);
+    return sum;
+  }
+  std::uint64_t operator()(const FromIntegers& op) const {
+    std::uint64_t sum = all_views(op);
+    for (const FromIntegers::Item& item : op.items) sum += 2 * limb_bytes(item.out, 1);  // 64-bit
+    return sum;
+  }
+};
+
+struct Name {
+  const char* operator()(const Transform&) const { return "Transform"; }
+  const char* operator()(const Convert&) const { return "Convert"; }
+  const char* operator()(const KeyInner&) const { return "KeyInner"; }
+  const char* operator()(const SubtractScale&) const { return "SubtractScale"; }
+  const char* operator()(const Linear&) const { return "Linear"; }
+  const char* operator()(const Tensor&) const { return "Tensor"; }
+  const char* operator()(const Dot&) const { return "Dot"; }
+  const char* operator()(const Automorphism&) const { return "Automorphism"; }
+  const char* operator()(const ModRaise&) const { return "ModRaise"; }
+  const char* operator()(const FromIntegers&) const { return "FromIntegers"; }
+  const char* operator()(const ExpandUniform&) const { return "ExpandUniform"; }
+  const char* operator()(const Copy&) const { return "Copy"; }
+};
+
+}  // namespace
+
+const char* name(const Operation& op) { return std::visit(Name{}, op); }
+
+std::uint64_t bytes_moved(const Operation& op) { return std::visit(Cost{}, op); }
+
+}  // namespace latticino

@@ -1,0 +1,103 @@
+#include "ops/views.h"
+
+namespace latticino {
+namespace {
+
+struct Walker {
+  const std::function<void(const PolyView&, bool)>& visit;
+
+  void read(const PolyView& v) const {
+    if (v.segments > 0) visit(v, false);
+  }
+  void write(const PolyView& v) const {
+    if (v.segments > 0) visit(v, true);
+  }
+
+  template <class InOut>
+  void in_out(const InOut& op) const {
+    for (const auto& item : op.items) {
+      read(item.in);
+      write(item.out);
+    }
+  }
+  void operator()(const Transform& op) const { in_out(op); }
+  void operator()(const Convert& op) const { in_out(op); }
+  void operator()(const ModRaise& op) const { in_out(op); }
+
+  void operator()(const KeyInner& op) const {
+    for (const KeyInner::Group& group : op.groups) {
+      for (const KeyInner::Digit& digit : group.digits) {
+        read(digit.own);
+        read(digit.converted);
+      }
+      for (const KeyInner::Target& target : group.targets) {
+        for (const auto& pair : target.key) {
+          read(pair[0]);
+          read(pair[1]);
+        }
+        for (int h = 0; h < 2; ++h) {
+          read(target.add[h]);
+          write(target.eval[h]);
+          write(target.half[h]);
+        }
+      }
+    }
+  }
+  void operator()(const SubtractScale& op) const {
+    for (const SubtractScale::Item& item : op.items) {
+      read(item.x);
+      read(item.y);
+      read(item.add);
+      write(item.out);
+    }
+  }
+  void operator()(const Linear& op) const {
+    for (const Linear::Item& item : op.items) {
+      for (const Linear::Term& term : item.terms) read(term.x);
+      write(item.out);
+    }
+  }
+  void operator()(const Tensor& op) const {
+    for (const Tensor::Item& item : op.items) {
+      for (const Tensor::Pair& pair : item.pairs) {
+        for (const PolyView& v : pair.a) read(v);
+        for (const PolyView& v : pair.b) read(v);
+      }
+      for (const PolyView& v : item.out) write(v);
+    }
+  }
+  void operator()(const Dot& op) const {
+    for (const auto& input : op.inputs) {
+      for (int part = 0; part < op.parts; ++part) read(input[part]);
+    }
+    for (const Dot::Output& output : op.outputs) {
+      for (const Dot::Term& term : output.terms) read(term.factor);
+      for (int part = 0; part < op.parts; ++part) write(output.out[part]);
+    }
+  }
+  void operator()(const Automorphism& op) const {
+    for (const Automorphism::Item& item : op.items) {
+      for (const Automorphism::Term& term : item.terms) read(term.x);
+      write(item.out);
+    }
+  }
+  template <class OutOnly>
+  void operator()(const OutOnly& op) const {  // FromIntegers, ExpandUniform
+    for (const auto& item : op.items) write(item.out);
+  }
+  void operator()(const Copy& op) const {
+    for (const Copy::Item& item : op.items) {
+      read(item.x);
+      write(item.out);
+    }
+  }
+};
+
+}  // namespace
+
+void for_each_view(const Operation& op,
+                   const std::function<void(const PolyView& view, bool written)>& visit) {
+  std::visit(Walker{visit}, op);
+}
+
+}  // namespace latticino

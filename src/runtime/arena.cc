@@ -1,0 +1,113 @@
+#include "runtime/arena.h"
+
+#include <algorithm>
+
+#include "ops/views.h"
+
+namespace latticino {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+std::size_t aligned(std::size_t bytes) {
+  return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+void Block::Owner::grow(std::uint64_t bytes) {
+  live += bytes;
+  peak = std::max(peak, live);
+}
+
+Buffer Block::Owner::find(const void* address) {
+  const auto key = reinterpret_cast<std::uintptr_t>(address);
+  auto after = blocks.upper_bound(key);
+  if (after == blocks.begin()) return nullptr;
+  Buffer block = std::prev(after)->second.lock();
+  const bool inside = block != nullptr && key < std::prev(after)->first + block->bytes();
+  return inside ? block : nullptr;
+}
+
+void Block::Owner::keep_blocks(const Operation& op) {
+  const auto keep = [&](const void* address) {
+    Buffer block = find(address);
+    const bool foreign = block != nullptr && block->arena_ != recording->arena;
+    if (foreign && std::find(recording->kept.begin(), recording->kept.end(), block) ==
+                       recording->kept.end()) {
+      recording->kept.push_back(std::move(block));
+    }
+  };
+  for_each_view(op, [&](const PolyView& v, bool) { keep(v.limb(v.segment[0].prime)); });
+  if (const auto* integers = std::get_if<FromIntegers>(&op)) {
+    for (const FromIntegers::Item& item : integers->items) keep(item.in);
+  }
+}
+
+Block::Arena::~Arena() {
+  const std::lock_guard lock(owner_->mutex);
+  for (const auto& [data, bytes] : slabs_) {
+    try {
+      if (secret_) owner_->backend->clear(data, bytes);
+    } catch (...) {  // the device is gone, and its memory with it
+    }
+    owner_->backend->release(data, bytes);
+    owner_->live -= bytes;
+  }
+}
+
+void Block::Arena::add_slab(std::size_t at_least) {
+  const std::size_t size =
+      std::max<std::size_t>(at_least, slabs_.empty() ? aligned(expected_) : 0);
+  void* data = owner_->backend->allocate(size);
+  slabs_.emplace_back(data, size);
+  free_.emplace(reinterpret_cast<std::uintptr_t>(data), size);
+  bytes_ += size;
+  owner_->grow(size);
+}
+
+void* Block::Arena::take(std::size_t bytes) {
+  const std::size_t size = aligned(bytes);
+  const auto best = [&] {
+    auto found = free_.end();
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      if (it->second >= size && (found == free_.end() || it->second < found->second)) found = it;
+    }
+    return found;
+  };
+  auto range = best();
+  if (range == free_.end()) {
+    add_slab(size);
+    range = best();
+  }
+  const auto [address, available] = *range;
+  free_.erase(range);
+  if (available > size) free_.emplace(address + size, available - size);
+  return reinterpret_cast<void*>(address);
+}
+
+void Block::Arena::give(void* p, std::size_t bytes) {
+  auto address = reinterpret_cast<std::uintptr_t>(p);
+  std::size_t size = aligned(bytes);
+  // Two slabs may lie side by side: they are never merged, since they are released apart.
+  const auto starts_slab = [&](std::uintptr_t a) {
+    return std::any_of(slabs_.begin(), slabs_.end(), [&](const auto& slab) {
+      return reinterpret_cast<std::uintptr_t>(slab.first) == a;
+    });
+  };
+  auto next = free_.lower_bound(address);
+  if (next != free_.end() && next->first == address + size && !starts_slab(next->first)) {
+    size += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin() && !starts_slab(address)) {
+    const auto previous = std::prev(next);
+    if (previous->first + previous->second == address) {
+      previous->second += size;
+      return;
+    }
+  }
+  free_.emplace(address, size);
+}
+
+}  // namespace latticino

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <variant>
+#include <vector>
+
+#include "runtime/queue.h"
+
+namespace latticino {
+
+// What a program does, in order, before the backend captures it.
+struct ClearStep {
+  void* p;
+  std::size_t bytes;
+};
+using ProgramStep = std::variant<Operation, ClearStep>;
+
+// State shared by a queue, its blocks and its programs: whoever lives longest ends the backend.
+struct Block::Owner {
+  struct Recording {
+    std::shared_ptr<Block::Arena> arena;
+    std::vector<ProgramStep> steps;
+    std::vector<Buffer> kept;  // blocks from outside that the steps use
+  };
+
+  std::recursive_mutex mutex;  // recursive: dropping the last owner of a block locks it again
+  std::unique_ptr<Backend> backend;  // null: dry
+  std::unique_ptr<Recording> recording;
+  bool warming_up = false;  // first run of a body that will be recorded
+  std::map<std::uintptr_t, std::weak_ptr<Block>> blocks;  // by address
+  std::uint64_t live = 0, peak = 0, baseline = 0;
+  DryReport report;
+
+  void grow(std::uint64_t bytes);
+  void keep_blocks(const Operation& op);  // of a recorded operation
+  Buffer find(const void* address);       // null when it belongs to no block
+};
+
+// Fixed memory of one program: slabs cut first-come best-fit, neighbours merged when they come back.
+// Guarded by the owner's mutex.
+class Block::Arena {
+ public:
+  // `expected` bytes are asked for as the first slab: what the first run of the body had alive.
+  Arena(std::shared_ptr<Block::Owner> owner, std::uint64_t expected)
+      : owner_(std::move(owner)), expected_(expected) {}
+  ~Arena();
+
+  void* take(std::size_t bytes);
+  void give(void* p, std::size_t bytes);
+  void close() { open_ = false; }  // nothing that comes back later is reused
+  bool open() const { return open_; }
+  void mark_secret() { secret_ = true; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void add_slab(std::size_t at_least);
+
+  std::shared_ptr<Block::Owner> owner_;
+  std::uint64_t expected_, bytes_ = 0;
+  bool open_ = true, secret_ = false;
+  std::vector<std::pair<void*, std::size_t>> slabs_;
+  std::map<std::uintptr_t, std::size_t> free_;  // address -> bytes; never adjacent in one slab
+};
+
+}  // namespace latticino

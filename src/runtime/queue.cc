@@ -1,0 +1,179 @@
+#include "runtime/queue.h"
+
+#include <algorithm>
+
+#include "math/errors.h"
+#include "ops/views.h"
+#include "runtime/arena.h"
+
+namespace latticino {
+namespace {
+
+// A view of a dry context on a queue that computes would read address zero.
+void require_memory(const Operation& op) {
+  bool missing = false;
+  for_each_view(op, [&](const PolyView& v, bool) { missing = missing || v.data == nullptr; });
+  if (missing) {
+    throw ContextError(name(op), "a view without memory", "views of this queue",
+                       "do not mix objects of a dry run with real ones");
+  }
+}
+
+[[noreturn]] void no_transfer(const char* operation, bool dry) {
+  throw UnsupportedError(operation, dry ? "a dry run" : "a recording",
+                         "a queue that computes now", "move the transfer outside");
+}
+
+}  // namespace
+
+Block::~Block() {
+  if (owner_ == nullptr) return;
+  const std::lock_guard lock(owner_->mutex);
+  if (owner_->backend == nullptr) {
+    owner_->live -= bytes_;
+    return;
+  }
+  owner_->blocks.erase(reinterpret_cast<std::uintptr_t>(data_));
+  const bool reusable = arena_ != nullptr && arena_->open();
+  try {
+    if (secret_ && reusable) {
+      owner_->recording->steps.push_back(ClearStep{data_, bytes_});
+    } else if (secret_) {
+      owner_->backend->clear(data_, bytes_);
+    }
+  } catch (...) {  // the device is gone, and its memory with it
+  }
+  if (reusable) arena_->give(data_, bytes_);
+  if (arena_ != nullptr) return;
+  owner_->backend->release(data_, bytes_);
+  owner_->live -= bytes_;
+}
+
+Queue::Queue(std::unique_ptr<Backend> backend) : owner_(std::make_shared<Block::Owner>()) {
+  owner_->backend = std::move(backend);
+}
+
+Queue::~Queue() = default;
+
+std::unique_ptr<Queue> Queue::dry() { return std::make_unique<Queue>(nullptr); }
+
+bool Queue::is_dry() const { return owner_->backend == nullptr; }
+
+bool Queue::recording() const {
+  const std::lock_guard lock(owner_->mutex);
+  return owner_->recording != nullptr;
+}
+
+Buffer Queue::allocate(std::size_t bytes, bool secret) {
+  const std::lock_guard lock(owner_->mutex);
+  Buffer block(new Block());
+  if (is_dry()) {
+    owner_->grow(bytes);
+  } else if (owner_->recording != nullptr) {
+    const std::shared_ptr<Block::Arena>& arena = owner_->recording->arena;
+    block->data_ = arena->take(bytes);
+    block->arena_ = arena;
+    if (secret) arena->mark_secret();
+  } else {
+    block->data_ = owner_->backend->allocate(bytes);
+    owner_->grow(bytes);
+  }
+  block->owner_ = owner_;
+  block->bytes_ = bytes;
+  block->secret_ = secret;
+  if (!is_dry()) owner_->blocks[reinterpret_cast<std::uintptr_t>(block->data_)] = block;
+  return block;
+}
+
+Poly Queue::allocate(const Ring& ring, const Basis& basis, Domain domain, bool secret) {
+  if (basis.size() == 0 || basis.run(basis.runs() - 1).end > ring.prime_count()) {
+    throw ShapeError("allocate", "basis " + basis.str(),
+                     "primes of a ring with " + std::to_string(ring.prime_count()),
+                     "check the basis");
+  }
+  Poly poly;
+  poly.buffer = allocate(sizeof(std::uint32_t) * ring.n() * basis.size(), secret);
+  poly.view = PolyView::contiguous(poly.buffer->words(), ring, basis, domain);
+  return poly;
+}
+
+void Queue::submit(Operation op) {
+  check(op);
+  const std::lock_guard lock(owner_->mutex);
+  if (is_dry()) {
+    const std::uint64_t bytes = bytes_moved(op);
+    DryReport& report = owner_->report;
+    report.bytes_moved += bytes;
+    ++report.operations;
+    ++report.operations_by_name[name(op)];
+    report.bytes_by_name[name(op)] += bytes;
+    return;
+  }
+  require_memory(op);
+  if (owner_->recording != nullptr) {
+    owner_->keep_blocks(op);
+    owner_->recording->steps.emplace_back(std::move(op));
+  } else {
+    owner_->backend->run(op);
+  }
+}
+
+void Queue::upload(const PolyView& to, const std::uint32_t* host) {
+  const std::lock_guard lock(owner_->mutex);
+  if (is_dry() || owner_->recording != nullptr) no_transfer("upload", is_dry());
+  owner_->backend->upload(to, host);
+}
+
+void Queue::download(std::uint32_t* host, const PolyView& from) {
+  const std::lock_guard lock(owner_->mutex);
+  if (is_dry() || owner_->recording != nullptr) no_transfer("download", is_dry());
+  owner_->backend->download(host, from);
+}
+
+void Queue::copy_in(void* device, const void* host, std::size_t bytes) {
+  const std::lock_guard lock(owner_->mutex);
+  if (is_dry() || owner_->recording != nullptr) no_transfer("copy_in", is_dry());
+  owner_->backend->copy_in(device, host, bytes);
+}
+
+void Queue::copy_out(void* host, const void* device, std::size_t bytes) {
+  const std::lock_guard lock(owner_->mutex);
+  if (is_dry() || owner_->recording != nullptr) no_transfer("copy_out", is_dry());
+  owner_->backend->copy_out(host, device, bytes);
+}
+
+void Queue::synchronize() {
+  const std::lock_guard lock(owner_->mutex);
+  if (!is_dry() && owner_->recording == nullptr) owner_->backend->synchronize();
+}
+
+DryReport Queue::report() const {
+  const std::lock_guard lock(owner_->mutex);
+  DryReport report = owner_->report;
+  report.peak_bytes = owner_->peak - owner_->baseline;
+  return report;
+}
+
+std::uint64_t Queue::live_bytes() const {
+  const std::lock_guard lock(owner_->mutex);
+  return owner_->live;
+}
+
+std::uint64_t Queue::peak_bytes() const {
+  const std::lock_guard lock(owner_->mutex);
+  return owner_->peak;
+}
+
+void Queue::reset_peak() {
+  const std::lock_guard lock(owner_->mutex);
+  owner_->peak = owner_->baseline = owner_->live;
+}
+
+DeviceInfo Queue::device() const {
+  const std::lock_guard lock(owner_->mutex);
+  return is_dry() ? DeviceInfo{"dry", "no device", 0, 0} : owner_->backend->info();
+}
+
+Backend* Queue::backend() { return owner_->backend.get(); }
+
+}  // namespace latticino
