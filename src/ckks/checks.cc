@@ -68,8 +68,8 @@ void require_level(const char* operation, int had, int needs) {
 
 void require_same_level(const char* operation, int had, int needs) {
   if (had == needs) return;
-  throw LevelError(operation, "a batch with levels " + std::to_string(needs) + " and " +
-                                  std::to_string(had),
+  throw LevelError(operation,
+                   "a batch with levels " + std::to_string(needs) + " and " + std::to_string(had),
                    "one level", "bring all of them to the lowest with to_level()");
 }
 

@@ -63,8 +63,8 @@ Ciphertext Evaluator::combine(const char* operation, const Ciphertext& x0, const
   const Ciphertext x = aligned(operation, x0, y, y.scale);
   require_same_scale(operation, y.scale, x.scale);
   Ciphertext out = x;
-  out.parts[0] = context_->queue().allocate(context_->ring(), x.parts[0].view.basis(),
-                                            Domain::Eval);
+  out.parts[0] =
+      context_->queue().allocate(context_->ring(), x.parts[0].view.basis(), Domain::Eval);
   context_->queue().submit(Linear{
       {{{{x.parts[0].view, 1, {}, {}}, {y.poly.view, sign, {}, {}}}, out.parts[0].view, {}, {}}}});
   return out;
@@ -91,8 +91,7 @@ Ciphertext Evaluator::negate(const Ciphertext& x) const { return multiply_intege
 Ciphertext Evaluator::add_scalar(const Ciphertext& x, Complex c) const {
   require("ckks.add_scalar", x);
   const Basis basis = x.parts[0].view.basis();
-  ScalarResidues constant =
-      scalar_residues("ckks.add_scalar", context_->ring(), basis, c, x.scale);
+  ScalarResidues constant = scalar_residues("ckks.add_scalar", context_->ring(), basis, c, x.scale);
   Ciphertext out = x;  // the other parts are shared
   out.parts[0] = context_->queue().allocate(context_->ring(), basis, Domain::Eval);
   context_->queue().submit(Linear{{{{{x.parts[0].view, 1, {}, {}}},

@@ -33,8 +33,7 @@ std::vector<Ciphertext> Evaluator::rescale(std::span<const Ciphertext> x) const 
   }
   const int level = x[0].level;
   const Params& params = context_->params();
-  std::vector<Poly> polys =
-      rlwe::rescale(context_->queue(), context_->constants(), views, level);
+  std::vector<Poly> polys = rlwe::rescale(context_->queue(), context_->constants(), views, level);
   auto next = polys.begin();
   for (const Ciphertext& c : x) {
     std::vector<Poly> parts(next, next + static_cast<std::ptrdiff_t>(c.parts.size()));
@@ -71,8 +70,8 @@ Ciphertext Evaluator::adjusted(const Ciphertext& x, double scale) const {
   const double integer = std::nearbyint(exact);
   if (std::abs(integer - exact) > kAdjustTolerance * exact) {
     throw ScaleError("ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x.scale)),
-                     "at most 2^" + std::to_string(std::log2(scale * params.rescale_factor(x.level)) -
-                                                   20) +
+                     "at most 2^" +
+                         std::to_string(std::log2(scale * params.rescale_factor(x.level)) - 20) +
                          " to reach 2^" + std::to_string(std::log2(scale)) + " one level down",
                      "rescale first, or ask for a larger scale");
   }
@@ -119,8 +118,7 @@ Ciphertext Evaluator::aligned(const char* operation, const Ciphertext& x, const 
   const Basis needs = context_->params().basis(x.level);
   if (!y.poly.view.basis().contains(needs)) {
     throw LevelError(operation, "a plaintext with primes " + y.poly.view.basis().str(),
-                     "primes " + needs.str(),
-                     "encode it at level " + std::to_string(x.level));
+                     "primes " + needs.str(), "encode it at level " + std::to_string(x.level));
   }
   return x;
 }

@@ -78,9 +78,9 @@ std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bo
       rlwe::mod_up(queue, context_->constants(), squares, level);
   std::vector<rlwe::InnerGroup> groups;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    groups.push_back({&raised[i],
-                      {{relinearization, {x[i].parts[0].view, x[i].parts[1].view}, 1, true,
-                        rescale}}});
+    groups.push_back(
+        {&raised[i],
+         {{relinearization, {x[i].parts[0].view, x[i].parts[1].view}, 1, true, rescale}}});
   }
   const auto sums = rlwe::key_inner(queue, context_->constants(), groups);
   std::vector<rlwe::DownItem> items;
@@ -89,13 +89,12 @@ std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bo
       items.push_back(rlwe::down_item(context_->constants(), sum[0], h, rescale));
     }
   }
-  std::vector<Poly> parts =
-      rlwe::mod_down(queue, context_->constants(), items, level, rescale);
+  std::vector<Poly> parts = rlwe::mod_down(queue, context_->constants(), items, level, rescale);
   const int to = rescale ? level - 1 : level;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double scale = rescale ? x[i].scale / params.rescale_factor(level) : x[i].scale;
-    out.push_back(with_parts(x[i], {parts[2 * i], parts[2 * i + 1]}, to,
-                             settled_scale(params, to, scale)));
+    out.push_back(
+        with_parts(x[i], {parts[2 * i], parts[2 * i + 1]}, to, settled_scale(params, to, scale)));
   }
   return out;
 }
@@ -144,8 +143,8 @@ Ciphertext Evaluator::multiply_scalar(const Ciphertext& x, Complex c) const {
   const Params& params = context_->params();
   const double target =
       same_scale(x.scale, params.scale(x.level)) ? params.scale(x.level - 1) : x.scale;
-  Ciphertext out = rescale(multiply_scalar_no_rescale(
-      x, c, params.rescale_factor(x.level) * (target / x.scale)));
+  Ciphertext out = rescale(
+      multiply_scalar_no_rescale(x, c, params.rescale_factor(x.level) * (target / x.scale)));
   out.scale = target;
   return out;
 }

@@ -25,8 +25,8 @@ std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, const C
   std::vector<rlwe::InnerTarget> targets;
   for (const std::uint32_t g : galois) {
     if (g == 1) continue;
-    targets.push_back({&key(operation, x, {rlwe::KeyKind::Galois, g}), {x.parts[0].view, {}}, 1,
-                       true, false});
+    targets.push_back(
+        {&key(operation, x, {rlwe::KeyKind::Galois, g}), {x.parts[0].view, {}}, 1, true, false});
   }
   std::vector<Poly> parts;
   if (!targets.empty()) {
@@ -75,16 +75,15 @@ std::vector<Ciphertext> Evaluator::rotate_hoisted(const Ciphertext& x,
   require("ckks.rotate", x);
   std::vector<std::uint32_t> galois;
   for (const int step : r) {
-    galois.push_back(
-        rlwe::rotation_element(reduced(step, x.slots), context_->params().log_n()));
+    galois.push_back(rlwe::rotation_element(reduced(step, x.slots), context_->params().log_n()));
   }
   return galois_hoisted("ckks.rotate", x, galois);
 }
 
 Ciphertext Evaluator::inner_sum(const Ciphertext& x, int step, int count) const {
   if (count < 1 || !std::has_single_bit(static_cast<unsigned>(count))) {
-    throw ShapeError("ckks.inner_sum", std::to_string(count) + " terms",
-                     "a power of two", "pad the sum with zeros");
+    throw ShapeError("ckks.inner_sum", std::to_string(count) + " terms", "a power of two",
+                     "pad the sum with zeros");
   }
   Ciphertext out = x;
   for (int terms = 1; terms < count; terms *= 2) out = add(out, rotate(out, step * terms));

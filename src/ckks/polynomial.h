@@ -1,5 +1,5 @@
 // Polynomial evaluation: depth ceil(log2(degree+1)), scale-exact, lazily relinearised leaves
-// (algorithm: Bossuat et al. 2021 Sec. 3; paper 004 for the scale bookkeeping).
+// (Bossuat et al. 2021, Sec. 3; paper: BitPacker for the scale bookkeeping).
 #pragma once
 
 #include "ckks/evaluator.h"
@@ -8,17 +8,26 @@ namespace latticino::ckks {
 
 enum class PolynomialBasis { Monomial, Chebyshev };
 
+// p(y) with y = (2x - lower - upper) / (upper - lower): x itself on the default interval.
 struct Polynomial {
   PolynomialBasis basis = PolynomialBasis::Monomial;
-  std::vector<Complex> coefficients;  // c_0 .. c_d; Chebyshev on [lower, upper]
-  double lower = -1, upper = 1;       // an affine map to [-1, 1] is folded in where it is free
-  int degree() const;
-  int depth() const;
+  std::vector<Complex> coefficients;  // c_0 .. c_d
+  double lower = -1, upper = 1;
+  int degree() const;  // of the last coefficient that is not zero
+  int depth() const;   // ceil(log2(degree + 1))
+  // Levels that evaluate() takes: depth(), and one more where the interval needs a scaling product
+  // (its length is not 2/k for an integer k).
+  int levels() const;
 };
 
-// Result at x.level - depth() (one more if the interval needs a scaling product), scale
-// `target_scale` or the canonical one. Several inputs share one plan and run as a batch.
+// Result at x.level - levels(), scale `target_scale` or the canonical one. Several inputs share one
+// plan and run as a batch; higher ones are brought to the level of the lowest.
 Ciphertext evaluate(const Evaluator& evaluator, const Polynomial& p, const Ciphertext& x,
                     double target_scale = 0);
+std::vector<Ciphertext> evaluate(const Evaluator& evaluator, const Polynomial& p,
+                                 std::span<const Ciphertext> x, double target_scale = 0);
+
+// Products of two ciphertexts that evaluate() makes for each input.
+int product_count(const Polynomial& p);
 
 }  // namespace latticino::ckks

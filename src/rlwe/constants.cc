@@ -92,8 +92,7 @@ Constants::Constants(std::shared_ptr<const Params> params)
   p_mod_ = residues_on(*ring_, p, q);
   if (params_->bootstrap()) {
     const Basis base = params_->basis(0);
-    encapsulation_p_mod_ =
-        residues_on(*ring_, params_->encapsulation_basis().without(base), base);
+    encapsulation_p_mod_ = residues_on(*ring_, params_->encapsulation_basis().without(base), base);
   }
 }
 

@@ -105,8 +105,8 @@ ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int lev
   ExtendedPair out;
   out.level = level;
   for (int h = 0; h < 2; ++h) {
-    out.part[h] = queue.allocate(constants.ring(), constants.params().extended(level),
-                                 Domain::Eval);
+    out.part[h] =
+        queue.allocate(constants.ring(), constants.params().extended(level), Domain::Eval);
     out.eval[h] = out.part[h].view;
   }
   return out;
@@ -164,10 +164,9 @@ DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, boo
 
 std::vector<Poly> mod_down(Queue& queue, const Constants& constants,
                            std::span<const DownItem> items, int level, bool drop_level) {
-  return divide(queue, constants.ring(),
-                drop_level ? constants.divide_by_p_and_rescale(level)
-                           : constants.divide_by_p(level),
-                items);
+  return divide(
+      queue, constants.ring(),
+      drop_level ? constants.divide_by_p_and_rescale(level) : constants.divide_by_p(level), items);
 }
 
 std::array<Poly, 2> mod_down(Queue& queue, const Constants& constants, const ExtendedPair& x,
@@ -179,8 +178,8 @@ std::array<Poly, 2> mod_down(Queue& queue, const Constants& constants, const Ext
   return {std::move(out[0]), std::move(out[1])};
 }
 
-std::vector<Poly> rescale(Queue& queue, const Constants& constants,
-                          const std::vector<PolyView>& in, int level) {
+std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::vector<PolyView>& in,
+                          int level) {
   const Constants::Division& division = constants.rescale(level);
   std::vector<DownItem> items;
   for (const PolyView& view : in) items.push_back({view, view.select(division.removed), {}, 1});
@@ -223,8 +222,8 @@ std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants,
   }
   const std::vector<std::array<PolyView, 2>> digit{
       {key.digits.front()[0].view, key.digits.front()[1].view}};
-  queue.submit(KeyInner{{{{{a, a_aux}}, {{digit, pair.eval, pair.half, {b, {}}, 1}}}},
-                        constants.p_mod()});
+  queue.submit(
+      KeyInner{{{{{a, a_aux}}, {{digit, pair.eval, pair.half, {b, {}}, 1}}}}, constants.p_mod()});
   return mod_down(queue, constants, pair, false);
 }
 

@@ -14,14 +14,14 @@ namespace latticino::rlwe {
 // Holds memory until destroyed; shared by all rotations of a hoisted group.
 struct Raised {
   int level = 0;
-  PolyView source;               // Eval, basis(level); must outlive this object
+  PolyView source;  // Eval, basis(level); must outlive this object
   std::vector<int> digit_index;
-  std::vector<Poly> converted;   // Half, extended(level) without the digit
+  std::vector<Poly> converted;  // Half, extended(level) without the digit
   std::vector<KeyInner::Digit> digits() const;
 
  private:
   friend std::vector<Raised> mod_up(Queue&, const Constants&, std::span<const PolyView>, int);
-  std::vector<Basis> own_;       // primes of each digit that are present at `level`
+  std::vector<Basis> own_;  // primes of each digit that are present at `level`
 };
 
 std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
@@ -32,8 +32,8 @@ Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int l
 // that the next mod_down removes: P, and the level's leaving primes when it drops the level.
 struct ExtendedPair {
   int level = 0;
-  std::array<Poly, 2> part;           // limbs over extended(level)
-  std::array<PolyView, 2> eval, half; // as KeyInner::Target; half may be empty
+  std::array<Poly, 2> part;            // limbs over extended(level)
+  std::array<PolyView, 2> eval, half;  // as KeyInner::Target; half may be empty
 };
 
 // Memory for such a pair, all Eval.
@@ -42,8 +42,8 @@ ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int lev
 // sum_j digit_j key_j (+ add), ready for `mod_down` without another transform if `for_mod_down`.
 struct InnerTarget {
   const SwitchKey* key = nullptr;
-  std::array<PolyView, 2> add{};      // Eval; see Addend
-  std::uint32_t galois = 1;           // applied last; 1 where for_mod_down
+  std::array<PolyView, 2> add{};  // Eval; see Addend
+  std::uint32_t galois = 1;       // applied last; 1 where for_mod_down
   bool for_mod_down = true, drop_level = false;
 };
 enum class Addend {
@@ -62,10 +62,10 @@ std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants, co
 
 // One polynomial modulo P Q_level on its way down.
 struct DownItem {
-  PolyView eval;              // Eval, at least the primes that stay
-  PolyView removed;           // Half or Eval, the primes that go
-  PolyView add;               // Eval over the target, or empty
-  std::uint32_t galois = 1;   // applied last, to the sum
+  PolyView eval;             // Eval, at least the primes that stay
+  PolyView removed;          // Half or Eval, the primes that go
+  PolyView add;              // Eval over the target, or empty
+  std::uint32_t galois = 1;  // applied last, to the sum
 };
 // Divides by P (and, if drop_level, by the rescale factor of `level` in the same pass: merged
 // ModDown + rescale, paper: Cheddar, Sec. 6), then adds `add` and applies the automorphism.
@@ -79,8 +79,8 @@ DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, boo
                    const PolyView& add = {}, std::uint32_t galois = 1);
 
 // Divides by rescale_factor(level): polynomials of basis(level) -> basis(level - 1).
-std::vector<Poly> rescale(Queue& queue, const Constants& constants,
-                          const std::vector<PolyView>& in, int level);
+std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::vector<PolyView>& in,
+                          int level);
 
 // Sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza, Hubaux 2022). A ciphertext (b, a) over
 // basis(0), Eval, under the dense secret -> the same message under the sparse one, same basis.

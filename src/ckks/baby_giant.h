@@ -1,0 +1,27 @@
+// Splitting a set of rotations into baby steps and giant steps: d = giant + baby.
+#pragma once
+
+#include <vector>
+
+namespace latticino::ckks {
+
+struct BabyGiant {
+  int stride = 1;           // every rotation is a multiple
+  int steps = 1;            // giants are multiples of stride * steps, babies smaller
+  std::vector<int> babies;  // that occur, increasing, multiples of stride below stride * steps
+  std::vector<int> giants;  // that occur, increasing
+  int baby_of(int rotation) const { return rotation % (stride * steps); }
+  int giant_of(int rotation) const { return rotation - baby_of(rotation); }
+};
+
+// How the steps are taken decides what they cost (in key products).
+enum class StepCost {
+  Hoisted,   // a baby shares its ModUp; a giant pays its own ModUp and ModDown: twice a baby
+  Iterated,  // one rotation after the other, up to the largest
+};
+
+// `rotations` in [0, slots), not empty. steps == 0: the power of two that costs least, and among
+// equals the one with fewest keys.
+BabyGiant split_rotations(const std::vector<int>& rotations, int slots, int steps, StepCost cost);
+
+}  // namespace latticino::ckks
