@@ -50,8 +50,9 @@ Basis check_digit(Checker& c, const KeyInner::Digit& digit) {
     c.input(digit.converted, "converted");
     c.domain(digit.converted, "converted", {kHalf, kEval});
     const Basis other = digit.converted.basis();
-    c.require(basis.intersect(other).size() == 0, "own and converted both with primes of " +
-              basis.intersect(other).str(), "disjoint primes");
+    c.require(basis.intersect(other).size() == 0,
+              "own and converted both with primes of " + basis.intersect(other).str(),
+              "disjoint primes");
     basis = basis.with(other);
   }
   return basis;
@@ -252,8 +253,10 @@ void check_record(Checker& c, const FromIntegers& op) {
     c.output(item.out, "out");
     c.domain(item.out, "out", {kCoeff});
     c.integers(item.in, c.ring()->n());
-    c.require((item.in == nullptr) == (item.out.data == nullptr), "integers and out of which one "
-              "has no memory", "memory for both");
+    c.require((item.in == nullptr) == (item.out.data == nullptr),
+              "integers and out of which one "
+              "has no memory",
+              "memory for both");
   }
 }
 

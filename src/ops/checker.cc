@@ -36,8 +36,9 @@ void Checker::view(const PolyView& v, const std::string& label) {
     next = segment.prime + segment.count;
   }
   const int with_data = v.data != nullptr;
-  require(with_data_ < 0 || with_data_ == with_data, label + (with_data ? " with" : " without") +
-          " memory beside views of the other kind", "views of one context");
+  require(with_data_ < 0 || with_data_ == with_data,
+          label + (with_data ? " with" : " without") + " memory beside views of the other kind",
+          "views of one context");
   with_data_ = with_data;
 }
 
@@ -108,8 +109,9 @@ void Checker::residues(const std::vector<std::uint32_t>& values, const Basis& ba
           "one for each of " + std::to_string(basis.size()) + " primes");
   for (int i = 0; i < basis.size(); ++i) {
     if (values[i] >= ring_->prime(basis.prime(i))) {
-      throw ParameterError(operation_, label + " " + std::to_string(values[i]) + " modulo " +
-                           std::to_string(ring_->prime(basis.prime(i))),
+      throw ParameterError(operation_,
+                           label + " " + std::to_string(values[i]) + " modulo " +
+                               std::to_string(ring_->prime(basis.prime(i))),
                            "canonical residues", "reduce the constants");
     }
   }

@@ -23,8 +23,8 @@ class Checker {
   void domain(const PolyView& v, const std::string& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const std::string& label);
   void same_basis(const PolyView& v, const Basis& basis, const std::string& label);
-  void covers(const PolyView& v, const Basis& basis, const std::string& label);    // v has all
-  void within(const PolyView& v, const Basis& basis, const std::string& label);    // v has no more
+  void covers(const PolyView& v, const Basis& basis, const std::string& label);  // v has all
+  void within(const PolyView& v, const Basis& basis, const std::string& label);  // v has no more
   void galois(std::uint32_t g);
   void residues(const std::vector<std::uint32_t>& values, const Basis& basis,
                 const std::string& label);

@@ -75,8 +75,8 @@ BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis&
     accumulator_bound_ = std::max(accumulator_bound_, bound);
   }
   if (accumulator_bound_ >= std::uint64_t{1} << 63) {
-    throw ParameterError("BaseConversion", from.str() + " -> " + to.str() +
-                             " whose sums can reach 2^63",
+    throw ParameterError("BaseConversion",
+                         from.str() + " -> " + to.str() + " whose sums can reach 2^63",
                          "64-bit signed sums", "use fewer or smaller source primes");
   }
 }

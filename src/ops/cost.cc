@@ -29,7 +29,8 @@ struct Cost {
   std::uint64_t operator()(const KeyInner& op) const {
     std::uint64_t sum = 0;
     for (const KeyInner::Group& group : op.groups) {
-      for (const KeyInner::Digit& digit : group.digits) sum += bytes(digit.own) + bytes(digit.converted);
+      for (const KeyInner::Digit& digit : group.digits)
+        sum += bytes(digit.own) + bytes(digit.converted);
       for (const KeyInner::Target& target : group.targets) {
         for (int h = 0; h < 2; ++h) {
           const int limbs = target.eval[h].limbs() + target.half[h].limbs();
@@ -70,7 +71,8 @@ struct Cost {
   }
   std::uint64_t operator()(const Automorphism& op) const {
     std::uint64_t sum = 0;
-    for (const Automorphism::Item& item : op.items) sum += bytes(item.out) * (item.terms.size() + 1);
+    for (const Automorphism::Item& item : op.items)
+      sum += bytes(item.out) * (item.terms.size() + 1);
     return sum;
   }
   std::uint64_t operator()(const FromIntegers& op) const {

@@ -33,8 +33,8 @@ void Block::Owner::keep_blocks(const Operation& op) {
   const auto keep = [&](const void* address) {
     Buffer block = find(address);
     const bool foreign = block != nullptr && block->arena_ != recording->arena;
-    if (foreign && std::find(recording->kept.begin(), recording->kept.end(), block) ==
-                       recording->kept.end()) {
+    if (foreign &&
+        std::find(recording->kept.begin(), recording->kept.end(), block) == recording->kept.end()) {
       recording->kept.push_back(std::move(block));
     }
   };
@@ -57,8 +57,7 @@ Block::Arena::~Arena() {
 }
 
 void Block::Arena::add_slab(std::size_t at_least) {
-  const std::size_t size =
-      std::max<std::size_t>(at_least, slabs_.empty() ? aligned(expected_) : 0);
+  const std::size_t size = std::max<std::size_t>(at_least, slabs_.empty() ? aligned(expected_) : 0);
   void* data = owner_->backend->allocate(size);
   slabs_.emplace_back(data, size);
   free_.emplace(reinterpret_cast<std::uintptr_t>(data), size);

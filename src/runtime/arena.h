@@ -26,7 +26,7 @@ struct Block::Owner {
     std::vector<Buffer> kept;  // blocks from outside that the steps use
   };
 
-  std::recursive_mutex mutex;  // recursive: dropping the last owner of a block locks it again
+  std::recursive_mutex mutex;        // recursive: dropping the last owner of a block locks it again
   std::unique_ptr<Backend> backend;  // null: dry
   std::unique_ptr<Recording> recording;
   bool warming_up = false;  // first run of a body that will be recorded
@@ -39,8 +39,8 @@ struct Block::Owner {
   Buffer find(const void* address);       // null when it belongs to no block
 };
 
-// Fixed memory of one program: slabs cut first-come best-fit, neighbours merged when they come back.
-// Guarded by the owner's mutex.
+// Fixed memory of one program: slabs cut first-come best-fit, neighbours merged when they come
+// back. Guarded by the owner's mutex.
 class Block::Arena {
  public:
   // `expected` bytes are asked for as the first slab: what the first run of the body had alive.

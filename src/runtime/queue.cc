@@ -20,8 +20,8 @@ void require_memory(const Operation& op) {
 }
 
 [[noreturn]] void no_transfer(const char* operation, bool dry) {
-  throw UnsupportedError(operation, dry ? "a dry run" : "a recording",
-                         "a queue that computes now", "move the transfer outside");
+  throw UnsupportedError(operation, dry ? "a dry run" : "a recording", "a queue that computes now",
+                         "move the transfer outside");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class Program {
  public:
   Program(Program&&) noexcept;
   ~Program();
-  void run();                        // asynchronous on CUDA
+  void run();                         // asynchronous on CUDA
   std::uint64_t arena_bytes() const;  // memory of its own, beside what it was given
 
  private:

@@ -16,8 +16,7 @@ void reference_stages(Words& a, const Ring& ring, int prime, int from, int to) {
   for (int s = from; s < to; ++s) {
     const int stride = ring.n() >> (s + 1);
     for (int k = 0; k < 1 << s; ++k) {
-      const std::uint32_t w =
-          pow_mod(ring.psi(prime), test::bit_reverse((1u << s) + k, log_n), m);
+      const std::uint32_t w = pow_mod(ring.psi(prime), test::bit_reverse((1u << s) + k, log_n), m);
       for (int i = 2 * stride * k; i < 2 * stride * k + stride; ++i) {
         const std::uint32_t u = a[i], v = mul_mod(a[i + stride], w, m);
         a[i] = add_mod(u, v, m.q);

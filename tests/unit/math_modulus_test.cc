@@ -7,7 +7,8 @@
 namespace latticino {
 namespace {
 
-constexpr std::uint32_t kPrimes[] = {3, 12289, 786433, 33292289, 1073479681, 2147352577, 2147483647};
+constexpr std::uint32_t kPrimes[] = {3,          12289,      786433,    33292289,
+                                     1073479681, 2147352577, 2147483647};
 
 std::uint32_t expected(__int128 x, std::uint32_t q) {
   const __int128 r = x % q;
@@ -34,7 +35,8 @@ TEST(Modulus, ReducesEverySixtyFourBitInteger) {
   std::mt19937_64 random(1);
   for (const std::uint32_t q : kPrimes) {
     const Modulus m = make_modulus(q);
-    std::vector<std::uint64_t> xs = {0, 1, q - 1ull, q, ~0ull, ~0ull - q, 1ull << 63, (1ull << 63) - 1};
+    std::vector<std::uint64_t> xs = {0,     1,         q - 1ull,   q,
+                                     ~0ull, ~0ull - q, 1ull << 63, (1ull << 63) - 1};
     for (int i = 0; i < 2000; ++i) xs.push_back(random());
     for (const std::uint64_t x : xs) {
       const auto s = static_cast<std::int64_t>(x);

@@ -28,10 +28,10 @@ TEST(Ring, RefusesWhatIsNotAnNttPrime) {
   EXPECT_THROW(Ring(9, {q}), ParameterError);
   EXPECT_THROW(Ring(18, {q}), ParameterError);
   EXPECT_THROW(Ring(11, {q, q}), ParameterError);
-  EXPECT_THROW(Ring(11, {12289 * 2 + 1}), ParameterError);       // 24579, even quotient of 3
-  EXPECT_THROW(Ring(11, {2147483647}), ParameterError);          // prime, not 1 modulo 2N
-  EXPECT_THROW(Ring(11, {4096u * 4096u + 1}), ParameterError);   // 1 modulo 2N, composite
-  EXPECT_THROW(Ring(11, {2150653953u}), ParameterError);         // above 2^31
+  EXPECT_THROW(Ring(11, {12289 * 2 + 1}), ParameterError);      // 24579, even quotient of 3
+  EXPECT_THROW(Ring(11, {2147483647}), ParameterError);         // prime, not 1 modulo 2N
+  EXPECT_THROW(Ring(11, {4096u * 4096u + 1}), ParameterError);  // 1 modulo 2N, composite
+  EXPECT_THROW(Ring(11, {2150653953u}), ParameterError);        // above 2^31
 }
 
 }  // namespace

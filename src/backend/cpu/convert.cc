@@ -25,7 +25,7 @@ struct Context {
 
 Context context(Executor& executor, const Convert::Item& item) {
   const RingTable& ring = executor.table(*item.in.ring);
-  return {executor.kernels(),   ring, conversion_table(*item.table, ring), item, item.table->from(),
+  return {executor.kernels(), ring, conversion_table(*item.table, ring), item, item.table->from(),
           item.table->to()};
 }
 
@@ -102,8 +102,8 @@ void run(Executor& executor, const Convert& op) {
     const int rows = c.ring.primes[0].rows(), cols = c.ring.primes[0].cols();
     const bool half = item.in.domain == Domain::Half;
     const int end = half ? cols : ring.n();
-    const int width = half ? tile_width(sources, rows, cols)
-                           : std::min<int>(kBlockEntries, ring.n());
+    const int width =
+        half ? tile_width(sources, rows, cols) : std::min<int>(kBlockEntries, ring.n());
     for (int first = 0; first < end; first += width) pieces.push_back({&item, first, width});
     const std::size_t tile = half ? std::size_t(rows) * width : std::size_t(width);
     scratch = std::max(scratch, tile * (sources + kOutputGroup));

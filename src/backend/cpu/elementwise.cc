@@ -31,7 +31,8 @@ void run(Executor& executor, const SubtractScale& op) {
   const Ring& ring = *op.items[0].out.ring;
   const RingTable& table = executor.table(ring);
   const CpuKernels& k = executor.kernels();
-  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out; });
+  const auto units = limb_units(
+      op.items, [](const auto& item) -> auto& { return item.out; });
   const int rows = table.primes[0].rows(), cols = table.primes[0].cols();
   const int step = rows_per_block(table.primes[0]);
   const std::size_t count = std::size_t(step) * cols;
@@ -44,8 +45,7 @@ void run(Executor& executor, const SubtractScale& op) {
     const std::uint32_t* add = find_limb(item.add, u.prime);
     std::uint32_t* out = find_limb(item.out, u.prime);
     const std::uint32_t* limb[3] = {y};
-    ShoupFactor c[3] = {
-        make_shoup(neg_mod(op.y_factor[u.position], p.modulus.q), p.modulus)};
+    ShoupFactor c[3] = {make_shoup(neg_mod(op.y_factor[u.position], p.modulus.q), p.modulus)};
     int terms = 1;
     if (x != nullptr) {
       limb[terms] = x;
@@ -74,7 +74,8 @@ void run(Executor& executor, const Linear& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items[0].out.ring;
   const RingTable& table = executor.table(ring);
-  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out; });
+  const auto units = limb_units(
+      op.items, [](const auto& item) -> auto& { return item.out; });
   const std::size_t half = ring.n() / 2;
   executor.parallel(2 * units.size(), half, [&](std::size_t i, std::uint32_t*) {
     const LimbUnit& u = units[i / 2];
@@ -103,7 +104,8 @@ void run(Executor& executor, const Tensor& op) {
   const Ring& ring = *op.items[0].out[0].ring;
   const RingTable& table = executor.table(ring);
   const CpuKernels& k = executor.kernels();
-  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out[0]; });
+  const auto units = limb_units(
+      op.items, [](const auto& item) -> auto& { return item.out[0]; });
   const std::size_t n = ring.n(), step = std::min(kBlockEntries, n);
   executor.parallel(units.size(), 5 * n, [&](std::size_t i, std::uint32_t*) {
     const LimbUnit& u = units[i];
@@ -144,32 +146,35 @@ void run(Executor& executor, const Dot& op) {
   }
   executor.parallel(primes.size() * blocks, step * op.parts * op.outputs.size(),
                     [&](std::size_t i, std::uint32_t*) {
-    const int prime = primes[i / blocks];
-    const std::size_t at = i % blocks * step;
-    const Modulus& m = table.primes[prime].modulus;
-    std::vector<const std::uint32_t*> a, b;
-    for (const Dot::Output& output : op.outputs) {
-      if (find_limb(output.out[0], prime) == nullptr) continue;
-      b.clear();
-      for (const Dot::Term& term : output.terms) b.push_back(find_limb(term.factor, prime) + at);
-      for (int part = 0; part < op.parts; ++part) {
-        std::uint32_t* out = find_limb(output.out[part], prime) + at;
-        a.clear();
-        for (const Dot::Term& term : output.terms) {
-          a.push_back(find_limb(op.inputs[term.input][part], prime) + at);
-        }
-        k.multiply_accumulate(out, a.data(), b.data(), static_cast<int>(a.size()),
-                              output.accumulate ? out : nullptr, make_shoup(1, m), step, m);
-      }
-    }
-  });
+                      const int prime = primes[i / blocks];
+                      const std::size_t at = i % blocks * step;
+                      const Modulus& m = table.primes[prime].modulus;
+                      std::vector<const std::uint32_t*> a, b;
+                      for (const Dot::Output& output : op.outputs) {
+                        if (find_limb(output.out[0], prime) == nullptr) continue;
+                        b.clear();
+                        for (const Dot::Term& term : output.terms)
+                          b.push_back(find_limb(term.factor, prime) + at);
+                        for (int part = 0; part < op.parts; ++part) {
+                          std::uint32_t* out = find_limb(output.out[part], prime) + at;
+                          a.clear();
+                          for (const Dot::Term& term : output.terms) {
+                            a.push_back(find_limb(op.inputs[term.input][part], prime) + at);
+                          }
+                          k.multiply_accumulate(out, a.data(), b.data(), static_cast<int>(a.size()),
+                                                output.accumulate ? out : nullptr, make_shoup(1, m),
+                                                step, m);
+                        }
+                      }
+                    });
 }
 
 void run(Executor& executor, const Copy& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items[0].out.ring;
   const std::size_t n = ring.n();
-  const auto units = limb_units(op.items, [](const auto& item) -> auto& { return item.out; });
+  const auto units = limb_units(
+      op.items, [](const auto& item) -> auto& { return item.out; });
   executor.parallel(units.size(), n, [&](std::size_t i, std::uint32_t*) {
     const LimbUnit& u = units[i];
     const std::uint32_t* x = find_limb(op.items[u.item].x, u.prime);

@@ -28,8 +28,7 @@ class CentredLift {
         continue;
       }
       // Garner: a + q0 ((b - a) / q0 mod q1) < 2^62.
-      const std::uint32_t difference =
-          sub_mod(high_limb_[at + i], reduce_u64(a, high_), high_.q);
+      const std::uint32_t difference = sub_mod(high_limb_[at + i], reduce_u64(a, high_), high_.q);
       const std::int64_t lifted =
           a + std::int64_t{low_.q} * mul_shoup(difference, inverse_, high_.q);
       const std::int64_t modulus = std::int64_t{low_.q} * high_.q;
@@ -53,16 +52,16 @@ void run(Executor& executor, const ModRaise& op) {
   executor.reserve_scratch(2 * step);
   executor.parallel(op.items.size() * blocks, step * op.items[0].out.limbs(),
                     [&](std::size_t i, std::uint32_t* scratch) {
-    const ModRaise::Item& item = op.items[i / blocks];
-    const std::size_t at = i % blocks * step;
-    auto* integers = reinterpret_cast<std::int64_t*>(scratch);
-    CentredLift(table, item.in).run(integers, at, step);
-    const Basis basis = item.out.basis();
-    for (int k = 0; k < basis.size(); ++k) {
-      executor.kernels().reduce(item.out.limb(basis.prime(k)) + at, integers, step,
-                                table.primes[basis.prime(k)].modulus);
-    }
-  });
+                      const ModRaise::Item& item = op.items[i / blocks];
+                      const std::size_t at = i % blocks * step;
+                      auto* integers = reinterpret_cast<std::int64_t*>(scratch);
+                      CentredLift(table, item.in).run(integers, at, step);
+                      const Basis basis = item.out.basis();
+                      for (int k = 0; k < basis.size(); ++k) {
+                        executor.kernels().reduce(item.out.limb(basis.prime(k)) + at, integers,
+                                                  step, table.primes[basis.prime(k)].modulus);
+                      }
+                    });
 }
 
 void run(Executor& executor, const FromIntegers& op) {
@@ -72,14 +71,14 @@ void run(Executor& executor, const FromIntegers& op) {
   const std::size_t n = ring.n(), step = std::min(kBlockEntries, n), blocks = n / step;
   executor.parallel(op.items.size() * blocks, step * op.items[0].out.limbs(),
                     [&](std::size_t i, std::uint32_t*) {
-    const FromIntegers::Item& item = op.items[i / blocks];
-    const std::size_t at = i % blocks * step;
-    const Basis basis = item.out.basis();
-    for (int k = 0; k < basis.size(); ++k) {
-      executor.kernels().reduce(item.out.limb(basis.prime(k)) + at, item.in + at, step,
-                                table.primes[basis.prime(k)].modulus);
-    }
-  });
+                      const FromIntegers::Item& item = op.items[i / blocks];
+                      const std::size_t at = i % blocks * step;
+                      const Basis basis = item.out.basis();
+                      for (int k = 0; k < basis.size(); ++k) {
+                        executor.kernels().reduce(item.out.limb(basis.prime(k)) + at, item.in + at,
+                                                  step, table.primes[basis.prime(k)].modulus);
+                      }
+                    });
 }
 
 void run(Executor& executor, const ExpandUniform& op) {

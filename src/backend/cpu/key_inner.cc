@@ -15,7 +15,11 @@ class RowWorker {
  public:
   RowWorker(const CpuKernels& kernels, const RingTable& table, const KeyInner& op, const Unit& unit,
             std::uint32_t* scratch)
-      : k_(kernels), table_(table), prime_(table.primes[unit.prime]), op_(op), u_(unit),
+      : k_(kernels),
+        table_(table),
+        prime_(table.primes[unit.prime]),
+        op_(op),
+        u_(unit),
         count_(std::size_t(unit.rows) * prime_.cols()),
         offset_(std::size_t(unit.first_row) * prime_.cols()) {
     for (const KeyInner::Digit& digit : u_.group->digits) {
@@ -110,12 +114,12 @@ void run(Executor& executor, const KeyInner& op) {
   executor.reserve_scratch((digits + 1) * block);
   executor.parallel(units.size(), block * digits * (1 + 2 * targets),
                     [&](std::size_t i, std::uint32_t* scratch) {
-    RowWorker worker(executor.kernels(), *table, op, units[i], scratch);
-    for (const KeyInner::Target& target : units[i].group->targets) {
-      worker.run(target, 0);
-      worker.run(target, 1);
-    }
-  });
+                      RowWorker worker(executor.kernels(), *table, op, units[i], scratch);
+                      for (const KeyInner::Target& target : units[i].group->targets) {
+                        worker.run(target, 0);
+                        worker.run(target, 1);
+                      }
+                    });
 }
 
 }  // namespace latticino::cpu

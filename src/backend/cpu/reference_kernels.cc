@@ -195,10 +195,9 @@ std::shared_ptr<BackendTable> prepare(const PrimeTable&) { return nullptr; }
 }  // namespace
 
 const CpuKernels& reference_kernels() {
-  static constexpr CpuKernels kernels{"reference",         prepare,      forward_columns,
-                                      inverse_columns,     forward_rows, inverse_rows,
-                                      centre_all,          convert,      multiply_accumulate,
-                                      linear,              gather_row,   reduce};
+  static constexpr CpuKernels kernels{
+      "reference", prepare, forward_columns,     inverse_columns, forward_rows, inverse_rows,
+      centre_all,  convert, multiply_accumulate, linear,          gather_row,   reduce};
   return kernels;
 }
 

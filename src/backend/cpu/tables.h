@@ -25,10 +25,10 @@ struct RingTable : BackendTable {
 struct ConversionTable : BackendTable {
   explicit ConversionTable(const BaseConversion& conversion, const RingTable& ring);
 
-  std::vector<std::int32_t> matrix;     // centred matrix * 2^64 mod p, targets x sources
-  std::vector<ShoupFactor> factor;      // of Coeff inputs
-  std::vector<ShoupFactor> half_factor; // the same / rows, of Half inputs
-  std::vector<Modulus> moduli;          // of the targets
+  std::vector<std::int32_t> matrix;      // centred matrix * 2^64 mod p, targets x sources
+  std::vector<ShoupFactor> factor;       // of Coeff inputs
+  std::vector<ShoupFactor> half_factor;  // the same / rows, of Half inputs
+  std::vector<Modulus> moduli;           // of the targets
 };
 
 // Throws ContextError when another backend's tables are there already.

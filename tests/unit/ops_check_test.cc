@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+
+#include "math/errors.h"
+#include "support/ring_support.h"
+
+namespace latticino {
+namespace {
+
+using test::range;
+
+class Check : public testing::Test {
+ protected:
+  // Views over one stretch of memory, `at` limbs from its start.
+  PolyView view(const Basis& basis, Domain domain, std::uint32_t at) {
+    return PolyView::contiguous(memory_.data(), ring_, basis, domain, at);
+  }
+  PolyView eval(int primes, std::uint32_t at) { return view(range(0, primes), Domain::Eval, at); }
+
+  Ring ring_{10, test::ntt_primes(10, 6)};
+  Ring other_{10, test::ntt_primes(10, 6)};
+  std::vector<std::uint32_t> memory_ = std::vector<std::uint32_t>(64 << 10);
+};
+
+TEST_F(Check, ViewsMustExistAndBelongTogether) {
+  PolyView a = eval(2, 0), b = eval(2, 2);
+  EXPECT_NO_THROW(check(Transform{{{a, b}}}));
+  b.ring = &other_;
+  EXPECT_THROW(check(Transform{{{a, b}}}), ShapeError);
+  b = eval(2, 2);
+  b.data = nullptr;
+  EXPECT_THROW(check(Transform{{{a, b}}}), ShapeError) << "dry beside real";
+  a.data = nullptr;
+  EXPECT_NO_THROW(check(Transform{{{a, b}}})) << "dry";
+  b.segment[0].count = 9;
+  EXPECT_THROW(check(Transform{{{a, b}}}), ShapeError) << "past the ring's primes";
+  EXPECT_THROW(check(Transform{{{a, PolyView{}}}}), ShapeError);
+  EXPECT_NO_THROW(check(Transform{}));
+}
+
+TEST_F(Check, TransformAliasing) {
+  EXPECT_NO_THROW(check(Transform{{{eval(3, 0), eval(3, 0).in(Domain::Half)}}}));
+  EXPECT_THROW(check(Transform{{{eval(3, 0), eval(3, 1).in(Domain::Half)}}}), ShapeError);
+  EXPECT_THROW(check(Transform{{{eval(3, 0), eval(2, 3)}}}), ShapeError);
+  const PolyView a = eval(2, 0), b = eval(2, 2), c = eval(2, 4);
+  EXPECT_THROW(check(Transform{{{a, c}, {b, c}}}), ShapeError) << "one output twice";
+  EXPECT_THROW(check(Transform{{{a, b}, {b, c}}}), ShapeError) << "an output read by a neighbour";
+  EXPECT_NO_THROW(check(Transform{{{a, b}, {a, c}}}));
+}
+
+TEST_F(Check, ConvertMatchesItsTable) {
+  const BaseConversion table(ring_, range(0, 2), range(2, 5));
+  const BaseConversion foreign(other_, range(0, 2), range(2, 5));
+  const PolyView in = view(range(0, 2), Domain::Half, 0), out = view(range(2, 5), Domain::Half, 2);
+  EXPECT_NO_THROW(check(Convert{{{&table, in, out}}}));
+  EXPECT_THROW(check(Convert{{{nullptr, in, out}}}), ShapeError);
+  EXPECT_THROW(check(Convert{{{&foreign, in, out}}}), ShapeError);
+  EXPECT_THROW(check(Convert{{{&table, in, out.in(Domain::Coeff)}}}), ShapeError);
+  EXPECT_THROW(check(Convert{{{&table, in.in(Domain::Eval), out.in(Domain::Eval)}}}), ShapeError);
+  EXPECT_THROW(check(Convert{{{&table, in, out.select(range(2, 4))}}}), ShapeError);
+}
+
+TEST_F(Check, KeyInnerShapes) {
+  const PolyView own = view(range(0, 2), Domain::Eval, 0);
+  const PolyView converted = view(range(2, 5), Domain::Half, 2);
+  KeyInner::Target target;
+  target.key = {{eval(6, 10), eval(6, 16)}};
+  target.eval = {view(range(0, 3), Domain::Eval, 22), view(range(0, 3), Domain::Eval, 25)};
+  target.half = {view(range(3, 5), Domain::Half, 28), view(range(3, 5), Domain::Half, 30)};
+  KeyInner op{{{{{own, converted}}, {target}}}, {}};
+  EXPECT_NO_THROW(check(op));
+  const auto broken = [&](auto change) {
+    KeyInner copy = op;
+    change(copy, copy.groups[0].targets[0]);
+    EXPECT_THROW(check(copy), ShapeError);
+  };
+  broken([](KeyInner&, auto& t) { t.galois = 5; });
+  broken([](KeyInner&, auto& t) { t.galois = 2; });
+  broken([](KeyInner&, auto& t) { t.key.clear(); });
+  broken([](KeyInner&, auto& t) { t.half[0].segments = 0; });
+  broken([](KeyInner&, auto& t) { t.half[0].domain = Domain::Eval; });
+  broken([&](KeyInner&, auto& t) { t.eval[0] = view(range(0, 4), Domain::Eval, 40); });
+  broken([&](KeyInner&, auto& t) { t.key[0][0] = eval(4, 40); });
+  broken([&](KeyInner&, auto& t) { t.add[0] = view(range(0, 2), Domain::Eval, 40); });
+  broken([&](KeyInner& k, auto&) { k.groups[0].digits[0].own = eval(3, 40); });
+  broken([](KeyInner& k, auto&) { k.groups[0].digits.clear(); });
+  broken([](KeyInner& k, auto& t) { k.groups[0].digits.push_back({t.key[0][0], {}}); });
+  KeyInner adding = op;
+  adding.groups[0].targets[0].add[0] = view(range(0, 2), Domain::Eval, 40);
+  adding.add_factor.assign(6, 1);
+  EXPECT_NO_THROW(check(adding));
+  adding.add_factor[2] = ring_.prime(2);
+  EXPECT_THROW(check(adding), ParameterError);
+}
+
+TEST_F(Check, SubtractScaleAliasing) {
+  const PolyView x = eval(2, 0), y = eval(3, 2).in(Domain::Half), out = eval(3, 5);
+  const std::vector<std::uint32_t> f = {1, 2, 3};
+  EXPECT_NO_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, f, f}));
+  EXPECT_NO_THROW(check(SubtractScale{{{{}, y, x, out, 5}}, f, f}));
+  EXPECT_NO_THROW(check(SubtractScale{{{eval(2, 5), y, {}, out, 1}}, f, f})) << "out over x";
+  EXPECT_THROW(check(SubtractScale{{{eval(2, 5), y, {}, out, 5}}, f, f}), ShapeError);
+  EXPECT_THROW(check(SubtractScale{{{x, out.in(Domain::Half), {}, out, 1}}, f, f}), ShapeError);
+  EXPECT_THROW(check(SubtractScale{{{x, y.select(range(0, 2)), {}, out, 1}}, f, f}), ShapeError);
+  EXPECT_THROW(check(SubtractScale{{{eval(4, 10), y, {}, out, 1}}, f, f}), ShapeError);
+  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, f, {1, 2}}), ShapeError);
+  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, f, {1, 2, ~0u}}), ParameterError);
+}
+
+TEST_F(Check, LinearConstants) {
+  const PolyView x = eval(2, 0), out = eval(2, 2);
+  const std::vector<std::uint32_t> c = {3, 4};
+  EXPECT_NO_THROW(check(Linear{{{{{x, -2, {}, {}}}, x, {}, {}}}})) << "in place";
+  EXPECT_NO_THROW(check(Linear{{{{{x, 1, c, c}}, out, c, c}}}));
+  EXPECT_THROW(check(Linear{{{{{x, 1, {}, c}}, out, {}, {}}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{x, 1, {3}, {}}}, out, {}, {}}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{x, 1, {3, ~0u}, {}}}, out, {}, {}}}}), ParameterError);
+  const PolyView xc = x.in(Domain::Coeff), oc = out.in(Domain::Coeff);
+  EXPECT_NO_THROW(check(Linear{{{{{xc, 1, c, {}}}, oc, {}, {}}}}));
+  EXPECT_THROW(check(Linear{{{{{xc, 1, c, c}}, oc, {}, {}}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{xc, 1, c, {}}}, oc, c, {}}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{xc, 1, c, {}}}, out, {}, {}}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{eval(1, 0), 1, {}, {}}}, out, {}, {}}}}), ShapeError);
+}
+
+TEST_F(Check, ProductsAndTheirAliasing) {
+  const PolyView a = eval(2, 0), b = eval(2, 2), f = eval(2, 4);
+  const std::array<PolyView, 3> outs = {eval(2, 6), eval(2, 8), eval(2, 10)};
+  EXPECT_NO_THROW(check(Tensor{{{{{{a, b}, {a, b}}}, outs}}}));
+  EXPECT_THROW(check(Tensor{{{{}, outs}}}), ShapeError);
+  EXPECT_THROW(check(Tensor{{{{{{a, b}, {a, b}}}, {a, outs[1], outs[2]}}}}), ShapeError);
+
+  const std::array<PolyView, 3> in = {a, b, {}};
+  EXPECT_NO_THROW(check(Dot{2, {in}, {{{{0, f}}, outs, false}}}));
+  EXPECT_NO_THROW(check(Dot{2, {in}, {{{{0, f}}, in, false}}})) << "out over its own input";
+  EXPECT_THROW(check(Dot{2, {in}, {{{{0, f}}, {b, a, {}}, false}}}), ShapeError) << "parts swapped";
+  EXPECT_THROW(check(Dot{2, {in}, {{{{0, f}}, in, false}, {{{0, f}}, outs, false}}}), ShapeError)
+      << "another output reads the input";
+  EXPECT_THROW(check(Dot{2, {in}, {{{{1, f}}, outs, false}}}), ShapeError);
+  EXPECT_THROW(check(Dot{4, {in}, {}}), ShapeError);
+  EXPECT_THROW(check(Dot{2, {in}, {{{{0, eval(1, 4)}}, outs, false}}}), ShapeError);
+}
+
+TEST_F(Check, RemainingRecords) {
+  const PolyView a = eval(2, 0), b = eval(2, 2);
+  EXPECT_NO_THROW(check(Automorphism{{{{{a, 5}}, b}}}));
+  EXPECT_THROW(check(Automorphism{{{{{a, 5}}, a}}}), ShapeError);
+  EXPECT_THROW(check(Automorphism{{{{{a, 2048 + 5}}, b}}}), ShapeError);
+  EXPECT_THROW(check(Automorphism{{{{{a.in(Domain::Half), 5}}, b.in(Domain::Half)}}}), ShapeError);
+  const PolyView coeff = view(range(0, 4), Domain::Coeff, 10);
+  EXPECT_NO_THROW(check(ModRaise{{{a.in(Domain::Coeff), coeff}}}));
+  EXPECT_THROW(check(ModRaise{{{eval(3, 0).in(Domain::Coeff), coeff}}}), ShapeError);
+  EXPECT_THROW(check(ModRaise{{{a, coeff}}}), ShapeError);
+  const auto* integers = reinterpret_cast<const std::int64_t*>(memory_.data() + (20 << 10));
+  EXPECT_NO_THROW(check(FromIntegers{{{integers, coeff}}}));
+  EXPECT_THROW(check(FromIntegers{{{integers, view(range(0, 2), Domain::Coeff, 19)}}}), ShapeError);
+  EXPECT_THROW(check(FromIntegers{{{nullptr, coeff}}}), ShapeError);
+  EXPECT_NO_THROW(check(Copy{{{a, b}}}));
+  EXPECT_NO_THROW(check(Copy{{{{}, b}}}));
+  EXPECT_THROW(check(Copy{{{a, b.in(Domain::Half)}}}), ShapeError);
+  EXPECT_THROW(check(ExpandUniform{{{{}, 0, a}, {{}, 1, a}}}), ShapeError);
+}
+
+TEST_F(Check, MessagesNameTheRecordAndTheView) {
+  try {
+    check(Transform{{{eval(3, 0), eval(2, 3)}}});
+    FAIL();
+  } catch (const ShapeError& e) {
+    EXPECT_EQ(e.operation(), "Transform");
+    EXPECT_NE(std::string(e.what()).find("out of item 0 over [0,2)"), std::string::npos)
+        << e.what();
+  }
+}
+
+TEST_F(Check, BytesMoved) {
+  const std::uint64_t limb = 4 << 10;
+  EXPECT_EQ(bytes_moved(Transform{{{eval(3, 0), eval(3, 3)}}}), 6 * limb);
+  const std::array<PolyView, 3> in = {eval(4, 0), eval(4, 4), {}};
+  const std::array<PolyView, 3> out = {eval(2, 8), eval(2, 10), {}};
+  EXPECT_EQ(bytes_moved(Dot{2, {in}, {{{{0, eval(3, 12)}, {0, eval(3, 15)}}, out, true}}}),
+            limb * (4 + 4 + 8));
+  EXPECT_STREQ(name(Operation(Dot{})), "Dot");
+}
+
+}  // namespace
+}  // namespace latticino
