@@ -1,66 +1,46 @@
-// What holds a secret: generation, encryption, decryption. Server code never includes this file.
+// What holds a secret: generation, encryption, decryption. Server code never includes this file
+// (its keys are in rlwe/evaluation_keys.h).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "params/params.h"
 #include "rlwe/constants.h"
+#include "rlwe/evaluation_keys.h"
 #include "rlwe/keys.h"
 #include "rlwe/random.h"
 
 namespace latticino::rlwe {
+
+// Standard deviation of every error polynomial (8 / sqrt(2 pi); the security table is for it).
+inline constexpr double kErrorSigma = 3.19;
 
 // Ternary secret of a Params, and the sparse encapsulation secret if it bootstraps. Coefficients
 // live in locked host memory, cleared on destruction; device copies live in secret blocks.
 class SecretKey {
  public:
   static SecretKey generate(std::shared_ptr<const Params> params, Random& random);
+  // From a file: checks lengths, ternary range and Hamming weights (KeyError).
+  static SecretKey restore(std::shared_ptr<const Params> params, const KeyId& id,
+                           std::span<const std::int8_t> coefficients,
+                           std::span<const std::int8_t> sparse_coefficients);
   ~SecretKey();
   SecretKey(SecretKey&&) noexcept;
+  SecretKey& operator=(SecretKey&&) noexcept;
   const KeyId& id() const;
   const Params& params() const;
-  const std::vector<std::int8_t>& coefficients() const;
-  const std::vector<std::int8_t>& sparse_coefficients() const;  // KeyError if none
+  std::span<const std::int8_t> coefficients() const;
+  std::span<const std::int8_t> sparse_coefficients() const;  // KeyError if none
 
  private:
-  friend class SecretKeyFile;
   struct Data;
   explicit SecretKey(std::unique_ptr<Data> data);
   std::unique_ptr<Data> data_;
-};
-
-// Evaluation keys of a server: everything it may know. Thread-safe to read.
-class EvaluationKeys : public KeySource {
- public:
-  EvaluationKeys(KeyId id, std::string params_hash);
-  void insert(SwitchKey key);  // replaces a lower-level key of the same label
-  const SwitchKey& get(const KeyLabel& label, int level) const override;
-  bool has(const KeyLabel& label, int level) const override;
-  KeyId id() const override { return id_; }
-  const std::string& params_hash() const { return params_hash_; }
-  std::vector<KeyLabel> labels() const;
-  std::size_t bytes() const;
-
- private:
-  KeyId id_;
-  std::string params_hash_;
-  std::map<KeyLabel, SwitchKey> keys_;
-};
-
-// A KeySource for dry contexts: grants every key, remembers label and highest level.
-class KeyRecorder : public KeySource {
- public:
-  explicit KeyRecorder(const Constants& constants);
-  const SwitchKey& get(const KeyLabel& label, int level) const override;
-  bool has(const KeyLabel&, int) const override { return true; }
-  KeyId id() const override { return {}; }
-  KeyRequest request() const;
-  std::size_t bytes() const;  // that the requested keys will take
-
- private:
-  struct State;
-  std::shared_ptr<State> state_;
 };
 
 // Generates switching keys on `queue`.
@@ -71,17 +51,21 @@ class KeyGenerator {
   std::shared_ptr<EvaluationKeys> make(const KeyRequest& request);
 
  private:
+  struct Relation;
+  Relation relation(const KeyLabel& label, const Basis& basis);
+
   const Constants& constants_;
   Queue& queue_;
   const SecretKey& secret_;
   Random& random_;
+  Poly dense_;  // the secret over every prime, Eval, made on first use; a secret block
 };
 
 struct PublicKey {
   KeyId id;
   std::string params_hash;
-  std::array<Poly, 2> parts;          // (b, a) over basis(top) + nothing else, Eval
-  std::array<std::uint8_t, 32> seed{};
+  std::array<Poly, 2> parts;            // (b, a) over every Q prime, Eval
+  std::array<std::uint8_t, 32> seed{};  // a = ExpandUniform{seed, stream 0}
 };
 PublicKey make_public_key(const Constants& constants, Queue& queue, const SecretKey& secret,
                           Random& random);
@@ -95,11 +79,36 @@ struct FreshPair {
 };
 FreshPair encrypt_symmetric(const Constants& constants, Queue& queue, const SecretKey& secret,
                             const PolyView& m, int level, Random& random);
+// (b v + e0 + m, a v + e1) with v ternary.
 FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicKey& key,
                          const PolyView& m, int level, Random& random);
 
-// b + a s (+ r s^2): centred coefficients as doubles divided by `scale`, Coeff order.
+// b + a s (+ r s^2): centred coefficients as doubles divided by `scale`, Coeff order; exact CRT for
+// any modulus, correctly rounded but for the division. For the owner of the key only: the result
+// holds the noise, and with the ciphertext it gives the secret away (Li-Micciancio, EUROCRYPT
+// 2021).
 std::vector<double> decrypt(const Constants& constants, Queue& queue, const SecretKey& secret,
                             std::span<const PolyView> parts, int level, double scale);
+
+// Noise flooding for results that others will see: a discrete Gaussian of deviation
+//   sigma_f = sqrt(12 queries) 2^(statistical_bits / 2) noise_bound
+// is added to the exact integer coefficients (Li, Micciancio, Schultz, Sorrell, CRYPTO 2022, with
+// the per-coefficient bound of OpenFHE's documentation).
+struct Flooding {
+  double noise_bound = 0;     // of every coefficient's noise, in units of 1 (not of 1/scale): a
+                              // worst case of the application, never measured on secret data
+  std::uint64_t queries = 0;  // decryptions under this key that may ever be shared
+  int statistical_bits = 30;
+  double sigma() const;      // throws ValueError for bounds or counts that are not positive
+  double bits_lost() const;  // log2(sigma_f / noise_bound)
+};
+struct SharedDecryption {
+  std::vector<double> coefficients;
+  double sigma = 0, bits_lost = 0;
+};
+SharedDecryption decrypt_for_sharing(const Constants& constants, Queue& queue,
+                                     const SecretKey& secret, std::span<const PolyView> parts,
+                                     int level, double scale, const Flooding& flooding,
+                                     Random& random);
 
 }  // namespace latticino::rlwe

@@ -1,0 +1,35 @@
+// Polynomials with small secret coefficients on a device: secrets and errors.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "rlwe/client.h"
+#include "runtime/queue.h"
+
+namespace latticino::rlwe {
+
+// The same integer polynomial reduced into every prime of `basis`, in `domain`; secret blocks.
+Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
+                 std::span<const std::int64_t> coefficients, Domain domain = Domain::Eval);
+Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
+                 std::span<const std::int8_t> coefficients, Domain domain = Domain::Eval);
+
+// A fresh error polynomial, Eval.
+Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& random);
+
+// out = sum of factor * view; out may be one of the views.
+struct Multiple {
+  PolyView view;
+  std::int32_t factor = 1;
+};
+void combine(Queue& queue, const PolyView& out, std::initializer_list<Multiple> sum);
+
+// x y, Eval over `basis`; a secret block.
+Poly secret_product(Queue& queue, const PolyView& x, const PolyView& y, const Basis& basis);
+
+// Throws ContextError unless the parameters agree.
+void require_params(const char* operation, const Constants& constants, const std::string& hash);
+
+}  // namespace latticino::rlwe
