@@ -1,0 +1,131 @@
+// 16 lanes of 32 bits on AVX-512 F/DQ/BW/VL. One of the vector types that simd/kernels_impl.h is
+// written over; included only by the translation unit compiled for that instruction set.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace latticino::cpu::LATTICINO_SIMD_TARGET {
+
+struct Vec {
+  static constexpr int kLanes = 16;
+  __m512i v;
+
+  static Vec load(const std::uint32_t* p) { return {_mm512_loadu_si512(p)}; }
+  // Odd lanes moved to even ones: the load ports do it.
+  static Vec load_odd(const std::uint32_t* p) {
+    return {_mm512_castps_si512(_mm512_movehdup_ps(_mm512_loadu_ps(p)))};
+  }
+  void store(std::uint32_t* p) const { _mm512_storeu_si512(p, v); }
+  static Vec set(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
+  static Vec load16(const std::uint16_t* p) {
+    return {_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  static Vec gather(const std::uint32_t* p, Vec index) {
+    return {_mm512_i32gather_epi32(index.v, p, 4)};
+  }
+  // Low and high halves of 16 signed 64-bit integers.
+  static void load_split(const std::int64_t* p, Vec& low, Vec& high) {
+    const __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    low.v = _mm512_permutex2var_epi32(a, even, b);
+    high.v = _mm512_permutex2var_epi32(a, _mm512_add_epi32(even, _mm512_set1_epi32(1)), b);
+  }
+  friend Vec operator&(Vec a, Vec b) { return {_mm512_and_si512(a.v, b.v)}; }
+  // Reversal of the low `bits` <= 16 bits, the others being zero.
+  friend Vec bit_reverse(Vec x, int bits) {
+    const __m512i nibble =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15));
+    const __m512i low = _mm512_set1_epi8(15);
+    const __m512i a = _mm512_shuffle_epi8(nibble, _mm512_and_si512(x.v, low));
+    const __m512i b = _mm512_shuffle_epi8(nibble, _mm512_and_si512(_mm512_srli_epi32(x.v, 4), low));
+    const __m512i bytes = _mm512_or_si512(_mm512_slli_epi32(a, 4), b);
+    const __m512i swap = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(1, 0, -1, -1, 5, 4, -1, -1, 9, 8, -1, -1, 13, 12, -1, -1));
+    return {_mm512_srl_epi32(_mm512_shuffle_epi8(bytes, swap), _mm_cvtsi32_si128(16 - bits))};
+  }
+  friend Vec operator+(Vec a, Vec b) { return {_mm512_add_epi32(a.v, b.v)}; }
+  friend Vec operator-(Vec a, Vec b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+  friend Vec mul_low(Vec a, Vec b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
+  friend Vec min_u(Vec a, Vec b) { return {_mm512_min_epu32(a.v, b.v)}; }
+  // High halves of the unsigned 32 x 32 products, lane by lane.
+  friend Vec mul_high(Vec a, Vec b) {
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(a.v, b.v), 32);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32));
+    return {_mm512_mask_blend_epi32(0xAAAA, even, odd)};
+  }
+  // x - q where x > bound, as signed lanes (centring).
+  friend Vec sub_where_greater(Vec x, Vec bound, Vec q) {
+    return {_mm512_mask_sub_epi32(x.v, _mm512_cmpgt_epu32_mask(x.v, bound.v), x.v, q.v)};
+  }
+  // x + q in the lanes that are negative as signed numbers.
+  friend Vec add_where_negative(Vec x, Vec q) {
+    return {_mm512_mask_add_epi32(x.v, _mm512_movepi32_mask(x.v), x.v, q.v)};
+  }
+};
+
+// 16 signed 64-bit accumulators: even lanes and odd lanes of the 32-bit vector apart.
+struct Wide {
+  __m512i even, odd;
+
+  static Wide zero() { return {_mm512_setzero_si512(), _mm512_setzero_si512()}; }
+  // += a * b, signed lanes, with a = (x, odd(x)) read from memory and b a broadcast.
+  void add_broadcast(Vec a, Vec a_odd, Vec b) {
+    even = _mm512_add_epi64(even, _mm512_mul_epi32(a.v, b.v));
+    odd = _mm512_add_epi64(odd, _mm512_mul_epi32(a_odd.v, b.v));
+  }
+  void add_product(Vec a, Vec b) {
+    even = _mm512_add_epi64(even, _mm512_mul_epi32(a.v, b.v));
+    odd = _mm512_add_epi64(
+        odd, _mm512_mul_epi32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32)));
+  }
+  // One Montgomery step that keeps 64 bits: any x to x 2^-32 mod q, |result| <= 2^31 + 2^30. The
+  // halves are subtracted apart: x - t q itself may leave 64 bits.
+  void montgomery_step(Vec q, Vec m) {
+    even = step(even, q, m);
+    odd = step(odd, q, m);
+  }
+  static __m512i step(__m512i x, Vec q, Vec m) {
+    const __m512i y = _mm512_mul_epi32(_mm512_mul_epi32(x, m.v), q.v);
+    return _mm512_sub_epi64(_mm512_srai_epi64(x, 32), _mm512_srai_epi64(y, 32));
+  }
+  // Signed Montgomery reduction: x with |x| < q 2^31 to x 2^-32 mod q in (-q, q).
+  // m = q^-1 mod 2^32.
+  Vec montgomery(Vec q, Vec m) const {
+    const __m512i ye = _mm512_mul_epi32(_mm512_mul_epi32(even, m.v), q.v);
+    const __m512i yo = _mm512_mul_epi32(_mm512_mul_epi32(odd, m.v), q.v);
+    const __m512i low = _mm512_srli_epi64(_mm512_sub_epi64(even, ye), 32);
+    return {_mm512_mask_blend_epi32(0xAAAA, low, _mm512_sub_epi64(odd, yo))};
+  }
+};
+
+// Transposes a 16 x 16 block held in 16 vectors.
+inline void transpose(Vec (&r)[16]) {
+  __m512i t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i].v, r[i + 1].v);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i].v, r[i + 1].v);
+  }
+  __m512i u[16];
+  for (int i = 0; i < 16; i += 4) {
+    u[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    u[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    u[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    u[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  // u[4a + b] holds, in 128-bit lane l, column 4l + b of rows 4a .. 4a+3.
+  for (int b = 0; b < 4; ++b) {
+    const __m512i x0 = _mm512_shuffle_i32x4(u[b], u[4 + b], 0x88);
+    const __m512i x1 = _mm512_shuffle_i32x4(u[8 + b], u[12 + b], 0x88);
+    const __m512i y0 = _mm512_shuffle_i32x4(u[b], u[4 + b], 0xDD);
+    const __m512i y1 = _mm512_shuffle_i32x4(u[8 + b], u[12 + b], 0xDD);
+    r[b].v = _mm512_shuffle_i32x4(x0, x1, 0x88);
+    r[8 + b].v = _mm512_shuffle_i32x4(x0, x1, 0xDD);
+    r[4 + b].v = _mm512_shuffle_i32x4(y0, y1, 0x88);
+    r[12 + b].v = _mm512_shuffle_i32x4(y0, y1, 0xDD);
+  }
+}
+
+}  // namespace latticino::cpu::LATTICINO_SIMD_TARGET
