@@ -90,6 +90,19 @@ void check_load(const Params& p, const Basis& from, const Basis& to, const std::
        "sums of centred products below 2^63", "choose fewer or smaller auxiliary primes");
 }
 
+void check_bootstrap_fields(const BootstrapLiteral& b, int n) {
+  const auto within = [](int x, int low, int high) { return low <= x && x <= high; };
+  need(
+      within(b.cts_levels, 1, 20) && within(b.evalmod_levels, 1, 40) && within(b.stc_levels, 1, 20),
+      "bootstrapping level counts out of range", "1..20, 1..40 (EvalMod), 1..20", "fix them");
+  need(within(b.log_message_ratio, 0, 60) && within(b.range_k, 1, 512) &&
+           within(b.evalmod_degree, 1, 255) && within(b.double_angles, 0, 8) &&
+           within(b.sparse_weight, 1, n),
+       "EvalMod constants out of range",
+       "ratio 2^0..2^60, K in 1..512, degree in 1..255, at most 8 double angles, weight in 1..N",
+       "fix them");
+}
+
 }  // namespace
 
 void check_literal(const ParamsLiteral& x) {
@@ -111,6 +124,7 @@ void check_literal(const ParamsLiteral& x) {
        "none, or one a level with log_scale first", "list them level by level");
   need(x.default_level >= -1 && x.default_level < static_cast<int>(x.levels.size()),
        "default level " + num(x.default_level), "-1 or an existing level", "choose a level");
+  if (x.bootstrap) check_bootstrap_fields(*x.bootstrap, 1 << x.log_n);
   need(x.hamming_weight >= 0 && x.hamming_weight <= (1 << x.log_n),
        "Hamming weight " + num(x.hamming_weight), "0 .. N", "choose 0 for uniform ternary");
 }
@@ -151,8 +165,7 @@ void check_bootstrap(const Params& p) {
        "default level " + num(p.default_level()), "an existing level", "fix the level counts");
   if (!p.bootstrap()) return;
   const BootstrapLiteral& b = *p.bootstrap();
-  need(b.cts_levels >= 1 && b.evalmod_levels >= 1 && b.stc_levels >= 1 &&
-           p.level_after_bootstrap() >= 1,
+  need(p.level_after_bootstrap() >= 1,
        num(p.top_level()) + " levels for bootstrapping that takes " +
            num(b.cts_levels + b.evalmod_levels + b.stc_levels),
        "at least one level left afterwards", "add levels");
@@ -169,11 +182,6 @@ void check_bootstrap(const Params& p) {
   need(p.bootstrap_log_scale_up() >= 0,
        "message ratio 2^" + num(b.log_message_ratio) + " with q0 = 2^" + num(p.log_q(0)),
        "q0 >= scale times message ratio", "lower log_message_ratio or enlarge the base");
-  need(b.range_k >= 1 && b.range_k <= 512 && b.double_angles >= 0 && b.double_angles <= 8 &&
-           b.evalmod_degree >= 1 && b.evalmod_degree <= 255 && b.sparse_weight >= 1 &&
-           b.sparse_weight <= p.n() && b.log_message_ratio >= 0,
-       "EvalMod constants out of range",
-       "K in 1..512, degree in 1..255, at most 8 double angles, weight in 1..N", "fix them");
   const int depth = static_cast<int>(std::ceil(std::log2(b.evalmod_degree + 1))) + b.double_angles;
   need(b.evalmod_levels >= depth, num(b.evalmod_levels) + " EvalMod levels",
        num(depth) + " for degree " + num(b.evalmod_degree) + " and " + num(b.double_angles) +

@@ -2,6 +2,7 @@
 // reads. Prime lists, level shapes, canonical scales and the security check live here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,6 +50,14 @@ struct ParamsLiteral {
   int hamming_weight = 0;  // of the secret; 0: uniform ternary
   std::optional<BootstrapLiteral> bootstrap;
   enum class Security { Bits128, Legacy, Insecure } security = Security::Bits128;
+};
+
+// Predicted -log2 of the mean |z - z'| of one full-slot bootstrapping, by kind of message.
+struct BootstrapPrecision {
+  double random = 0;       // slots uniform in the unit box: noise only
+  double spike = 0;        // one slot 1: small coefficients, as above
+  double constant = 0;     // all slots 1: one coefficient of size 1, limited by the sine
+  double alternating = 0;  // slots 1, -1, 1, ...: two coefficients of size 2^-1/2
 };
 
 class Params {
@@ -106,6 +115,11 @@ class Params {
   // q0 / 2^log_message_ratio. Throws ParameterError without bootstrapping.
   int bootstrap_log_scale_up() const;
 
+  // Noise model with one constant fitted to measurements (docs/parameters.md), and the exact error
+  // of the sine in place of the reduction modulo q0. Throws ParameterError without bootstrapping.
+  BootstrapPrecision bootstrap_precision() const;
+  std::size_t switching_key_bytes() const;  // one key in memory: dnum pairs over Q_max P
+
   const std::string& hash() const { return hash_; }  // SHA-256 of the canonical text, hex
   std::string canonical_text() const;                // what is hashed and stored in files
   std::string explain() const;                       // table for people
@@ -120,6 +134,9 @@ class Params {
   std::vector<double> scale_;
   std::string hash_;
 };
+
+// Reads canonical text back. Throws FileError for any text that canonical_text() would not write.
+ParamsLiteral parse_params(const std::string& text);
 
 // Named sets, "n16-d40-boot-v1" and so on. Throws ParameterError listing near names.
 std::shared_ptr<const Params> preset(const std::string& name);

@@ -13,7 +13,8 @@ namespace latticino {
 namespace {
 
 constexpr int kPool = 70;  // candidates a pair is chosen from
-const Log2 kPoolWidth = log2_fixed(0.5);
+const Log2 kWidths[] = {log2_fixed(0.25), log2_fixed(0.5), log2_fixed(1.0)};
+const Log2 kGood = log2_fixed(0.005);  // error of a pair above which wider pools are tried
 const Log2 kClose = log2_fixed(2e-4);  // below this, prefer primes of equal size
 
 Log2 sum_of_logs(const std::vector<std::uint32_t>& primes, std::size_t count) {
@@ -44,9 +45,9 @@ class Picker {
         "distinct primes q = 1 mod 2N near the target", "choose other word sizes or fewer levels");
   }
 
-  std::vector<std::uint32_t> near(Log2 target, int count) const {
+  std::vector<std::uint32_t> near(Log2 target, Log2 width, int count) const {
     std::vector<std::uint32_t> out;
-    for (const std::uint32_t q : ntt_primes_near(plan_.log_n, target, kPoolWidth, kPool, used_)) {
+    for (const std::uint32_t q : ntt_primes_near(plan_.log_n, target, width, kPool, used_)) {
       if (q < plan_.main_bound && static_cast<int>(out.size()) < count) out.push_back(q);
     }
     return out;
@@ -57,14 +58,20 @@ class Picker {
     used_.push_back(q);
   }
 
-  // Of all pairs, the one whose product is nearest to 2^target; among products within kClose, the
-  // one whose primes are nearest to equal size.
-  void take_pair(Log2 target, std::vector<std::uint32_t>& list) {
-    const std::vector<std::uint32_t> pool = near(target / 2, kPool);
+  void take_nearest(Log2 target) {
+    const std::vector<std::uint32_t> one = near(target, kWidths[2], 1);
+    if (one.empty()) fail("main primes near " + bits(target));
+    take(one[0], chain_.mains);
+  }
+
+  // Error first (all within kClose are equal), then distance from equal size.
+  using Rank = std::tuple<Log2, Log2, std::uint32_t, std::uint32_t>;
+
+  Rank best_pair(Log2 target, Log2 width) const {
+    const std::vector<std::uint32_t> pool = near(target / 2, width, kPool);
     std::vector<Log2> logs;
     for (const std::uint32_t q : pool) logs.push_back(log2_fixed(q));
-    using Rank = std::tuple<Log2, Log2, std::uint32_t, std::uint32_t>;
-    Rank best{kPoolWidth * 4, 0, 0, 0};
+    Rank best{log2_fixed(4.0), 0, 0, 0};
     for (std::size_t i = 0; i < pool.size(); ++i) {
       for (std::size_t j = i + 1; j < pool.size(); ++j) {
         const Log2 error = std::abs(logs[i] + logs[j] - target);
@@ -72,6 +79,16 @@ class Picker {
         const auto [low, high] = std::minmax(pool[i], pool[j]);
         best = std::min(best, Rank{std::max(error, kClose), spread, low, high});
       }
+    }
+    return best;
+  }
+
+  // The pair whose product is nearest to 2^target, from a pool no wider than a good one needs.
+  void take_pair(Log2 target, std::vector<std::uint32_t>& list) {
+    Rank best;
+    for (const Log2 width : kWidths) {
+      best = best_pair(target, width);
+      if (std::get<0>(best) <= kGood) break;
     }
     if (std::get<2>(best) == 0) fail("primes for a pair of " + bits(target));
     take(std::get<2>(best), list);
@@ -81,18 +98,11 @@ class Picker {
   // `count` new mains with product 2^target.
   void take_group(Log2 target, int count) {
     for (; count > 2; --count) {
-      const std::vector<std::uint32_t> one = near(target / count, 1);
-      if (one.empty()) fail("main primes near " + bits(target / count));
-      take(one[0], chain_.mains);
-      target -= log2_fixed(one[0]);
+      take_nearest(target / count);
+      target -= log2_fixed(chain_.mains.back());
     }
-    if (count == 2) {
-      take_pair(target, chain_.mains);
-    } else if (count == 1) {
-      const std::vector<std::uint32_t> one = near(target, 1);
-      if (one.empty()) fail("main primes near " + bits(target));
-      take(one[0], chain_.mains);
-    }
+    if (count == 2) take_pair(target, chain_.mains);
+    if (count == 1) take_nearest(target);
   }
 
   static std::string bits(Log2 x) { return "2^" + std::to_string(to_double(x)); }

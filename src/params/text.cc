@@ -1,7 +1,10 @@
 // Canonical text of a literal: one "key value..." line a field, in a fixed order, doubles in the
 // shortest form that reads back to the same value. Hashed and stored in files.
 #include <charconv>
+#include <sstream>
 #include <string>
+
+#include "math/errors.h"
 
 #include "params/checks.h"
 
@@ -20,8 +23,70 @@ std::string number(std::uint32_t x) { return std::to_string(x); }
 template <class T>
 std::string line(const char* key, const std::vector<T>& values) {
   std::string out = key;
-  for (const T& v : values) out += " " + number(v);
+  for (const T& v : values) out.append(" ").append(number(v));
   return out + "\n";
+}
+
+[[noreturn]] void refuse(const std::string& had) {
+  throw FileError("params.parse", had, "the canonical text of a parameter set",
+                  "obtain the file again");
+}
+
+template <class T>
+T read_number(const std::string& word) {
+  T x{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), x);
+  if (error != std::errc() || end != word.data() + word.size()) refuse("the word '" + word + "'");
+  return x;
+}
+
+// Words of the next line, which must start with `key`.
+std::vector<std::string> read_line(std::istream& in, const std::string& key) {
+  std::string text, word;
+  if (!std::getline(in, text)) refuse("no line '" + key + "'");
+  std::istringstream words(text);
+  words >> word;
+  if (word != key) refuse("the line '" + word.substr(0, 40) + "' in place of '" + key + "'");
+  std::vector<std::string> out;
+  while (words >> word) out.push_back(word);
+  return out;
+}
+
+std::string read_word(std::istream& in, const std::string& key) {
+  const std::vector<std::string> words = read_line(in, key);
+  if (words.size() != 1) refuse(std::to_string(words.size()) + " words in line '" + key + "'");
+  return words[0];
+}
+
+template <class T>
+std::vector<T> read_numbers(std::istream& in, const std::string& key) {
+  std::vector<T> out;
+  for (const std::string& word : read_line(in, key)) out.push_back(read_number<T>(word));
+  return out;
+}
+
+ParamsLiteral::Security read_security(const std::string& word) {
+  for (int i = 0; i < 3; ++i) {
+    if (word == kSecurity[i]) return static_cast<ParamsLiteral::Security>(i);
+  }
+  refuse("security '" + word.substr(0, 40) + "'");
+}
+
+std::vector<LevelShape> read_levels(std::istream& in) {
+  std::vector<LevelShape> out;
+  for (const std::string& word : read_line(in, "levels")) {
+    const std::size_t plus = word.find('+');
+    if (plus == std::string::npos) refuse("the level '" + word.substr(0, 40) + "'");
+    out.push_back({read_number<std::uint16_t>(word.substr(0, plus)),
+                   read_number<std::uint16_t>(word.substr(plus + 1))});
+  }
+  return out;
+}
+
+BootstrapLiteral read_bootstrap(std::istream& in) {
+  const std::vector<int> v = read_numbers<int>(in, "bootstrap");
+  if (v.size() != 9) refuse(std::to_string(v.size()) + " bootstrapping constants");
+  return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8] != 0};
 }
 
 }  // namespace
@@ -33,7 +98,8 @@ std::string to_text(const ParamsLiteral& x) {
   out += line("terminals", x.terminals) + line("mains", x.mains) + line("aux", x.aux);
   out += "levels";
   for (const LevelShape& s : x.levels) {
-    out += " " + std::to_string(s.mains) + "+" + std::to_string(s.terminals);
+    out.append(" ").append(std::to_string(s.mains)).append("+");
+    out += std::to_string(s.terminals);
   }
   out += "\nalpha " + std::to_string(x.alpha) + "\n";
   out += "log_scale " + number(x.log_scale) + "\n";
@@ -46,7 +112,7 @@ std::string to_text(const ParamsLiteral& x) {
     for (const int v :
          {b.cts_levels, b.evalmod_levels, b.stc_levels, b.log_message_ratio, b.range_k,
           b.evalmod_degree, b.double_angles, b.sparse_weight, b.arcsine ? 1 : 0}) {
-      out += " " + std::to_string(v);
+      out.append(" ").append(std::to_string(v));
     }
     out += "\n";
   }
@@ -54,3 +120,31 @@ std::string to_text(const ParamsLiteral& x) {
 }
 
 }  // namespace latticino::params
+
+namespace latticino {
+
+ParamsLiteral parse_params(const std::string& text) {
+  using namespace params;
+  constexpr std::size_t kLongest = 1 << 16;
+  if (text.size() > kLongest) refuse(std::to_string(text.size()) + " bytes");
+  std::istringstream in(text);
+  ParamsLiteral x;
+  if (read_word(in, "latticino-params") != "1") refuse("another version");
+  x.name = read_word(in, "name");
+  x.security = read_security(read_word(in, "security"));
+  x.log_n = read_number<int>(read_word(in, "log_n"));
+  x.terminals = read_numbers<std::uint32_t>(in, "terminals");
+  x.mains = read_numbers<std::uint32_t>(in, "mains");
+  x.aux = read_numbers<std::uint32_t>(in, "aux");
+  x.levels = read_levels(in);
+  x.alpha = read_number<int>(read_word(in, "alpha"));
+  x.log_scale = read_number<double>(read_word(in, "log_scale"));
+  x.level_log_scale = read_numbers<double>(in, "level_log_scale");
+  x.default_level = read_number<int>(read_word(in, "default_level"));
+  x.hamming_weight = read_number<int>(read_word(in, "hamming_weight"));
+  if (in.peek() != std::istringstream::traits_type::eof()) x.bootstrap = read_bootstrap(in);
+  if (to_text(x) != text) refuse("text that is not in canonical form");
+  return x;
+}
+
+}  // namespace latticino

@@ -1,0 +1,150 @@
+// What a parameter set means to a person: Params::explain() and the predicted precision.
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <numbers>
+#include <string>
+
+#include "params/params.h"
+#include "params/security.h"
+
+namespace latticino {
+namespace {
+
+// Noise of EvalMod at its output, in units of one rescaling's noise: the Chebyshev evaluation and
+// the double angles multiply it. Fitted to the published precision of Cheddar's code at scale 2^40
+// (21.9 bits, degree 30, three double angles).
+constexpr double kEvalModGain = 512;
+// Noise of the SlotToCoeff levels and of the level-0 input, in the same units.
+constexpr double kUserLevelGain = 2;
+
+__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
+  char buffer[256];
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(buffer, sizeof buffer, pattern, arguments);
+  va_end(arguments);
+  return buffer;
+}
+
+// |c - sin(2 pi e c) / (2 pi e)|: what the sine leaves of a coefficient c at ratio e = scale / q0.
+double sine_error(double c, double e) {
+  const double w = 2 * std::numbers::pi * e;
+  return std::abs(c - std::sin(w * c) / w);
+}
+
+std::string level_line(const Params& p, int l) {
+  const LevelShape s = p.literal().levels[l];
+  const char* use = "";
+  if (p.bootstrap()) {
+    const int stc = p.level_after_bootstrap() + p.bootstrap()->stc_levels;
+    const int evalmod = stc + p.bootstrap()->evalmod_levels;
+    use = l > evalmod                     ? "  CoeffToSlot"
+          : l > stc                       ? "  EvalMod"
+          : l > p.level_after_bootstrap() ? "  SlotToCoeff"
+                                          : "";
+  }
+  const double step = l == 0 ? p.log_q(0) : std::log2(p.rescale_factor(l));
+  std::string line =
+      format("  %3d  %3d+%-2d %9.2f %8.3f", l, s.mains, s.terminals, p.log_q(l), step);
+  line += l <= p.default_level()
+              ? format(" %9.4f %9.1f", std::log2(p.scale(l)), std::log2(p.message_bound(l)))
+              : std::string(20, ' ');
+  return line + use + "\n";
+}
+
+std::string prime_line(const char* name, const std::vector<std::uint32_t>& primes) {
+  std::string line = name;
+  for (const std::uint32_t q : primes) line.append(" ").append(std::to_string(q));
+  return line + "\n";
+}
+
+std::string security_line(const Params& p) {
+  std::string line =
+      format("security: log2(P Q) = %.1f, table %.0f at N = 2^%d (128 bits, ternary)", p.log_pq(),
+             max_log_pq_128(p.log_n()), p.log_n());
+  switch (p.literal().security) {
+    case ParamsLiteral::Security::Bits128:
+      return line + ": at least 128 bits\n";
+    case ParamsLiteral::Security::Legacy:
+      return line + ": LEGACY set, not held to the table\n";
+    case ParamsLiteral::Security::Insecure:
+      break;
+  }
+  return line + ": INSECURE, for tests\n";
+}
+
+std::string bootstrap_lines(const Params& p) {
+  const BootstrapLiteral& b = *p.bootstrap();
+  const BootstrapPrecision bits = p.bootstrap_precision();
+  double log_key = 0;
+  const Basis basis = p.encapsulation_basis();
+  for (int i = 0; i < basis.size(); ++i) log_key += std::log2(p.ring_primes()[basis.prime(i)]);
+  std::string out =
+      format("bootstrapping: CoeffToSlot %d, EvalMod %d, SlotToCoeff %d levels; %d levels left\n",
+             b.cts_levels, b.evalmod_levels, b.stc_levels, p.level_after_bootstrap());
+  out += format("  EvalMod: degree %d, %d double angles, |I| <= %d%s\n", b.evalmod_degree,
+                b.double_angles, b.range_k, b.arcsine ? ", arcsine" : "");
+  out += format("  encapsulation secret: weight %d, key of %.1f bits\n", b.sparse_weight, log_key);
+  out += format("  failure probability (full slots): 2^%.1f\n", p.bootstrap_log_failure());
+  out +=
+      format("  message coefficients at most 1 in size (q0 / scale / 2^%d)\n", b.log_message_ratio);
+  out += format(
+      "  predicted precision, bits of the mean error: random %.1f, spike %.1f, "
+      "constant 1 %.1f, alternating signs %.1f\n",
+      bits.random, bits.spike, bits.constant, bits.alternating);
+  return out;
+}
+
+}  // namespace
+
+BootstrapPrecision Params::bootstrap_precision() const {
+  const int end = level_after_bootstrap();
+  const BootstrapLiteral& b = *literal_.bootstrap;
+  // Rounding of one rescaling under a uniform ternary (or weight N/2) secret, as a slot error:
+  // variance (1 + h) / 12 a coefficient, N coefficients a slot.
+  const double h = literal_.hamming_weight > 0 ? literal_.hamming_weight : 2.0 * n() / 3;
+  const double rounding = std::sqrt(n() * (1 + h) / 12);
+  const double ratio = std::exp2(std::log2(scale_[0]) + bootstrap_log_scale_up() - log_q(0));
+  // SlotToCoeff sums N coefficients of independent error into every slot.
+  const double evalmod = kEvalModGain * rounding / rescale_factor(default_level_ + 1) *
+                         std::sqrt(static_cast<double>(n())) / ratio;
+  const double user = kUserLevelGain * rounding / scale_[end];
+  const double noise = std::hypot(evalmod, user) * std::sqrt(std::numbers::pi) / 2;
+  const auto bits = [&](double bias) {
+    return -std::log2(std::hypot(noise, b.arcsine ? 0 : bias));
+  };
+  const double half = std::numbers::sqrt2 / 2;
+  return {bits(0), bits(0), bits(sine_error(1, ratio)),
+          bits(std::numbers::sqrt2 * sine_error(half, ratio))};
+}
+
+std::size_t Params::switching_key_bytes() const {
+  return std::size_t{2} * dnum_ * (q_count() + alpha()) * n() * sizeof(std::uint32_t);
+}
+
+std::string Params::explain() const {
+  std::string out = name() + "\n";
+  out += format("N = 2^%d, up to %d slots; %zu mains + %zu terminals, alpha = %d, dnum = %d\n",
+                log_n(), max_slots(), literal_.mains.size(), literal_.terminals.size(), alpha(),
+                dnum());
+  out += format("log2 Q = %.1f, log2 P = %.1f\n", log_q_max(), log_p());
+  out += security_line(*this);
+  out += literal_.hamming_weight == 0
+             ? std::string("secret: uniform ternary\n")
+             : format("secret: ternary, Hamming weight %d\n", literal_.hamming_weight);
+  out += format("depth: fresh ciphertexts at level %d; scales within %.4f bit of their targets\n",
+                default_level_, scale_drift());
+  out += format("one switching key: %.1f MiB (%.1f MiB in files, with its seed)\n",
+                static_cast<double>(switching_key_bytes()) / (1 << 20),
+                static_cast<double>(switching_key_bytes()) / (2 << 20));
+  if (literal_.bootstrap) out += bootstrap_lines(*this);
+  out +=
+      "level  main+ter  log2 Q  log2 step  log2 scale  log2 bound (largest message coefficient)\n";
+  for (int l = top_level(); l >= 0; --l) out += level_line(*this, l);
+  out += prime_line("terminals:", literal_.terminals) + prime_line("mains:", literal_.mains) +
+         prime_line("auxiliaries:", literal_.aux);
+  return out + "hash: " + hash_ + "\n";
+}
+
+}  // namespace latticino

@@ -1,0 +1,199 @@
+// What Params::check refuses, and what it derives.
+#include <cmath>
+#include <functional>
+
+#include "gtest/gtest.h"
+#include "math/errors.h"
+#include "math/primes.h"
+#include "params/conversion_bound.h"
+#include "params/params.h"
+#include "params/security.h"
+
+namespace latticino {
+namespace {
+
+ParamsLiteral small() { return preset("test-n10-leveled-insecure")->literal(); }
+ParamsLiteral small_boot() { return preset("test-n10-boot-insecure")->literal(); }
+
+// Applies `change` to a good literal; the refusal must speak of `about`.
+void refuses(ParamsLiteral x, const std::string& about,
+             const std::function<void(ParamsLiteral&)>& change) {
+  change(x);
+  try {
+    Params::check(x);
+    ADD_FAILURE() << "accepted, expected a refusal about " << about;
+  } catch (const ParameterError& e) {
+    EXPECT_EQ(e.operation(), "params.check");
+    EXPECT_NE(std::string(e.what()).find(about), std::string::npos) << e.what();
+  }
+}
+
+TEST(ParamsCheck, RefusesBadPrimes) {
+  refuses(small(), "among the primes", [](auto& x) { x.mains[3] += 2; });
+  refuses(small(), "among the primes", [](auto& x) { x.mains[3] = 2147483659u; });
+  refuses(small(), "among the primes", [](auto& x) { x.terminals[0] = 0; });
+  refuses(small(), "twice", [](auto& x) { x.mains[3] = x.mains[4]; });
+  refuses(small(), "twice", [](auto& x) { x.mains[3] = x.aux[0]; });
+  refuses(small(), "auxiliary", [](auto& x) { x.aux.pop_back(); });
+  refuses(small(), "auxiliary", [](auto& x) { x.alpha = 0, x.aux.clear(); });
+  refuses(small(), "at least one main", [](auto& x) { x.mains.clear(); });
+}
+
+TEST(ParamsCheck, RefusesBadShapes) {
+  refuses(small(), "levels", [](auto& x) { x.levels.clear(); });
+  refuses(small(), "without primes", [](auto& x) { x.levels[0] = {0, 0}; });
+  refuses(small(), "more primes than listed", [](auto& x) { x.levels[2].mains = 60; });
+  refuses(small(), "without a leaving prime", [](auto& x) { x.levels[3] = x.levels[2]; });
+  refuses(small(), "no level uses", [](auto& x) { x.levels.resize(2); });
+  refuses(small(), "default level", [](auto& x) { x.default_level = 99; });
+}
+
+TEST(ParamsCheck, RefusesBadFields) {
+  refuses(small(), "N = 2^9", [](auto& x) { x.log_n = 9; });
+  refuses(small(), "scale", [](auto& x) { x.log_scale = NAN; });
+  refuses(small(), "scale", [](auto& x) { x.log_scale = 1e9; });
+  refuses(small(), "canonical scales off", [](auto& x) { x.log_scale = 39.5; });
+  refuses(small(), "scale targets", [](auto& x) { x.level_log_scale = {40}; });
+  refuses(small(), "Hamming weight", [](auto& x) { x.hamming_weight = -1; });
+}
+
+TEST(ParamsCheck, NamesMustSpeakOfWeakSecurity) {
+  refuses(small(), "insecure", [](auto& x) { x.name = "fine"; });
+  refuses(small(), "legacy", [](auto& x) { x.security = ParamsLiteral::Security::Legacy; });
+  refuses(small(), "the name", [](auto& x) { x.name = "two words insecure"; });
+  refuses(small(), "the name", [](auto& x) { x.name = "line\ninsecure"; });
+  refuses(small(), "0 bytes", [](auto& x) { x.name = ""; });
+}
+
+TEST(ParamsCheck, HoldsSecureSetsToTheTable) {
+  refuses(small(), "log2(P Q)", [](auto& x) { x.security = ParamsLiteral::Security::Bits128; });
+  const ParamsLiteral boot = preset("n16-d40-boot-v1")->literal();
+  refuses(boot, "Hamming weight 192", [](auto& x) { x.hamming_weight = 192; });
+  refuses(boot, "weight 16", [](auto& x) { x.bootstrap->sparse_weight = 16; });
+  EXPECT_EQ(max_log_pq_128(16), 1747);
+  EXPECT_EQ(max_log_pq_128(15), 868);
+  EXPECT_EQ(max_log_pq_128(9), 0);
+  EXPECT_EQ(max_log_encapsulation_128(16), 121);
+  EXPECT_EQ(max_log_encapsulation_128(15), 84);
+  EXPECT_EQ(max_log_encapsulation_128(14), 0);
+}
+
+TEST(ParamsCheck, RefusesDigitsAboveP) {
+  refuses(small(), "product above P", [](auto& x) { x.aux = ntt_primes_below(10, 1u << 26, 3); });
+}
+
+TEST(ParamsCheck, RefusesBadBootstrapping) {
+  const auto change = [](auto member, int value) {
+    return [=](ParamsLiteral& x) { (*x.bootstrap).*member = value; };
+  };
+  refuses(small_boot(), "level counts", change(&BootstrapLiteral::cts_levels, 0));
+  refuses(small_boot(), "level counts", change(&BootstrapLiteral::evalmod_levels, 2147483647));
+  refuses(small_boot(), "levels for bootstrapping", change(&BootstrapLiteral::stc_levels, 12));
+  refuses(small_boot(), "EvalMod levels", change(&BootstrapLiteral::evalmod_degree, 60));
+  refuses(small_boot(), "message ratio", change(&BootstrapLiteral::log_message_ratio, 20));
+  refuses(small_boot(), "out of range", change(&BootstrapLiteral::range_k, 0));
+  refuses(small_boot(), "EvalMod levels of", change(&BootstrapLiteral::cts_levels, 2));
+  refuses(small_boot(), "default level", [](auto& x) { x.default_level = 3; });
+  EXPECT_THROW(preset("test-n10-leveled-insecure")->level_after_bootstrap(), ParameterError);
+}
+
+// The load of a conversion, against the same sum with big integers reduced one by one.
+TEST(ConversionBound, IsTheSumOfTheTablesRows) {
+  const std::vector<std::uint32_t> from = ntt_primes_below(12, 1u << 31, 5);
+  const std::vector<std::uint32_t> to = ntt_primes_below(12, 1u << 30, 3);
+  double most = 0;
+  for (const std::uint32_t p : to) {
+    double sum = 0;
+    for (std::size_t j = 0; j < from.size(); ++j) {
+      std::uint64_t entry = 1;
+      for (int i = 0; i < 64; ++i) entry = entry * 2 % p;
+      for (std::size_t k = 0; k < from.size(); ++k) {
+        if (k != j) entry = entry * (from[k] % p) % p;
+      }
+      sum += static_cast<double>(std::min<std::uint64_t>(entry, p - entry)) * (from[j] / 2);
+    }
+    most = std::max(most, sum / 9223372036854775808.0);
+  }
+  EXPECT_NEAR(conversion_load(from, to) / most, 1, 1e-12);
+}
+
+TEST(ConversionBound, SixtyFourLargeSourcesOverflow) {
+  // 64 sources of 31 bits: about 64 * 2^30 * 2^28 on average, above 2^63.
+  const auto primes = ntt_primes_below(12, 1u << 31, 66);
+  EXPECT_GT(conversion_load({primes.begin() + 2, primes.end()}, {primes[0], primes[1]}), 1);
+}
+
+TEST(Params, FailureProbabilityMatchesTheFormula) {
+  // log2 at 2^15 slots, from the same formula in exact rational arithmetic.
+  const auto failure = [](int weight, int k) {
+    ParamsLiteral x = preset("n16-d40-boot-v1")->literal();
+    x.name = "other-insecure";
+    x.security = ParamsLiteral::Security::Insecure;
+    x.bootstrap->sparse_weight = weight;
+    x.bootstrap->range_k = k;
+    return Params::check(x)->bootstrap_log_failure();
+  };
+  EXPECT_NEAR(failure(32, 16), -138.7, 0.06);
+  EXPECT_NEAR(failure(32, 12), -34.1, 0.06);
+  EXPECT_NEAR(failure(64, 20), -48.6, 0.06);
+  EXPECT_NEAR(failure(192, 25), -15.6, 0.06);
+  EXPECT_NEAR(failure(192, 36), -48.2, 0.06);
+  EXPECT_EQ(failure(32, 17), -INFINITY);
+}
+
+TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
+  for (const std::string& name : {"n16-d35-boot-v1", "test-n10-bitpacker-insecure"}) {
+    const auto p = preset(name);
+    const std::string text = p->canonical_text();
+    EXPECT_EQ(Params::check(parse_params(text))->hash(), p->hash());
+    for (std::size_t cut = 0; cut < text.size(); cut += 7) {
+      EXPECT_THROW(parse_params(text.substr(0, cut)), FileError) << cut;
+    }
+    EXPECT_THROW(parse_params(text + " "), FileError);
+    EXPECT_THROW(parse_params(text + std::string(1 << 17, '\n')), FileError);
+    std::string altered = text;
+    altered.replace(altered.find("alpha "), 7, "alpha  ");
+    EXPECT_THROW(parse_params(altered), FileError);
+  }
+  EXPECT_THROW(parse_params(""), FileError);
+}
+
+TEST(Params, HashDependsOnEveryField) {
+  const auto hash = [](const std::function<void(ParamsLiteral&)>& change) {
+    ParamsLiteral x = small_boot();
+    change(x);
+    return Params::check(x)->hash();
+  };
+  const std::string plain = hash([](auto&) {});
+  EXPECT_EQ(plain, preset("test-n10-boot-insecure")->hash());
+  EXPECT_NE(plain, hash([](auto& x) { x.name += "-b"; }));
+  EXPECT_NE(plain, hash([](auto& x) { x.hamming_weight = 512; }));
+  EXPECT_NE(plain, hash([](auto& x) { std::swap(x.aux[4], x.aux[5]); }));
+  EXPECT_NE(plain, hash([](auto& x) { x.bootstrap->range_k = 15; }));
+  EXPECT_NE(plain, hash([](auto& x) { x.bootstrap->arcsine = true; }));
+}
+
+TEST(Params, ExplainStatesWhatMatters) {
+  const std::string text = preset("n16-d40-boot-v1")->explain();
+  for (const char* word :
+       {"1745.9", "1747", "at least 128 bits", "118.0 MiB", "2^-138.7", "13 levels left",
+        "weight 32", "112.0 bits", "predicted precision", "terminals:", "hash:"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+  EXPECT_NE(preset("cheddar-d35-legacy")->explain().find("LEGACY"), std::string::npos);
+  EXPECT_NE(preset("test-n10-sr-insecure")->explain().find("INSECURE"), std::string::npos);
+}
+
+TEST(Params, SineErrorLimitsMessagesWithOneLargeCoefficient) {
+  const BootstrapPrecision ratio5 = preset("n16-d40-boot-v1")->bootstrap_precision();
+  const BootstrapPrecision ratio10 = preset("n16-d40-structured-v1")->bootstrap_precision();
+  // x - sin(2 pi x e) / (2 pi e) = (2 pi e)^2 / 6 for x = 1: 6.58 times 2^-10 and 2^-20.
+  EXPECT_NEAR(ratio5.constant, -std::log2(6.58) + 10, 0.02);
+  EXPECT_NEAR(ratio10.constant, -std::log2(6.58) + 20, 0.05);
+  EXPECT_NEAR(ratio5.alternating - ratio5.constant, 1, 0.05);
+  EXPECT_GE(ratio10.constant, 15);
+  EXPECT_GE(ratio5.random, 21.5);
+}
+
+}  // namespace
+}  // namespace latticino
