@@ -1,0 +1,101 @@
+// The CUDA backend beyond its kernels: transfers, recording, errors, two backends side by side.
+#include "math/errors.h"
+#include "unit/cuda_pair.h"
+
+namespace latticino {
+namespace {
+
+class CudaBackendTest : public CudaPair {};
+
+// Larger than the staging buffers, in pieces that are no multiple of them.
+TEST_F(CudaBackendTest, TransfersKeepEveryDomain) {
+  use_ring(16, ntt_primes(16, 31, 70));
+  const Basis basis{{0, 43}, {44, 70}};
+  for (const Domain domain : {Domain::Coeff, Domain::Half, Domain::Eval}) {
+    compare({poly(basis, domain)});
+  }
+}
+
+// The logical order is that of the transforms: a linear map that tells entries apart.
+TEST_F(CudaBackendTest, UploadedOrderIsLogical) {
+  use_ring(12, ntt_primes(12, 30, 2));
+  const Basis basis{{0, 2}};
+  const Twin x = poly(basis, Domain::Eval), y = poly(basis, Domain::Eval);
+  expect_equal(
+      [&](int s) {
+        return Operation(Automorphism{{{{{x.view[s], 5}}, y.view[s]}}});
+      },
+      {y});
+}
+
+Operation doubling(const PolyView& x) { return Linear{{{{{x, 2, {}, {}}}, x, {}, {}}}}; }
+
+TEST_F(CudaBackendTest, ReplaysWhatWasRecorded) {
+  use_ring(12, ntt_primes(12, 31, 3));
+  const Twin x = poly({{0, 3}}, Domain::Eval);
+  for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));
+  cuda().begin_record();
+  void* inside = cuda().allocate(1 << 20);
+  cuda().run(doubling(x.view[1]));
+  cuda().clear(inside, 1 << 20);
+  const auto replay = cuda().end_record();
+  compare({x});  // recording did not run it
+  for (int i = 0; i < 5; ++i) replay->launch();
+  for (int i = 0; i < 5; ++i) backend_[0]->run(doubling(x.view[0]));
+  compare({x});
+  cuda().release(inside, 1 << 20);
+}
+
+TEST_F(CudaBackendTest, RecordingRefusesTransfersAndNewTables) {
+  use_ring(10, ntt_primes(10, 31, 2));
+  const Twin x = poly({{0, 2}}, Domain::Eval);
+  cuda().begin_record();
+  EXPECT_THROW(cuda().run(doubling(x.view[1])), DeviceError);
+  std::uint32_t word = 0;
+  EXPECT_THROW(cuda().copy_out(&word, x.view[1].data, 4), UnsupportedError);
+  cuda().abandon_record();
+  for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));  // usable afterwards
+  compare({x});
+}
+
+TEST_F(CudaBackendTest, TwoBackendsSideBySide) {
+  use_ring(12, ntt_primes(12, 31, 3));
+  const Twin x = poly({{0, 3}}, Domain::Eval);
+  const auto other = make_cuda_backend();
+  const Ring other_ring(12, ntt_primes(12, 31, 3));
+  const std::size_t bytes = std::size_t{3} * other_ring.n() * 4;
+  void* p = other->allocate(bytes);
+  const PolyView y =
+      PolyView::contiguous(static_cast<std::uint32_t*>(p), other_ring, {{0, 3}}, Domain::Eval);
+  const auto start = read(0, x.view[0]);
+  other->upload(y, start.data());
+  for (int i = 0; i < 3; ++i) {
+    for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));
+    other->run(doubling(y));
+  }
+  compare({x});
+  std::vector<std::uint32_t> host(start.size());
+  other->download(host.data(), y);
+  EXPECT_EQ(host, read(0, x.view[0]));
+  EXPECT_THROW(cuda().run(doubling(y)), ContextError);  // the ring belongs to the other backend
+  other->release(p, bytes);
+}
+
+TEST_F(CudaBackendTest, TooMuchMemoryIsATypedErrorAndNothingBreaks) {
+  use_ring(10, ntt_primes(10, 31, 1));
+  const DeviceInfo info = cuda().info();
+  EXPECT_EQ(info.backend, "cuda");
+  EXPECT_GT(info.total_bytes, info.free_bytes);
+  EXPECT_THROW(cuda().allocate(2 * info.total_bytes), OutOfMemoryError);
+  const Twin x = poly({{0, 1}}, Domain::Coeff);
+  for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));
+  compare({x});
+}
+
+TEST(CudaDevices, AskingForAMissingDeviceSaysSo) {
+  EXPECT_THROW(make_cuda_backend({.device = 4096}), DeviceError);
+  EXPECT_THROW(make_cuda_backend({.device = -1}), DeviceError);
+}
+
+}  // namespace
+}  // namespace latticino
