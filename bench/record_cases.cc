@@ -1,0 +1,225 @@
+#include "record_cases.h"
+
+#include <algorithm>
+
+namespace latticino::bench {
+namespace {
+
+// A set moves at least 4 polynomials: at N = 2^16 and 32 limbs or fewer, 200 MB in all.
+int sets_for(int limbs) { return std::max(6, 210 / limbs); }
+
+constexpr std::uint32_t kGalois = 5;
+
+Basis range(int begin, int end) {
+  return {{static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(end)}};
+}
+
+}  // namespace
+
+Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
+    : queue_(queue), ring_(ring), sets_(sets_for(limbs)) {
+  const int last = ring.prime_count() - aux;
+  q_ = range(0, limbs);
+  p_ = range(last, last + aux);
+  all_ = q_.with(p_);
+  for (int first = 0; first < limbs; first += aux) {
+    const Basis digit = range(first, std::min(first + aux, limbs));
+    digits_.push_back(digit);
+    up_.push_back(std::make_unique<BaseConversion>(ring, digit, all_.without(digit)));
+  }
+  down_ = std::make_unique<BaseConversion>(ring, p_, q_);
+}
+
+// Expanded from a seed once, so that no benchmark runs on zeros; inputs and outputs by role.
+PolyView Shapes::poly(const std::string& role, int set, const Basis& basis, Domain domain) {
+  const std::string key = role + "/" + std::to_string(set) + "/" + basis.str();
+  auto it = polys_.find(key);
+  if (it == polys_.end()) {
+    it = polys_.emplace(key, queue_.allocate(ring_, basis, domain)).first;
+    ExpandUniform fill{{{{}, polys_.size(), it->second.view}}};
+    queue_.submit(fill);
+  }
+  return it->second.view.in(domain);
+}
+
+std::vector<std::uint32_t> Shapes::constants(const Basis& basis) const {
+  std::vector<std::uint32_t> c;
+  for (int l = 0; l < basis.size(); ++l) c.push_back(ring_.prime(basis.prime(l)) / 3 + l);
+  return c;
+}
+
+std::vector<Case> Shapes::cases() {
+  std::vector<Case> out;
+  add_elementwise(out);
+  add_products(out);
+  add_lifts(out);
+  add_transforms(out);
+  add_key_switch(out);
+  return out;
+}
+
+void Shapes::add_elementwise(std::vector<Case>& out) {
+  const auto eval = [this](const char* role, int set) { return poly(role, set, q_, Domain::Eval); };
+  out.push_back({"poly.copy", [=, this](int k) -> std::vector<Operation> {
+                   return {Copy{{{eval("a0", k), eval("b0", k)}, {eval("a1", k), eval("b1", k)}}}};
+                 }});
+  out.push_back({"ckks.add", [=, this](int k) -> std::vector<Operation> {
+                   const auto sum = [&](const char* x, const char* y, const char* z) {
+                     return Linear::Item{
+                         {{eval(x, k), 1, {}, {}}, {eval(y, k), 1, {}, {}}}, eval(z, k), {}, {}};
+                   };
+                   return {Linear{{sum("a0", "b0", "c0"), sum("a1", "b1", "c1")}}};
+                 }});
+  out.push_back({"poly.linear4", [=, this](int k) -> std::vector<Operation> {
+                   const auto c = constants(q_);
+                   Linear op;
+                   for (const char* out_role : {"c0", "c1"}) {
+                     op.items.push_back({{{eval("a0", k), 1, c, {}},
+                                          {eval("a1", k), 1, c, {}},
+                                          {eval("b0", k), 1, c, {}},
+                                          {eval("b1", k), 1, c, {}}},
+                                         eval(out_role, k),
+                                         c,
+                                         {}});
+                   }
+                   return {op};
+                 }});
+  out.push_back({"poly.automorphism", [=, this](int k) -> std::vector<Operation> {
+                   return {Automorphism{{{{{eval("a0", k), kGalois}}, eval("b0", k)},
+                                         {{{eval("a1", k), kGalois}}, eval("b1", k)}}}};
+                 }});
+  out.push_back({"poly.automorphism_sum4", [=, this](int k) -> std::vector<Operation> {
+                   Automorphism::Item item;
+                   std::uint32_t galois = kGalois;
+                   for (const char* role : {"a0", "a1", "b0", "b1"}) {
+                     item.terms.push_back({eval(role, k), galois});
+                     galois = galois * kGalois % (2u * ring_.n());
+                   }
+                   item.out = eval("c0", k);
+                   return {Automorphism{{item}}};
+                 }});
+}
+
+void Shapes::add_products(std::vector<Case>& out) {
+  const auto eval = [this](const std::string& role, int set) {
+    return poly(role, set, q_, Domain::Eval);
+  };
+  out.push_back({"poly.tensor", [=, this](int k) -> std::vector<Operation> {
+                   return {
+                       Tensor{{{{{{eval("a0", k), eval("a1", k)}, {eval("b0", k), eval("b1", k)}}},
+                                {eval("c0", k), eval("c1", k), eval("c2", k)}}}}};
+                 }});
+  out.push_back({"ckks.mul_plain", [=, this](int k) -> std::vector<Operation> {
+                   return {
+                       Dot{2,
+                           {{eval("a0", k), eval("a1", k), {}}},
+                           {{{{0, eval("f0", k)}}, {eval("c0", k), eval("c1", k), {}}, false}}}};
+                 }});
+  // Four giant steps over eight baby steps.
+  out.push_back({"poly.dot8x4", [=, this](int k) -> std::vector<Operation> {
+                   Dot op;
+                   for (int i = 0; i < 8; ++i) {
+                     const std::string baby = std::to_string(i);
+                     op.inputs.push_back({eval("x" + baby, 0), eval("y" + baby, 0), {}});
+                   }
+                   for (int o = 0; o < 4; ++o) {
+                     Dot::Output& output = op.outputs.emplace_back();
+                     const std::string giant = std::to_string(o);
+                     for (int i = 0; i < 8; ++i) {
+                       output.terms.push_back({i, eval("g" + giant + std::to_string(i), 0)});
+                     }
+                     output.out = {eval("u" + giant, k), eval("v" + giant, k), {}};
+                   }
+                   return {op};
+                 }});
+}
+
+void Shapes::add_lifts(std::vector<Case>& out) {
+  out.push_back({"poly.mod_raise", [this](int k) -> std::vector<Operation> {
+                   return {ModRaise{{{poly("m", k, range(0, 2), Domain::Coeff),
+                                      poly("a0", k, q_, Domain::Coeff)}}}};
+                 }});
+  out.push_back({"poly.expand", [this](int k) -> std::vector<Operation> {
+                   return {ExpandUniform{{{{1, 2, 3}, 7, poly("a0", k, q_, Domain::Eval)}}}};
+                 }});
+}
+
+void Shapes::add_transforms(std::vector<Case>& out) {
+  const auto transform = [&](const char* name, Domain from, Domain to) {
+    out.push_back({name, [=, this](int k) -> std::vector<Operation> {
+                     return {Transform{{{poly("a0", k, q_, from), poly("b0", k, q_, to)}}}};
+                   }});
+  };
+  transform("poly.ntt", Domain::Coeff, Domain::Eval);
+  transform("poly.intt", Domain::Eval, Domain::Coeff);
+  transform("poly.ntt_columns", Domain::Coeff, Domain::Half);
+  transform("poly.ntt_rows", Domain::Half, Domain::Eval);
+  transform("poly.intt_rows", Domain::Eval, Domain::Half);
+}
+
+Operation Shapes::mod_up(int set) {
+  Convert op;
+  const PolyView half = poly("half", set, q_, Domain::Half);
+  for (std::size_t j = 0; j < digits_.size(); ++j) {
+    op.items.push_back({up_[j].get(), half.select(digits_[j]),
+                        poly("up" + std::to_string(j), set, up_[j]->to(), Domain::Half)});
+  }
+  return op;
+}
+
+Operation Shapes::key_inner(int set) {
+  KeyInner::Group group;
+  KeyInner::Target target;
+  const PolyView input = poly("a1", set, q_, Domain::Eval);
+  for (std::size_t j = 0; j < digits_.size(); ++j) {
+    const std::string digit = std::to_string(j);
+    group.digits.push_back(
+        {input.select(digits_[j]), poly("up" + digit, set, up_[j]->to(), Domain::Half)});
+    target.key.push_back(
+        {poly("kb" + digit, set, all_, Domain::Eval), poly("ka" + digit, set, all_, Domain::Eval)});
+  }
+  target.eval = {poly("e0", set, q_, Domain::Eval), poly("e1", set, q_, Domain::Eval)};
+  target.half = {poly("h0", set, p_, Domain::Half), poly("h1", set, p_, Domain::Half)};
+  group.targets.push_back(target);
+  return KeyInner{{group}, {}};
+}
+
+Operation Shapes::mod_down(int set) {
+  Convert op;
+  for (const char* part : {"0", "1"}) {
+    op.items.push_back({down_.get(), poly(std::string("h") + part, set, p_, Domain::Half),
+                        poly(std::string("d") + part, set, q_, Domain::Half)});
+  }
+  return op;
+}
+
+Operation Shapes::subtract(int set, std::uint32_t galois) {
+  SubtractScale op;
+  for (const char* part : {"0", "1"}) {
+    op.items.push_back({poly(std::string("e") + part, set, q_, Domain::Eval),
+                        poly(std::string("d") + part, set, q_, Domain::Half), PolyView{},
+                        poly(std::string("c") + part, set, q_, Domain::Eval), galois});
+  }
+  op.items[0].add = poly("a0", set, q_, Domain::Eval);
+  op.x_factor = op.y_factor = constants(q_);
+  return op;
+}
+
+void Shapes::add_key_switch(std::vector<Case>& out) {
+  const auto rows = [this](int k) {
+    return Operation(
+        Transform{{{poly("a1", k, q_, Domain::Eval), poly("half", k, q_, Domain::Half)}}});
+  };
+  out.push_back({"poly.mod_up", [this](int k) { return std::vector<Operation>{mod_up(k)}; }});
+  out.push_back({"poly.key_inner", [this](int k) { return std::vector<Operation>{key_inner(k)}; }});
+  out.push_back(
+      {"poly.mod_switch_tile", [this](int k) { return std::vector<Operation>{mod_down(k)}; }});
+  out.push_back(
+      {"poly.subtract_scale", [this](int k) { return std::vector<Operation>{subtract(k, 1)}; }});
+  out.push_back({"ckks.rotate", [=, this](int k) {
+                   return std::vector<Operation>{rows(k), mod_up(k), key_inner(k), mod_down(k),
+                                                 subtract(k, kGalois)};
+                 }});
+}
+
+}  // namespace latticino::bench

@@ -1,0 +1,52 @@
+// The operation records that are measured, at one degree and number of limbs: each case makes the
+// operation for the k-th of several buffer sets.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/queue.h"
+
+namespace latticino::bench {
+
+struct Case {
+  std::string name;
+  std::function<std::vector<Operation>(int set)> make;  // usually one operation
+};
+
+// Shapes of hybrid key switching: `limbs` primes of Q, `aux` of P, digits of `aux` primes.
+class Shapes {
+ public:
+  Shapes(Queue& queue, const Ring& ring, int limbs, int aux);
+
+  // Buffer sets: enough that one round over all of them is several times the cache.
+  int sets() const { return sets_; }
+  std::vector<Case> cases();
+
+ private:
+  PolyView poly(const std::string& role, int set, const Basis& basis, Domain domain);
+  void add_transforms(std::vector<Case>& out);
+  void add_elementwise(std::vector<Case>& out);
+  void add_products(std::vector<Case>& out);
+  void add_lifts(std::vector<Case>& out);
+  void add_key_switch(std::vector<Case>& out);
+  Operation mod_up(int set);
+  Operation key_inner(int set);
+  Operation mod_down(int set);
+  Operation subtract(int set, std::uint32_t galois);
+  std::vector<std::uint32_t> constants(const Basis& basis) const;
+
+  Queue& queue_;
+  const Ring& ring_;
+  Basis q_, p_, all_;
+  int sets_;
+  std::vector<Basis> digits_;
+  std::vector<std::unique_ptr<BaseConversion>> up_;
+  std::unique_ptr<BaseConversion> down_;
+  std::map<std::string, Poly> polys_;
+};
+
+}  // namespace latticino::bench
