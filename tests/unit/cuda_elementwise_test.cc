@@ -22,6 +22,7 @@ TEST_F(CudaElementwise, LinearMixesAllKindsOfCoefficients) {
     for (const Fill fill : {Fill::Random, Fill::Extreme}) {
       const Twin x = poly(kWide, Domain::Eval, fill), y = poly(kSome, Domain::Eval, fill);
       const Twin z = poly(kSome, Domain::Eval, fill), out = poly(kSome, Domain::Eval);
+      const Twin other = poly(kSome, Domain::Eval);
       const auto lower = residues(kSome, fill), upper = residues(kSome, fill);
       const auto constant = residues(kSome, fill), constant_upper = residues(kSome);
       expect_equal(
@@ -35,10 +36,10 @@ TEST_F(CudaElementwise, LinearMixesAllKindsOfCoefficients) {
                                 out.view[s],
                                 constant,
                                 constant_upper});
-            op.items.push_back({{{y.view[s], 1, lower, upper}}, z.view[s], lower, {}});
+            op.items.push_back({{{y.view[s], 1, lower, upper}}, other.view[s], lower, {}});
             return Operation(op);
           },
-          {out});
+          {out, other});
     }
   }
 }
