@@ -9,26 +9,13 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "math/primes.h"
 #include "poly/ring.h"
 
 namespace latticino {
 
-// Primes q = 1 mod 2N from just below 2^bits downwards.
 inline std::vector<std::uint32_t> ntt_primes(int log_n, int bits, int count) {
-  const auto is_prime = [](std::uint32_t q) {
-    for (std::uint32_t d = 3; d <= q / d; d += 2) {
-      if (q % d == 0) return false;
-    }
-    return true;
-  };
-  std::vector<std::uint32_t> primes;
-  const std::uint32_t step = 2u << log_n;
-  std::uint32_t q = ((1u << bits) - 1) / step * step + 1;
-  if (q >= 1u << bits) q -= step;
-  for (; static_cast<int>(primes.size()) < count; q -= step) {
-    if (is_prime(q)) primes.push_back(q);
-  }
-  return primes;
+  return ntt_primes_below(log_n, 1u << bits, count);
 }
 
 // Mixed sizes: nearly 31 bits, nearly 30, and small ones.
