@@ -1,0 +1,174 @@
+// A small CKKS world for tests: parameters, a CPU context, a secret, and a way to run a program with
+// exactly the keys that a dry run of it asks for.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ckks/encoder.h"
+#include "ckks/evaluator.h"
+#include "rlwe/client.h"
+#include "rlwe/evaluation_keys.h"
+
+namespace latticino::ckks {
+
+// Passes on a bundle's keys and notes which were used.
+class WitnessKeys : public rlwe::KeySource {
+ public:
+  explicit WitnessKeys(std::shared_ptr<const rlwe::EvaluationKeys> keys) : keys_(std::move(keys)) {}
+  const rlwe::SwitchKey& get(const rlwe::KeyLabel& label, int level) const override {
+    int& highest = used_.try_emplace(label, level).first->second;
+    highest = std::max(highest, level);
+    return keys_->get(label, level);
+  }
+  bool has(const rlwe::KeyLabel& label, int level) const override {
+    return keys_->has(label, level);
+  }
+  rlwe::KeyId id() const override { return keys_->id(); }
+  const rlwe::KeyRequest& used() const { return used_; }
+
+ private:
+  std::shared_ptr<const rlwe::EvaluationKeys> keys_;
+  mutable rlwe::KeyRequest used_;
+};
+
+class World {
+ public:
+  using Values = std::vector<Complex>;
+  using Batch = std::vector<Ciphertext>;
+  using Program = std::function<Batch(const Evaluator&, const Batch&)>;
+
+  explicit World(std::shared_ptr<const Params> params)
+      : random_(rlwe::Random::insecure_from_seed({1, 2, 3})),
+        context_(Context::create(params, std::make_unique<Queue>(make_cpu_backend({true, 1})))),
+        dry_(Context::create_dry(params)),
+        secret_(rlwe::SecretKey::generate(params, random_)) {}
+  explicit World(const std::string& name) : World(preset(name)) {}
+
+  // One world a preset for a whole test program: making it costs more than most tests.
+  static World& of(const std::string& name) {
+    static std::map<std::string, std::unique_ptr<World>> worlds;
+    std::unique_ptr<World>& world = worlds[name];
+    if (world == nullptr) world = std::make_unique<World>(name);
+    return *world;
+  }
+
+  const Params& params() const { return context_->params(); }
+  const std::shared_ptr<const Context>& context() const { return context_; }
+  const rlwe::SecretKey& secret() const { return secret_; }
+  rlwe::Random& random() { return random_; }
+
+  // Random slots in the unit box.
+  Values values(int slots, unsigned seed = 1) const {
+    std::mt19937_64 generator(seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    Values out(slots);
+    for (Complex& z : out) z = {uniform(generator), uniform(generator)};
+    return out;
+  }
+  Values real_values(int slots, unsigned seed = 1) const {
+    Values out = values(slots, seed);
+    for (Complex& z : out) z = z.real();
+    return out;
+  }
+
+  Ciphertext encrypt(const Values& values, int level, double scale = 0) {
+    if (scale == 0) scale = params().scale(level);
+    const Plaintext m = encode(context_, values, level, scale);
+    rlwe::FreshPair pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(),
+                                                   secret_, m.poly.view, level, random_);
+    return {context_, {pair.parts[0], pair.parts[1]}, level, scale, m.slots, secret_.id()};
+  }
+
+  std::vector<double> coefficients(const Ciphertext& x) const {
+    std::vector<PolyView> parts;
+    for (const Poly& part : x.parts) parts.push_back(part.view);
+    return rlwe::decrypt(context_->constants(), context_->queue(), secret_, parts, x.level,
+                         x.scale);
+  }
+  Values decrypt(const Ciphertext& x) const {
+    return context_->encoder().project(coefficients(x), x.slots);
+  }
+
+  // A ciphertext without data on the dry context.
+  Ciphertext shadow(const Ciphertext& x) const {
+    Ciphertext out = x;
+    out.context = dry_;
+    out.key = {};
+    for (Poly& part : out.parts) {
+      part = dry_->queue().allocate(dry_->ring(), part.view.basis(), Domain::Eval);
+    }
+    return out;
+  }
+
+  rlwe::KeyRequest request(const Program& program, const Batch& x) const {
+    const auto recorder = std::make_shared<rlwe::KeyRecorder>(dry_->constants());
+    Batch shadows;
+    for (const Ciphertext& c : x) shadows.push_back(shadow(c));
+    program(Evaluator(dry_, recorder), shadows);
+    return recorder->request();
+  }
+
+  std::shared_ptr<rlwe::EvaluationKeys> make_keys(const rlwe::KeyRequest& request) {
+    return rlwe::KeyGenerator(context_->constants(), context_->queue(), secret_, random_)
+        .make(request);
+  }
+
+  // Dry run, generation of exactly the keys it reports, real run; both must use the same keys and
+  // agree on levels, scales and slots.
+  Batch run(const Program& program, const Batch& x) {
+    const rlwe::KeyRequest needed = request(program, x);
+    const auto keys = std::make_shared<WitnessKeys>(make_keys(needed));
+    Batch out = program(Evaluator(context_, keys), x);
+    EXPECT_EQ(keys->used(), needed);
+    return out;
+  }
+  Ciphertext run(const std::function<Ciphertext(const Evaluator&, const Ciphertext&)>& program,
+                 const Ciphertext& x) {
+    return run([&](const Evaluator& e, const Batch& b) { return Batch{program(e, b[0])}; },
+               Batch{x})[0];
+  }
+
+  std::vector<std::uint32_t> download(const Poly& poly) const {
+    std::vector<std::uint32_t> out(static_cast<std::size_t>(poly.view.limbs()) * params().n());
+    context_->queue().download(out.data(), poly.view);
+    return out;
+  }
+
+ private:
+  rlwe::Random random_;
+  std::shared_ptr<const Context> context_, dry_;
+  rlwe::SecretKey secret_;
+};
+
+// -log2 of the largest |a - b|.
+inline double bits_of(const std::vector<Complex>& a, const std::vector<Complex>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return -std::log2(worst);
+}
+
+template <class F>
+std::vector<Complex> mapped(const std::vector<Complex>& a, F f) {
+  std::vector<Complex> out;
+  for (const Complex& z : a) out.push_back(f(z));
+  return out;
+}
+
+inline std::vector<Complex> rotated(const std::vector<Complex>& a, int r) {
+  const int n = static_cast<int>(a.size());
+  std::vector<Complex> out(n);
+  for (int i = 0; i < n; ++i) out[i] = a[(((i + r) % n) + n) % n];
+  return out;
+}
+
+}  // namespace latticino::ckks
