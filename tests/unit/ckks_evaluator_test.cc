@@ -8,8 +8,8 @@
 namespace latticino::ckks {
 namespace {
 
-// Fresh noise is 3.19 sqrt(N) / Delta = 2^-33 in a slot of the test sets (N = 2^10, Delta = 2^40); a
-// rescale adds about 2^-30. Four bits are left for the maximum over slots and for sums.
+// Fresh noise is 3.19 sqrt(N) / Delta = 2^-33 in a slot of the test sets (N = 2^10, Delta = 2^40);
+// a rescale adds about 2^-30. Four bits are left for the maximum over slots and for sums.
 constexpr double kBits = 26;
 
 class CkksEvaluator : public ::testing::TestWithParam<const char*> {
@@ -18,9 +18,7 @@ class CkksEvaluator : public ::testing::TestWithParam<const char*> {
   int top() { return world().params().default_level(); }
   int slots() { return world().params().max_slots(); }
   // Delta = 2^40 loses nothing; smaller scales lose their difference.
-  double bits() {
-    return kBits - std::max(0.0, 40 - std::log2(world().params().scale(top())));
-  }
+  double bits() { return kBits - std::max(0.0, 40 - std::log2(world().params().scale(top()))); }
 };
 
 TEST_P(CkksEvaluator, AddsSubtractsNegates) {
@@ -63,9 +61,9 @@ TEST_P(CkksEvaluator, ScalarsAndUnits) {
   const Evaluator e(world().context(), nullptr);
   const Ciphertext x = world().encrypt(u, top());
   for (const Complex c : {Complex(0.75), Complex(0, -1.25), Complex(-0.3, 0.7), Complex(0)}) {
-    EXPECT_GT(bits_of(world().decrypt(e.add_scalar(x, c)),
-                      mapped(u, [&](Complex z) { return z + c; })),
-              bits());
+    EXPECT_GT(
+        bits_of(world().decrypt(e.add_scalar(x, c)), mapped(u, [&](Complex z) { return z + c; })),
+        bits());
     const Ciphertext y = e.multiply_scalar(x, c);
     EXPECT_GT(bits_of(world().decrypt(y), mapped(u, [&](Complex z) { return z * c; })), bits());
     EXPECT_EQ(y.scale, world().params().scale(top() - 1));
@@ -118,11 +116,10 @@ TEST_P(CkksEvaluator, ProductsAlignLevels) {
   World::Values product(u);
   for (int i = 0; i < slots(); ++i) product[i] *= v[i];
   for (int level = 1; level < top(); ++level) {
-    const World::Batch out = world().run(
-        [](const Evaluator& e, const World::Batch& x) {
-          return World::Batch{e.multiply(x[0], x[1])};
-        },
-        {world().encrypt(u, top()), world().encrypt(v, level)});
+    const World::Batch out =
+        world().run([](const Evaluator& e,
+                       const World::Batch& x) { return World::Batch{e.multiply(x[0], x[1])}; },
+                    {world().encrypt(u, top()), world().encrypt(v, level)});
     EXPECT_EQ(out[0].level, level - 1);
     EXPECT_EQ(out[0].scale, world().params().scale(level - 1));
     EXPECT_GT(bits_of(world().decrypt(out[0]), product), bits()) << level;
@@ -139,9 +136,9 @@ TEST_P(CkksEvaluator, DecryptsThreeParts) {
   EXPECT_GT(bits_of(world().decrypt(three), squares), bits());
   // Two parts and three parts add up: u^2 + c.
   const Ciphertext shifted = e.add_scalar(e.add(three, three), -1.0);
-  EXPECT_GT(bits_of(world().decrypt(shifted),
-                    mapped(u, [](Complex z) { return 2.0 * z * z - 1.0; })),
-            bits() - 1);
+  EXPECT_GT(
+      bits_of(world().decrypt(shifted), mapped(u, [](Complex z) { return 2.0 * z * z - 1.0; })),
+      bits() - 1);
 }
 
 TEST_P(CkksEvaluator, RotatesAndConjugates) {
@@ -174,9 +171,9 @@ TEST_P(CkksEvaluator, RotatesAndConjugates) {
 
 TEST_P(CkksEvaluator, SumsInside) {
   const auto u = world().values(slots());
-  const Ciphertext sum = world().run(
-      [&](const Evaluator& e, const Ciphertext& x) { return e.inner_sum(x, 2, 8); },
-      world().encrypt(u, top()));
+  const Ciphertext sum =
+      world().run([&](const Evaluator& e, const Ciphertext& x) { return e.inner_sum(x, 2, 8); },
+                  world().encrypt(u, top()));
   World::Values expected(slots());
   for (int j = 0; j < 8; ++j) {
     const auto r = rotated(u, 2 * j);

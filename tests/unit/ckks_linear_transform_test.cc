@@ -163,8 +163,9 @@ TEST(CkksLinearTransform, RefusesWrongShapes) {
   EXPECT_THROW(LinearTransform(c, random_diagonals({0}, 3, 1), 3, {2}), ShapeError);
   EXPECT_THROW(LinearTransform(c, random_diagonals({0}, 512, 1), 512, {0}), LevelError);
   EXPECT_THROW(LinearTransform(c, random_diagonals({0}, 512, 1), 512, {99}), LevelError);
-  EXPECT_THROW(LinearTransform(c, random_diagonals({0}, 512, 1), 512, {.level = 2, .baby_steps = 3}),
-               UnsupportedError);
+  EXPECT_THROW(
+      LinearTransform(c, random_diagonals({0}, 512, 1), 512, {.level = 2, .baby_steps = 3}),
+      UnsupportedError);
   const LinearTransform t(c, random_diagonals({0}, 512, 1), 512, {2});
   const Evaluator e(c, nullptr);
   EXPECT_THROW(t.apply(e, world().encrypt(world().values(512), 1)), LevelError);
@@ -199,16 +200,15 @@ TEST(CkksMatrix, ProductsOfAnyShape) {
   struct Shape {
     int rows, columns;
   };
-  for (const Shape s : {Shape{1, 1}, Shape{8, 8}, Shape{5, 12}, Shape{20, 3}, Shape{33, 1},
-                        Shape{1, 16}}) {
+  for (const Shape s :
+       {Shape{1, 1}, Shape{8, 8}, Shape{5, 12}, Shape{20, 3}, Shape{33, 1}, Shape{1, 16}}) {
     const World::Values x = world().values(s.rows, 1), w = world().values(s.rows * s.columns, 2);
     const Ciphertext y = world().run(
         [&](const Evaluator& e, const Ciphertext& c) {
           return MatrixProduct(e.context(), w, s.rows, s.columns, 512, {3}).apply(e, c);
         },
         world().encrypt(tile(x, 512), 3));
-    EXPECT_GT(bits_of(world().decrypt(y), tile(row_times(x, w, s.rows, s.columns), 512)),
-              kBits - 3)
+    EXPECT_GT(bits_of(world().decrypt(y), tile(row_times(x, w, s.rows, s.columns), 512)), kBits - 3)
         << s.rows << " x " << s.columns;
   }
 }

@@ -1,5 +1,5 @@
-// A small CKKS world for tests: parameters, a CPU context, a secret, and a way to run a program with
-// exactly the keys that a dry run of it asks for.
+// A small CKKS world for tests: parameters, a CPU context, a secret, and a way to run a program
+// with exactly the keys that a dry run of it asks for.
 #pragma once
 
 #include <gtest/gtest.h>
