@@ -83,9 +83,10 @@ Matrix shifted(const Matrix& m, int n, int in, int out) {
   return r;
 }
 
-// Multiplies by the constant, and where the matrix splits or joins halves lays it out on 2n slots:
-// splitting repeats every row times -i; joining reads column c as x_c + i x_(c+n).
-enum class Ends { Plain, Split, Join };
+// Multiplies by the constant, and lays the matrix out on 2n slots where halves are apart: Repeat
+// does the same in both halves; Split repeats every row times -i; Join reads column c as
+// x_c + i x_(c+n).
+enum class Ends { Plain, Repeat, Split, Join };
 DftFactor finished(const Matrix& m, int n, double constant, int stages, int stride, Ends ends) {
   DftFactor f;
   f.slots = ends == Ends::Plain ? n : 2 * n;
@@ -166,7 +167,7 @@ std::vector<DftFactor> stc_factors(const FftTables& tables, int log_slots,
     const int next_half = half << stages[j];
     const int rotation = last ? 0 : -next_half;
     const Matrix m = shifted(group(tables, n, 2 * half, stages[j], false), n, in, rotation);
-    const Ends ends = j == 0 && halves == Halves::Apart ? Ends::Join : Ends::Plain;
+    const Ends ends = halves == Halves::Together ? Ends::Plain : j == 0 ? Ends::Join : Ends::Repeat;
     out.push_back(finished(m, n, constants[j], stages[j], half, ends));
     half = next_half;
     in = rotation;

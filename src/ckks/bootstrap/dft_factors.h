@@ -22,7 +22,7 @@ enum class Halves {
 
 struct DftFactor {
   Diagonals diagonals;
-  int slots = 0;   // of the matrix: n, or 2n where halves are split or joined
+  int slots = 0;   // of the matrix: n, or 2n where halves are apart
   int stages = 0;  // radix-2 stages in it; 0: a constant
   int stride = 0;  // every diagonal index is a multiple of it (modulo slots)
 };
@@ -34,8 +34,8 @@ std::vector<int> stc_stages(int log_slots, int factors);
 
 // Factors in order of application, factor j multiplied by constants[j]. Together their product is
 // the inverse special FFT (cts, 1/n included) or the forward one (stc). With Halves::Apart the
-// last CoeffToSlot factor yields [W x | -i W x], and the SlotToCoeff product has to be followed by
-// adding the rotation by n of the result to itself.
+// last CoeffToSlot factor yields [W x | -i W x] on 2n slots, and SlotToCoeff works on 2n slots: the
+// result plus its rotation by n is the product.
 std::vector<DftFactor> cts_factors(const FftTables& tables, int log_slots,
                                    std::span<const double> constants, Halves halves);
 std::vector<DftFactor> stc_factors(const FftTables& tables, int log_slots,
