@@ -1,39 +1,65 @@
-// CKKS bootstrapping after paper 000 Sec. 5: sparse-secret encapsulation, exact ModRaise,
-// CoeffToSlot, EvalMod with double angles, SlotToCoeff; full and sparse slots.
+// CKKS bootstrapping (paper: Cheddar, Sec. 2.2 and 5): sparse-secret encapsulation, exact ModRaise,
+// CoeffToSlot, EvalMod with double angles, SlotToCoeff; full and sparse slots. What happens, the
+// constants and the precision formulas are told in docs/bootstrapping.md.
 #pragma once
+
+#include <utility>
 
 #include "ckks/evaluator.h"
 
 namespace latticino::ckks {
 
 struct BootstrapOptions {
-  int slots = 0;            // 0: N/2
-  enum class Message { Complex, Real, MergedReals } message = Message::Complex;
-  bool minimal_keys = false;
+  int slots = 0;  // 0: N/2
+  enum class Message {
+    Complex,
+    Real,         // the imaginary part, error included, is removed at the end
+    MergedReals,  // bootstrap_pair: two real vectors as real and imaginary part
+  } message = Message::Complex;
+  bool minimal_keys = false;  // one baby and one giant rotation key a factor, slower
 };
 
 class Bootstrapper {
  public:
   // Builds matrices and plans for a Params with bootstrapping. Works on a dry context as well.
-  Bootstrapper(std::shared_ptr<const Context> context, const BootstrapOptions& options = {});
+  // Throws ParameterError without bootstrapping levels, ShapeError for a wrong slot count.
+  explicit Bootstrapper(std::shared_ptr<const Context> context,
+                        const BootstrapOptions& options = {});
   ~Bootstrapper();
+  Bootstrapper(Bootstrapper&&) noexcept;
   const BootstrapOptions& options() const;
 
-  // Any level (dropped to 0 first) -> level_after_bootstrap(), same message, canonical scale.
+  // Any level (dropped to 0 first) -> level_after_bootstrap(), same message, canonical scale. Slots
+  // |z| <= 1; every coefficient of the message at most 1 in size (a vector of constants has one).
+  // The ciphertext may have fewer slots than the plan.
   Ciphertext bootstrap(const Evaluator& evaluator, const Ciphertext& x) const;
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
                                                    const Ciphertext& im) const;
 
   std::size_t bytes() const;  // of encoded matrices
-  struct Precision { double mean_bits, max_bits; };
+  struct Precision {
+    double mean_bits, max_bits;
+  };
+  // Of full plans: -log2 of the mean error and of the largest over all slots of 20 runs.
   Precision predicted_precision() const;  // random messages in the unit box
+  // For messages whose largest coefficient is `coefficient` and whose other coefficients are
+  // small: the cubic term of the sine is added (a constant vector 1 has coefficient 1).
+  Precision predicted_precision(double coefficient) const;
 
-  // Stages, for tests and measurements.
+  // Stages, for tests and measurements. After coeff_to_slot: (I + m/q0) / K in the slots, real and
+  // imaginary halves as two ciphertexts (full slots) or one of twice the slots.
   Ciphertext mod_raise(const Evaluator& evaluator, const Ciphertext& x) const;
+  std::vector<Ciphertext> coeff_to_slot(const Evaluator& evaluator, const Ciphertext& x) const;
+  std::vector<Ciphertext> eval_mod(const Evaluator& evaluator, std::vector<Ciphertext> x) const;
+  Ciphertext slot_to_coeff(const Evaluator& evaluator, const std::vector<Ciphertext>& x) const;
+  // A coefficient m of the level-0 message becomes m * message_ratio() after ModRaise, in units of
+  // q0: what EvalMod sees beside the integer.
+  double message_ratio() const;
 
  private:
   struct Plan;
+  Ciphertext refresh(const Evaluator& evaluator, const Ciphertext& x) const;
   std::unique_ptr<Plan> plan_;
 };
 

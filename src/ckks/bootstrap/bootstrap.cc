@@ -1,0 +1,248 @@
+#include "ckks/bootstrap/bootstrap.h"
+
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/scale_plan.h"
+#include "ckks/bootstrap/sine.h"
+#include "ckks/checks.h"
+#include "ckks/linear_transform.h"
+#include "ckks/polynomial.h"
+#include "math/errors.h"
+
+namespace latticino::ckks {
+namespace {
+
+constexpr const char* kName = "ckks.bootstrap";
+
+const Params& bootstrappable(const Params& params) {
+  if (!params.bootstrap()) {
+    throw ParameterError(kName, "parameters '" + params.name() + "' without bootstrapping levels",
+                         "a bootstrapping set", "choose a preset with boot in its name");
+  }
+  return params;
+}
+
+int plan_slots(const Params& params, int slots) {
+  if (slots == 0) return params.max_slots();
+  if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
+    throw ShapeError(kName, std::to_string(slots) + " slots",
+                     "a power of two up to " + std::to_string(params.max_slots()),
+                     "round the slot count up");
+  }
+  return slots;
+}
+
+std::vector<LinearTransform> encode_factors(const std::shared_ptr<const Context>& context,
+                                            const std::vector<bootstrap::DftFactor>& factors,
+                                            int level, bool minimal_keys) {
+  std::vector<LinearTransform> out;
+  for (const bootstrap::DftFactor& f : factors) {
+    LinearTransform::Options options;
+    options.level = level;
+    options.plaintext_scale = context->params().rescale_factor(level);  // keeps the scale
+    options.hoisted = !minimal_keys;
+    out.emplace_back(context, f.diagonals, f.slots, options);
+    --level;
+  }
+  return out;
+}
+
+Polynomial chebyshev(const std::vector<double>& coefficients) {
+  Polynomial p;
+  p.basis = PolynomialBasis::Chebyshev;
+  p.coefficients.assign(coefficients.begin(), coefficients.end());
+  return p;
+}
+
+Polynomial monomial(const std::vector<double>& coefficients) {
+  Polynomial p;
+  p.coefficients.assign(coefficients.begin(), coefficients.end());
+  return p;
+}
+
+}  // namespace
+
+struct Bootstrapper::Plan {
+  Plan(std::shared_ptr<const Context> c, const BootstrapOptions& o)
+      : context(std::move(c)),
+        options(o),
+        params(bootstrappable(context->params())),
+        slots(plan_slots(params, o.slots)),
+        full(slots == params.max_slots()),
+        sine(bootstrap::sine_polynomial(*params.bootstrap())),
+        scales(bootstrap::plan_scales(params, sine, std::countr_zero(unsigned(slots)),
+                                      o.message != BootstrapOptions::Message::Complex)),
+        cosine(chebyshev(sine.coefficients)),
+        arcsine(monomial(sine.arcsine)) {
+    const int log_slots = std::countr_zero(unsigned(slots));
+    const FftTables tables(log_slots);
+    const auto halves = full ? bootstrap::Halves::Together : bootstrap::Halves::Apart;
+    cts = encode_factors(context, cts_factors(tables, log_slots, scales.cts_constants, halves),
+                         scales.cts_level, options.minimal_keys);
+    stc = encode_factors(context, stc_factors(tables, log_slots, scales.stc_constants, halves),
+                         scales.stc_level, options.minimal_keys);
+  }
+
+  std::shared_ptr<const Context> context;
+  BootstrapOptions options;
+  const Params& params;
+  int slots;
+  bool full;
+  bootstrap::SinePolynomial sine;
+  bootstrap::ScalePlan scales;
+  Polynomial cosine, arcsine;
+  std::vector<LinearTransform> cts, stc;
+};
+
+Bootstrapper::Bootstrapper(std::shared_ptr<const Context> context, const BootstrapOptions& options)
+    : plan_(std::make_unique<Plan>(std::move(context), options)) {}
+Bootstrapper::~Bootstrapper() = default;
+Bootstrapper::Bootstrapper(Bootstrapper&&) noexcept = default;
+
+const BootstrapOptions& Bootstrapper::options() const { return plan_->options; }
+double Bootstrapper::message_ratio() const { return plan_->scales.message_ratio(plan_->params); }
+
+std::size_t Bootstrapper::bytes() const {
+  std::size_t total = 0;
+  for (const auto* factors : {&plan_->cts, &plan_->stc}) {
+    for (const LinearTransform& f : *factors) total += f.bytes();
+  }
+  return total;
+}
+
+// Scale-up, switch to the sparse secret, exact lift to the top modulus, switch back, and for sparse
+// slots the trace into the subring of the message.
+Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext& x) const {
+  const Plan& plan = *plan_;
+  const Params& params = plan.params;
+  const rlwe::Constants& constants = plan.context->constants();
+  Queue& queue = plan.context->queue();
+  const Ring& ring = plan.context->ring();
+  const int top = plan.scales.cts_level;
+
+  const Ciphertext scaled =
+      evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
+  const rlwe::SwitchKey& to_sparse =
+      evaluator.key(kName, scaled, {rlwe::KeyKind::DenseToSparse, 1});
+  std::array<Poly, 2> low = rlwe::switch_to_sparse(
+      queue, constants, {scaled.parts[0].view, scaled.parts[1].view}, to_sparse);
+
+  // The a-part goes to P as well: its own ModUp for the switch back.
+  const Poly b = queue.allocate(ring, params.basis(top), Domain::Coeff);
+  const Poly a = queue.allocate(ring, params.extended(top), Domain::Coeff);
+  const PolyView low_b = low[0].view.in(Domain::Coeff), low_a = low[1].view.in(Domain::Coeff);
+  queue.submit(Transform{{{low[0].view, low_b}, {low[1].view, low_a}}});
+  queue.submit(ModRaise{{{low_b, b.view}, {low_a, a.view}}});
+  const PolyView a_q = a.view.select(params.basis(top)), a_p = a.view.select(params.aux_basis());
+  queue.submit(Transform{{{b.view, b.view.in(Domain::Eval)},
+                          {a_q, a_q.in(Domain::Eval)},
+                          {a_p, a_p.in(Domain::Half)}}});
+
+  Ciphertext raised = scaled;
+  raised.level = top;
+  raised.scale = plan.scales.raised_scale;
+  const rlwe::SwitchKey& to_dense = evaluator.key(kName, raised, {rlwe::KeyKind::SparseToDense, 1});
+  std::array<Poly, 2> parts =
+      rlwe::switch_from_sparse(queue, constants, b.view.in(Domain::Eval), a_q.in(Domain::Eval),
+                               a_p.in(Domain::Half), to_dense, top);
+  raised.parts = {std::move(parts[0]), std::move(parts[1])};
+  raised.slots = params.max_slots();  // the integers I fill the whole ring
+  raised = evaluator.inner_sum(raised, plan.slots, params.max_slots() / plan.slots);
+  raised.slots = plan.slots;
+  return raised;
+}
+
+// Factors of the inverse transform, then z + conj(z) and, for full slots, i (conj(z) - z).
+std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
+                                                    const Ciphertext& x) const {
+  const Plan& plan = *plan_;
+  Ciphertext z = x;
+  for (const LinearTransform& factor : plan.cts) {
+    if (!plan.full && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
+    z = factor.apply(evaluator, z);
+  }
+  const Ciphertext conjugate = evaluator.conjugate(z);
+  std::vector<Ciphertext> out{evaluator.add(z, conjugate)};
+  if (plan.full) out.push_back(evaluator.multiply_i(evaluator.sub(conjugate, z), 1));
+  return out;
+}
+
+std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
+                                               std::vector<Ciphertext> x) const {
+  const Plan& plan = *plan_;
+  for (Ciphertext& y : x) {
+    y = evaluator.add_scalar(y, -0.25 / plan.sine.range_k);
+    y = evaluate(evaluator, plan.cosine, y, plan.scales.polynomial_scale);
+  }
+  for (const double c : plan.sine.subtract) {
+    std::vector<Ciphertext> squares;
+    for (const Ciphertext& y : x) squares.push_back(evaluator.tensor(y, y));
+    x = evaluator.relinearize(squares, true);
+    for (Ciphertext& y : x) {
+      y.scale *= 0.5;  // the factor 2 of 2 v^2 - c
+      y = evaluator.add_scalar(y, -c);
+    }
+  }
+  if (!plan.sine.arcsine.empty()) {
+    for (Ciphertext& y : x) y = evaluate(evaluator, plan.arcsine, y, plan.scales.sine_scale);
+  }
+  return x;
+}
+
+Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
+                                       const std::vector<Ciphertext>& x) const {
+  const Plan& plan = *plan_;
+  Ciphertext z = plan.full ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
+  for (const LinearTransform& factor : plan.stc) z = factor.apply(evaluator, z);
+  if (!plan.full) z = evaluator.add(z, evaluator.rotate(z, plan.slots));
+  z.slots = plan.slots;
+  z.scale = plan.params.scale(plan.scales.end_level);  // the constants were chosen for it
+  return z;
+}
+
+Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x) const {
+  const Plan& plan = *plan_;
+  require_context(kName, *plan.context, x);
+  require_context(kName, *evaluator.context(), x);
+  require_parts(kName, x, 2);
+  if (x.slots > plan.slots) {
+    throw ShapeError(kName, std::to_string(x.slots) + " slots",
+                     "at most " + std::to_string(plan.slots),
+                     "make a Bootstrapper for this slot count");
+  }
+  Ciphertext y = mod_raise(evaluator, x);
+  y = slot_to_coeff(evaluator, eval_mod(evaluator, coeff_to_slot(evaluator, y)));
+  y.slots = x.slots;
+  return y;
+}
+
+Ciphertext Bootstrapper::bootstrap(const Evaluator& evaluator, const Ciphertext& x) const {
+  if (options().message == BootstrapOptions::Message::MergedReals) {
+    throw UnsupportedError(kName, "one ciphertext and a plan for merged reals", "two ciphertexts",
+                           "call bootstrap_pair, or plan for complex messages");
+  }
+  const Ciphertext y = refresh(evaluator, x);
+  if (options().message == BootstrapOptions::Message::Complex) return y;
+  return evaluator.add(y, evaluator.conjugate(y));
+}
+
+std::pair<Ciphertext, Ciphertext> Bootstrapper::bootstrap_pair(const Evaluator& evaluator,
+                                                               const Ciphertext& re,
+                                                               const Ciphertext& im) const {
+  if (options().message != BootstrapOptions::Message::MergedReals) {
+    throw UnsupportedError("ckks.bootstrap_pair", "a plan for single ciphertexts",
+                           "a plan for merged reals", "set message to MergedReals");
+  }
+  require_context(kName, *plan_->context, re);
+  require_compatible(kName, re, im);
+  const Ciphertext merged =
+      evaluator.add(evaluator.to_level(re, 0), evaluator.multiply_i(evaluator.to_level(im, 0), 1));
+  const Ciphertext z = refresh(evaluator, merged);
+  const Ciphertext conjugate = evaluator.conjugate(z);
+  return {evaluator.add(z, conjugate), evaluator.multiply_i(evaluator.sub(conjugate, z), 1)};
+}
+
+}  // namespace latticino::ckks

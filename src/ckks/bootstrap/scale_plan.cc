@@ -1,0 +1,123 @@
+#include "ckks/bootstrap/scale_plan.h"
+
+#include <cmath>
+#include <string>
+
+#include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/transform_noise.h"
+#include "math/errors.h"
+
+namespace latticino::ckks::bootstrap {
+namespace {
+
+double base_modulus(const Params& params) {
+  const Basis basis = params.basis(0);
+  double q0 = 1;  // at most two primes: below 2^62, rounded once
+  for (int i = 0; i < basis.size(); ++i) q0 *= params.ring_primes()[basis.prime(i)];
+  return q0;
+}
+
+void check_levels(const Params& params, const SinePolynomial& sine, const ScalePlan& plan) {
+  if (plan.stc_level == params.level_after_bootstrap() + params.bootstrap()->stc_levels) return;
+  throw ParameterError("ckks.bootstrap",
+                       std::to_string(params.bootstrap()->evalmod_levels) + " levels for EvalMod",
+                       std::to_string(sine.depth()) + " (degree " +
+                           std::to_string(params.bootstrap()->evalmod_degree) + ", " +
+                           std::to_string(sine.double_angles) + " double angles" +
+                           (sine.arcsine.empty() ? ")" : ", arcsine)"),
+                       "change evalmod_levels of the literal");
+}
+
+// Mean square of one coefficient's I: a sum of weight + 1 uniforms on [-1/2, 1/2].
+double overflow_power(const BootstrapLiteral& literal) {
+  return (literal.sparse_weight + 1) / 12.0;
+}
+
+TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_slots) {
+  TransformChain chain;
+  chain.log_n = params.log_n();
+  chain.log_slots = log_slots;
+  chain.stages = cts_stages(log_slots, params.bootstrap()->cts_levels);
+  chain.inverse = true;
+  chain.rounding = rounding_variance(params);
+  int period = log_slots;
+  for (std::size_t j = 0; j < chain.stages.size(); ++j) {
+    chain.log_period.push_back(period);
+    chain.plaintext_scales.push_back(params.rescale_factor(plan.cts_level - static_cast<int>(j)));
+    period -= chain.stages[j];
+  }
+  // 2n coefficients, each multiplied by N/(2n) in the trace.
+  const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
+  chain.input_power = std::ldexp(1.0, log_slots + 1) * trace * trace * plan.q0 * plan.q0 *
+                      overflow_power(*params.bootstrap());
+  return chain;
+}
+
+TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_slots) {
+  TransformChain chain;
+  chain.log_n = params.log_n();
+  chain.log_slots = log_slots;
+  chain.stages = stc_stages(log_slots, params.bootstrap()->stc_levels);
+  chain.rounding = rounding_variance(params);
+  int period = 0;
+  for (std::size_t j = 0; j < chain.stages.size(); ++j) {
+    period += chain.stages[j];
+    chain.log_period.push_back(period);
+    chain.plaintext_scales.push_back(params.rescale_factor(plan.stc_level - static_cast<int>(j)));
+  }
+  // Complex slots |w|^2 = 2 |m_k|^2 for a message of power 2/3 spread over 2n coefficients.
+  const double ratio = plan.message_ratio(params);
+  chain.input_power =
+      plan.sine_scale * plan.sine_scale * ratio * ratio * (2.0 / 3) / std::ldexp(1.0, log_slots);
+  return chain;
+}
+
+// Scales of EvalMod backwards from sine_scale: a double angle at level l turns s into s^2/(2 r_l).
+double scale_before_double_angles(const Params& params, const SinePolynomial& sine,
+                                  const ScalePlan& plan, double scale) {
+  int level = plan.stc_level;  // of the result; the arcsine's levels come last
+  if (!sine.arcsine.empty()) {
+    for (std::size_t span = 1; span < sine.arcsine.size(); span *= 2) ++level;
+  }
+  for (int i = 0; i < sine.double_angles; ++i) {
+    scale = std::sqrt(2 * params.rescale_factor(++level) * scale);
+  }
+  return scale;
+}
+
+}  // namespace
+
+ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_slots,
+                      bool halved) {
+  const BootstrapLiteral& literal = *params.bootstrap();
+  ScalePlan plan;
+  plan.cts_level = params.top_level();
+  plan.evalmod_level = plan.cts_level - literal.cts_levels;
+  plan.stc_level = plan.evalmod_level - sine.depth();
+  plan.end_level = params.level_after_bootstrap();
+  check_levels(params, sine, plan);
+  plan.q0 = base_modulus(params);
+  plan.scale_up = static_cast<std::int64_t>(
+      std::floor(std::ldexp(plan.q0, -literal.log_message_ratio) / params.scale(0)));
+  if (plan.scale_up < 1) {
+    throw ParameterError("ckks.bootstrap",
+                         "scale 2^" + std::to_string(std::log2(params.scale(0))) + " at level 0",
+                         "at most q0 / 2^" + std::to_string(literal.log_message_ratio),
+                         "choose a smaller scale or message ratio");
+  }
+  plan.raised_scale = params.rescale_factor(plan.evalmod_level);
+  // Twice the rescale factor is what a double angle keeps.
+  plan.sine_scale = 2 * params.rescale_factor(plan.stc_level + 1);
+  plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
+
+  // After ModRaise and trace a coefficient is T (m + q0 I) over raised_scale; z + conj(z) doubles.
+  const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
+  const double cts = plan.raised_scale / (2 * plan.q0 * literal.range_k * trace);
+  plan.cts_constants = share_constant(cts_chain(params, plan, log_slots), cts);
+  const double stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio(params)) *
+                     (halved ? 0.5 : 1.0);
+  plan.stc_constants = share_constant(stc_chain(params, plan, log_slots), stc);
+  return plan;
+}
+
+}  // namespace latticino::ckks::bootstrap

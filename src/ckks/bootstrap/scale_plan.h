@@ -1,0 +1,32 @@
+// The constants of one bootstrapping: how scales run through it and which factor of CoeffToSlot and
+// SlotToCoeff carries which share of the constants (docs/bootstrapping.md, Constants).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ckks/bootstrap/sine.h"
+#include "params/params.h"
+
+namespace latticino::ckks::bootstrap {
+
+struct ScalePlan {
+  // Levels of the first input of each stage.
+  int cts_level = 0, evalmod_level = 0, stc_level = 0, end_level = 0;
+  double q0 = 0;
+  std::int64_t scale_up = 1;    // integer that brings S_0 to (almost) q0 / 2^r
+  double raised_scale = 0;      // scale declared after ModRaise, kept through CoeffToSlot
+  double polynomial_scale = 0;  // asked of the cosine polynomial
+  double sine_scale = 0;        // what the double angles (and the arcsine) end with
+  std::vector<double> cts_constants, stc_constants;
+
+  double message_ratio(const Params& params) const {  // of a coefficient to q0
+    return static_cast<double>(scale_up) * params.scale(0) / q0;
+  }
+};
+
+// `log_slots` of the plan; `halved`: the result is added to its conjugate (real messages).
+// Throws ParameterError where levels and depths do not fit.
+ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_slots, bool halved);
+
+}  // namespace latticino::ckks::bootstrap

@@ -1,0 +1,54 @@
+#include "ckks/bootstrap/transform_noise.h"
+
+#include <cmath>
+
+namespace latticino::ckks::bootstrap {
+
+double rounding_variance(const Params& params) {
+  const int weight = params.literal().hamming_weight;
+  const double nonzeros = weight > 0 ? weight : 2.0 * params.n() / 3.0;
+  return (nonzeros + 1) / 12;
+}
+
+double relative_noise(const TransformChain& chain, const std::vector<double>& constants) {
+  double power = chain.input_power, sum = 0;
+  for (std::size_t j = 0; j < constants.size(); ++j) {
+    const double stage_gain = std::ldexp(1.0, chain.inverse ? -chain.stages[j] : chain.stages[j]);
+    // Each diagonal is rounded in the 2 * period coefficients its polynomial has.
+    const bool wraps = chain.log_period[j] == chain.log_slots;
+    const double diagonals = std::ldexp(1.0, chain.stages[j] + (wraps ? 0 : 1));
+    const double encoding = diagonals * std::ldexp(1.0 / 12, chain.log_period[j] + 1) * power /
+                            (chain.plaintext_scales[j] * chain.plaintext_scales[j]);
+    power *= stage_gain * constants[j] * constants[j];
+    sum += (encoding + std::ldexp(chain.rounding, chain.log_n)) / power;
+  }
+  return sum;
+}
+
+std::vector<double> share_constant(const TransformChain& chain, double total) {
+  const std::size_t m = chain.stages.size();
+  std::vector<double> c(m, 1.0);
+  c.back() = total;
+  // The noise is convex in the exponents: moving single bits between pairs finds the least.
+  double best = relative_noise(chain, c);
+  for (bool improved = true; improved;) {
+    improved = false;
+    for (std::size_t from = 0; from < m; ++from) {
+      for (std::size_t to = 0; to < m; ++to) {
+        if (from == to) continue;
+        std::vector<double> trial = c;
+        trial[from] *= 0.5;
+        trial[to] *= 2;
+        const double noise = relative_noise(chain, trial);
+        if (noise < best) {
+          best = noise;
+          c = trial;
+          improved = true;
+        }
+      }
+    }
+  }
+  return c;
+}
+
+}  // namespace latticino::ckks::bootstrap

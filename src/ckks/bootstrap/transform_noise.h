@@ -1,0 +1,32 @@
+// Noise of a chain of DFT factors, as variances: rescaling after each factor, and the rounding of
+// the encoded diagonals. Everything relative to the signal, so shares of one constant can be
+// compared.
+#pragma once
+
+#include <vector>
+
+#include "params/params.h"
+
+namespace latticino::ckks::bootstrap {
+
+// Variance of one coefficient's rounding error after a division (b + a s, both rounded): (h+1)/12.
+double rounding_variance(const Params& params);
+
+struct TransformChain {
+  int log_n = 0, log_slots = 0;
+  std::vector<int> stages;               // radix-2 stages a factor
+  std::vector<int> log_period;           // a factor's diagonals repeat with period 2^this
+  std::vector<double> plaintext_scales;  // of the factors
+  bool inverse = false;                  // CoeffToSlot: a stage halves the power, else doubles it
+  double input_power = 0;                // mean |slot|^2 of the integers that come in
+  double rounding = 0;                   // rounding_variance
+};
+
+// (noise / signal)^2 after the whole chain for factor constants `constants`.
+double relative_noise(const TransformChain& chain, const std::vector<double>& constants);
+
+// Shares `total` out: powers of two but for the last, chosen to minimise relative_noise. Uses
+// + - * / only, so the stored constants are reproducible.
+std::vector<double> share_constant(const TransformChain& chain, double total);
+
+}  // namespace latticino::ckks::bootstrap
