@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/precision.h"
 #include "ckks/bootstrap/scale_plan.h"
 #include "ckks/bootstrap/sine.h"
 #include "ckks/checks.h"
@@ -105,6 +106,11 @@ Bootstrapper::Bootstrapper(Bootstrapper&&) noexcept = default;
 const BootstrapOptions& Bootstrapper::options() const { return plan_->options; }
 double Bootstrapper::message_ratio() const { return plan_->scales.message_ratio(plan_->params); }
 
+Bootstrapper::Precision Bootstrapper::predicted_precision(std::span<const Complex> message) const {
+  if (!message.empty()) require_slots(kName, static_cast<int>(message.size()), plan_->slots);
+  return bootstrap::predict_precision(plan_->params, plan_->options, message);
+}
+
 std::size_t Bootstrapper::bytes() const {
   std::size_t total = 0;
   for (const auto* factors : {&plan_->cts, &plan_->stc}) {
@@ -173,10 +179,8 @@ std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
                                                std::vector<Ciphertext> x) const {
   const Plan& plan = *plan_;
-  for (Ciphertext& y : x) {
-    y = evaluator.add_scalar(y, -0.25 / plan.sine.range_k);
-    y = evaluate(evaluator, plan.cosine, y, plan.scales.polynomial_scale);
-  }
+  for (Ciphertext& y : x) y = evaluator.add_scalar(y, -0.25 / plan.sine.range_k);
+  x = evaluate(evaluator, plan.cosine, x, plan.scales.polynomial_scale);
   for (const double c : plan.sine.subtract) {
     std::vector<Ciphertext> squares;
     for (const Ciphertext& y : x) squares.push_back(evaluator.tensor(y, y));
@@ -187,7 +191,7 @@ std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
     }
   }
   if (!plan.sine.arcsine.empty()) {
-    for (Ciphertext& y : x) y = evaluate(evaluator, plan.arcsine, y, plan.scales.sine_scale);
+    x = evaluate(evaluator, plan.arcsine, x, plan.scales.sine_scale);
   }
   return x;
 }

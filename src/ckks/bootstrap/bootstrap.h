@@ -3,6 +3,7 @@
 // constants and the precision formulas are told in docs/bootstrapping.md.
 #pragma once
 
+#include <span>
 #include <utility>
 
 #include "ckks/evaluator.h"
@@ -38,14 +39,13 @@ class Bootstrapper {
                                                    const Ciphertext& im) const;
 
   std::size_t bytes() const;  // of encoded matrices
+  // -log2 of the mean error and of the largest over all slots of 20 runs.
   struct Precision {
     double mean_bits, max_bits;
   };
-  // Of full plans: -log2 of the mean error and of the largest over all slots of 20 runs.
-  Precision predicted_precision() const;  // random messages in the unit box
-  // For messages whose largest coefficient is `coefficient` and whose other coefficients are
-  // small: the cubic term of the sine is added (a constant vector 1 has coefficient 1).
-  Precision predicted_precision(double coefficient) const;
+  // Random messages in the unit box, or the given slots (as many as the plan's): what structured
+  // messages lose to the sine (docs/bootstrapping.md, Precision).
+  Precision predicted_precision(std::span<const Complex> message = {}) const;
 
   // Stages, for tests and measurements. After coeff_to_slot: (I + m/q0) / K in the slots, real and
   // imaginary halves as two ciphertexts (full slots) or one of twice the slots.

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "ckks/bootstrap/dft_factors.h"
-#include "ckks/bootstrap/transform_noise.h"
 #include "math/errors.h"
 
 namespace latticino::ckks::bootstrap {
@@ -32,6 +31,21 @@ void check_levels(const Params& params, const SinePolynomial& sine, const ScaleP
 double overflow_power(const BootstrapLiteral& literal) {
   return (literal.sparse_weight + 1) / 12.0;
 }
+
+// Scales of EvalMod backwards from sine_scale: a double angle at level l turns s into s^2/(2 r_l).
+double scale_before_double_angles(const Params& params, const SinePolynomial& sine,
+                                  const ScalePlan& plan, double scale) {
+  int level = plan.stc_level;  // of the result; the arcsine's levels come last
+  if (!sine.arcsine.empty()) {
+    for (std::size_t span = 1; span < sine.arcsine.size(); span *= 2) ++level;
+  }
+  for (int i = 0; i < sine.double_angles; ++i) {
+    scale = std::sqrt(2 * params.rescale_factor(++level) * scale);
+  }
+  return scale;
+}
+
+}  // namespace
 
 TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_slots) {
   TransformChain chain;
@@ -71,21 +85,6 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_sl
       plan.sine_scale * plan.sine_scale * ratio * ratio * (2.0 / 3) / std::ldexp(1.0, log_slots);
   return chain;
 }
-
-// Scales of EvalMod backwards from sine_scale: a double angle at level l turns s into s^2/(2 r_l).
-double scale_before_double_angles(const Params& params, const SinePolynomial& sine,
-                                  const ScalePlan& plan, double scale) {
-  int level = plan.stc_level;  // of the result; the arcsine's levels come last
-  if (!sine.arcsine.empty()) {
-    for (std::size_t span = 1; span < sine.arcsine.size(); span *= 2) ++level;
-  }
-  for (int i = 0; i < sine.double_angles; ++i) {
-    scale = std::sqrt(2 * params.rescale_factor(++level) * scale);
-  }
-  return scale;
-}
-
-}  // namespace
 
 ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_slots,
                       bool halved) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ckks/bootstrap/sine.h"
+#include "ckks/bootstrap/transform_noise.h"
 #include "params/params.h"
 
 namespace latticino::ckks::bootstrap {
@@ -24,6 +25,11 @@ struct ScalePlan {
     return static_cast<double>(scale_up) * params.scale(0) / q0;
   }
 };
+
+// The two chains as seen by transform_noise.h, for constants and for predictions. The message is
+// taken to be random in the unit box.
+TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_slots);
+TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_slots);
 
 // `log_slots` of the plan; `halved`: the result is added to its conjugate (real messages).
 // Throws ParameterError where levels and depths do not fit.

@@ -1,0 +1,210 @@
+#include "ckks/bootstrap/precision.h"
+
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/transform_noise.h"
+#include "ckks/encoder.h"
+#include "ckks/polynomial_plan.h"
+
+namespace latticino::ckks::bootstrap {
+namespace {
+
+constexpr int kSamples = 2000;  // of EvalMod inputs: 2% on a standard deviation
+constexpr int kRuns = 20;       // over which the largest error is predicted
+
+// Numbers for the samples; nothing here needs to be unpredictable.
+class Generator {
+ public:
+  double uniform() {  // [-1/2, 1/2)
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state_ >> 11) * 0x1p-53 - 0.5;
+  }
+  double normal() {  // sum of twelve uniforms: variance 1
+    double s = 0;
+    for (int i = 0; i < 12; ++i) s += uniform();
+    return s;
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// EvalMod on numbers, with a rounding error where the evaluator rescales.
+class NoisyEvalMod {
+ public:
+  NoisyEvalMod(const Params& params, const SinePolynomial& sine, const ScalePlan& scales,
+               Generator& random)
+      : params_(params),
+        sine_(sine),
+        scales_(scales),
+        random_(random),
+        rounding_(std::sqrt(rounding_variance(params) * params.n())),
+        cosine_(plan_of(PolynomialBasis::Chebyshev, sine.coefficients)),
+        arcsine_(plan_of(PolynomialBasis::Monomial, sine.arcsine)) {}
+
+  double run(double x) {
+    level_ = scales_.evalmod_level;
+    double v = polynomial(cosine_, (x - 0.25) / sine_.range_k, scales_.raised_scale,
+                          scales_.polynomial_scale);
+    level_ -= cosine_.root.depth;
+    double scale = scales_.polynomial_scale;
+    for (double c : sine_.subtract) {
+      scale *= scale / (2 * params_.rescale_factor(level_--));
+      v = 2 * v * v - c + rounding(scale);
+    }
+    return sine_.arcsine.empty() ? v : polynomial(arcsine_, v, scale, scales_.sine_scale);
+  }
+
+ private:
+  static PolynomialPlan plan_of(PolynomialBasis basis, const std::vector<double>& c) {
+    if (c.empty()) return {};
+    return plan_polynomial(basis, std::vector<Complex>(c.begin(), c.end()));
+  }
+
+  double rounding(double scale) { return rounding_ / scale * random_.normal(); }
+
+  double polynomial(const PolynomialPlan& plan, double y, double scale, double target) {
+    elements_ = {{1, {y, scale}}};
+    for (int n : plan.elements) {
+      const ElementSplit split = split_element(n);
+      const auto [high, high_scale] = elements_.at(split.high);
+      const auto [low, low_scale] = elements_.at(split.low);
+      const int level = level_ - ceil_log2(n) + 1;
+      const double s = high_scale * low_scale / params_.rescale_factor(level);
+      double value = high * low;
+      if (plan.basis == PolynomialBasis::Chebyshev) {
+        const int rest = split.high - split.low;
+        value = 2 * value - (rest == 0 ? 1 : elements_.at(rest).first);
+      }
+      elements_[n] = {value + rounding(s), s};
+    }
+    return node(plan.root, target);
+  }
+
+  double node(const PolynomialNode& n, double scale) {
+    const double working = scale * params_.rescale_factor(level_ - n.depth + 1);
+    double sum = n.constant.real();
+    for (const auto& [index, c] : n.terms) sum += c.real() * elements_.at(index).first;
+    for (const auto& [index, child] : n.products) {
+      const auto [giant, giant_scale] = elements_.at(index);
+      sum += giant * node(child, working / giant_scale);
+    }
+    return sum + rounding(scale);
+  }
+
+  const Params& params_;
+  const SinePolynomial& sine_;
+  const ScalePlan& scales_;
+  Generator& random_;
+  double rounding_;  // standard deviation in a slot, times the scale
+  PolynomialPlan cosine_, arcsine_;
+  int level_ = 0;
+  std::map<int, std::pair<double, double>> elements_;  // value, scale
+};
+
+// Mean squared error of EvalMod for coefficients of variance `power`, in units of q0.
+double eval_mod_variance(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+                         double power) {
+  Generator random;
+  NoisyEvalMod eval_mod(params, sine, plan, random);
+  const double spread = std::sqrt(power);
+  double sum = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    double overflow = 0;
+    for (int k = 0; k <= params.bootstrap()->sparse_weight; ++k) overflow += random.uniform();
+    const double e = spread * random.normal();
+    const double error = eval_mod.run(std::nearbyint(overflow) + e) - e;
+    sum += error * error;
+  }
+  return sum / kSamples;
+}
+
+double overflow_power(const Params& params) {
+  return (params.bootstrap()->sparse_weight + 1) / 12.0;
+}
+
+// x -> what EvalMod makes of it beside any integer, without noise.
+double exact_eval_mod(const SinePolynomial& sine, double x) {
+  const double two_pi = 2 * std::acos(-1.0);
+  const double v = std::sin(two_pi * x);
+  if (sine.arcsine.empty()) return v / two_pi;
+  double sum = 0;
+  for (std::size_t k = sine.arcsine.size(); k-- > 0;) sum = sum * v + sine.arcsine[k];
+  return sum;
+}
+
+// |error| that the sine alone causes in each slot.
+std::vector<double> sine_errors(const Params& params, const SinePolynomial& sine, double ratio,
+                                std::span<const Complex> message, bool halved) {
+  const Encoder encoder(params.log_n());
+  std::vector<Complex> w(message.begin(), message.end());
+  encoder.inverse(w);
+  const auto error = [&](double m) { return exact_eval_mod(sine, m * ratio) / ratio - m; };
+  for (Complex& x : w) x = {error(x.real()), error(x.imag())};
+  encoder.forward(w);
+  std::vector<double> out;
+  for (const Complex& x : w) out.push_back(halved ? std::abs(x.real()) : std::abs(x));
+  return out;
+}
+
+}  // namespace
+
+ErrorBudget error_budget(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+                         int log_slots) {
+  const BootstrapLiteral& literal = *params.bootstrap();
+  const double ratio = plan.message_ratio(params);
+  const double slots = std::ldexp(1.0, log_slots), n = params.n();
+  const double rounding = rounding_variance(params);
+  // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
+  // slot: |w|^2 has two of them, and the forward transform adds n of those.
+  const double gain = 2 * slots / (ratio * ratio);
+  ErrorBudget budget;
+  // Switching to the sparse secret, back, and the trace, whose terms double step by step.
+  const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
+  const double switches = overflow_power(params) + rounding + (trace > 1 ? rounding / 3 : 0.0);
+  budget.raised = gain * switches / (plan.q0 * plan.q0);
+  const double conjugation =
+      rounding * n * literal.range_k * literal.range_k / (plan.raised_scale * plan.raised_scale);
+  budget.coeff_to_slot =
+      gain * (relative_noise(cts_chain(params, plan, log_slots), plan.cts_constants) *
+                  overflow_power(params) +
+              conjugation);
+  // Unit box: |slot|^2 = 2/3 spread over 2n coefficients.
+  const double power = ratio * ratio * (2.0 / 3) / (2 * slots);
+  budget.eval_mod = gain * eval_mod_variance(params, sine, plan, power);
+  budget.slot_to_coeff =
+      (2.0 / 3) * relative_noise(stc_chain(params, plan, log_slots), plan.stc_constants);
+  return budget;
+}
+
+Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,
+                                          std::span<const Complex> message) {
+  const int slots = options.slots == 0 ? params.max_slots() : options.slots;
+  const int log_slots = std::countr_zero(static_cast<unsigned>(slots));
+  const bool halved = options.message != BootstrapOptions::Message::Complex;
+  const SinePolynomial sine = sine_polynomial(*params.bootstrap());
+  const ScalePlan plan = plan_scales(params, sine, log_slots, halved);
+  const double variance = error_budget(params, sine, plan, log_slots).total();
+  // Rayleigh for complex errors, half-normal for real ones.
+  const double count = static_cast<double>(slots) * kRuns;
+  const double pi = std::acos(-1.0);
+  const double mean_square = halved ? variance / pi : variance * pi / 4;
+  const double max_square = variance * std::log(count);
+  if (message.empty()) {
+    return {-0.5 * std::log2(mean_square), -0.5 * std::log2(max_square)};
+  }
+  double sum = 0, largest = 0;
+  const std::vector<double> sine_error =
+      sine_errors(params, sine, plan.message_ratio(params), message, halved);
+  for (double e : sine_error) {
+    sum += std::sqrt(e * e + mean_square);
+    largest = std::max(largest, e);
+  }
+  return {-std::log2(sum / static_cast<double>(sine_error.size())),
+          -0.5 * std::log2(largest * largest + max_square)};
+}
+
+}  // namespace latticino::ckks::bootstrap

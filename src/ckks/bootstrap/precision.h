@@ -1,0 +1,30 @@
+// Predicted precision of bootstrapping: variances through the pipeline (docs/bootstrapping.md,
+// Precision). Needs parameters only, no device and no keys.
+#pragma once
+
+#include <span>
+
+#include "ckks/bootstrap/bootstrap.h"
+#include "ckks/bootstrap/scale_plan.h"
+
+namespace latticino::ckks::bootstrap {
+
+// Variances (mean squared complex modulus) of the error of one slot of the result.
+struct ErrorBudget {
+  double raised = 0;         // roundings of ModRaise and trace
+  double coeff_to_slot = 0;  // encoding of the matrices, rescaling
+  double eval_mod = 0;       // rescaling inside EvalMod, approximation, cubic term
+  double slot_to_coeff = 0;
+  double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
+};
+
+// For messages of random slots in the unit box.
+ErrorBudget error_budget(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+                         int log_slots);
+
+// `message`: empty for random slots in the unit box, else the slots themselves, whose sine error
+// is computed exactly.
+Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,
+                                          std::span<const Complex> message = {});
+
+}  // namespace latticino::ckks::bootstrap
