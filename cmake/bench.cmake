@@ -1,3 +1,6 @@
 # Benchmark programs.
 add_executable(bench_records bench/records.cc bench/record_cases.cc)
-target_link_libraries(bench_records PRIVATE latticino)
+add_executable(bench_bootstrap bench/bootstrap.cc)
+foreach(program bench_records bench_bootstrap)
+  target_link_libraries(${program} PRIVATE latticino)
+endforeach()

@@ -1,0 +1,128 @@
+// What benchmark programs share: options, timing, records (docs/performance.md tells the format).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "math/errors.h"
+
+namespace latticino::bench {
+
+// "--name value" pairs and "--flag"s. Unknown names are an error, so that typing mistakes are seen.
+class Arguments {
+ public:
+  Arguments(int argc, char** argv, std::map<std::string, std::string> defaults)
+      : values_(std::move(defaults)) {
+    for (int i = 1; i < argc; ++i) {
+      std::string name = argv[i];
+      name.erase(0, std::min<std::size_t>(name.find_first_not_of('-'), name.size()));
+      std::string value = "1";
+      if (const std::size_t at = name.find('='); at != std::string::npos) {
+        value = name.substr(at + 1);
+        name.resize(at);
+      } else if (i + 1 < argc && argv[i + 1][0] != '-') {
+        value = argv[++i];
+      }
+      if (values_.count(name) == 0) {
+        std::string known;
+        for (const auto& [key, unused] : values_) known += " --" + key;
+        throw UnsupportedError("bench", "option --" + name, "one of" + known, "check the name");
+      }
+      values_[name] = value;
+    }
+  }
+  const std::string& text(const std::string& name) const { return values_.at(name); }
+  int number(const std::string& name) const { return std::atoi(values_.at(name).c_str()); }
+  bool flag(const std::string& name) const { return values_.at(name) == "1"; }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+inline std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
+  if (device == "cuda") return make_cuda_backend();
+  if (device == "cpu") return make_cpu_backend({true, threads});
+  if (device == "cpu-reference") return make_cpu_backend({false, threads});
+  throw UnsupportedError("bench", "device '" + device + "'", "cpu, cpu-reference or cuda",
+                         "choose one");
+}
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+inline double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  const std::size_t n = x.size();
+  return n == 0 ? 0 : 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+}
+
+// One JSON object, members in the order they were added.
+class Row {
+ public:
+  Row& add(const std::string& name, const std::string& text) {
+    std::string quoted = "\"";
+    for (char c : text) {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    return raw(name, quoted + "\"");
+  }
+  Row& add(const std::string& name, const char* text) { return add(name, std::string(text)); }
+  Row& add(const std::string& name, double x) {
+    char number[40];
+    std::snprintf(number, sizeof number, "%.6g", x);
+    return raw(name, number);
+  }
+  Row& add(const std::string& name, std::uint64_t x) { return raw(name, std::to_string(x)); }
+  Row& add(const std::string& name, int x) { return raw(name, std::to_string(x)); }
+  Row& add(const std::string& name, const Row& row) { return raw(name, row.str()); }
+  std::string str() const { return "{" + members_ + "}"; }
+
+ private:
+  Row& raw(const std::string& name, const std::string& value) {
+    members_ += (members_.empty() ? "\"" : ", \"") + name + "\": " + value;
+    return *this;
+  }
+  std::string members_;
+};
+
+inline std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  return text;
+}
+
+// Writes a list of rows; "-" or an empty path prints them.
+inline void write_rows(const std::vector<Row>& rows, const std::string& path) {
+  std::FILE* file = path.empty() || path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    throw FileError("bench", path, "a path that can be written", "choose another --output");
+  }
+  std::fputs("[", file);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::fprintf(file, "%s%s", i == 0 ? "\n  " : ",\n  ", rows[i].str().c_str());
+  }
+  std::fputs("\n]\n", file);
+  if (file != stdout) std::fclose(file);
+}
+
+}  // namespace latticino::bench
