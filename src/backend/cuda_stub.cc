@@ -1,0 +1,20 @@
+// Stands for the CUDA backend in builds without it.
+#if !defined(LATTICINO_HAVE_CUDA)
+
+#include "backend/backend.h"
+#include "math/errors.h"
+
+namespace latticino {
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions&) {
+  throw DeviceError("cuda", "a library built without CUDA", "a build with nvcc",
+                    "rebuild where nvcc is found, or use the cpu device");
+}
+
+bool cuda_built() { return false; }
+
+int cuda_device_count() noexcept { return 0; }
+
+}  // namespace latticino
+
+#endif
