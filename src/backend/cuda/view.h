@@ -19,6 +19,10 @@ struct View {
 
   LATTICINO_HOST_DEVICE bool empty() const { return segment[0].count == 0; }
 
+  LATTICINO_HOST_DEVICE int limbs() const {
+    return segment[0].count + segment[1].count + segment[2].count;
+  }
+
   // Ring index of the l-th prime, l < limbs().
   LATTICINO_HOST_DEVICE int prime(int l) const {
     int p = 0;

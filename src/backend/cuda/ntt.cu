@@ -1,0 +1,261 @@
+// Transform: columns (Coeff <-> Half) and rows (Half <-> Eval), each one launch for a batch.
+#include <algorithm>
+#include <vector>
+
+#include "backend/cuda/dispatch.h"
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/ntt_columns.cuh"
+#include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/tables.h"
+#include "backend/cuda/view.h"
+
+namespace latticino::cuda {
+namespace {
+
+constexpr int kItems = 60;  // of one launch: the kernel's parameters stay below 4 KB
+
+struct TransformArgs {
+  RingView ring;
+  int log_rows, log_cols;
+  struct Item {
+    View in, out;
+  } item[kItems];
+};
+
+template <class S, bool FORWARD>
+__global__ void __launch_bounds__(S::kBlockThreads)
+    transform_rows(const __grid_constant__ TransformArgs a) {
+  __shared__ std::uint32_t shared[S::kSharedWords];
+  const TransformArgs::Item& item = a.item[blockIdx.z];
+  if (blockIdx.y >= item.in.limbs()) return;
+  const int prime = item.in.prime(blockIdx.y), log_n = a.ring.log_n;
+  const RowPosition<S> at(shared, a.log_rows);
+  const Modulus m = load_modulus(a.ring.modulus + prime);
+  RowTwiddles<S> twiddles;
+  twiddles.load((FORWARD ? a.ring.psi : a.ring.psi_inv) + (static_cast<std::size_t>(prime) << log_n),
+                at);
+  std::uint32_t x[S::kValues];
+  if constexpr (FORWARD) {
+    load_half<S>(x, item.in.limb(prime, log_n), at);
+    row_forward<S>(x, twiddles, at, m);
+#pragma unroll
+    for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], m.q);
+    store_eval<S>(x, item.out.limb(prime, log_n), at);
+  } else {
+    load_eval<S>(x, item.in.limb(prime, log_n), at);
+    row_inverse<S>(x, twiddles, at, a.ring.inverse[prime].cols, m);
+    store_half<S>(x, item.out.limb(prime, log_n), at);
+  }
+}
+
+// A block transforms kColumns columns of one limb. On the Coeff side lanes run over all columns of
+// the block, on the Half side over the four columns of a strip.
+template <int LOG_ROWS>
+struct ColumnBlock : ColumnShape<LOG_ROWS> {
+  using Base = ColumnShape<LOG_ROWS>;
+  static constexpr int kStrips = Base::kStripThreads >= 64 ? 4 : 8;
+  static constexpr int kColumns = kLineColumns * kStrips;
+  static constexpr int kBlockThreads = kStrips * Base::kStripThreads;
+  // The strips of a warp's columns, and its rows, fall on different banks.
+  static constexpr int kStripStride = Base::kStripWords + 128 / kColumns;
+};
+
+template <class S>
+struct BlockPlace {
+  ColumnPosition<S> wide, narrow;
+  int log_cols;
+  __device__ __forceinline__ explicit BlockPlace(int log_cols)
+      : wide(ColumnPosition<S>::across(threadIdx.x, S::kColumns)),
+        narrow(ColumnPosition<S>::in_strips(threadIdx.x)),
+        log_cols(log_cols) {}
+  __device__ __forceinline__ std::uint32_t coeff(int j) const {
+    return ((wide.t + S::kThreads * j) << log_cols) + blockIdx.x * S::kColumns +
+           threadIdx.x % S::kColumns;
+  }
+  __device__ __forceinline__ std::uint32_t half() const {
+    return half_base<S>(blockIdx.x * S::kColumns + narrow.strip * kLineColumns, log_cols, narrow);
+  }
+};
+
+template <class S>
+__device__ __forceinline__ void forward_block(const std::uint32_t* in, std::uint32_t* out,
+                                              std::uint32_t* shared, const Shoup* table,
+                                              const BlockPlace<S>& at, const Modulus& m) {
+  std::uint32_t x[S::kValues];
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) x[j] = in[at.coeff(j)];
+  forward_wide<S>(x, table, m);
+  write_wide<S>(x, shared + at.wide.strip * S::kStripStride, at.wide);
+  __syncthreads();
+  read_narrow<S>(x, shared + at.narrow.strip * S::kStripStride, at.narrow);
+  forward_narrow<S>(x, table, at.narrow.t, m);
+  std::uint32_t* p = out + at.half();
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) p[half_step<S>(j, at.log_cols)] = fold(x[j], m.q);
+}
+
+// `last`: psi^-(N/2) times 1/rows, a Montgomery word.
+template <class S>
+__device__ __forceinline__ void inverse_block(const std::uint32_t* in, std::uint32_t* out,
+                                              std::uint32_t* shared, const Shoup* table,
+                                              Shoup inverse_rows, std::uint32_t last,
+                                              const BlockPlace<S>& at, const Modulus& m) {
+  const std::uint32_t* p = in + at.half();
+  std::uint32_t x[S::kValues];
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) x[j] = p[half_step<S>(j, at.log_cols)];
+  inverse_narrow<S>(x, table, at.narrow.t, m);
+  write_narrow<S>(x, shared + at.narrow.strip * S::kStripStride, at.narrow);
+  __syncthreads();
+  read_wide<S>(x, shared + at.wide.strip * S::kStripStride, at.wide);
+  inverse_wide<S>(x, table, inverse_rows, last, m);
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) out[at.coeff(j)] = x[j];
+}
+
+template <class S, bool FORWARD>
+__global__ void __launch_bounds__(S::kBlockThreads)
+    transform_columns(const __grid_constant__ TransformArgs a) {
+  __shared__ std::uint32_t shared[S::kStrips * S::kStripStride];
+  const TransformArgs::Item& item = a.item[blockIdx.z];
+  if (blockIdx.y >= item.in.limbs()) return;
+  const int prime = item.in.prime(blockIdx.y), log_n = a.ring.log_n;
+  const Modulus m = load_modulus(a.ring.modulus + prime);
+  const Shoup* table = (FORWARD ? a.ring.column_psi : a.ring.column_psi_inv) +
+                       (static_cast<std::size_t>(prime) << a.log_rows);
+  const std::uint32_t* in = item.in.limb(prime, log_n);
+  std::uint32_t* out = item.out.limb(prime, log_n);
+  const BlockPlace<S> at(a.log_cols);
+  if constexpr (FORWARD) {
+    forward_block<S>(in, out, shared, table, at, m);
+  } else {
+    const Shoup inverse_rows = a.ring.inverse[prime].rows;
+    const std::uint32_t root = a.ring.psi_inv[(static_cast<std::size_t>(prime) << log_n) + 1];
+    inverse_block<S>(in, out, shared, table, inverse_rows, mul_twiddle(root, inverse_rows, m), at,
+                     m);
+  }
+}
+
+struct Pair {
+  View in, out;
+  int limbs;
+};
+
+struct Batch {
+  Launcher& launcher;
+  const Ring& ring;
+
+  template <class Launch>
+  void each_chunk(const std::vector<Pair>& pairs, const Launch& launch) const {
+    TransformArgs args{};
+    args.ring = ring_view(launcher, ring);
+    args.log_rows = half_log_rows(ring.log_n());
+    args.log_cols = ring.log_n() - args.log_rows;
+    for (std::size_t first = 0; first < pairs.size(); first += kItems) {
+      const int count = static_cast<int>(std::min<std::size_t>(kItems, pairs.size() - first));
+      int limbs = 0;
+      for (int i = 0; i < count; ++i) {
+        args.item[i] = {pairs[first + i].in, pairs[first + i].out};
+        limbs = std::max(limbs, pairs[first + i].limbs);
+      }
+      launch(args, static_cast<unsigned>(limbs), static_cast<unsigned>(count));
+    }
+  }
+
+  void rows(const std::vector<Pair>& pairs, bool forward) const {
+    each_chunk(pairs, [&](const TransformArgs& args, unsigned limbs, unsigned count) {
+      dispatch<5, 9>(args.log_cols, [&](auto log_cols) {
+        using S = RowShape<decltype(log_cols)::value>;
+        const Shape shape{dim3((1u << args.log_rows) / S::kRows, limbs, count),
+                          dim3(S::kBlockThreads)};
+        launcher.launch(forward ? transform_rows<S, true> : transform_rows<S, false>, shape, args);
+      });
+    });
+  }
+
+  void columns(const std::vector<Pair>& pairs, bool forward) const {
+    each_chunk(pairs, [&](const TransformArgs& args, unsigned limbs, unsigned count) {
+      dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
+        using S = ColumnBlock<decltype(log_rows)::value>;
+        const Shape shape{dim3((1u << args.log_cols) / S::kColumns, limbs, count),
+                          dim3(S::kBlockThreads)};
+        launcher.launch(forward ? transform_columns<S, true> : transform_columns<S, false>, shape,
+                        args);
+      });
+    });
+  }
+};
+
+// The same primes in scratch memory, limbs one after another from `first`.
+PolyView scratch_view(const PolyView& like, std::uint32_t* data, std::uint32_t first, Domain d) {
+  return PolyView::contiguous(data, *like.ring, like.basis(), d, first);
+}
+
+bool same_limbs(const PolyView& a, const PolyView& b) {
+  return a.limb(a.segment[0].prime) == b.limb(b.segment[0].prime);
+}
+
+bool two_phases(const Transform::Item& i) {
+  return i.in.domain != i.out.domain && i.in.domain != Domain::Half &&
+         i.out.domain != Domain::Half;
+}
+
+// A phase moves entries between blocks (the orders of its two sides differ), so it never runs in
+// place: two phases meet in scratch, and one phase in place reads from a copy.
+struct Phases {
+  Copy before;
+  std::vector<Pair> columns[2], rows[2];  // [forward]
+
+  void add(const PolyView& in, const PolyView& out) {
+    const bool forward = in.domain < out.domain;
+    const bool coeff = in.domain == Domain::Coeff || out.domain == Domain::Coeff;
+    (coeff ? columns : rows)[forward].push_back({View(in), View(out), in.limbs()});
+  }
+
+  void add(const Transform::Item& i, std::uint32_t* scratch, std::uint32_t& used) {
+    const bool two = two_phases(i), in_place = same_limbs(i.in, i.out);
+    if (i.in.domain == i.out.domain) {
+      if (!in_place) before.items.push_back({i.in, i.out});
+      return;
+    }
+    if (!two && !in_place) return add(i.in, i.out);
+    const Domain d = two ? Domain::Half : i.in.domain;
+    const PolyView middle = scratch_view(i.in, scratch, used, d);
+    used += static_cast<std::uint32_t>(i.in.limbs());
+    if (two) {
+      add(i.in, middle);
+    } else {
+      before.items.push_back({i.in, middle});
+    }
+    add(middle, i.out);
+  }
+};
+
+std::size_t scratch_limbs(const Transform& op) {
+  std::size_t limbs = 0;
+  for (const Transform::Item& i : op.items) {
+    if (two_phases(i) || same_limbs(i.in, i.out)) limbs += i.in.limbs();
+  }
+  return limbs;
+}
+
+}  // namespace
+
+void run(Launcher& launcher, const Transform& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items.front().out.ring;
+  const std::size_t bytes = scratch_limbs(op) * sizeof(std::uint32_t) * ring.n();
+  const Scratch scratch = launcher.scratch(bytes);
+  Phases phases;
+  std::uint32_t used = 0;
+  for (const Transform::Item& i : op.items) phases.add(i, scratch.as<std::uint32_t>(), used);
+
+  const Batch batch{launcher, ring};
+  if (!phases.before.items.empty()) run(launcher, phases.before);
+  batch.columns(phases.columns[true], true);
+  batch.rows(phases.rows[true], true);
+  batch.rows(phases.rows[false], false);
+  batch.columns(phases.columns[false], false);
+}
+
+}  // namespace latticino::cuda
