@@ -73,9 +73,9 @@ __device__ __forceinline__ uint4 vector_of(const std::uint32_t* limb, std::uint3
 
 // Both halves of a target's result at one vector of a row.
 struct InnerProduct {
-  const uint4* stash;     // of this thread and vector; digits `stride` apart
+  const uint4* stash;  // of this thread and vector; digits `stride` apart
   int stride, digits;
-  const Limb* key;        // (b, a) a digit
+  const Limb* key;  // (b, a) a digit
   Limb add[2];
   std::uint32_t add_factor;
 

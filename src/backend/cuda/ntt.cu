@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(S::kBlockThreads)
   const RowPosition<S> at(shared, a.log_rows);
   const Modulus m = load_modulus(a.ring.modulus + prime);
   RowTwiddles<S> twiddles;
-  twiddles.load((FORWARD ? a.ring.psi : a.ring.psi_inv) + (static_cast<std::size_t>(prime) << log_n),
-                at);
+  twiddles.load(
+      (FORWARD ? a.ring.psi : a.ring.psi_inv) + (static_cast<std::size_t>(prime) << log_n), at);
   std::uint32_t x[S::kValues];
   if constexpr (FORWARD) {
     load_half<S>(x, item.in.limb(prime, log_n), at);
@@ -196,8 +196,7 @@ bool same_limbs(const PolyView& a, const PolyView& b) {
 }
 
 bool two_phases(const Transform::Item& i) {
-  return i.in.domain != i.out.domain && i.in.domain != Domain::Half &&
-         i.out.domain != Domain::Half;
+  return i.in.domain != i.out.domain && i.in.domain != Domain::Half && i.out.domain != Domain::Half;
 }
 
 // A phase moves entries between blocks (the orders of its two sides differ), so it never runs in

@@ -21,9 +21,9 @@ struct TransformShape {
   static constexpr int kLogLength = LOG_LENGTH;
   static constexpr int kLogValues = log_radix(LOG_LENGTH);
   static constexpr int kLength = 1 << LOG_LENGTH;
-  static constexpr int kValues = 1 << kLogValues;      // E
-  static constexpr int kThreads = kLength / kValues;   // T
-  static constexpr int kBlocks = kValues / kThreads;   // blocks of T entries in a narrow round
+  static constexpr int kValues = 1 << kLogValues;     // E
+  static constexpr int kThreads = kLength / kValues;  // T
+  static constexpr int kBlocks = kValues / kThreads;  // blocks of T entries in a narrow round
   static constexpr int kWideTwiddles = kValues - 1;
   static constexpr int kNarrowTwiddles = kBlocks * (kThreads - 1);
   static_assert(kThreads <= kValues && kThreads >= 4);

@@ -26,7 +26,7 @@ struct RowPosition {
   int t;                // thread of the row
   std::uint32_t place;  // of the row in Half
   std::uint32_t row;
-  std::uint32_t node;   // rows + row
+  std::uint32_t node;  // rows + row
   std::uint32_t* shared;
 
   __device__ __forceinline__ RowPosition(std::uint32_t* block_shared, int log_rows) {
@@ -38,9 +38,7 @@ struct RowPosition {
     shared = block_shared + local * S::kStride;
   }
   // First of the thread's vectors in an Eval limb; the others follow kThreads vectors apart.
-  __device__ __forceinline__ std::uint32_t vector() const {
-    return row * (S::kLength / 4) + t;
-  }
+  __device__ __forceinline__ std::uint32_t vector() const { return row * (S::kLength / 4) + t; }
 };
 
 // What the transforms of one row under one prime need.

@@ -112,8 +112,12 @@ void run(Launcher& launcher, const SubtractScale& op) {
     for (; count < kItems && first < op.items.size(); ++count, ++first) {
       const SubtractScale::Item& item = op.items[first];
       if (item.out.basis() != out.basis()) break;
-      args.item[count] = {View(item.x), View(item.y), View(item.add), View(item.out),
-                          inverse_galois(item.galois), item.y.domain == Domain::Half};
+      args.item[count] = {View(item.x),
+                          View(item.y),
+                          View(item.add),
+                          View(item.out),
+                          inverse_galois(item.galois),
+                          item.y.domain == Domain::Half};
     }
     dispatch<5, 9>(ring.log_n() - args.log_rows, [&](auto log_cols) {
       using S = RowShape<decltype(log_cols)::value>;

@@ -1,0 +1,209 @@
+// Convert: column tiles where both ends are in Half, entry by entry in Coeff.
+#include <algorithm>
+#include <vector>
+
+#include "backend/cuda/dispatch.h"
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/tile.cuh"
+
+namespace latticino::cuda {
+namespace {
+
+constexpr int kMaxSources = 24;  // of a tile: six steps of the matrix units
+constexpr int kPlainThreads = 128;
+
+// x R^-2 mod q for any signed 64-bit sum: the first step leaves at most 2^31 + 2^30.
+__device__ __forceinline__ std::uint32_t reduce_twice(std::int64_t x, const Modulus& m) {
+  const auto k = static_cast<std::int32_t>(static_cast<std::uint32_t>(x) * m.inv);
+  return canonical(redc((x >> 32) - __mulhi(k, static_cast<std::int32_t>(m.q)), m), m);
+}
+
+// Coeff: an entry a thread; its centred sources stay in shared memory.
+__global__ void __launch_bounds__(kPlainThreads)
+    convert_entries(const __grid_constant__ TileArgs a) {
+  extern __shared__ std::int32_t centred_sources[];
+  const TileArgs::Item& item = a.item[blockIdx.z];
+  const int n = item.table.sources, log_n = a.ring.log_n;
+  const std::uint32_t entry = blockIdx.x * kPlainThreads + threadIdx.x;
+  std::int32_t* y = centred_sources + threadIdx.x;
+  for (int j = 0; j < n; ++j) {
+    const int prime = item.in.prime(j);
+    const std::uint32_t q = a.ring.modulus[prime].q;
+    const std::uint32_t x = item.in.limb(prime, log_n)[entry];
+    y[j * kPlainThreads] = centred(fold(mul_shoup(x, item.table.source[j].factor, q), q), q);
+  }
+  for (int i = blockIdx.y; i < item.table.targets; i += gridDim.y) {
+    const int prime = static_cast<int>(item.table.target[i].prime);
+    const Modulus m = load_modulus(a.ring.modulus + prime);
+    const std::int32_t* row = item.table.matrix + i * n;
+    std::int64_t sum = 0;
+    for (int j = 0; j < n; ++j) {
+      sum += static_cast<std::int64_t>(y[j * kPlainThreads]) * __ldg(row + j);
+    }
+    item.out.limb(prime, log_n)[entry] = reduce_twice(sum, m);
+  }
+}
+
+// The least a tile can be: whole warps on whole strips.
+template <int LOG_ROWS, int STEPS>
+using NarrowTile = TileShape<LOG_ROWS, LOG_ROWS == 5 ? 2 : 1, 256, 1, STEPS>;
+
+struct Job {
+  const Convert::Item* item;
+  const ConversionTables* table;
+};
+
+struct ConvertBatch {
+  Launcher& launcher;
+  const Ring& ring;
+
+  template <class Launch>
+  void each_chunk(const std::vector<Job>& jobs, const Launch& launch) const {
+    TileArgs args{};
+    args.ring = ring_view(launcher, ring);
+    args.log_rows = half_log_rows(ring.log_n());
+    args.log_cols = ring.log_n() - args.log_rows;
+    for (std::size_t first = 0; first < jobs.size(); first += kTileItems) {
+      const int count = static_cast<int>(std::min<std::size_t>(kTileItems, jobs.size() - first));
+      int sources = 0, targets = 0;
+      for (int i = 0; i < count; ++i) {
+        const Job& job = jobs[first + i];
+        args.item[i] = {job.table->view(), View(job.item->in), View(job.item->out)};
+        sources = std::max<int>(sources, job.table->view().sources);
+        targets = std::max<int>(targets, job.table->view().targets);
+      }
+      launch(args, sources, targets, static_cast<unsigned>(count));
+    }
+  }
+
+  void entries(const std::vector<Job>& jobs) const {
+    each_chunk(jobs, [&](const TileArgs& args, int sources, int targets, unsigned count) {
+      const unsigned blocks = static_cast<unsigned>(ring.n()) / kPlainThreads;
+      const unsigned split = std::clamp(targets / 8, 1, 8);
+      launcher.launch(convert_entries,
+                      {dim3(blocks, split, count), dim3(kPlainThreads),
+                       sizeof(std::int32_t) * sources * kPlainThreads},
+                      args);
+    });
+  }
+
+  template <class S>
+  void launch_tile(const TileArgs& args, int sources, unsigned split, unsigned count) const {
+    const Shape shape{dim3((1u << args.log_cols) / S::kColumns, split, count),
+                      dim3(S::kBlockThreads), S::shared_bytes(sources)};
+    launcher.launch(convert_tile<S>, shape, args);
+  }
+
+  // Splits the targets until the blocks fill the device, as long as each keeps two full batches.
+  unsigned split_for(unsigned blocks, int targets) const {
+    unsigned split = 1;
+    while (blocks * split * 2 <= static_cast<unsigned>(launcher.properties().sms) &&
+           targets >= static_cast<int>(16 * split)) {
+      split *= 2;
+    }
+    return split;
+  }
+
+  // A wide tile is the cheaper one a column; a narrow one fills the device with fewer items.
+  template <int LOG_ROWS, int STEPS>
+  void tile(const TileArgs& args, int sources, int targets, unsigned count) const {
+    using Narrow = NarrowTile<LOG_ROWS, STEPS>;
+    const unsigned columns = (1u << args.log_cols) * count;
+    if constexpr (LOG_ROWS == 8) {
+      using Wide = TileShape<LOG_ROWS, 2, 512, 2, STEPS>;
+      const Properties& device = launcher.properties();
+      const unsigned blocks = columns / Wide::kColumns;
+      if (Wide::shared_bytes(sources) <= device.shared_per_block &&
+          2 * blocks > static_cast<unsigned>(device.sms)) {
+        return launch_tile<Wide>(args, sources, split_for(blocks, targets), count);
+      }
+    }
+    const unsigned blocks = columns / Narrow::kColumns;
+    launch_tile<Narrow>(args, sources, split_for(blocks / 2, targets), count);
+  }
+
+  template <int LOG_ROWS>
+  void tile(const TileArgs& args, int sources, int targets, unsigned count) const {
+    if (sources <= 12) {
+      if (LOG_ROWS == 8 && sources <= 8) {
+        return tile < LOG_ROWS, LOG_ROWS == 8 ? 2 : 3 > (args, sources, targets, count);
+      }
+      return tile<LOG_ROWS, 3>(args, sources, targets, count);
+    }
+    if (LOG_ROWS == 8 && sources <= 16) {
+      return tile < LOG_ROWS, LOG_ROWS == 8 ? 4 : 6 > (args, sources, targets, count);
+    }
+    tile<LOG_ROWS, 6>(args, sources, targets, count);
+  }
+
+  void tiles(const std::vector<Job>& jobs) const {
+    each_chunk(jobs, [&](const TileArgs& args, int sources, int targets, unsigned count) {
+      dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
+        tile<decltype(log_rows)::value>(args, sources, targets, count);
+      });
+    });
+  }
+};
+
+// Shared memory of the smallest tile of a conversion.
+std::size_t least_shared_bytes(int log_n, int sources) {
+  std::size_t bytes = 0;
+  dispatch<5, 8>(half_log_rows(log_n), [&](auto log_rows) {
+    bytes = NarrowTile<decltype(log_rows)::value, 6>::shared_bytes(sources);
+  });
+  return bytes;
+}
+
+// What no tile can take goes through Coeff: same integers, three launches.
+void run_through_coeff(Launcher& launcher, const Convert& op) {
+  std::size_t limbs = 0;
+  for (const Convert::Item& item : op.items) limbs += item.in.limbs() + item.out.limbs();
+  const Ring& ring = *op.items.front().in.ring;
+  const Scratch scratch = launcher.scratch(limbs * sizeof(std::uint32_t) * ring.n());
+  Transform down, up;
+  Convert plain;
+  std::uint32_t used = 0;
+  for (const Convert::Item& item : op.items) {
+    const auto take = [&](const PolyView& like) {
+      const PolyView v = PolyView::contiguous(scratch.as<std::uint32_t>(), ring, like.basis(),
+                                              Domain::Coeff, used);
+      used += static_cast<std::uint32_t>(v.limbs());
+      return v;
+    };
+    const PolyView in = take(item.in), out = take(item.out);
+    down.items.push_back({item.in, in});
+    plain.items.push_back({item.table, in, out});
+    up.items.push_back({out, item.out});
+  }
+  run(launcher, down);
+  run(launcher, plain);
+  run(launcher, up);
+}
+
+}  // namespace
+
+void run(Launcher& launcher, const Convert& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items.front().in.ring;
+  std::vector<Job> tiles, entries;
+  Convert rest;
+  for (const Convert::Item& item : op.items) {
+    const auto& table = table_of<ConversionTables>(launcher, *item.table);
+    const int sources = table.view().sources;
+    if (item.in.domain == Domain::Coeff) {
+      entries.push_back({&item, &table});
+    } else if (sources <= kMaxSources && table.fits_matrix_units() &&
+               least_shared_bytes(ring.log_n(), sources) <=
+                   launcher.properties().shared_per_block) {
+      tiles.push_back({&item, &table});
+    } else {
+      rest.items.push_back(item);
+    }
+  }
+  const ConvertBatch batch{launcher, ring};
+  batch.tiles(tiles);
+  batch.entries(entries);
+  if (!rest.items.empty()) run_through_coeff(launcher, rest);
+}
+
+}  // namespace latticino::cuda
