@@ -41,10 +41,14 @@ ScalarResidues gaussian_residues(const Ring& ring, const Basis& basis, double re
     const int p = basis.prime(i);
     const Modulus q = make_modulus(ring.prime(p));
     const std::uint32_t a = integer_mod(re, q);
+    if (im == 0) {
+      out.lower.push_back(a);
+      continue;
+    }
     const std::uint32_t unit = pow_mod(ring.psi(p), ring.n() / 2, q);  // X^(N/2) at psi
     const std::uint32_t b = mul_mod(integer_mod(im, q), unit, q);
     out.lower.push_back(add_mod(a, b, q.q));
-    if (im != 0) out.upper.push_back(sub_mod(a, b, q.q));
+    out.upper.push_back(sub_mod(a, b, q.q));
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include "ckks/evaluator.h"
 
+#include <thread>
+
 #include "ckks/scalar.h"
 #include "math/errors.h"
 #include "rlwe/galois.h"
@@ -212,6 +214,38 @@ TEST_P(CkksEvaluator, OperandsStayAsTheyWere) {
   EXPECT_GT(bits_of(world().decrypt(out[0]), World::Values(slots())), 1000);  // exactly zero
   EXPECT_EQ(world().download(x.parts[0]), before);
   EXPECT_EQ(world().download(x.parts[1]), after_a);
+}
+
+TEST_P(CkksEvaluator, ReplaysGiveTheSameBits) {
+  const Ciphertext x = world().encrypt(world().values(slots()), top());
+  rlwe::KeyRequest needed;
+  const World::Program program = [](const Evaluator& e, const World::Batch& b) {
+    return World::Batch{e.rotate(e.multiply(b[0], b[0]), 5)};
+  };
+  world().dry_run(program, {x}, &needed);
+  const Evaluator e(world().context(), world().make_keys(needed));
+  const auto expected = world().download(program(e, {x})[0].parts[1]);
+  World::Batch out;
+  latticino::Program replay = world().context()->queue().record([&] { out = program(e, {x}); });
+  world().context()->queue().submit(Copy{{{{}, out[0].parts[1].view}}});
+  for (int i = 0; i < 2; ++i) {
+    replay.run();
+    EXPECT_EQ(world().download(out[0].parts[1]), expected);
+  }
+}
+
+TEST_P(CkksEvaluator, ThreadsShareAContext) {
+  const Ciphertext x = world().encrypt(world().values(slots()), top());
+  const auto keys = world().make_keys({{{rlwe::KeyKind::Relinearize, 1}, top()}});
+  const Evaluator e(world().context(), keys);
+  const auto expected = world().download(e.square(x).parts[0]);
+  std::vector<std::vector<std::uint32_t>> got(4);
+  std::vector<std::thread> threads;
+  for (auto& result : got) {
+    threads.emplace_back([&] { result = world().download(e.square(x).parts[0]); });
+  }
+  for (std::thread& t : threads) t.join();
+  for (const auto& result : got) EXPECT_EQ(result, expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Presets, CkksEvaluator,

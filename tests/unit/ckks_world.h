@@ -109,12 +109,14 @@ class World {
     return out;
   }
 
-  rlwe::KeyRequest request(const Program& program, const Batch& x) const {
+  // Runs the program on the dry context: its outputs without data, and the keys it asks for.
+  Batch dry_run(const Program& program, const Batch& x, rlwe::KeyRequest* request) const {
     const auto recorder = std::make_shared<rlwe::KeyRecorder>(dry_->constants());
     Batch shadows;
     for (const Ciphertext& c : x) shadows.push_back(shadow(c));
-    program(Evaluator(dry_, recorder), shadows);
-    return recorder->request();
+    Batch out = program(Evaluator(dry_, recorder), shadows);
+    *request = recorder->request();
+    return out;
   }
 
   std::shared_ptr<rlwe::EvaluationKeys> make_keys(const rlwe::KeyRequest& request) {
@@ -125,10 +127,16 @@ class World {
   // Dry run, generation of exactly the keys it reports, real run; both must use the same keys and
   // agree on levels, scales and slots.
   Batch run(const Program& program, const Batch& x) {
-    const rlwe::KeyRequest needed = request(program, x);
+    rlwe::KeyRequest needed;
+    const Batch planned = dry_run(program, x, &needed);
     const auto keys = std::make_shared<WitnessKeys>(make_keys(needed));
     Batch out = program(Evaluator(context_, keys), x);
     EXPECT_EQ(keys->used(), needed);
+    EXPECT_EQ(out.size(), planned.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      EXPECT_EQ(out[i].str(), planned[i].str());
+      EXPECT_EQ(out[i].scale, planned[i].scale);
+    }
     return out;
   }
   Ciphertext run(const std::function<Ciphertext(const Evaluator&, const Ciphertext&)>& program,
