@@ -1,6 +1,7 @@
 # Benchmark programs.
 add_executable(bench_records bench/records.cc bench/record_cases.cc)
 add_executable(bench_bootstrap bench/bootstrap.cc)
-foreach(program bench_records bench_bootstrap)
+add_executable(chain_study bench/params/chain_study.cc)
+foreach(program bench_records bench_bootstrap chain_study)
   target_link_libraries(${program} PRIVATE latticino)
 endforeach()
