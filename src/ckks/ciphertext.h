@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <complex>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ckks/context.h"
@@ -18,6 +21,9 @@ struct Ciphertext {
   double scale = 0;
   int slots = 0;           // power of two <= N/2; fewer slots repeat periodically
   rlwe::KeyId key;
+  // Of a fresh symmetric encryption: a = ExpandUniform{seed, stream 0}. Files store it in place of
+  // a where that still holds (they check).
+  std::optional<std::array<std::uint8_t, 32>> seed = std::nullopt;
 
   int limbs() const;
   std::string str() const;  // level, scale, slots, parts

@@ -1,0 +1,204 @@
+#include "io/container.h"
+
+#include <algorithm>
+#include <string>
+
+#include "math/errors.h"
+
+namespace latticino::io {
+namespace {
+
+constexpr std::uint32_t kSchemeCkks = 1;
+using Magic = std::array<std::uint8_t, 8>;
+// The high bit and the line ends show transfers that change bytes.
+constexpr Magic kPublicMagic = {0x93, 'L', 'A', 'T', 'T', 'I', '\r', '\n'};
+constexpr Magic kSecretMagic = {0x93, 'L', 'A', 'T', 'S', 'E', 'C', '\n'};
+
+const Magic& magic_of(ObjectType type) {
+  return type == ObjectType::SecretKey ? kSecretMagic : kPublicMagic;
+}
+
+std::vector<std::uint8_t> encode(const Header& h) {
+  Encoder e;
+  e.raw(magic_of(h.type));
+  e.u32(h.version);
+  e.u32(static_cast<std::uint32_t>(h.type));
+  e.u32(kSchemeCkks);
+  e.u32(0);
+  e.raw(h.params_hash);
+  e.raw(h.key.bytes);
+  e.u64(h.metadata_bytes);
+  e.u64(h.payload_bytes);
+  const auto digest = crypto::sha256(e.bytes());
+  e.raw(std::span(digest).first(8));
+  return e.bytes();
+}
+
+[[noreturn]] void foreign(const std::string& had, const std::string& needs,
+                          const std::string& remedy) {
+  throw FileError("io.read", had, needs, remedy);
+}
+
+Header decode(std::span<const std::uint8_t> bytes) {
+  Decoder d(bytes);
+  Magic magic;
+  d.raw(magic);
+  if (magic != kPublicMagic && magic != kSecretMagic) {
+    foreign("a file of another kind", "a file that this library wrote", "check the path");
+  }
+  Header h;
+  h.version = d.u32();
+  const std::uint32_t type = d.u32(), scheme = d.u32(), zero = d.u32();
+  d.raw(h.params_hash);
+  d.raw(h.key.bytes);
+  h.metadata_bytes = d.u64();
+  h.payload_bytes = d.u64();
+  std::array<std::uint8_t, 8> check;
+  d.raw(check);
+  const auto digest = crypto::sha256(bytes.first(kHeaderBytes - check.size()));
+  if (!std::equal(check.begin(), check.end(), digest.begin())) {
+    refuse("a header that does not match its check", "an unaltered header");
+  }
+  if (h.version == 0 || h.version > kFormatVersion) {
+    foreign("format version " + std::to_string(h.version),
+            "at most version " + std::to_string(kFormatVersion), "update the library");
+  }
+  if (scheme != kSchemeCkks)
+    foreign("scheme " + std::to_string(scheme), "CKKS", "update the library");
+  h.type = static_cast<ObjectType>(type);
+  const bool known = type >= 1 && type <= static_cast<std::uint32_t>(ObjectType::SecretKey);
+  if (!known || zero != 0 || magic != magic_of(h.type)) {
+    refuse("object type " + std::to_string(type), "a type that the magic allows");
+  }
+  return h;
+}
+
+Header read_header(Source& source, std::array<std::uint8_t, kHeaderBytes>& bytes) {
+  source.read(bytes);
+  return decode(bytes);
+}
+
+}  // namespace
+
+const char* name(ObjectType type) {
+  switch (type) {
+    case ObjectType::Params:
+      return "parameters";
+    case ObjectType::EvaluationKeys:
+      return "evaluation keys";
+    case ObjectType::PublicKey:
+      return "a public key";
+    case ObjectType::Ciphertexts:
+      return "ciphertexts";
+    case ObjectType::SecretKey:
+      return "a secret key";
+  }
+  return "an unknown object";
+}
+
+crypto::Sha256Digest hash_bytes(const std::string& hex) {
+  crypto::Sha256Digest out{};
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (std::size_t i = 0; i < out.size() && 2 * i + 1 < hex.size(); ++i) {
+    out[i] = static_cast<std::uint8_t>(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+  }
+  return out;
+}
+
+std::string hash_text(const crypto::Sha256Digest& digest) {
+  std::string s;
+  for (const std::uint8_t b : digest) {
+    s += "0123456789abcdef"[b >> 4];
+    s += "0123456789abcdef"[b & 15];
+  }
+  return s;
+}
+
+Writer::Writer(Sink& sink, Header header, const Encoder& metadata)
+    : sink_(sink), left_(header.payload_bytes) {
+  header.metadata_bytes = metadata.bytes().size();
+  if (header.metadata_bytes > kMostMetadata) {
+    throw FileError("io.write", std::to_string(header.metadata_bytes) + " bytes of metadata",
+                    "at most " + std::to_string(kMostMetadata), "split it into several files");
+  }
+  put(encode(header));
+  put(metadata.bytes());
+  crypto::Sha256 so_far = digest_;
+  put(so_far.finish());
+}
+
+void Writer::put(std::span<const std::uint8_t> bytes) {
+  digest_.update(bytes);
+  sink_.write(bytes);
+}
+
+void Writer::payload(std::span<const std::uint8_t> bytes) {
+  left_ -= bytes.size();
+  put(bytes);
+}
+
+void Writer::finish() {
+  if (left_ != 0) {
+    throw FileError("io.write", "a payload " + std::to_string(left_) + " bytes short",
+                    "the length in the header", "report this as a bug");
+  }
+  sink_.write(digest_.finish());
+}
+
+Reader::Reader(Source& source, ObjectType expected) : source_(source) {
+  std::array<std::uint8_t, kHeaderBytes> bytes;
+  header_ = read_header(source, bytes);
+  digest_.update(bytes);
+  if (header_.type != expected) {
+    foreign(name(header_.type), name(expected), "use the function for what the file holds");
+  }
+  const std::uint64_t left = source.remaining();
+  constexpr std::uint64_t kDigests = 2 * kDigestBytes;
+  if (header_.metadata_bytes > kMostMetadata || left < kDigests + header_.metadata_bytes ||
+      left - kDigests - header_.metadata_bytes != header_.payload_bytes) {
+    refuse(std::to_string(left) + " bytes after the header",
+           std::to_string(header_.metadata_bytes) + " of metadata and " +
+               std::to_string(header_.payload_bytes) + " of payload with their checks");
+  }
+  metadata_.resize(header_.metadata_bytes);
+  get(metadata_);
+  crypto::Sha256 so_far = digest_;
+  crypto::Sha256Digest stored;
+  get(stored);
+  if (stored != so_far.finish()) refuse("metadata that do not match their check", "unaltered ones");
+}
+
+void Reader::get(std::span<std::uint8_t> out) {
+  source_.read(out);
+  digest_.update(out);
+}
+
+void Reader::require_params(const Params& params) const {
+  if (header_.params_hash == hash_bytes(params.hash())) return;
+  throw ContextError("io.read",
+                     "an object of parameters " + hash_text(header_.params_hash).substr(0, 16),
+                     "one of " + params.name() + " (" + params.hash().substr(0, 16) + ")",
+                     "load it with the parameters it was made for");
+}
+
+void Reader::require_payload(std::uint64_t bytes) const {
+  if (header_.payload_bytes == bytes) return;
+  refuse("a payload of " + std::to_string(header_.payload_bytes) + " bytes",
+         std::to_string(bytes) + " for what the metadata describe");
+}
+
+void Reader::payload(std::span<std::uint8_t> out) { get(out); }
+
+void Reader::finish() {
+  crypto::Sha256Digest stored;
+  source_.read(stored);
+  if (stored != digest_.finish())
+    refuse("content that does not match its check", "unaltered content");
+}
+
+Header inspect(Source& source) {
+  std::array<std::uint8_t, kHeaderBytes> bytes;
+  return read_header(source, bytes);
+}
+
+}  // namespace latticino::io

@@ -1,0 +1,89 @@
+// The container of every file (format version 1), all little endian:
+//
+//   header    magic 8 | version u32 | type u32 | scheme u32 | 0 u32 | params hash 32 | key id 16 |
+//             metadata bytes u64 | payload bytes u64 | first 8 bytes of SHA-256 of the above: 96
+//   metadata  fields of the type, then SHA-256 of header and metadata: 32
+//   payload   residues u32 in logical order (poly/domain.h), limb after limb in basis order
+//   trailer   SHA-256 of everything before it: 32
+//
+// Readers check the header, then that its lengths are exactly what the source still holds, then the
+// metadata against the parameters, and allocate only after that. Versions: a reader knows every
+// version up to its own; a field may only be added with a new version.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "crypto/sha256.h"
+#include "io/codec.h"
+#include "io/stream.h"
+#include "params/params.h"
+#include "rlwe/keys.h"
+
+namespace latticino::io {
+
+enum class ObjectType : std::uint32_t {
+  Params = 1,
+  EvaluationKeys = 2,
+  PublicKey = 3,
+  Ciphertexts = 4,
+  SecretKey = 5,  // with a magic of its own
+};
+const char* name(ObjectType type);
+
+inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
+inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
+
+struct Header {
+  std::uint32_t version = kFormatVersion;
+  ObjectType type = ObjectType::Params;
+  crypto::Sha256Digest params_hash{};
+  rlwe::KeyId key;
+  std::uint64_t metadata_bytes = 0, payload_bytes = 0;
+};
+
+crypto::Sha256Digest hash_bytes(const std::string& hex);  // of Params::hash()
+std::string hash_text(const crypto::Sha256Digest& digest);
+
+class Writer {
+ public:
+  // Writes header and metadata; `header`'s metadata_bytes is filled in.
+  Writer(Sink& sink, Header header, const Encoder& metadata);
+  void payload(std::span<const std::uint8_t> bytes);
+  void finish();
+
+ private:
+  void put(std::span<const std::uint8_t> bytes);
+  Sink& sink_;
+  crypto::Sha256 digest_;
+  std::uint64_t left_;
+};
+
+class Reader {
+ public:
+  // Reads and checks header and metadata.
+  Reader(Source& source, ObjectType expected);
+  const Header& header() const { return header_; }
+  Decoder metadata() const { return Decoder(metadata_); }
+  // Throws ContextError unless the file belongs to these parameters.
+  void require_params(const Params& params) const;
+  // Throws FileError unless the payload has exactly this length.
+  void require_payload(std::uint64_t bytes) const;
+  void payload(std::span<std::uint8_t> out);
+  void finish();  // the trailer: nothing read is to be trusted before it
+
+ private:
+  void get(std::span<std::uint8_t> out);
+  Source& source_;
+  crypto::Sha256 digest_;
+  Header header_;
+  std::vector<std::uint8_t> metadata_;
+};
+
+// What a file says it is, from its header alone.
+Header inspect(Source& source);
+
+}  // namespace latticino::io

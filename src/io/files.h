@@ -1,0 +1,49 @@
+// Saving and loading, one pair of functions an object. A Sink or Source is a file (io/stream.h:
+// write_file, FileSource) or memory. Loading throws FileError for damaged, truncated or hostile
+// bytes and ContextError for objects of other parameters.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckks/ciphertext.h"
+#include "io/container.h"
+#include "io/stream.h"
+#include "rlwe/client.h"
+#include "rlwe/evaluation_keys.h"
+
+namespace latticino::io {
+
+void save_params(Sink& sink, const Params& params);
+std::shared_ptr<const Params> load_params(Source& source);
+
+// Bundles store the b parts and one seed a key; loading expands the a parts.
+void save_keys(Sink& sink, const rlwe::Constants& constants, Queue& queue,
+               const rlwe::EvaluationKeys& keys);
+std::shared_ptr<rlwe::EvaluationKeys> load_keys(Source& source, const rlwe::Constants& constants,
+                                                Queue& queue);
+
+void save_public_key(Sink& sink, const rlwe::Constants& constants, Queue& queue,
+                     const rlwe::PublicKey& key);
+rlwe::PublicKey load_public_key(Source& source, const rlwe::Constants& constants, Queue& queue);
+
+// Any number of ciphertexts of one context and one key, with a note (at most 64 KiB of text; what
+// the caller needs to know about them, such as the length of a vector). The a part of a fresh
+// symmetric encryption goes out as its seed.
+void save_ciphertexts(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts,
+                      const std::string& note = {});
+struct Ciphertexts {
+  std::vector<ckks::Ciphertext> ciphertexts;
+  std::string note;
+};
+Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const ckks::Context> context);
+
+// A secret key in a file of its own kind, readable by its owner only, not encrypted: keep it where
+// private keys are kept. No other file holds secrets.
+void save_secret_key(const std::string& path, const rlwe::SecretKey& key);
+void save_secret_key(Sink& sink, const rlwe::SecretKey& key);
+rlwe::SecretKey load_secret_key(Source& source, std::shared_ptr<const Params> params);
+
+}  // namespace latticino::io

@@ -1,0 +1,158 @@
+#include <string>
+#include <vector>
+
+#include "io/files.h"
+#include "io/poly_codec.h"
+#include "math/errors.h"
+
+namespace latticino::io {
+namespace {
+
+using rlwe::Constants;
+using rlwe::EvaluationKeys;
+using rlwe::KeyKind;
+using rlwe::KeyLabel;
+using rlwe::KeyShape;
+using rlwe::SwitchKey;
+
+Header header_of(ObjectType type, const Params& params, const rlwe::KeyId& id,
+                 std::uint64_t payload) {
+  Header h;
+  h.type = type;
+  h.params_hash = hash_bytes(params.hash());
+  h.key = id;
+  h.payload_bytes = payload;
+  return h;
+}
+
+void require_same_params(const Constants& constants, const std::string& hash) {
+  if (hash == constants.params().hash()) return;
+  throw ContextError("io.write", "a key of parameters " + hash.substr(0, 16),
+                     "one of the context's parameters", "save it with its own context");
+}
+
+// kind, galois, level, seed
+constexpr std::size_t kEntryBytes = 1 + 4 + 4 + 32;
+
+struct Entry {
+  KeyLabel label;
+  int level = 0;
+  std::array<std::uint8_t, 32> seed{};
+  KeyShape shape;
+};
+
+std::uint64_t payload_of(const Ring& ring, const KeyShape& shape) {
+  return shape.digits.size() * payload_bytes(ring, shape.basis);
+}
+
+Entry read_entry(Decoder& metadata, const Constants& constants) {
+  Entry e;
+  const std::uint8_t kind = metadata.u8();
+  if (kind > static_cast<std::uint8_t>(KeyKind::SparseToDense)) {
+    refuse("key kind " + std::to_string(kind), "a kind of version 1");
+  }
+  e.label.kind = static_cast<KeyKind>(kind);
+  e.label.galois = metadata.u32();
+  const std::uint32_t level = metadata.u32();
+  metadata.raw(e.seed);
+  if (level > static_cast<std::uint32_t>(constants.params().top_level()) ||
+      (e.label.kind != KeyKind::Galois && e.label.galois != 1)) {
+    refuse(e.label.str() + " of level " + std::to_string(level), "a key of these parameters");
+  }
+  e.level = static_cast<int>(level);
+  try {
+    e.shape = rlwe::key_shape(constants, e.label, e.level);
+  } catch (const KeyError& error) {
+    refuse(error.what(), "a key of these parameters");
+  }
+  return e;
+}
+
+Basis public_basis(const Constants& constants) {
+  const Params& params = constants.params();
+  return constants.key_basis(params.top_level()).without(params.aux_basis());
+}
+
+}  // namespace
+
+void save_keys(Sink& sink, const Constants& constants, Queue& queue, const EvaluationKeys& keys) {
+  require_same_params(constants, keys.params_hash());
+  const std::vector<KeyLabel> labels = keys.labels();
+  Encoder metadata;
+  std::uint64_t payload = 0;
+  metadata.u32(static_cast<std::uint32_t>(labels.size()));
+  for (const KeyLabel& label : labels) {
+    const SwitchKey& key = keys.get(label, 0);
+    metadata.u8(static_cast<std::uint8_t>(label.kind));
+    metadata.u32(label.galois);
+    metadata.u32(static_cast<std::uint32_t>(key.level));
+    metadata.raw(key.seed);
+    payload += payload_of(constants.ring(), rlwe::key_shape(constants, label, key.level));
+  }
+  Writer writer(sink, header_of(ObjectType::EvaluationKeys, constants.params(), keys.id(), payload),
+                metadata);
+  for (const KeyLabel& label : labels) {
+    for (const auto& pair : keys.get(label, 0).digits) write_poly(writer, queue, pair[0].view);
+  }
+  writer.finish();
+}
+
+std::shared_ptr<EvaluationKeys> load_keys(Source& source, const Constants& constants,
+                                          Queue& queue) {
+  Reader reader(source, ObjectType::EvaluationKeys);
+  reader.require_params(constants.params());
+  Decoder metadata = reader.metadata();
+  std::vector<Entry> entries;
+  std::uint64_t payload = 0;
+  const std::uint32_t count = metadata.count(kEntryBytes);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    entries.push_back(read_entry(metadata, constants));
+    payload += payload_of(constants.ring(), entries.back().shape);
+    if (i > 0 && !(entries[i - 1].label < entries[i].label)) {
+      refuse("keys out of order", "increasing labels");
+    }
+  }
+  metadata.finish();
+  reader.require_payload(payload);
+  auto keys = std::make_shared<EvaluationKeys>(reader.header().key, constants.params().hash());
+  for (const Entry& e : entries) {
+    SwitchKey key{e.label, e.level, e.shape.digits, {}, e.seed};
+    for (const int digit : e.shape.digits) {
+      Poly b = read_poly(reader, queue, constants.ring(), e.shape.basis);
+      key.digits.push_back({std::move(b), expand_poly(queue, constants.ring(), e.shape.basis,
+                                                      e.seed, static_cast<std::uint64_t>(digit))});
+    }
+    keys->insert(std::move(key));
+  }
+  reader.finish();
+  return keys;
+}
+
+void save_public_key(Sink& sink, const Constants& constants, Queue& queue,
+                     const rlwe::PublicKey& key) {
+  require_same_params(constants, key.params_hash);
+  Encoder metadata;
+  metadata.raw(key.seed);
+  const std::uint64_t payload = payload_bytes(constants.ring(), public_basis(constants));
+  Writer writer(sink, header_of(ObjectType::PublicKey, constants.params(), key.id, payload),
+                metadata);
+  write_poly(writer, queue, key.parts[0].view);
+  writer.finish();
+}
+
+rlwe::PublicKey load_public_key(Source& source, const Constants& constants, Queue& queue) {
+  Reader reader(source, ObjectType::PublicKey);
+  reader.require_params(constants.params());
+  const Basis basis = public_basis(constants);
+  rlwe::PublicKey key{reader.header().key, constants.params().hash(), {}, {}};
+  Decoder metadata = reader.metadata();
+  metadata.raw(key.seed);
+  metadata.finish();
+  reader.require_payload(payload_bytes(constants.ring(), basis));
+  key.parts[0] = read_poly(reader, queue, constants.ring(), basis);
+  key.parts[1] = expand_poly(queue, constants.ring(), basis, key.seed, 0);
+  reader.finish();
+  return key;
+}
+
+}  // namespace latticino::io

@@ -1,0 +1,21 @@
+// Residues in payloads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "io/container.h"
+#include "runtime/queue.h"
+
+namespace latticino::io {
+
+std::uint64_t payload_bytes(const Ring& ring, const Basis& basis);  // of one polynomial
+
+void write_poly(Writer& writer, Queue& queue, const PolyView& x);
+// Eval over `basis`; throws FileError for a residue that is not below its prime.
+Poly read_poly(Reader& reader, Queue& queue, const Ring& ring, const Basis& basis);
+// The polynomial that (seed, stream) stands for, Eval.
+Poly expand_poly(Queue& queue, const Ring& ring, const Basis& basis,
+                 const std::array<std::uint8_t, 32>& seed, std::uint64_t stream);
+
+}  // namespace latticino::io

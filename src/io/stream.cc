@@ -1,0 +1,133 @@
+#include "io/stream.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "crypto/random_stream.h"
+#include "math/errors.h"
+
+namespace latticino::io {
+namespace {
+
+[[noreturn]] void fail(const char* operation, const std::string& path) {
+  throw FileError(operation, path + ": " + std::strerror(errno), "a file that can be used",
+                  "check the path, its permissions and the free space");
+}
+
+[[noreturn]] void truncated(const std::string& what, std::uint64_t had, std::uint64_t needs) {
+  throw FileError("io.read", std::to_string(had) + " bytes left in " + what,
+                  std::to_string(needs) + " more bytes", "the file is truncated: obtain it again");
+}
+
+class DescriptorSink : public Sink {
+ public:
+  DescriptorSink(std::string path, Access access)
+      : path_(std::move(path)),
+        descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                         access == Access::Secret ? 0600 : 0666)) {
+    if (descriptor_ < 0) fail("io.write", path_);
+  }
+  ~DescriptorSink() override {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!kept_) unlink(path_.c_str());
+  }
+  DescriptorSink(const DescriptorSink&) = delete;
+  DescriptorSink& operator=(const DescriptorSink&) = delete;
+
+  void write(std::span<const std::uint8_t> bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
+      if (done > 0) {
+        bytes = bytes.subspan(static_cast<std::size_t>(done));
+      } else if (errno != EINTR) {
+        fail("io.write", path_);
+      }
+    }
+  }
+
+  void rename_to(const std::string& path) {
+    if (fsync(descriptor_) != 0) fail("io.write", path_);
+    if (close(std::exchange(descriptor_, -1)) != 0) fail("io.write", path_);
+    if (std::rename(path_.c_str(), path.c_str()) != 0) fail("io.write", path);
+    kept_ = true;
+  }
+
+ private:
+  std::string path_;
+  int descriptor_;
+  bool kept_ = false;
+};
+
+// Makes the rename itself durable; a file system that cannot is no reason to fail.
+void sync_folder(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  static_cast<void>(fsync(descriptor));
+  close(descriptor);
+}
+
+}  // namespace
+
+void MemorySink::write(std::span<const std::uint8_t> bytes) {
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void MemorySource::read(std::span<std::uint8_t> out) {
+  if (out.size() > rest_.size()) truncated("the buffer", rest_.size(), out.size());
+  std::copy_n(rest_.begin(), out.size(), out.begin());
+  rest_ = rest_.subspan(out.size());
+}
+
+FileSource::FileSource(const std::string& path)
+    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail("io.read", path);
+  struct stat info {};
+  if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(descriptor_);
+    throw FileError("io.read", path + ": not a regular file", "a regular file", "check the path");
+  }
+  remaining_ = static_cast<std::uint64_t>(info.st_size);
+}
+
+FileSource::~FileSource() { close(descriptor_); }
+
+void FileSource::read(std::span<std::uint8_t> out) {
+  if (out.size() > remaining_) truncated(path_, remaining_, out.size());
+  while (!out.empty()) {
+    const ssize_t got = ::read(descriptor_, out.data(), out.size());
+    if (got > 0) {
+      out = out.subspan(static_cast<std::size_t>(got));
+      remaining_ -= static_cast<std::uint64_t>(got);
+    } else if (got == 0) {
+      truncated(path_, 0, out.size());
+    } else if (errno != EINTR) {
+      fail("io.read", path_);
+    }
+  }
+}
+
+void write_file(const std::string& path, const std::function<void(Sink&)>& body, Access access) {
+  std::array<std::uint8_t, 8> tag;
+  crypto::system_entropy(tag);
+  std::string temporary = path + ".";
+  for (const std::uint8_t b : tag) {
+    temporary += "0123456789abcdef"[b >> 4];
+    temporary += "0123456789abcdef"[b & 15];
+  }
+  DescriptorSink sink(temporary + ".tmp", access);
+  body(sink);
+  sink.rename_to(path);
+  sync_folder(path);
+}
+
+}  // namespace latticino::io

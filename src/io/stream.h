@@ -1,0 +1,66 @@
+// Where bytes of files come from and go to. Sizes are 64-bit; nothing is mapped or read whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace latticino::io {
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void write(std::span<const std::uint8_t> bytes) = 0;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual void read(std::span<std::uint8_t> out) = 0;  // all of it, or FileError
+  virtual std::uint64_t remaining() const = 0;         // known before anything is read
+};
+
+class MemorySink : public Sink {
+ public:
+  void write(std::span<const std::uint8_t> bytes) override;
+  const std::vector<std::uint8_t>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+};
+
+class MemorySource : public Source {
+ public:
+  explicit MemorySource(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+  void read(std::span<std::uint8_t> out) override;
+  std::uint64_t remaining() const override { return rest_.size(); }
+
+ private:
+  std::span<const std::uint8_t> rest_;
+};
+
+// A regular file.
+class FileSource : public Source {
+ public:
+  explicit FileSource(const std::string& path);
+  ~FileSource() override;
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
+  void read(std::span<std::uint8_t> out) override;
+  std::uint64_t remaining() const override { return remaining_; }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t remaining_ = 0;
+};
+
+// Runs `body` on a new file beside `path` and renames it over `path` once everything is on disk;
+// after an exception `path` is as it was. Secret files are readable by their owner only.
+enum class Access { Public, Secret };
+void write_file(const std::string& path, const std::function<void(Sink&)>& body,
+                Access access = Access::Public);
+
+}  // namespace latticino::io
