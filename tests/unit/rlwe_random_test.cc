@@ -153,8 +153,7 @@ TEST(Random, GaussianFollowsThePmf) {
 // Convolution of base samples at a sigma small enough to see every cell.
 TEST(Random, ConvolvedGaussianFollowsThePmf) {
   Random random = fixed_random(6);
-  const int n = 1000000;
-  for (double sigma : {40.0, 150.0}) {
+  for (const auto& [sigma, n] : {std::pair{40.0, 1000000}, std::pair{150.0, 250000}}) {
     ASSERT_FALSE(plan_convolution(sigma).factors.empty());
     std::map<std::int64_t, double> counts;
     for (const std::int64_t x : random.gaussian(n, sigma)) ++counts[x];
@@ -165,7 +164,7 @@ TEST(Random, ConvolvedGaussianFollowsThePmf) {
 // Wide: equal-probability cells of the (continuous to 2^-30) normal distribution; low bits uniform.
 TEST(Random, WideGaussianFollowsTheNormalDistribution) {
   Random random = fixed_random(7);
-  const int n = 1000000, cells = 64;
+  const int n = 250000, cells = 64;
   const double sigma = std::ldexp(1.37, 40);
   std::map<std::int64_t, double> counts, low, uniform;
   double square = 0;
@@ -178,7 +177,7 @@ TEST(Random, WideGaussianFollowsTheNormalDistribution) {
   for (int i = 0; i < cells; ++i) uniform[i] = 1.0 / cells;
   EXPECT_LT(chi_square(counts, uniform, n), 6);
   EXPECT_LT(chi_square(low, uniform, n), 6);
-  EXPECT_NEAR(std::sqrt(square / n), 1.0, 0.005);
+  EXPECT_NEAR(std::sqrt(square / n), 1.0, 0.01);
 }
 
 TEST(Random, TableIsExact) {

@@ -1,0 +1,271 @@
+// Hostile files. Every altered byte string must end in a FileError, ContextError or ParameterError;
+// nothing may crash, hang or allocate more than a small multiple of the file. The checks are keyed
+// with nothing, so the second half repairs them after every mutation to reach the parsers behind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "io/files.h"
+#include "math/errors.h"
+#include "support/io_support.h"
+
+namespace latticino::io {
+namespace {
+
+using test::Bytes;
+using test::FileWorld;
+using test::saved;
+
+FileWorld& world() {
+  static FileWorld w(preset("test-n10-boot-insecure"));
+  return w;
+}
+
+// What altered bytes came to.
+enum class Outcome { Loaded, Refused };
+
+Outcome load_any(ObjectType type, std::span<const std::uint8_t> bytes) {
+  FileWorld& w = world();
+  MemorySource source(bytes);
+  try {
+    switch (type) {
+      case ObjectType::Params:
+        load_params(source);
+        break;
+      case ObjectType::EvaluationKeys:
+        load_keys(source, w.constants(), w.queue());
+        break;
+      case ObjectType::PublicKey:
+        load_public_key(source, w.constants(), w.queue());
+        break;
+      case ObjectType::Ciphertexts:
+        load_ciphertexts(source, w.context);
+        break;
+      case ObjectType::SecretKey:
+        load_secret_key(source, w.params);
+        break;
+    }
+  } catch (const FileError&) {
+    return Outcome::Refused;
+  } catch (const ContextError&) {
+    return Outcome::Refused;
+  } catch (const ParameterError&) {
+    return Outcome::Refused;
+  }
+  return Outcome::Loaded;
+}
+
+const std::vector<std::pair<ObjectType, Bytes>>& corpus() {
+  static const auto kCorpus = [] {
+    FileWorld& w = world();
+    const auto keys = w.keys({{{rlwe::KeyKind::Relinearize, 1}, 0},
+                              {{rlwe::KeyKind::Galois, 5}, 0},
+                              {{rlwe::KeyKind::DenseToSparse, 1}, 0}});
+    std::vector<ckks::Ciphertext> x{w.encrypt(w.message(), 0), w.encrypt(w.message(), 1)};
+    x[1].seed.reset();
+    const auto pk = rlwe::make_public_key(w.constants(), w.queue(), w.secret, w.random);
+    return std::vector<std::pair<ObjectType, Bytes>>{
+        {ObjectType::Params, saved([&](Sink& s) { save_params(s, *w.params); })},
+        {ObjectType::EvaluationKeys,
+         saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); })},
+        {ObjectType::PublicKey,
+         saved([&](Sink& s) { save_public_key(s, w.constants(), w.queue(), pk); })},
+        {ObjectType::Ciphertexts, saved([&](Sink& s) { save_ciphertexts(s, x, "note"); })},
+        {ObjectType::SecretKey, saved([&](Sink& s) { save_secret_key(s, w.secret); })}};
+  }();
+  return kCorpus;
+}
+
+std::uint64_t get64(const Bytes& b, std::size_t at) {
+  std::uint64_t x = 0;
+  for (int i = 7; i >= 0; --i) x = x << 8 | b[at + i];
+  return x;
+}
+void put64(Bytes& b, std::size_t at, std::uint64_t x) {
+  for (int i = 0; i < 8; ++i) b[at + i] = static_cast<std::uint8_t>(x >> (8 * i));
+}
+constexpr std::size_t kMetadataLengthAt = 72, kPayloadLengthAt = 80, kCheckAt = 88;
+
+// Makes every check hold again. Lengths stay as they are where they make no sense.
+void repair(Bytes& b) {
+  if (b.size() < kHeaderBytes + 2 * kDigestBytes) return;
+  const auto put = [&](std::size_t at, std::size_t count, std::span<const std::uint8_t> digest) {
+    std::copy_n(digest.begin(), count, b.begin() + at);
+  };
+  put(kCheckAt, 8, crypto::sha256(std::span(b).first(kCheckAt)));
+  const std::uint64_t metadata = get64(b, kMetadataLengthAt);
+  if (metadata > b.size() - kHeaderBytes - 2 * kDigestBytes) return;
+  const std::size_t end = kHeaderBytes + metadata;
+  put(end, kDigestBytes, crypto::sha256(std::span(b).first(end)));
+  put(b.size() - kDigestBytes, kDigestBytes,
+      crypto::sha256(std::span(b).first(b.size() - kDigestBytes)));
+}
+
+TEST(Fuzz, TheCorpusLoads) {
+  for (const auto& [type, bytes] : corpus()) {
+    EXPECT_EQ(load_any(type, bytes), Outcome::Loaded) << name(type);
+    Bytes repaired = bytes;
+    repair(repaired);
+    EXPECT_EQ(repaired, bytes) << name(type);
+  }
+}
+
+// Every length up to the end of the metadata, then steps through the payload, and one byte more.
+TEST(Fuzz, TruncationIsRefused) {
+  for (const auto& [type, bytes] : corpus()) {
+    const std::size_t dense =
+        std::min(bytes.size(), kHeaderBytes + get64(bytes, kMetadataLengthAt) + 2 * kDigestBytes);
+    for (std::size_t n = 0; n < bytes.size(); n += n < dense ? 1 : 997) {
+      ASSERT_EQ(load_any(type, std::span(bytes).first(n)), Outcome::Refused) << name(type) << n;
+    }
+    for (std::size_t n = bytes.size() - 40; n < bytes.size(); ++n) {
+      ASSERT_EQ(load_any(type, std::span(bytes).first(n)), Outcome::Refused) << name(type) << n;
+    }
+    Bytes longer = bytes;
+    longer.push_back(0);
+    EXPECT_EQ(load_any(type, longer), Outcome::Refused);
+  }
+}
+
+TEST(Fuzz, BitFlipsAreRefused) {
+  std::mt19937_64 random(1);
+  for (const auto& [type, bytes] : corpus()) {
+    const std::size_t dense = kHeaderBytes + get64(bytes, kMetadataLengthAt) + kDigestBytes;
+    Bytes b = bytes;
+    const auto flip = [&](std::size_t at) {
+      const auto bit = static_cast<std::uint8_t>(1u << (random() % 8));
+      b[at] ^= bit;
+      ASSERT_EQ(load_any(type, b), Outcome::Refused) << name(type) << " byte " << at;
+      b[at] ^= bit;
+    };
+    for (std::size_t at = 0; at < dense; ++at) flip(at);
+    for (int i = 0; i < 100; ++i) flip(dense + random() % (b.size() - dense));
+  }
+}
+
+TEST(Fuzz, HostileLengthsAreRefusedBeforeAllocation) {
+  for (const auto& [type, bytes] : corpus()) {
+    for (const std::size_t at : {kMetadataLengthAt, kPayloadLengthAt}) {
+      for (const std::uint64_t x :
+           {std::uint64_t{0}, std::uint64_t{1}, get64(bytes, at) + 1, get64(bytes, at) - 1,
+            std::uint64_t{1} << 31, std::uint64_t{1} << 32, std::uint64_t{1} << 62,
+            ~std::uint64_t{0}, ~std::uint64_t{0} - 200}) {
+        Bytes b = bytes;
+        put64(b, at, x);
+        if (b == bytes) continue;
+        repair(b);
+        EXPECT_EQ(load_any(type, b), Outcome::Refused) << name(type) << " " << x;
+      }
+    }
+  }
+}
+
+TEST(Fuzz, ResiduesAboveTheirPrimeAreRefused) {
+  for (const auto& [type, bytes] : corpus()) {
+    if (type == ObjectType::Params) continue;
+    Bytes b = bytes;
+    // 0xff is over every prime below 2^31 as a top byte, and not ternary as a coefficient: -1 is,
+    // so the secret's byte becomes 127.
+    b[b.size() - kDigestBytes - 1] = type == ObjectType::SecretKey ? 127 : 0xff;
+    repair(b);
+    EXPECT_EQ(load_any(type, b), Outcome::Refused) << name(type);
+  }
+}
+
+TEST(Fuzz, UnknownVersionsAndSchemesAreNamed) {
+  Bytes b = corpus()[3].second;
+  b[8] = static_cast<std::uint8_t>(kFormatVersion + 1);
+  repair(b);
+  MemorySource source(b);
+  try {
+    load_ciphertexts(source, world().context);
+    FAIL();
+  } catch (const FileError& error) {
+    EXPECT_NE(std::string(error.what()).find("update the library"), std::string::npos);
+  }
+}
+
+// Random mutations with repaired checks: parsers see them. Most are refused; those that load
+// describe some other valid object (a changed scale, seed, note or residue).
+TEST(Fuzz, RandomMutationsBehindTheChecks) {
+  std::mt19937_64 random(2);
+  int refused = 0;
+  for (int round = 0; round < 1500; ++round) {
+    const auto& [type, original] = corpus()[random() % corpus().size()];
+    Bytes b = original;
+    const std::size_t metadata = get64(b, kMetadataLengthAt);
+    for (int k = static_cast<int>(random() % 4); k >= 0; --k) {
+      const std::size_t reach = random() % 4 == 0 ? b.size() : kHeaderBytes + metadata;
+      const std::size_t at = random() % reach;
+      switch (random() % 4) {
+        case 0:
+          b[at] = static_cast<std::uint8_t>(random());
+          break;
+        case 1:
+          b[at] = random() % 2 == 0 ? 0 : 0xff;
+          break;
+        case 2:
+          b.erase(b.begin() + at, b.begin() + std::min(b.size(), at + random() % 9));
+          break;
+        default:
+          b.insert(b.begin() + at, random() % 9, static_cast<std::uint8_t>(random()));
+      }
+      if (b.size() <= kHeaderBytes + metadata) break;
+    }
+    // Half of the time the lengths follow the file's new size.
+    if (random() % 2 == 0 && b.size() >= kHeaderBytes + 2 * kDigestBytes + metadata) {
+      put64(b, kMetadataLengthAt, metadata);
+      put64(b, kPayloadLengthAt, b.size() - kHeaderBytes - 2 * kDigestBytes - metadata);
+    }
+    repair(b);
+    refused += load_any(type, b) == Outcome::Refused ? 1 : 0;
+  }
+  EXPECT_GT(refused, 600);
+  EXPECT_LT(refused, 1500);
+}
+
+TEST(Fuzz, NoiseIsRefused) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Bytes b(random() % 4096);
+    for (auto& x : b) x = static_cast<std::uint8_t>(random());
+    if (round % 2 == 0 && b.size() > kHeaderBytes) {
+      std::copy_n(corpus()[0].second.begin(), 24, b.begin());
+      repair(b);
+    }
+    EXPECT_EQ(load_any(static_cast<ObjectType>(1 + round % 5), b), Outcome::Refused);
+  }
+}
+
+}  // namespace
+}  // namespace latticino::io
+
+// The entry that libFuzzer and its kin call, driven here by a generator of structured mutations;
+// the first byte picks the type. Anything but a typed refusal escapes and fails the run.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace latticino::io;
+  if (size == 0) return 0;
+  static_cast<void>(load_any(static_cast<ObjectType>(1 + data[0] % 5), {data + 1, size - 1}));
+  return 0;
+}
+
+namespace latticino::io {
+namespace {
+
+TEST(Fuzz, EngineEntryTakesSplicedInputs) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 300; ++round) {
+    const auto& [type, head] = corpus()[random() % corpus().size()];
+    const Bytes& tail = corpus()[random() % corpus().size()].second;
+    Bytes b(head.begin(), head.begin() + random() % std::min<std::size_t>(head.size(), 2000));
+    b.insert(b.end(), tail.end() - random() % std::min<std::size_t>(tail.size(), 20000), tail.end());
+    repair(b);
+    b.insert(b.begin(), static_cast<std::uint8_t>(static_cast<std::uint32_t>(type) - 1));
+    EXPECT_EQ(LLVMFuzzerTestOneInput(b.data(), b.size()), 0);
+  }
+}
+
+}  // namespace
+}  // namespace latticino::io

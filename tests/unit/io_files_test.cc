@@ -1,0 +1,219 @@
+#include "io/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "math/errors.h"
+#include "support/io_support.h"
+#include "support/ring_support.h"
+
+namespace latticino::io {
+namespace {
+
+using test::Bytes;
+using test::deviation;
+using test::difference;
+using test::FileWorld;
+using test::saved;
+
+constexpr char kLeveled[] = "test-n10-leveled-insecure";
+constexpr char kBoot[] = "test-n10-boot-insecure";
+
+void expect_equal(Queue& queue, const PolyView& a, const PolyView& b) {
+  ASSERT_EQ(a.basis(), b.basis());
+  EXPECT_EQ(test::download(queue, a), test::download(queue, b));
+}
+
+void expect_equal(Queue& queue, const rlwe::EvaluationKeys& a, const rlwe::EvaluationKeys& b) {
+  EXPECT_EQ(a.id(), b.id());
+  ASSERT_EQ(a.labels(), b.labels());
+  for (const rlwe::KeyLabel& label : a.labels()) {
+    const rlwe::SwitchKey &x = a.get(label, 0), &y = b.get(label, 0);
+    EXPECT_EQ(x.level, y.level);
+    EXPECT_EQ(x.seed, y.seed);
+    ASSERT_EQ(x.digit_index, y.digit_index);
+    for (std::size_t d = 0; d < x.digits.size(); ++d) {
+      for (int h = 0; h < 2; ++h) expect_equal(queue, x.digits[d][h].view, y.digits[d][h].view);
+    }
+  }
+}
+
+TEST(Files, ParamsRoundTrip) {
+  for (const char* name : {kLeveled, kBoot, "n16-d40-boot-v1"}) {
+    const auto params = preset(name);
+    const Bytes bytes = saved([&](Sink& s) { save_params(s, *params); });
+    MemorySource source(bytes);
+    EXPECT_EQ(load_params(source)->canonical_text(), params->canonical_text());
+  }
+}
+
+TEST(Files, KeysRoundTripInEveryPart) {
+  FileWorld w(preset(kBoot));
+  const auto keys = w.keys({{{rlwe::KeyKind::Relinearize, 1}, 3},
+                            {{rlwe::KeyKind::Galois, 5}, 1},
+                            {{rlwe::KeyKind::Galois, 2047}, w.params->top_level()},
+                            {{rlwe::KeyKind::DenseToSparse, 1}, 0},
+                            {{rlwe::KeyKind::SparseToDense, 1}, w.params->top_level()}});
+  const Bytes bytes = saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); });
+  EXPECT_LT(bytes.size(), keys->bytes() / 2 + 1024);  // seeds in place of a
+  MemorySource source(bytes);
+  expect_equal(w.queue(), *load_keys(source, w.constants(), w.queue()), *keys);
+}
+
+TEST(Files, PublicKeyRoundTrip) {
+  FileWorld w(preset(kLeveled));
+  const auto key = rlwe::make_public_key(w.constants(), w.queue(), w.secret, w.random);
+  const Bytes bytes = saved([&](Sink& s) { save_public_key(s, w.constants(), w.queue(), key); });
+  MemorySource source(bytes);
+  const auto loaded = load_public_key(source, w.constants(), w.queue());
+  EXPECT_EQ(loaded.id, key.id);
+  EXPECT_EQ(loaded.params_hash, key.params_hash);
+  for (int h = 0; h < 2; ++h) expect_equal(w.queue(), loaded.parts[h].view, key.parts[h].view);
+}
+
+TEST(Files, CiphertextsRoundTrip) {
+  FileWorld w(preset(kLeveled));
+  const auto m = w.message();
+  std::vector<ckks::Ciphertext> x{w.encrypt(m, 2), w.encrypt(w.message(), 0), w.encrypt(m, 1)};
+  x[1].seed.reset();                    // stored in full
+  x[2].parts.push_back(x[2].parts[0]);  // three parts: its seed is no use
+  x[0].scale = 0.125;
+  x[0].slots = 4;
+  const Bytes bytes = saved([&](Sink& s) { save_ciphertexts(s, x, "length 7"); });
+  MemorySource source(bytes);
+  const Ciphertexts loaded = load_ciphertexts(source, w.context);
+  EXPECT_EQ(loaded.note, "length 7");
+  ASSERT_EQ(loaded.ciphertexts.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    const ckks::Ciphertext& y = loaded.ciphertexts[i];
+    EXPECT_EQ(y.level, x[i].level);
+    EXPECT_EQ(y.scale, x[i].scale);
+    EXPECT_EQ(y.slots, x[i].slots);
+    EXPECT_EQ(y.key, w.secret.id());
+    ASSERT_EQ(y.parts.size(), x[i].parts.size());
+    for (std::size_t h = 0; h < y.parts.size(); ++h) {
+      expect_equal(w.queue(), y.parts[h].view, x[i].parts[h].view);
+    }
+  }
+  EXPECT_TRUE(loaded.ciphertexts[0].seed.has_value());
+  EXPECT_FALSE(loaded.ciphertexts[2].seed.has_value());
+}
+
+TEST(Files, ASeedThatNoLongerMakesAIsNotStored) {
+  FileWorld w(preset(kLeveled));
+  ckks::Ciphertext x = w.encrypt(w.message(), 1);
+  const std::size_t fresh = saved([&](Sink& s) { save_ciphertexts(s, std::span(&x, 1)); }).size();
+  const PolyView a = x.parts[1].view;
+  x.parts[1] = w.queue().allocate(w.context->ring(), a.basis(), Domain::Eval);
+  w.queue().submit(Linear{{{{{a, -1, {}, {}}}, x.parts[1].view, {}, {}}}});
+  const Bytes bytes = saved([&](Sink& s) { save_ciphertexts(s, std::span(&x, 1)); });
+  EXPECT_GT(bytes.size(), fresh + 4 * w.params->n());
+  MemorySource source(bytes);
+  expect_equal(w.queue(), load_ciphertexts(source, w.context).ciphertexts[0].parts[1].view,
+               x.parts[1].view);
+}
+
+TEST(Files, SecretKeyRoundTripOnDisk) {
+  FileWorld w(preset(kBoot));
+  const auto path = std::filesystem::path(::testing::TempDir()) / "latticino_secret_test";
+  save_secret_key(path.string(), w.secret);
+  struct stat info {};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  FileSource source(path.string());
+  const rlwe::SecretKey key = load_secret_key(source, w.params);
+  EXPECT_EQ(key.id(), w.secret.id());
+  EXPECT_TRUE(std::ranges::equal(key.coefficients(), w.secret.coefficients()));
+  EXPECT_TRUE(std::ranges::equal(key.sparse_coefficients(), w.secret.sparse_coefficients()));
+  std::filesystem::remove(path);
+}
+
+TEST(Files, ServerFilesHoldNoSecret) {
+  FileWorld w(preset(kLeveled));
+  const auto keys = w.keys({{{rlwe::KeyKind::Relinearize, 1}, 1}});
+  const Bytes bytes = saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); });
+  MemorySource source(bytes);
+  EXPECT_THROW(load_secret_key(source, w.params), FileError);
+  const auto s = w.secret.coefficients();
+  const Bytes pattern(s.begin(), s.begin() + 32);
+  EXPECT_EQ(std::search(bytes.begin(), bytes.end(), pattern.begin(), pattern.end()), bytes.end());
+}
+
+TEST(Files, OtherParametersAndKindsAreRefused) {
+  FileWorld w(preset(kLeveled)), boot(preset(kBoot));
+  const ckks::Ciphertext x = w.encrypt(w.message(), 1), y = boot.encrypt(boot.message(), 1);
+  const Bytes bytes = saved([&](Sink& s) { save_ciphertexts(s, std::span(&x, 1)); });
+  MemorySource a(bytes), b(bytes), c(bytes);
+  EXPECT_THROW(load_ciphertexts(a, boot.context), ContextError);
+  EXPECT_THROW(load_keys(b, w.constants(), w.queue()), FileError);
+  EXPECT_EQ(inspect(c).key, w.secret.id());
+  const std::vector<ckks::Ciphertext> mixed{x, y};
+  EXPECT_THROW(saved([&](Sink& s) { save_ciphertexts(s, mixed); }), ContextError);
+  FileWorld other(w.params, 2);
+  const auto keys = boot.keys({{{rlwe::KeyKind::Relinearize, 1}, 0}});
+  EXPECT_THROW(saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); }),
+               ContextError);
+}
+
+TEST(Files, AFailedWriteLeavesTheOldFile) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "latticino_atomic_test";
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "object").string();
+  const Bytes old{1, 2, 3};
+  write_file(path, [&](Sink& s) { s.write(old); });
+  EXPECT_THROW(write_file(path,
+                          [&](Sink& s) {
+                            s.write(Bytes(100, 7));
+                            throw ValueError("test", "a", "b", "c");
+                          }),
+               ValueError);
+  FileSource source(path);
+  ASSERT_EQ(source.remaining(), old.size());
+  Bytes now(3);
+  source.read(now);
+  EXPECT_EQ(now, old);
+  EXPECT_THROW(source.read(now), FileError);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);  // no leftovers
+  EXPECT_THROW(FileSource((folder / "none").string()), FileError);
+  EXPECT_THROW(FileSource(folder.string()), FileError);
+  EXPECT_THROW(write_file((folder / "no" / "where").string(), [](Sink&) {}), FileError);
+  std::filesystem::remove_all(folder);
+}
+
+// A payload over 4 GiB, written and read in pieces: lengths are 64-bit all the way.
+TEST(Files, LengthsPassFourGibibytes) {
+  struct CountingSink : Sink {
+    void write(std::span<const std::uint8_t> bytes) override { count += bytes.size(); }
+    std::uint64_t count = 0;
+  };
+  Header header;
+  header.payload_bytes = (std::uint64_t{1} << 32) + 64;
+  Encoder e;
+  CountingSink counting;
+  {
+    Writer writer(counting, header, e);
+    EXPECT_THROW(writer.finish(), FileError);  // the payload is owed in full
+  }
+  struct SparseSource : Source {
+    explicit SparseSource(Bytes b) : head(std::move(b)), inner(head) {}
+    void read(std::span<std::uint8_t> out) override { inner.read(out); }
+    std::uint64_t remaining() const override {
+      return inner.remaining() + (std::uint64_t{1} << 32) + 64 + kDigestBytes;
+    }
+    Bytes head;
+    MemorySource inner;
+  };
+  MemorySink sink;
+  Writer(sink, header, e);
+  SparseSource source(sink.bytes());
+  const Reader reader(source, ObjectType::Params);
+  EXPECT_EQ(reader.header().payload_bytes, header.payload_bytes);
+  EXPECT_THROW(reader.require_payload(64), FileError);
+}
+
+}  // namespace
+}  // namespace latticino::io
