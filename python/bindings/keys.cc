@@ -30,6 +30,7 @@ class Client {
                                         x.poly.view, x.level, random_);
     Ciphertext out{context_, {}, x.level, x.scale, x.slots, secret_.id()};
     for (Poly& part : pair.parts) out.parts.push_back(std::move(part));
+    out.seed = pair.seed;
     return out;
   }
 
