@@ -127,7 +127,7 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
                      "set threads to 0 or a count");
   }
   const cpu::CpuKernels* simd = options.simd ? cpu::simd_kernels() : nullptr;
-  const int threads = options.threads == 0 ? omp_get_num_procs() : options.threads;
+  const int threads = options.threads == 0 ? cpu::available_cores() : options.threads;
   return std::make_unique<cpu::CpuBackend>(simd != nullptr ? *simd : cpu::reference_kernels(),
                                            threads);
 }

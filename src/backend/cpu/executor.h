@@ -1,8 +1,6 @@
 // How the CPU backend runs records: a kernel table, threads and scratch memory of one instance.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "backend/cpu/host_pool.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/tables.h"
+#include "backend/cpu/thread_pool.h"
 #include "ops/operations.h"
 
 namespace latticino::cpu {
@@ -20,15 +19,15 @@ constexpr std::size_t kBlockEntries = 2048;
 
 class Executor {
  public:
-  Executor(const CpuKernels& kernels, int threads) : kernels_(kernels), threads_(threads) {}
+  Executor(const CpuKernels& kernels, int threads) : kernels_(kernels), pool_(threads) {}
 
   const CpuKernels& kernels() const { return kernels_; }
-  int threads() const { return threads_; }
+  int threads() const { return pool_.threads(); }
   const RingTable& table(const Ring& ring) const { return ring_table(ring, kernels_); }
 
   // Gives every thread at least `words` words of scratch, valid until the next call.
   void reserve_scratch(std::size_t words) {
-    scratch_.resize(static_cast<std::size_t>(threads_));
+    scratch_.resize(static_cast<std::size_t>(pool_.threads()));
     for (HostBuffer& buffer : scratch_) {
       if (buffer.bytes() < words * sizeof(std::uint32_t)) {
         buffer = HostBuffer(words * sizeof(std::uint32_t));
@@ -40,20 +39,21 @@ class Executor {
   template <class Work>
   void parallel(std::size_t units, std::size_t entries, const Work& work) {
     if (scratch_.empty()) reserve_scratch(kBlockEntries);
-    // Waking threads costs some microseconds: as much as a few times 2^14 entries.
-    constexpr std::size_t kWorthThreads = std::size_t{1} << 14;
-    const int team = units * entries < kWorthThreads
-                         ? 1
-                         : static_cast<int>(std::min<std::size_t>(threads_, units));
-#pragma omp parallel for schedule(dynamic) num_threads(team) if (team > 1)
-    for (std::size_t unit = 0; unit < units; ++unit) {
-      work(unit, static_cast<std::uint32_t*>(scratch_[omp_get_thread_num()].data()));
+    // Waking threads costs as much as some 2^15 entries.
+    constexpr std::size_t kWorthThreads = std::size_t{1} << 15;
+    const auto on_thread = [&](std::size_t unit, int thread) {
+      work(unit, static_cast<std::uint32_t*>(scratch_[thread].data()));
+    };
+    if (units * entries < kWorthThreads) {
+      for (std::size_t unit = 0; unit < units; ++unit) on_thread(unit, 0);
+    } else {
+      pool_.run(units, on_thread);
     }
   }
 
  private:
   const CpuKernels& kernels_;
-  int threads_;
+  ThreadPool pool_;
   std::vector<HostBuffer> scratch_;
 };
 

@@ -1,0 +1,60 @@
+// Does a device compute what the records say? The suite runs every record family on an oracle (the
+// plain CPU backend) and on a device, at the shapes that schemes use at each level of a parameter
+// set, on random and adversarial inputs, immediately and replayed, into poisoned outputs between
+// guard limbs, and asks for equal words. Beside that the oracle's results are compared with big
+// integers and definitions, so that a mistake in constants shared by both sides is seen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "params/params.h"
+
+namespace latticino::conformance {
+
+struct Options {
+  std::uint64_t seed = 1;
+  int levels = 0;  // 0: every level; otherwise this many, evenly spread with both ends
+  bool thorough =
+      false;          // every input pattern in every case; otherwise random and one more in turn
+  int replays = 1;    // runs of each recorded case; 0: immediate only
+  bool exact = true;  // compare with big integers too
+};
+
+// One comparison of one case.
+struct Row {
+  std::string set;      // preset or ring
+  int level = -1;       // -1: belongs to no level
+  std::string record;   // "KeyInner"
+  std::string name;     // "three targets, Half outputs"
+  std::string pattern;  // "random", "q-1", ...
+  std::string mode;     // "immediate", "replayed", "exact"
+  std::uint64_t words = 0, mismatches = 0;
+  std::string detail;  // the first mismatch or the exception
+  bool passed() const { return mismatches == 0 && detail.empty(); }
+  std::string str() const;
+};
+
+struct Report {
+  std::vector<Row> rows;
+  std::uint64_t failures() const;
+  bool passed() const { return failures() == 0 && !rows.empty(); }
+  std::string str() const;  // counts by record, then every failure
+};
+
+using Factory = std::function<std::unique_ptr<Backend>()>;
+using Progress = std::function<void(const Row&)>;
+
+// All cases of a parameter set.
+Report run(const std::shared_ptr<const Params>& params, const Factory& oracle,
+           const Factory& device, const Options& options = {}, const Progress& progress = {});
+
+// The cases that need no parameters, for any ring (log N = 10 .. 17, primes below 2^31).
+Report run(int log_n, const std::vector<std::uint32_t>& primes, const Factory& oracle,
+           const Factory& device, const Options& options = {}, const Progress& progress = {});
+
+}  // namespace latticino::conformance

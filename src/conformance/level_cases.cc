@@ -1,0 +1,309 @@
+// Cases at the shapes of key switching and rescaling, level by level.
+#include <algorithm>
+
+#include "conformance/exact.h"
+#include "conformance/side.h"
+
+namespace latticino::conformance {
+namespace {
+
+using exact::Verdict;
+using Operations = std::vector<Operation>;
+
+std::vector<std::uint32_t> entries(const Observed::Array& a, const Basis& basis, std::size_t i) {
+  std::vector<std::uint32_t> out;
+  for (int k = 0; k < basis.size(); ++k) out.push_back(a.limb(basis.prime(k))[i]);
+  return out;
+}
+
+// Coefficient i of a conversion against the integer sum_j y_j D/q_j.
+void expect_converted(Verdict& verdict, const Ring& ring, const Observed::Array& in,
+                      const Observed::Array& out, std::size_t i) {
+  const std::vector<std::uint32_t> d = exact::primes(ring, in.basis);
+  const std::vector<std::uint32_t> a = entries(in, in.basis, i);
+  const BigUint shifted = exact::converted(a, {}, d), modulus = product(d);
+  for (std::size_t j = 0; j < d.size(); ++j) {
+    verdict.expect("the integer modulo a source", in.basis.prime(j), i, shifted.mod(d[j]), a[j]);
+  }
+  for (int k = 0; k < out.basis.size(); ++k) {
+    const int p = out.basis.prime(k);
+    const std::uint32_t q = ring.prime(p);
+    const std::uint32_t shift = exact::mul(modulus.mod(q), d.size(), q);
+    verdict.expect("target", p, i, out.limb(p)[i],
+                   exact::add(shifted.mod(q), exact::negate(shift, q), q));
+  }
+}
+
+// All digits of a ModUp in one record; the Half path must give the integers of the Coeff path.
+Case mod_up(const Params& params, int level, Domain domain) {
+  const Basis basis = params.basis(level);
+  const std::vector<int> digits = params.active_digits(level);
+  Case c{"Convert", std::string("ModUp, ") + name(domain), {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    const PolyView coeff = side.input(basis, Domain::Coeff);
+    PolyView in = coeff;
+    Operations ops;
+    if (domain == Domain::Half) {
+      in = side.output(basis, Domain::Half);
+      ops.push_back(Transform{{{coeff, in}}});
+    }
+    Convert convert;
+    Transform back;
+    for (const int digit : digits) {
+      const BaseConversion& table = side.constants().mod_up(digit, level);
+      const PolyView out = side.output(table.to(), domain);
+      convert.items.push_back({&table, in.select(table.from()), out});
+      back.items.push_back({out, side.output(table.to(), Domain::Coeff)});
+    }
+    ops.push_back(convert);
+    ops.push_back(back);
+    return ops;
+  };
+  c.exact = [=, all = params.extended(level)](const Observed& seen) {
+    Verdict verdict;
+    for (const Observed::Array& out : seen.outputs) {
+      if (out.domain != Domain::Coeff) continue;
+      Observed::Array in{all.without(out.basis), Domain::Coeff, {}, out.n};
+      for (int k = 0; k < in.basis.size(); ++k) {
+        const std::uint32_t* limb = seen.inputs[0].limb(in.basis.prime(k));
+        in.words.insert(in.words.end(), limb, limb + out.n);
+      }
+      for (const std::size_t i : exact::samples(out.n)) {
+        expect_converted(verdict, *seen.ring, in, out, i);
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+struct KeyShape {
+  std::string name;
+  std::vector<std::uint32_t> galois;  // one target each; elements modulo 2N
+  Basis half;                         // primes whose sums go on to Half
+  bool add = false;
+  Domain converted = Domain::Half;
+  int groups = 1;
+};
+
+// Digits of `own` primes; keys as wide as the ring, shared in rotation by the targets.
+Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& added,
+               const KeyShape& shape) {
+  Case c{"KeyInner", shape.name, {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    const Ring& ring = side.ring();
+    const Basis whole{{0, static_cast<std::uint16_t>(ring.prime_count())}};
+    std::vector<std::array<PolyView, 2>> keys;
+    for (std::size_t j = 0; j < own.size(); ++j) {
+      keys.push_back({side.input(whole, Domain::Eval), side.input(whole, Domain::Eval)});
+    }
+    KeyInner op;
+    Transform to_eval;
+    for (int g = 0; g < shape.groups; ++g) {
+      KeyInner::Group group;
+      for (const Basis& digit : own) {
+        const Basis other = all.without(digit);
+        KeyInner::Digit d{side.input(digit, Domain::Eval), {}};
+        if (other.size() > 0) {
+          d.converted = side.input(other, shape.converted);
+          to_eval.items.push_back({d.converted, side.output(other, Domain::Eval)});
+        }
+        group.digits.push_back(d);
+      }
+      for (const std::uint32_t galois : shape.galois) {
+        KeyInner::Target target;
+        target.key = keys;
+        target.galois = galois % (2 * ring.n());
+        for (int h = 0; h < 2; ++h) {
+          const PolyView out = side.output(all, Domain::Eval);
+          target.eval[h] = out.select(all.without(shape.half));
+          if (shape.half.size() > 0) {
+            target.half[h] = out.select(shape.half).in(Domain::Half);
+            to_eval.items.push_back({target.half[h], side.output(shape.half, Domain::Eval)});
+          }
+          if (shape.add && h == 0) target.add[h] = side.input(added, Domain::Eval);
+        }
+        group.targets.push_back(target);
+        std::rotate(keys.begin(), keys.begin() + 1, keys.end());
+      }
+      op.groups.push_back(group);
+    }
+    for (int p = 0; p < ring.prime_count() && shape.add; ++p) {
+      op.add_factor.push_back(static_cast<std::uint32_t>(mix(p) % ring.prime(p)));
+    }
+    return {op, to_eval};
+  };
+  return c;
+}
+
+// Sums of one target, one group, straight from the record's formula.
+Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basis& added,
+                     KeyShape shape) {
+  shape.groups = 1;
+  Case c = key_inner(all, own, added, shape);
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    const Ring& ring = *seen.ring;
+    const std::size_t n = ring.n(), beta = own.size();
+    // Inputs: 2 beta keys, then a digit's own and converted limbs, then `add`.
+    std::vector<const Observed::Array*> own_limbs, other_limbs;
+    std::size_t next = 2 * beta, eval_copy = 0;
+    for (std::size_t j = 0; j < beta; ++j) {
+      own_limbs.push_back(&seen.inputs[next++]);
+      const bool has_other = all.without(own[j]).size() > 0;
+      other_limbs.push_back(has_other ? &seen.outputs[eval_copy++] : nullptr);
+      next += has_other;
+    }
+    const std::uint32_t g = shape.galois[0] % (2 * n);
+    for (int h = 0; h < 2; ++h) {
+      const std::size_t at = eval_copy + h * (shape.half.size() > 0 ? 2 : 1);
+      for (int k = 0; k < all.size(); ++k) {
+        const int p = all.prime(k);
+        const std::uint32_t q = ring.prime(p);
+        const bool half = shape.half.contains(p);
+        const std::uint32_t* out = seen.outputs[at + half].limb(p);
+        for (const std::size_t i : exact::samples(n)) {
+          const std::uint32_t from = exact::source_index(i, g, ring.log_n());
+          std::uint32_t sum = 0;
+          for (std::size_t j = 0; j < beta; ++j) {
+            const Observed::Array& digit = own[j].contains(p) ? *own_limbs[j] : *other_limbs[j];
+            sum = exact::add(
+                sum, exact::mul(digit.limb(p)[from], seen.inputs[2 * j + h].limb(p)[from], q), q);
+          }
+          if (shape.add && h == 0 && added.contains(p)) {
+            sum = exact::add(sum, exact::mul(seen.inputs[next].limb(p)[from], mix(p) % q, q), q);
+          }
+          verdict.expect("sum", p, i, out[i], sum);
+        }
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+using Pick = std::function<const rlwe::Constants::Division&(const rlwe::Constants&)>;
+
+// Coefficient i of a division by D = prod(removed) with the factor U = prod(entering):
+// (x U - y) / D for y = x U converted centred, an exact integer.
+void expect_divided(Verdict& verdict, const Ring& ring, const Basis& removed, const Basis& entering,
+                    const Observed::Array& x, const Observed::Array& out, std::size_t i) {
+  const std::vector<std::uint32_t> d = exact::primes(ring, removed);
+  const std::vector<std::uint32_t> u = exact::primes(ring, entering);
+  const BigUint y = exact::converted(entries(x, removed, i), u, d);  // + |D| terms of D
+  BigUint t = exact::reconstruct(entries(x, x.basis, i), exact::primes(ring, x.basis)) * product(u);
+  BigUint shift = product(d);
+  shift *= static_cast<std::uint32_t>(2 * d.size());
+  t += shift;
+  t -= y;  // x U - y + |D| D >= 0
+  for (const std::uint32_t q : d) {
+    verdict.expect("a remainder after division", t.mod(q) == 0);
+    t = t.divided_by(q);
+  }
+  for (int k = 0; k < out.basis.size(); ++k) {
+    const int p = out.basis.prime(k);
+    const std::uint32_t q = ring.prime(p);
+    verdict.expect("quotient", p, i, out.limb(p)[i],
+                   exact::add(t.mod(q), exact::negate(d.size(), q), q));
+  }
+}
+
+Case division(const std::string& name, const Basis& source, const Basis& entering,
+              const Pick& pick) {
+  Case c{"SubtractScale", name, {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    const rlwe::Constants::Division& division = pick(side.constants());
+    const PolyView coeff = side.input(source, Domain::Coeff);
+    const PolyView x = side.output(source, Domain::Eval);
+    const PolyView removed = side.output(division.removed, Domain::Half);
+    const PolyView y = side.output(division.target, Domain::Half);
+    const PolyView out = side.output(division.target, Domain::Eval);
+    return {Transform{{{coeff, x}}}, Transform{{{x.select(division.removed), removed}}},
+            Convert{{{division.conversion, removed, y}}},
+            SubtractScale{{{x.select(source.intersect(division.target)), y, {}, out, 1}},
+                          division.x_factor,
+                          division.y_factor},
+            Transform{{{out, side.output(division.target, Domain::Coeff)}}}};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    const Basis removed = seen.outputs[1].basis;
+    for (const std::size_t i : exact::samples(seen.inputs[0].n)) {
+      expect_divided(verdict, *seen.ring, removed, entering, seen.inputs[0], seen.outputs[4], i);
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+// The forms of the last step: y in either domain, with an addend, permuted, in place, no x at all.
+Case subtract_forms(const Basis& source, const Pick& pick) {
+  Case c{"SubtractScale", "addend, automorphism, in place", {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    const rlwe::Constants::Division& division = pick(side.constants());
+    const Basis target = division.target, kept = source.intersect(target);
+    const auto half = [&] { return side.input(target, Domain::Half); };
+    const auto eval = [&](const Basis& basis) { return side.input(basis, Domain::Eval); };
+    const auto out = [&] { return side.output(target, Domain::Eval); };
+    const PolyView over_x = side.in_out(target, Domain::Eval);
+    const PolyView over_add = side.in_out(target, Domain::Eval);
+    const auto last = 2u * side.ring().n() - 1;
+    SubtractScale op{{}, division.x_factor, division.y_factor};
+    op.items = {{eval(kept), half(), eval(target), out(), 1},
+                {eval(kept), half(), eval(kept), out(), 5},
+                {eval(kept), eval(target), {}, out(), last},
+                {over_x.select(kept), half(), {}, over_x, 1},
+                {eval(kept), half(), over_add, over_add, 1},
+                {{}, half(), eval(target), out(), 25},
+                {{}, eval(target), {}, out(), 1}};
+    return {op};
+  };
+  return c;
+}
+
+}  // namespace
+
+std::vector<Case> level_cases(const Params& params, int level) {
+  const Basis basis = params.basis(level), aux = params.aux_basis(), all = params.extended(level);
+  std::vector<Basis> own;
+  for (const int digit : params.active_digits(level)) {
+    own.push_back(params.digit(digit).intersect(basis));
+  }
+  const Pick by_p = [level](const auto& c) -> auto& { return c.divide_by_p(level); };
+  std::vector<Case> cases = {
+      mod_up(params, level, Domain::Half),
+      mod_up(params, level, Domain::Coeff),
+      key_inner_exact(all, own, basis, {"one target, Eval, automorphism", {5}, {}, true}),
+      key_inner_exact(all, own, basis, {"one target, Half outputs", {1}, aux, true}),
+      key_inner(all, own, basis, {"three targets", {1, 25, ~0u}, {}, true}),
+      key_inner(all, own, basis,
+                {"two groups of two, Eval digits", {1, 1}, aux, true, Domain::Eval, 2}),
+      division("division by P", all, {}, by_p),
+      subtract_forms(all, by_p)};
+  if (level == 0) return cases;
+  const Pick rescale = [level](const auto& c) -> auto& { return c.rescale(level); };
+  const Pick merged = [level](const auto& c) -> auto& { return c.divide_by_p_and_rescale(level); };
+  const Basis leaving = params.leaving(level), entering = params.entering(level);
+  cases.push_back(division("rescale", basis, entering, rescale));
+  cases.push_back(division("division by P with rescale", all, entering, merged));
+  cases.push_back(subtract_forms(basis, rescale));
+  cases.push_back(key_inner_exact(
+      all, own, basis, {"Half outputs for division with rescale", {1}, leaving.with(aux)}));
+  return cases;
+}
+
+std::vector<Case> set_cases(const Params& params) {
+  if (!params.bootstrap()) return {};
+  const Basis base = params.basis(0), all = params.encapsulation_basis();
+  const Basis whole = params.extended(params.top_level()), q = params.basis(params.top_level());
+  const Pick pick = [](const auto& c) -> auto& { return c.divide_encapsulation(); };
+  return {
+      key_inner_exact(all, {base}, base,
+                      {"encapsulation, one digit", {1}, all.without(base), true}),
+      division("division of the encapsulation", all, {}, pick),
+      key_inner_exact(whole, {q}, q,
+                      {"one digit of every prime", {1}, params.aux_basis(), true, Domain::Eval}),
+      key_inner_exact(whole, {whole}, q, {"a digit without conversion", {5}, {}, true})};
+}
+
+}  // namespace latticino::conformance

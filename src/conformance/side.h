@@ -1,0 +1,104 @@
+// One machine under comparison, and the cases that run on it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "poly/ring.h"
+#include "rlwe/constants.h"
+#include "runtime/queue.h"
+
+namespace latticino::conformance {
+
+using Words = std::vector<std::uint32_t>;
+
+enum class Pattern { Random, Zero, Largest, Alternating, Spike, Middle };
+constexpr int kPatterns = 6;
+const char* name(Pattern pattern);
+
+// Residues of a pattern for one limb; `salt` separates limbs and polynomials.
+void fill(Pattern pattern, std::uint64_t salt, std::uint32_t q, std::uint32_t* out, std::size_t n);
+std::uint64_t mix(std::uint64_t x);  // splitmix64
+
+// What a case read and wrote, on the host, in the order the case asked for it.
+struct Observed {
+  struct Array {
+    Basis basis;
+    Domain domain;
+    Words words;
+    std::size_t n;
+    const std::uint32_t* limb(int prime) const;
+  };
+  const Ring* ring = nullptr;
+  std::vector<Array> inputs, outputs;
+  std::vector<std::vector<std::int64_t>> integers;
+};
+
+class Side;
+
+struct Case {
+  std::string record, name;
+  std::function<std::vector<Operation>(Side&)> build;
+  // Empty, or what is wrong with the results (on random inputs).
+  std::function<std::string(const Observed&)> exact;
+};
+
+// Inputs are the same on both sides: made once, by order of asking.
+struct SharedInputs {
+  Pattern pattern = Pattern::Random;
+  std::uint64_t salt = 0;
+  std::vector<Words> words;
+  std::vector<std::vector<std::int64_t>> integers;
+};
+
+class Side {
+ public:
+  Side(std::unique_ptr<Backend> backend, std::shared_ptr<const Params> params);
+  Side(std::unique_ptr<Backend> backend, int log_n, const std::vector<std::uint32_t>& primes);
+
+  const Ring& ring() const { return *ring_; }
+  const rlwe::Constants& constants() const { return *constants_; }
+  Queue& queue() { return queue_; }
+
+  // Memory of the current case.
+  PolyView input(const Basis& basis, Domain domain);
+  PolyView output(const Basis& basis, Domain domain);
+  PolyView in_out(const Basis& basis, Domain domain);
+  const std::int64_t* integers();
+
+  void begin(SharedInputs* inputs);  // drops the memory of the last case
+  void reset();                      // inputs as they were, outputs and guards poisoned
+  // Words of every output; `error` names a guard limb that was written.
+  std::vector<Words> results(std::string& error);
+  std::string changed_inputs();  // empty, or which read-only input was written
+  Observed observed();
+
+ private:
+  struct Slot {
+    Poly memory;  // a guard limb, the polynomial, a guard limb
+    PolyView view;
+    int words;  // index into the shared inputs; -1 for outputs
+    bool written;
+  };
+  PolyView add(const Basis& basis, Domain domain, bool read, bool written);
+
+  Queue queue_;
+  std::unique_ptr<rlwe::Constants> constants_;
+  std::unique_ptr<Ring> own_ring_;
+  const Ring* ring_;
+  SharedInputs* inputs_ = nullptr;
+  std::size_t next_words_ = 0, next_integers_ = 0;
+  std::vector<Slot> slots_;
+  std::vector<Buffer> integer_buffers_;
+};
+
+// Cases of one ring, over `basis` (at least two primes for all of them).
+std::vector<Case> ring_cases(const Ring& ring, const Basis& basis);
+// Cases of one level of a parameter set, and those that belong to the set as a whole.
+std::vector<Case> level_cases(const Params& params, int level);
+std::vector<Case> set_cases(const Params& params);
+
+}  // namespace latticino::conformance

@@ -1,0 +1,208 @@
+// Linear combinations and sums of products.
+#include <algorithm>
+
+#include "conformance/exact.h"
+#include "conformance/side.h"
+
+namespace latticino::conformance {
+namespace {
+
+using exact::Verdict;
+using Operations = std::vector<Operation>;
+
+// Constants of every kind that a kernel may treat on its own: 0, 1, q-1, and random ones.
+Words constants(const Ring& ring, const Basis& basis, std::uint64_t salt) {
+  Words words;
+  for (int k = 0; k < basis.size(); ++k) {
+    const std::uint32_t q = ring.prime(basis.prime(k));
+    const std::uint64_t r = mix(1000 * salt + k);
+    const std::uint32_t special[] = {0, 1, q - 1, q / 2};
+    words.push_back(r % 3 == 0 ? special[r / 3 % 4] : static_cast<std::uint32_t>(r % q));
+  }
+  return words;
+}
+
+constexpr std::int32_t kSmall[] = {1, -1, 0, 2, -3, 0x7FFFFFFF, -0x7FFFFFFF - 1};
+
+Case small_combination(const Basis& basis, const Basis& wide, Domain domain) {
+  Case c{"Linear", std::string("small integers, ") + name(domain), {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    Linear::Item item;
+    for (const std::int32_t small : kSmall) {
+      item.terms.push_back({side.input(wide, domain), small, {}, {}});
+    }
+    item.out = side.output(basis, domain);
+    return {Linear{{item}}};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = seen.ring->prime(p);
+      for (std::size_t i = 0; i < seen.inputs[0].n; ++i) {
+        std::uint32_t sum = 0;
+        for (std::size_t t = 0; t < std::size(kSmall); ++t) {
+          sum = exact::add(
+              sum, exact::mul(seen.inputs[t].limb(p)[i], exact::residue(kSmall[t], q), q), q);
+        }
+        verdict.expect("sum", p, i, seen.outputs[0].limb(p)[i], sum);
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+// (a + b I) x in the lower half of the indices, (a - b I) x in the upper one, is (a + b X^(N/2)) x.
+Case complex_scalar(const Basis& basis) {
+  Case c{"Linear", "complex scalar and constant", {}, {}};
+  c.build = [basis](Side& side) -> Operations {
+    const Ring& ring = side.ring();
+    const Words a = constants(ring, basis, 1), b = constants(ring, basis, 2);
+    Words lower, upper, rotation;
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = ring.prime(p), i = exact::power(ring.psi(p), ring.n() / 2, q);
+      lower.push_back(exact::add(a[k], exact::mul(b[k], i, q), q));
+      upper.push_back(exact::add(a[k], exact::negate(exact::mul(b[k], i, q), q), q));
+    }
+    const PolyView coeff = side.input(basis, Domain::Coeff),
+                   eval = side.output(basis, Domain::Eval);
+    const PolyView out = side.output(basis, Domain::Eval), back = side.output(basis, Domain::Coeff);
+    return {Transform{{{coeff, eval}}},
+            Linear{{{{{eval, 1, lower, upper}, {eval, 1, {}, {}}}, out, lower, upper}}},
+            Transform{{{out, back}}}};
+  };
+  c.exact = [basis](const Observed& seen) {
+    Verdict verdict;
+    const std::size_t n = seen.ring->n();
+    const Words a = constants(*seen.ring, basis, 1), b = constants(*seen.ring, basis, 2);
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = seen.ring->prime(p);
+      const std::uint32_t* x = seen.inputs[0].limb(p);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t shifted = i >= n / 2 ? x[i - n / 2] : exact::negate(x[i + n / 2], q);
+        std::uint32_t sum = exact::add(exact::mul(a[k], x[i], q), exact::mul(b[k], shifted, q), q);
+        sum = exact::add(sum, x[i], q);
+        if (i == 0) sum = exact::add(sum, a[k], q);
+        if (i == n / 2) sum = exact::add(sum, b[k], q);
+        verdict.expect("coefficient", p, i, seen.outputs[2].limb(p)[i], sum);
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+Case linear_in_place(const Basis& basis) {
+  Case c{"Linear", "in place, a batch", {}, {}};
+  c.build = [basis](Side& side) -> Operations {
+    Linear op;
+    const PolyView shared = side.input(basis, Domain::Eval);
+    for (int k = 0; k < 3; ++k) {
+      const PolyView x = side.in_out(basis, Domain::Eval);
+      op.items.push_back({{{shared, 1, constants(side.ring(), basis, k), {}}, {x, -5, {}, {}}},
+                          x,
+                          k == 1 ? constants(side.ring(), basis, 9) : Words{},
+                          {}});
+    }
+    op.items.push_back(
+        {{}, side.output(basis, Domain::Eval), constants(side.ring(), basis, 4), {}});
+    op.items.push_back({{}, side.output(basis, Domain::Coeff), {}, {}});
+    return {op};
+  };
+  return c;
+}
+
+// Terms of output o: the inputs it reads.
+std::vector<int> dot_terms(int output, int inputs) {
+  std::vector<int> terms;
+  for (int i = 0; i < inputs; ++i) {
+    if (output == 0 || i % 2 == 0) terms.push_back(i);
+  }
+  return terms;
+}
+
+Case dot(const Basis& basis, const Basis& wide, int parts, int inputs, bool accumulate) {
+  Case c{"Dot",
+         std::to_string(parts) + " parts, " + std::to_string(inputs) + " inputs" +
+             (accumulate ? ", accumulated" : ""),
+         {},
+         {}};
+  c.build = [=](Side& side) -> Operations {
+    Dot op;
+    op.parts = parts;
+    op.inputs.resize(inputs);
+    for (auto& input : op.inputs) {
+      for (int part = 0; part < parts; ++part) input[part] = side.input(wide, Domain::Eval);
+    }
+    for (int o = 0; o < 2; ++o) {
+      Dot::Output output;
+      for (const int i : dot_terms(o, inputs)) {
+        output.terms.push_back({i, side.input(basis, Domain::Eval)});
+      }
+      for (int part = 0; part < parts; ++part) {
+        output.out[part] =
+            accumulate ? side.in_out(basis, Domain::Eval) : side.output(basis, Domain::Eval);
+      }
+      output.accumulate = accumulate;
+      op.outputs.push_back(output);
+    }
+    return {op};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    std::size_t next = static_cast<std::size_t>(parts) * inputs;  // after the inputs: factors
+    for (int o = 0; o < 2; ++o) {
+      const std::vector<int> terms = dot_terms(o, inputs);
+      for (int k = 0; k < basis.size(); ++k) {
+        const int p = basis.prime(k);
+        const std::uint32_t q = seen.ring->prime(p);
+        for (int part = 0; part < parts; ++part) {
+          for (std::size_t i = part; i < seen.inputs[0].n; i += 5) {
+            std::uint32_t sum = accumulate ? seen.inputs[next + terms.size() + part].limb(p)[i] : 0;
+            for (std::size_t t = 0; t < terms.size(); ++t) {
+              sum = exact::add(sum,
+                               exact::mul(seen.inputs[parts * terms[t] + part].limb(p)[i],
+                                          seen.inputs[next + t].limb(p)[i], q),
+                               q);
+            }
+            verdict.expect("sum", p, i, seen.outputs[parts * o + part].limb(p)[i], sum);
+          }
+        }
+      }
+      next += terms.size() + (accumulate ? parts : 0);
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+Case dot_in_place(const Basis& basis) {
+  Case c{"Dot", "outputs over their own inputs", {}, {}};
+  c.build = [basis](Side& side) -> Operations {
+    Dot op;
+    for (int o = 0; o < 2; ++o) {
+      op.inputs.push_back({side.in_out(basis, Domain::Eval), side.in_out(basis, Domain::Eval), {}});
+      op.outputs.push_back({{{o, side.input(basis, Domain::Eval)}}, op.inputs[o], o == 1});
+    }
+    return {op};
+  };
+  return c;
+}
+
+}  // namespace
+
+std::vector<Case> linear_cases(const Basis& basis, const Basis& wide) {
+  return {small_combination(basis, wide, Domain::Eval),
+          small_combination(basis, basis, Domain::Half), complex_scalar(basis),
+          linear_in_place(basis)};
+}
+
+std::vector<Case> dot_cases(const Basis& basis, const Basis& wide) {
+  return {dot(basis, wide, 2, 3, false), dot(basis, basis, 1, 13, true),
+          dot(basis, basis, 3, 1, true), dot_in_place(basis)};
+}
+
+}  // namespace latticino::conformance

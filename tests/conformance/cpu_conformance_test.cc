@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include "conformance/conformance.h"
+#include "math/errors.h"
+#include "support/ring_support.h"
+
+namespace latticino {
+namespace {
+
+using conformance::Factory;
+using conformance::Options;
+using conformance::Report;
+
+const Factory kReference = [] { return make_cpu_backend({false, 0}); };
+const Factory kDevice = [] { return make_cpu_backend({true, 0}); };
+
+void expect_passed(const Report& report) { EXPECT_TRUE(report.passed()) << report.str(); }
+
+class CpuConformance : public testing::TestWithParam<const char*> {};
+
+TEST_P(CpuConformance, EveryLevel) {
+  expect_passed(conformance::run(preset(GetParam()), kReference, kDevice));
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallPresets, CpuConformance,
+                         testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
+                                         "test-n10-dr-insecure", "test-n10-boot-insecure",
+                                         "test-n10-d35-boot-insecure"));
+
+TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
+  // The largest primes there are beside the smallest, at the smallest degree.
+  test::Words primes = test::ntt_primes(10, 3);
+  primes.push_back(12289);
+  primes.push_back(test::ntt_primes(10, 1, 1u << 20)[0]);
+  Options options;
+  options.thorough = true;
+  options.replays = 2;
+  expect_passed(conformance::run(10, primes, kReference, kDevice, options));
+}
+
+TEST(CpuConformanceRings, LargerDegrees) {
+  for (const int log_n : {11, 12, 13, 14}) {
+    expect_passed(conformance::run(log_n, test::ntt_primes(log_n, 2), kReference, kDevice));
+  }
+  Options options;
+  options.replays = 0;
+  for (const int log_n : {15, 16, 17}) {
+    expect_passed(
+        conformance::run(log_n, test::ntt_primes(log_n, 1), kReference, kDevice, options));
+  }
+}
+
+// A backend with one wrong word must be caught: the suite itself is under test.
+class Faulty : public Backend {
+ public:
+  DeviceInfo info() const override { return inner_->info(); }
+  void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+  void release(void* p, std::size_t bytes) noexcept override { inner_->release(p, bytes); }
+  void clear(void* p, std::size_t bytes) override { inner_->clear(p, bytes); }
+  void copy_in(void* d, const void* h, std::size_t bytes) override { inner_->copy_in(d, h, bytes); }
+  void copy_out(void* h, const void* d, std::size_t bytes) override {
+    inner_->copy_out(h, d, bytes);
+  }
+  void upload(const PolyView& to, const std::uint32_t* host) override { inner_->upload(to, host); }
+  void download(std::uint32_t* host, const PolyView& from) override {
+    inner_->download(host, from);
+  }
+  void run(const Operation& op) override {
+    inner_->run(op);
+    if (const auto* automorphism = std::get_if<Automorphism>(&op)) {
+      automorphism->items[0].out.data[automorphism->items[0].out.ring->n()] ^= 1;
+    }
+    if (const auto* copy = std::get_if<Copy>(&op)) {
+      const PolyView& out = copy->items[0].out;
+      out.data[(1 + out.limbs()) * static_cast<std::size_t>(out.ring->n())] = 0;  // past the end
+    }
+  }
+  void synchronize() override { inner_->synchronize(); }
+  void begin_record() override { inner_->begin_record(); }
+  std::unique_ptr<Replay> end_record() override { return inner_->end_record(); }
+  void abandon_record() noexcept override { inner_->abandon_record(); }
+
+ private:
+  std::unique_ptr<Backend> inner_ = make_cpu_backend({false, 1});
+};
+
+TEST(ConformanceSuite, CatchesWrongWordsAndWritesOutside) {
+  Options options;
+  options.replays = 0;
+  const Report report = conformance::run(
+      10, test::ntt_primes(10, 2), kReference, [] { return std::make_unique<Faulty>(); }, options);
+  EXPECT_FALSE(report.passed());
+  for (const conformance::Row& row : report.rows) {
+    const bool wrong = row.record == "Automorphism" || row.record == "Copy";
+    EXPECT_EQ(row.passed(), !wrong || row.mode == "exact") << row.str();
+    if (row.record == "Automorphism" && row.mode == "immediate") {
+      EXPECT_EQ(row.mismatches, 1u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latticino
