@@ -105,6 +105,7 @@ class PolynomialRun {
       }
       c.level = level;
       c.scale = scale;
+      c.seed.reset();
     }
     return out;
   }

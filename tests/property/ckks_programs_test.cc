@@ -13,7 +13,7 @@ class CkksPrograms : public ::testing::TestWithParam<const char*> {
   World& world() { return World::of(GetParam()); }
   int top() { return world().params().default_level(); }
   // Fresh slots are good to 30 bits at Delta = 2^40.
-  double bits() { return std::log2(world().params().scale(top())) - 14; }
+  double bits() { return std::min(40.0, world().log_scale()) - 14; }
 };
 
 // Every ordered pair of levels: canonical and free target scales.
@@ -114,8 +114,8 @@ TEST_P(CkksPrograms, RandomPrograms) {
 
 INSTANTIATE_TEST_SUITE_P(Presets, CkksPrograms,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
-                                           "test-n10-dr-insecure", "test-n10-boot-insecure",
-                                           "test-n10-d35-boot-insecure"),
+                                           "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
+                                           "test-n10-boot-insecure", "test-n10-d35-boot-insecure"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

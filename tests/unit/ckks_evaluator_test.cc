@@ -19,8 +19,7 @@ class CkksEvaluator : public ::testing::TestWithParam<const char*> {
   World& world() { return World::of(GetParam()); }
   int top() { return world().params().default_level(); }
   int slots() { return world().params().max_slots(); }
-  // Delta = 2^40 loses nothing; smaller scales lose their difference.
-  double bits() { return kBits - std::max(0.0, 40 - std::log2(world().params().scale(top()))); }
+  double bits() { return kBits - 40 + std::min(40.0, world().log_scale()); }
 };
 
 TEST_P(CkksEvaluator, AddsSubtractsNegates) {
@@ -250,7 +249,8 @@ TEST_P(CkksEvaluator, ThreadsShareAContext) {
 
 INSTANTIATE_TEST_SUITE_P(Presets, CkksEvaluator,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
-                                           "test-n10-dr-insecure", "test-n10-boot-insecure"),
+                                           "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
+                                           "test-n10-boot-insecure"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

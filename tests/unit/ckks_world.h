@@ -62,6 +62,14 @@ class World {
   }
 
   const Params& params() const { return context_->params(); }
+  // Of the smallest scale that fresh ciphertexts can be brought to.
+  double log_scale() const {
+    double least = std::log2(params().scale(0));
+    for (int l = 1; l <= params().default_level(); ++l) {
+      least = std::min(least, std::log2(params().scale(l)));
+    }
+    return least;
+  }
   const std::shared_ptr<const Context>& context() const { return context_; }
   const rlwe::SecretKey& secret() const { return secret_; }
   rlwe::Random& random() { return random_; }

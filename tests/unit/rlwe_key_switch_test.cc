@@ -168,7 +168,8 @@ TEST_P(KeySwitch, RefusesWhatDoesNotFit) {
 
 INSTANTIATE_TEST_SUITE_P(Presets, KeySwitch,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
-                                           "test-n10-dr-insecure", "test-n10-boot-insecure"),
+                                           "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
+                                           "test-n10-boot-insecure"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
