@@ -92,15 +92,19 @@ std::vector<double> decrypt(const Constants& constants, Queue& queue, const Secr
 
 // Noise flooding for results that others will see: a discrete Gaussian of deviation
 //   sigma_f = sqrt(12 queries) 2^(statistical_bits / 2) noise_bound
-// is added to the exact integer coefficients (Li, Micciancio, Schultz, Sorrell, CRYPTO 2022, with
-// the per-coefficient bound of OpenFHE's documentation).
+// is added to the exact integer coefficients (Li, Micciancio, Schultz, Sorrell, CRYPTO 2022). The
+// divergence that the proof bounds is that of two Gaussians as far apart as the noise is long, so
+// noise_bound is a Euclidean norm.
 struct Flooding {
-  double noise_bound = 0;     // of every coefficient's noise, in units of 1 (not of 1/scale): a
-                              // worst case of the application, never measured on secret data
+  // Bounds the Euclidean norm of the noise polynomial, in units of 1 (not of 1/scale): sqrt(N)
+  // times a bound of every coefficient. A worst case of the application, never measured on secret
+  // data.
+  double noise_bound = 0;
   std::uint64_t queries = 0;  // decryptions under this key that may ever be shared
   int statistical_bits = 30;
-  double sigma() const;      // throws ValueError for bounds or counts that are not positive
-  double bits_lost() const;  // log2(sigma_f / noise_bound)
+  double sigma() const;  // throws ValueError for bounds or counts that are not positive
+  // log2 of sigma_f over the coefficients' own noise, noise_bound / sqrt(n).
+  double bits_lost(int n) const;
 };
 struct SharedDecryption {
   std::vector<double> coefficients;

@@ -73,7 +73,7 @@ double Flooding::sigma() const {
          noise_bound;
 }
 
-double Flooding::bits_lost() const { return std::log2(sigma() / noise_bound); }
+double Flooding::bits_lost(int n) const { return std::log2(sigma() / noise_bound * std::sqrt(n)); }
 
 SharedDecryption decrypt_for_sharing(const Constants& constants, Queue& queue,
                                      const SecretKey& secret, std::span<const PolyView> parts,
@@ -81,8 +81,8 @@ SharedDecryption decrypt_for_sharing(const Constants& constants, Queue& queue,
                                      Random& random) {
   SharedDecryption out;
   out.sigma = flooding.sigma();
-  out.bits_lost = flooding.bits_lost();
   const Params& params = constants.params();
+  out.bits_lost = flooding.bits_lost(params.n());
   // Six deviations must stay below Q/2, or the flood wraps around and the result is noise only.
   if (std::log2(out.sigma) + 3.6 > params.log_q(level)) {
     throw ScaleError("rlwe.decrypt_for_sharing",

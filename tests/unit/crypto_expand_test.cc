@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace latticino::crypto {
@@ -28,6 +29,39 @@ TEST(Expand, BlocksOfTheZeroKey) {
   EXPECT_EQ(chacha20_block(zero, 0, {})[0], 0xade0b876u);
   EXPECT_EQ(chacha20_block(zero, 0, {})[15], 0x8665eeb2u);
   EXPECT_EQ(chacha20_block(zero, 1, {})[0], 0xbee7079fu);
+}
+
+// RFC 8439, Sec. 2.4.2: encryption of a text of 114 bytes from block 1 on.
+TEST(Expand, KeystreamMatchesRfc8439) {
+  const std::string text =
+      "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
+      "sunscreen would be it.";
+  const std::string expected =
+      "6e2e359a2568f98041ba0728dd0d6981e97e7aec1d4360c20a27afccfd9fae0bf91b65c55247"
+      "33ab8f593dabcd62b3571639d624e65152ab8f530c359f0861d807ca0dbf500d6a6156a38e08"
+      "8a22b65e52bc514d16ccf806818ce91ab77937365af90bbf74a35be6b40b8eedf2785e42874d";
+  std::vector<std::uint8_t> stream(text.size());
+  chacha20_keystream(counting_key(), 1, {0, 0x4a000000, 0}, stream);
+  std::string got;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int byte = stream[i] ^ static_cast<std::uint8_t>(text[i]);
+    got += "0123456789abcdef"[byte >> 4];
+    got += "0123456789abcdef"[byte & 15];
+  }
+  EXPECT_EQ(got, expected);
+}
+
+// Long streams are the blocks one after another, whatever the length.
+TEST(Expand, KeystreamIsItsBlocks) {
+  for (std::size_t length : {1, 63, 64, 65, 255, 256, 257, 1000}) {
+    std::vector<std::uint8_t> stream(length);
+    chacha20_keystream(counting_key(), 7, {1, 2, 3}, stream);
+    for (std::size_t i = 0; i < length; ++i) {
+      const auto block =
+          chacha20_block(counting_key(), 7 + static_cast<std::uint32_t>(i / 64), {1, 2, 3});
+      ASSERT_EQ(stream[i], static_cast<std::uint8_t>(block[i % 64 / 4] >> (8 * (i % 4))));
+    }
+  }
 }
 
 // The header's definition, written again word by word with 128-bit arithmetic.

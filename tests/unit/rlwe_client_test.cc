@@ -239,10 +239,11 @@ TEST(Flooding, HidesTheNoiseAndSaysWhatItCosts) {
   const FreshPair pair =
       encrypt_symmetric(w.constants, w.queue, w.secret, w.message(m, level).view, level, w.random);
   const PolyView parts[2] = {pair.parts[0].view, pair.parts[1].view};
-  const Flooding flooding{20.0, 1024, 30};
+  const Flooding flooding{20.0 * 32, 1024, 30};  // 20 a coefficient, N = 2^10
   const SharedDecryption shared =
       decrypt_for_sharing(w.constants, w.queue, w.secret, parts, level, 1.0, flooding, w.random);
-  EXPECT_NEAR(shared.bits_lost, 15 + 0.5 * std::log2(12.0 * 1024), 1e-9);
+  EXPECT_NEAR(shared.bits_lost, 15 + 0.5 * std::log2(12.0 * 1024) + 5, 1e-9);
+  EXPECT_NEAR(shared.bits_lost, std::log2(shared.sigma / 20), 1e-9);
   EXPECT_NEAR(deviation(difference(shared.coefficients, m)) / shared.sigma, 1.0, 0.1);
   EXPECT_THROW((Flooding{0, 1, 30}.sigma()), ValueError);
   EXPECT_THROW((Flooding{1, 0, 30}.sigma()), ValueError);
