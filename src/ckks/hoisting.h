@@ -14,13 +14,13 @@ struct HoistedSum {
   std::vector<std::vector<Term>> rows;  // one a giant
 };
 
-// Double hoisting (Bossuat et al. 2021, Alg. 6; paper: Cheddar, Fig. 5): everything between the one
+// Double hoisting (Bossuat et al. 2021; paper: Cheddar, Fig. 5): everything between the one
 // ModUp of x and the one ModDown + rescale at the end stays modulo P Q. Factors are extended. All
 // of x at the factors' level; results one level lower.
 std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                     std::span<const Ciphertext> x);
 
-// Minimal keys (ARK, Sec. 5): only rotations by `baby_step` and `giant_step`, one after the other.
+// Minimal keys (ARK, Kim et al. 2022): only rotations by `baby_step` and `giant_step`, one after the other.
 Ciphertext iterated_sum(const Evaluator& evaluator, const HoistedSum& sum, int baby_step,
                         int giant_step, const Ciphertext& x);
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <complex>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,6 +41,13 @@ class WitnessKeys : public rlwe::KeySource {
   mutable rlwe::KeyRequest used_;
 };
 
+// The CPU with one thread, or with LATTICINO_TEST_DEVICE=cuda the GPU.
+inline std::unique_ptr<Backend> test_backend() {
+  const char* device = std::getenv("LATTICINO_TEST_DEVICE");
+  if (device != nullptr && std::string(device) == "cuda") return make_cuda_backend();
+  return make_cpu_backend({true, 1});
+}
+
 class World {
  public:
   using Values = std::vector<Complex>;
@@ -48,7 +56,7 @@ class World {
 
   explicit World(std::shared_ptr<const Params> params)
       : random_(rlwe::Random::insecure_from_seed({1, 2, 3})),
-        context_(Context::create(params, std::make_unique<Queue>(make_cpu_backend({true, 1})))),
+        context_(Context::create(params, std::make_unique<Queue>(test_backend()))),
         dry_(Context::create_dry(params)),
         secret_(rlwe::SecretKey::generate(params, random_)) {}
   explicit World(const std::string& name) : World(preset(name)) {}
