@@ -160,9 +160,14 @@ class DoubleHoisting {
   std::vector<Ciphertext> finish(const std::vector<ExtendedPair>& total) const {
     std::vector<rlwe::DownItem> items;
     for (const ExtendedPair& t : total) {
-      for (int h = 0; h < 2; ++h) items.push_back(rlwe::down_item(constants(), t, h, true));
+      for (int h = 0; h < 2; ++h) items.push_back(rlwe::down_item(constants(), t, h, sum_.merged));
     }
-    const std::vector<Poly> parts = rlwe::mod_down(queue(), constants(), items, level_, true);
+    std::vector<Poly> parts = rlwe::mod_down(queue(), constants(), items, level_, sum_.merged);
+    if (!sum_.merged) {
+      std::vector<PolyView> views;
+      for (const Poly& p : parts) views.push_back(p.view);
+      parts = rlwe::rescale(queue(), constants(), views, level_);
+    }
     const Params& params = context_.params();
     const double factor = sum_.rows[0][0].factor.scale / params.rescale_factor(level_);
     std::vector<Ciphertext> out;

@@ -12,6 +12,7 @@ struct HoistedSum {
   };
   std::vector<int> babies, giants;      // rotations, increasing
   std::vector<std::vector<Term>> rows;  // one a giant
+  bool merged = true;                   // one division by P and the rescale factor together
 };
 
 // Double hoisting (Bossuat et al. 2021; paper: Cheddar, Fig. 5): everything between the one

@@ -95,6 +95,7 @@ LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
             ? keep
             : keep * (params.scale(options.level - 1) / params.scale(options.level));
   }
+  plan.sum.merged = options.merged;
   plan.sum.babies = plan.steps.babies;
   plan.sum.giants = plan.steps.giants;
   plan.sum.rows.resize(plan.sum.giants.size());

@@ -23,6 +23,9 @@ class LinearTransform {
     double plaintext_scale = 0;
     int baby_steps = 0;         // a power of two; 0: chosen by counting key products
     int pre_rotation = 0;       // the transform is followed by a rotation by this (absorbed)
+    // One division by P and the rescale factor; false: one after the other, a pass more for a
+    // rounding error of fewer primes (what counts at small scales).
+    bool merged = true;
     bool hoisted = true;        // false: minimal keys, one rotation by `step` iterated
   };
   // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.

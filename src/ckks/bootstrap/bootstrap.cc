@@ -38,13 +38,14 @@ int plan_slots(const Params& params, int slots) {
 
 std::vector<LinearTransform> encode_factors(const std::shared_ptr<const Context>& context,
                                             const std::vector<bootstrap::DftFactor>& factors,
-                                            int level, bool minimal_keys) {
+                                            int level, bool minimal_keys, bool last_merged) {
   std::vector<LinearTransform> out;
   for (const bootstrap::DftFactor& f : factors) {
     LinearTransform::Options options;
     options.level = level;
     options.plaintext_scale = context->params().rescale_factor(level);  // keeps the scale
     options.hoisted = !minimal_keys;
+    options.merged = last_merged || &f != &factors.back();
     out.emplace_back(context, f.diagonals, f.slots, options);
     --level;
   }
@@ -82,9 +83,9 @@ struct Bootstrapper::Plan {
     const FftTables tables(log_slots);
     const auto halves = full ? bootstrap::Halves::Together : bootstrap::Halves::Apart;
     cts = encode_factors(context, cts_factors(tables, log_slots, scales.cts_constants, halves),
-                         scales.cts_level, options.minimal_keys);
+                         scales.cts_level, options.minimal_keys, true);
     stc = encode_factors(context, stc_factors(tables, log_slots, scales.stc_constants, halves),
-                         scales.stc_level, options.minimal_keys);
+                         scales.stc_level, options.minimal_keys, scales.last_merged);
   }
 
   std::shared_ptr<const Context> context;

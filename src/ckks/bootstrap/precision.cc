@@ -41,7 +41,6 @@ class NoisyEvalMod {
         sine_(sine),
         scales_(scales),
         random_(random),
-        rounding_(std::sqrt(rounding_variance(params) * params.n())),
         cosine_(plan_of(PolynomialBasis::Chebyshev, sine.coefficients)),
         arcsine_(plan_of(PolynomialBasis::Monomial, sine.arcsine)) {}
 
@@ -53,7 +52,7 @@ class NoisyEvalMod {
     double scale = scales_.polynomial_scale;
     for (double c : sine_.subtract) {
       scale *= scale / (2 * params_.rescale_factor(level_--));
-      v = 2 * v * v - c + rounding(scale);
+      v = 2 * v * v - c + rounding(scale, merged_primes(params_, level_ + 1));
     }
     return sine_.arcsine.empty() ? v : polynomial(arcsine_, v, scale, scales_.sine_scale);
   }
@@ -64,7 +63,9 @@ class NoisyEvalMod {
     return plan_polynomial(basis, std::vector<Complex>(c.begin(), c.end()));
   }
 
-  double rounding(double scale) { return rounding_ / scale * random_.normal(); }
+  double rounding(double scale, int primes) {
+    return std::sqrt(rounding_variance(params_, primes) * params_.n()) / scale * random_.normal();
+  }
 
   double polynomial(const PolynomialPlan& plan, double y, double scale, double target) {
     elements_ = {{1, {y, scale}}};
@@ -79,27 +80,28 @@ class NoisyEvalMod {
         const int rest = split.high - split.low;
         value = 2 * value - (rest == 0 ? 1 : elements_.at(rest).first);
       }
-      elements_[n] = {value + rounding(s), s};
+      elements_[n] = {value + rounding(s, merged_primes(params_, level)), s};
     }
     return node(plan.root, target);
   }
 
   double node(const PolynomialNode& n, double scale) {
-    const double working = scale * params_.rescale_factor(level_ - n.depth + 1);
+    const int level = level_ - n.depth + 1;
+    const double working = scale * params_.rescale_factor(level);
     double sum = n.constant.real();
     for (const auto& [index, c] : n.terms) sum += c.real() * elements_.at(index).first;
     for (const auto& [index, child] : n.products) {
       const auto [giant, giant_scale] = elements_.at(index);
       sum += giant * node(child, working / giant_scale);
     }
-    return sum + rounding(scale);
+    return sum + rounding(scale, n.products.empty() ? params_.leaving(level).size()
+                                                    : merged_primes(params_, level));
   }
 
   const Params& params_;
   const SinePolynomial& sine_;
   const ScalePlan& scales_;
   Generator& random_;
-  double rounding_;  // standard deviation in a slot, times the scale
   PolynomialPlan cosine_, arcsine_;
   int level_ = 0;
   std::map<int, std::pair<double, double>> elements_;  // value, scale
@@ -153,11 +155,12 @@ std::vector<double> sine_errors(const Params& params, const SinePolynomial& sine
 }  // namespace
 
 ErrorBudget error_budget(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
-                         int log_slots) {
+                         int log_slots, bool real) {
   const BootstrapLiteral& literal = *params.bootstrap();
   const double ratio = plan.message_ratio(params);
   const double slots = std::ldexp(1.0, log_slots), n = params.n();
-  const double rounding = rounding_variance(params);
+  // Key switching without rescaling divides by P.
+  const double rounding = rounding_variance(params, params.alpha());
   // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
   // slot: |w|^2 has two of them, and the forward transform adds n of those.
   const double gain = 2 * slots / (ratio * ratio);
@@ -172,11 +175,12 @@ ErrorBudget error_budget(const Params& params, const SinePolynomial& sine, const
       gain * (relative_noise(cts_chain(params, plan, log_slots), plan.cts_constants) *
                   overflow_power(params) +
               conjugation);
-  // Unit box: |slot|^2 = 2/3 spread over 2n coefficients.
-  const double power = ratio * ratio * (2.0 / 3) / (2 * slots);
+  // Unit box: |slot|^2 = 2/3 (1/3 for real slots) spread over 2n coefficients.
+  const double message_power = real ? 1.0 / 3 : 2.0 / 3;
+  const double power = ratio * ratio * message_power / (2 * slots);
   budget.eval_mod = gain * eval_mod_variance(params, sine, plan, power);
   budget.slot_to_coeff =
-      (2.0 / 3) * relative_noise(stc_chain(params, plan, log_slots), plan.stc_constants);
+      message_power * relative_noise(stc_chain(params, plan, log_slots), plan.stc_constants);
   return budget;
 }
 
@@ -185,9 +189,10 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   const int slots = options.slots == 0 ? params.max_slots() : options.slots;
   const int log_slots = std::countr_zero(static_cast<unsigned>(slots));
   const bool halved = options.message != BootstrapOptions::Message::Complex;
+  const bool real = options.message == BootstrapOptions::Message::Real;
   const SinePolynomial sine = sine_polynomial(*params.bootstrap());
   const ScalePlan plan = plan_scales(params, sine, log_slots, halved);
-  const double variance = error_budget(params, sine, plan, log_slots).total();
+  const double variance = error_budget(params, sine, plan, log_slots, real).total();
   // Rayleigh for complex errors, half-normal for real ones.
   const double count = static_cast<double>(slots) * kRuns;
   const double pi = std::acos(-1.0);

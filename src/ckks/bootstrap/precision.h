@@ -18,9 +18,9 @@ struct ErrorBudget {
   double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
 };
 
-// For messages of random slots in the unit box.
+// For messages of random slots in the unit box, or real ones in [-1, 1].
 ErrorBudget error_budget(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
-                         int log_slots);
+                         int log_slots, bool real);
 
 // `message`: empty for random slots in the unit box, else the slots themselves, whose sine error
 // is computed exactly.

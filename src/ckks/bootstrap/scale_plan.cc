@@ -1,5 +1,6 @@
 #include "ckks/bootstrap/scale_plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -8,6 +9,9 @@
 
 namespace latticino::ckks::bootstrap {
 namespace {
+
+// Slot error of the last merged division from which on a separate rescaling is worth its pass.
+constexpr double kMergedError = 0x1p-22;
 
 double base_modulus(const Params& params) {
   const Basis basis = params.basis(0);
@@ -53,11 +57,12 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_sl
   chain.log_slots = log_slots;
   chain.stages = cts_stages(log_slots, params.bootstrap()->cts_levels);
   chain.inverse = true;
-  chain.rounding = rounding_variance(params);
   int period = log_slots;
   for (std::size_t j = 0; j < chain.stages.size(); ++j) {
     chain.log_period.push_back(period);
-    chain.plaintext_scales.push_back(params.rescale_factor(plan.cts_level - static_cast<int>(j)));
+    const int level = plan.cts_level - static_cast<int>(j);
+    chain.plaintext_scales.push_back(params.rescale_factor(level));
+    chain.rounding.push_back(rounding_variance(params, merged_primes(params, level)));
     period -= chain.stages[j];
   }
   // 2n coefficients, each multiplied by N/(2n) in the trace.
@@ -72,12 +77,15 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_sl
   chain.log_n = params.log_n();
   chain.log_slots = log_slots;
   chain.stages = stc_stages(log_slots, params.bootstrap()->stc_levels);
-  chain.rounding = rounding_variance(params);
   int period = 0;
   for (std::size_t j = 0; j < chain.stages.size(); ++j) {
     period += chain.stages[j];
     chain.log_period.push_back(period);
-    chain.plaintext_scales.push_back(params.rescale_factor(plan.stc_level - static_cast<int>(j)));
+    const int level = plan.stc_level - static_cast<int>(j);
+    chain.plaintext_scales.push_back(params.rescale_factor(level));
+    const bool merged = plan.last_merged || j + 1 < chain.stages.size();
+    chain.rounding.push_back(rounding_variance(
+        params, merged ? merged_primes(params, level) : params.leaving(level).size()));
   }
   // Complex slots |w|^2 = 2 |m_k|^2 for a message of power 2/3 spread over 2n coefficients.
   const double ratio = plan.message_ratio(params);
@@ -96,9 +104,10 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_
   plan.end_level = params.level_after_bootstrap();
   check_levels(params, sine, plan);
   plan.q0 = base_modulus(params);
-  plan.scale_up = static_cast<std::int64_t>(
-      std::floor(std::ldexp(plan.q0, -literal.log_message_ratio) / params.scale(0)));
-  if (plan.scale_up < 1) {
+  // The integer below q0 / (2^r S_0); 1 where q0 falls short of 2^r S_0 by a part of a bit.
+  const double headroom = std::ldexp(plan.q0, -literal.log_message_ratio) / params.scale(0);
+  plan.scale_up = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(headroom)));
+  if (headroom < 0.5) {
     throw ParameterError("ckks.bootstrap",
                          "scale 2^" + std::to_string(std::log2(params.scale(0))) + " at level 0",
                          "at most q0 / 2^" + std::to_string(literal.log_message_ratio),
@@ -113,6 +122,9 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_
   const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
   const double cts = plan.raised_scale / (2 * plan.q0 * literal.range_k * trace);
   plan.cts_constants = share_constant(cts_chain(params, plan, log_slots), cts);
+  const double last_rounding =
+      rounding_variance(params, merged_primes(params, plan.end_level + 1)) * params.n();
+  plan.last_merged = std::sqrt(last_rounding) < kMergedError * params.scale(plan.end_level);
   const double stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio(params)) *
                      (halved ? 0.5 : 1.0);
   plan.stc_constants = share_constant(stc_chain(params, plan, log_slots), stc);

@@ -20,6 +20,8 @@ struct ScalePlan {
   double polynomial_scale = 0;  // asked of the cosine polynomial
   double sine_scale = 0;        // what the double angles (and the arcsine) end with
   std::vector<double> cts_constants, stc_constants;
+  // The last division, where it matters beside the scale of the result, is not merged with ModDown.
+  bool last_merged = true;
 
   double message_ratio(const Params& params) const {  // of a coefficient to q0
     return static_cast<double>(scale_up) * params.scale(0) / q0;

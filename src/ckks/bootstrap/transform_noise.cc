@@ -4,10 +4,14 @@
 
 namespace latticino::ckks::bootstrap {
 
-double rounding_variance(const Params& params) {
+double rounding_variance(const Params& params, int primes) {
   const int weight = params.literal().hamming_weight;
   const double nonzeros = weight > 0 ? weight : 2.0 * params.n() / 3.0;
-  return (nonzeros + 1) / 12;
+  return primes * (nonzeros + 1) / 12;
+}
+
+int merged_primes(const Params& params, int level) {
+  return params.alpha() + params.leaving(level).size();
 }
 
 double relative_noise(const TransformChain& chain, const std::vector<double>& constants) {
@@ -20,7 +24,7 @@ double relative_noise(const TransformChain& chain, const std::vector<double>& co
     const double encoding = diagonals * std::ldexp(1.0 / 12, chain.log_period[j] + 1) * power /
                             (chain.plaintext_scales[j] * chain.plaintext_scales[j]);
     power *= stage_gain * constants[j] * constants[j];
-    sum += (encoding + std::ldexp(chain.rounding, chain.log_n)) / power;
+    sum += (encoding + std::ldexp(chain.rounding[j], chain.log_n)) / power;
   }
   return sum;
 }
