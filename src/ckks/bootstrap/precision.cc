@@ -1,5 +1,6 @@
 #include "ckks/bootstrap/precision.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -13,7 +14,8 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr int kSamples = 2000;  // of EvalMod inputs: 2% on a standard deviation
-constexpr int kRuns = 20;       // over which the largest error is predicted
+constexpr int kRuns = 20;       // bootstrappings whose errors are sampled
+const double kPi = std::acos(-1.0);
 
 // Numbers for the samples; nothing here needs to be unpredictable.
 class Generator {
@@ -22,10 +24,9 @@ class Generator {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<double>(state_ >> 11) * 0x1p-53 - 0.5;
   }
-  double normal() {  // sum of twelve uniforms: variance 1
-    double s = 0;
-    for (int i = 0; i < 12; ++i) s += uniform();
-    return s;
+  Complex normal(double variance) {  // variance of the squared modulus
+    const double radius = std::sqrt(-variance * std::log(uniform() + 0.5 + 0x1p-54));
+    return std::polar(radius, 2 * kPi * uniform());
   }
 
  private:
@@ -64,7 +65,8 @@ class NoisyEvalMod {
   }
 
   double rounding(double scale, int primes) {
-    return std::sqrt(rounding_variance(params_, primes) * params_.n()) / scale * random_.normal();
+    return std::sqrt(rounding_variance(params_, primes) * params_.n()) / scale * std::sqrt(2.0) *
+           random_.normal(1).real();
   }
 
   double polynomial(const PolynomialPlan& plan, double y, double scale, double target) {
@@ -107,18 +109,26 @@ class NoisyEvalMod {
   std::map<int, std::pair<double, double>> elements_;  // value, scale
 };
 
-// Mean squared error of EvalMod for coefficients of variance `power`, in units of q0.
+// x -> what EvalMod makes of it beside any integer, without noise.
+double exact_eval_mod(const SinePolynomial& sine, double x) {
+  const double v = std::sin(2 * kPi * x);
+  if (sine.arcsine.empty()) return v / (2 * kPi);
+  double sum = 0;
+  for (std::size_t k = sine.arcsine.size(); k-- > 0;) sum = sum * v + sine.arcsine[k];
+  return sum;
+}
+
+// Mean squared noise of EvalMod for coefficients of variance `power`, in units of q0.
 double eval_mod_variance(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
                          double power) {
   Generator random;
   NoisyEvalMod eval_mod(params, sine, plan, random);
-  const double spread = std::sqrt(power);
   double sum = 0;
   for (int i = 0; i < kSamples; ++i) {
     double overflow = 0;
     for (int k = 0; k <= params.bootstrap()->sparse_weight; ++k) overflow += random.uniform();
-    const double e = spread * random.normal();
-    const double error = eval_mod.run(std::nearbyint(overflow) + e) - e;
+    const double e = random.normal(2 * power).real();
+    const double error = eval_mod.run(std::nearbyint(overflow) + e) - exact_eval_mod(sine, e);
     sum += error * error;
   }
   return sum / kSamples;
@@ -128,28 +138,14 @@ double overflow_power(const Params& params) {
   return (params.bootstrap()->sparse_weight + 1) / 12.0;
 }
 
-// x -> what EvalMod makes of it beside any integer, without noise.
-double exact_eval_mod(const SinePolynomial& sine, double x) {
-  const double two_pi = 2 * std::acos(-1.0);
-  const double v = std::sin(two_pi * x);
-  if (sine.arcsine.empty()) return v / two_pi;
-  double sum = 0;
-  for (std::size_t k = sine.arcsine.size(); k-- > 0;) sum = sum * v + sine.arcsine[k];
-  return sum;
-}
-
-// |error| that the sine alone causes in each slot.
-std::vector<double> sine_errors(const Params& params, const SinePolynomial& sine, double ratio,
-                                std::span<const Complex> message, bool halved) {
-  const Encoder encoder(params.log_n());
-  std::vector<Complex> w(message.begin(), message.end());
-  encoder.inverse(w);
+// The error that the sine alone causes in each slot.
+std::vector<Complex> sine_errors(const Encoder& encoder, const SinePolynomial& sine, double ratio,
+                                 std::vector<Complex> message) {
   const auto error = [&](double m) { return exact_eval_mod(sine, m * ratio) / ratio - m; };
-  for (Complex& x : w) x = {error(x.real()), error(x.imag())};
-  encoder.forward(w);
-  std::vector<double> out;
-  for (const Complex& x : w) out.push_back(halved ? std::abs(x.real()) : std::abs(x));
-  return out;
+  encoder.inverse(message);
+  for (Complex& x : message) x = {error(x.real()), error(x.imag())};
+  encoder.forward(message);
+  return message;
 }
 
 }  // namespace
@@ -192,24 +188,24 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   const bool real = options.message == BootstrapOptions::Message::Real;
   const SinePolynomial sine = sine_polynomial(*params.bootstrap());
   const ScalePlan plan = plan_scales(params, sine, log_slots, halved);
-  const double variance = error_budget(params, sine, plan, log_slots, real).total();
-  // Rayleigh for complex errors, half-normal for real ones.
-  const double count = static_cast<double>(slots) * kRuns;
-  const double pi = std::acos(-1.0);
-  const double mean_square = halved ? variance / pi : variance * pi / 4;
-  const double max_square = variance * std::log(count);
-  if (message.empty()) {
-    return {-0.5 * std::log2(mean_square), -0.5 * std::log2(max_square)};
-  }
+  const double noise = error_budget(params, sine, plan, log_slots, real).total();
+  const Encoder encoder(params.log_n());
+  Generator random;
   double sum = 0, largest = 0;
-  const std::vector<double> sine_error =
-      sine_errors(params, sine, plan.message_ratio(params), message, halved);
-  for (double e : sine_error) {
-    sum += std::sqrt(e * e + mean_square);
-    largest = std::max(largest, e);
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<Complex> z(message.begin(), message.end());
+    while (static_cast<int>(z.size()) < slots) {
+      const double re = 2 * random.uniform();
+      z.emplace_back(re, real ? 0.0 : 2 * random.uniform());
+    }
+    for (Complex e : sine_errors(encoder, sine, plan.message_ratio(params), std::move(z))) {
+      e += random.normal(noise);
+      const double size = halved ? std::abs(e.real()) : std::abs(e);
+      sum += size;
+      largest = std::max(largest, size);
+    }
   }
-  return {-std::log2(sum / static_cast<double>(sine_error.size())),
-          -0.5 * std::log2(largest * largest + max_square)};
+  return {-std::log2(sum / (static_cast<double>(slots) * kRuns)), -std::log2(largest)};
 }
 
 }  // namespace latticino::ckks::bootstrap

@@ -9,11 +9,12 @@
 
 namespace latticino::ckks::bootstrap {
 
-// Variances (mean squared complex modulus) of the error of one slot of the result.
+// Variances (mean squared complex modulus) of the noise of one slot of the result; what the sine
+// itself takes from the message is not noise.
 struct ErrorBudget {
   double raised = 0;         // roundings of ModRaise and trace
   double coeff_to_slot = 0;  // encoding of the matrices, rescaling
-  double eval_mod = 0;       // rescaling inside EvalMod, approximation, cubic term
+  double eval_mod = 0;       // rescaling inside EvalMod, approximation of the sine
   double slot_to_coeff = 0;
   double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
 };
@@ -22,8 +23,8 @@ struct ErrorBudget {
 ErrorBudget error_budget(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
                          int log_slots, bool real);
 
-// `message`: empty for random slots in the unit box, else the slots themselves, whose sine error
-// is computed exactly.
+// Over 20 runs: noise is drawn from the budget, the sine error computed exactly. `message`: empty
+// for random slots in the unit box, else the slots themselves.
 Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,
                                           std::span<const Complex> message = {});
 
