@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   const Options o = parse(argc, argv);
   Queue queue(o.backend == "cpu" ? make_cpu_backend() : make_cuda_backend());
   const int most = *std::max_element(o.limbs.begin(), o.limbs.end());
-  const Ring ring(o.log_n, ntt_primes_below(o.log_n, 1u << 31, most + kAux));
+  const Ring ring(o.log_n, ntt_primes_below(o.log_n, 1u << 30, most + kAux));
   std::vector<bench::Row> rows;
   double copy_rate = 0;  // bytes a microsecond: the ceiling of everything bound by memory
   for (const int limbs : o.limbs) {
