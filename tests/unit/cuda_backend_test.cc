@@ -46,6 +46,32 @@ TEST_F(CudaBackendTest, ReplaysWhatWasRecorded) {
   cuda().release(inside, 1 << 20);
 }
 
+// Kernels may start before the previous one has ended: chains in which each step overwrites what
+// the step before has read, and reads what it has written, immediate and replayed.
+TEST_F(CudaBackendTest, OverlappingKernelsKeepTheirOrder) {
+  use_ring(14, ntt_primes(14, 31, 6));
+  const Basis basis{{0, 6}};
+  const Twin x = poly(basis, Domain::Eval), y = poly(basis, Domain::Eval);
+  const Twin z = poly(basis, Domain::Eval), w = poly(basis, Domain::Eval);
+  const auto step = [&](int s) {
+    const PolyView a = x.view[s], b = y.view[s], c = z.view[s], d = w.view[s];
+    backend_[s]->run(Automorphism{{{{{a, 5}, {b, 3}}, c}}});
+    backend_[s]->run(Copy{{{c, a}}});
+    backend_[s]->run(Dot{1, {{a, {}, {}}, {b, {}, {}}}, {{{{0, d}, {1, c}}, {b, {}, {}}, false}}});
+    backend_[s]->run(Linear{{{{{b, 3, {}, {}}, {c, -7, {}, {}}}, d, {}, {}}}});
+  };
+  constexpr int kSteps = 20, kReplays = 5;
+  for (int s = 0; s < 2; ++s) step(s);
+  compare({x, y, z, w});
+  for (int i = 0; i < kSteps; ++i) step(1);
+  cuda().begin_record();
+  for (int i = 0; i < kSteps; ++i) step(1);
+  const auto replay = cuda().end_record();
+  for (int i = 0; i < kReplays; ++i) replay->launch();
+  for (int i = 0; i < kSteps * (kReplays + 1); ++i) step(0);
+  compare({x, y, z, w});
+}
+
 TEST_F(CudaBackendTest, RecordingRefusesTransfersAndNewTables) {
   use_ring(10, ntt_primes(10, 31, 2));
   const Twin x = poly({{0, 2}}, Domain::Eval);

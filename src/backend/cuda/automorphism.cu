@@ -87,6 +87,7 @@ __device__ __forceinline__ void sum_terms(const AutomorphismArgs& a, std::uint32
                                           std::uint32_t q, const Source& source) {
   const AutomorphismArgs::Item& item = a.item[blockIdx.z];
   std::uint32_t* out = item.out.limb(prime, a.ring.log_n);
+  wait_for_previous();
   Group sum = item.accumulate ? load_group(out, g) : Group{};
 #pragma unroll 4
   for (int t = 0; t < item.terms; ++t) {
@@ -101,6 +102,7 @@ __device__ __forceinline__ void sum_terms(const AutomorphismArgs& a, std::uint32
 template <Domain DOMAIN>
 __global__ void __launch_bounds__(kThreads)
     automorphism(const __grid_constant__ AutomorphismArgs a) {
+  allow_next();
   const AutomorphismArgs::Item& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   if (blockIdx.y >= item.limbs || g >= a.ring.groups()) return;
@@ -140,7 +142,7 @@ class AutomorphismBatch {
     for (int i = 0; i < items_; ++i) limbs = std::max<int>(limbs, args_.item[i].limbs);
     launcher_.launch(
         domain_ == Domain::Eval ? automorphism<Domain::Eval> : automorphism<Domain::Coeff>,
-        {dim3(blocks_per_limb(n_, 1), limbs, items_), dim3(kThreads)}, args_);
+        limb_grid(n_, 1, limbs, items_), args_);
     items_ = terms_ = 0;
   }
 

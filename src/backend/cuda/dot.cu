@@ -32,6 +32,19 @@ struct DotArgs {
     Segment segment[Basis::kMaxRuns];
   } layout[kLayouts];
 
+  // Ring index of the l-th prime of a layout.
+  __device__ int prime(int index, int l) const {
+    int p = 0;
+#pragma unroll
+    for (int i = 0; i < Basis::kMaxRuns; ++i) {
+      const Segment& s = layout[index].segment[i];
+      if (l >= 0 && l < s.count) p = s.prime + l;
+      l -= s.count;
+    }
+    return p;
+  }
+
+  // Of the limb of a prime, in words.
   __device__ std::size_t offset(int index, int prime) const {
     std::uint32_t limb = 0;
 #pragma unroll
@@ -45,39 +58,48 @@ struct DotArgs {
 static_assert(sizeof(DotArgs) <= 4096);
 
 template <int PARTS, int OUTPUTS>
-__global__ void __launch_bounds__(kThreads) dot(const __grid_constant__ DotArgs a) {
-  const DotArgs::Tile& tile = a.tile[blockIdx.z];
-  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
-  if (blockIdx.y >= tile.limbs || g >= a.ring.groups()) return;
-  int prime = 0, l = blockIdx.y;
-#pragma unroll
-  for (int i = 0; i < Basis::kMaxRuns; ++i) {
-    const Segment& s = a.layout[tile.out_layout[0][0]].segment[i];
-    if (l >= 0 && l < s.count) prime = s.prime + l;
-    l -= s.count;
-  }
-  const Modulus m = load_modulus(a.ring.modulus + prime);
+struct Operands {
+  Group x[PARTS], f[OUTPUTS];
 
-  std::uint64_t acc[OUTPUTS][PARTS][kGroup] = {};
-  for (int r = 0; r < tile.rows; ++r) {
-    const DotArgs::Row& row = a.row[tile.first_row + r];
-    Group x[PARTS], f[OUTPUTS];
+  __device__ __forceinline__ void load(const DotArgs& a, const DotArgs::Row& row, int prime,
+                                       std::uint32_t g) {
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
       x[p] = load_group(row.input[p] + a.offset(row.input_layout[p], prime), g);
     }
 #pragma unroll
     for (int o = 0; o < OUTPUTS; ++o) {
-      if (row.factor[o] != nullptr) {
-        f[o] = load_group(row.factor[o] + a.offset(row.factor_layout[o], prime), g);
-      }
+      if (row.factor[o] == nullptr) continue;
+      f[o] = load_group(row.factor[o] + a.offset(row.factor_layout[o], prime), g);
     }
+  }
+};
+
+template <int PARTS, int OUTPUTS>
+__global__ void __launch_bounds__(kThreads, 2) dot(const __grid_constant__ DotArgs a) {
+  allow_next();
+  const DotArgs::Tile& tile = a.tile[blockIdx.z];
+  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
+  if (blockIdx.y >= tile.limbs || g >= a.ring.groups()) return;
+  const int prime = a.prime(tile.out_layout[0][0], blockIdx.y);
+  const Modulus m = load_modulus(a.ring.modulus + prime);
+  wait_for_previous();
+
+  // The operands of the next row are on their way while this row is multiplied.
+  std::uint64_t acc[OUTPUTS][PARTS][kGroup] = {};
+  Operands<PARTS, OUTPUTS> now, next;
+  const DotArgs::Row* row = a.row + tile.first_row;
+  if (tile.rows > 0) now.load(a, row[0], prime, g);
+#pragma unroll 2
+  for (int r = 0; r < tile.rows; ++r) {
+    if (r + 1 < tile.rows) next.load(a, row[r + 1], prime, g);
 #pragma unroll
     for (int o = 0; o < OUTPUTS; ++o) {
-      if (row.factor[o] == nullptr) continue;
+      if (row[r].factor[o] == nullptr) continue;
 #pragma unroll
-      for (int p = 0; p < PARTS; ++p) multiply_add(acc[o][p], x[p], f[o], m.q);
+      for (int p = 0; p < PARTS; ++p) multiply_add(acc[o][p], now.x[p], now.f[o], m.q);
     }
+    now = next;
   }
 #pragma unroll
   for (int o = 0; o < OUTPUTS; ++o) {
@@ -122,8 +144,7 @@ class DotBatch {
     if (tiles_ == 0) return;
     int limbs = 0;
     for (int i = 0; i < tiles_; ++i) limbs = std::max<int>(limbs, args_.tile[i].limbs);
-    launcher_.launch(kernel(), {dim3(blocks_per_limb(n_, 1), limbs, tiles_), dim3(kThreads)},
-                     args_);
+    launcher_.launch(kernel(), limb_grid(n_, 1, limbs, tiles_), args_);
     tiles_ = rows_ = layouts_ = 0;
   }
 

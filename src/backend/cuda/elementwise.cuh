@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/cuda/launch.h"
 #include "backend/cuda/modular.cuh"
+#include "backend/cuda/overlap.cuh"
 #include "backend/cuda/view.h"
 
 namespace latticino::cuda {
@@ -33,10 +35,11 @@ __device__ __forceinline__ void store_group(std::uint32_t* limb, std::uint32_t g
   reinterpret_cast<uint4*>(limb)[g] = make_uint4(x.w[0], x.w[1], x.w[2], x.w[3]);
 }
 
-// Blocks that cover a limb when a thread owns `per_thread` groups, kThreads apart.
-inline unsigned blocks_per_limb(int n, int per_thread) {
+// Limbs x items of a launch, each limb covered by threads with `per_thread` groups, kThreads apart.
+inline Shape limb_grid(int n, int per_thread, int limbs, int items) {
   const unsigned per_block = static_cast<unsigned>(kGroup * kThreads * per_thread);
-  return (static_cast<unsigned>(n) + per_block - 1) / per_block;
+  const unsigned blocks = (static_cast<unsigned>(n) + per_block - 1) / per_block;
+  return {dim3(blocks, limbs, items), dim3(kThreads), 0, true};
 }
 
 }  // namespace latticino::cuda

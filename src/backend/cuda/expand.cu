@@ -50,6 +50,7 @@ __device__ __forceinline__ void chacha20_block(const std::uint32_t (&start)[16],
 }
 
 __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ ExpandArgs a) {
+  allow_next();
   const auto& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   if (blockIdx.y >= item.limbs || g >= a.ring.groups()) return;
@@ -78,6 +79,7 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ Expan
     y.w[j] = add_mod(low, high, m.q);
   }
   const std::uint32_t at = position(item.domain, g * kGroup, log_n) / kGroup;
+  wait_for_previous();  // the words need no data: only the store waits
   store_group(item.out.limb(prime, log_n), at, y);
 }
 
@@ -108,8 +110,7 @@ void run(Launcher& launcher, const ExpandUniform& op) {
       to.stream[1] = static_cast<std::uint32_t>(item.stream >> 32);
       limbs = std::max(limbs, item.out.limbs());
     }
-    launcher.launch(expand, {dim3(blocks_per_limb(ring.n(), 1), limbs, items), dim3(kThreads)},
-                    args);
+    launcher.launch(expand, limb_grid(ring.n(), 1, limbs, items), args);
   }
 }
 

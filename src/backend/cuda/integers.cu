@@ -50,11 +50,13 @@ static_assert(sizeof(FromIntegersArgs) <= 4096);
 
 __global__ void __launch_bounds__(kThreads)
     from_integers(const __grid_constant__ FromIntegersArgs a) {
+  allow_next();
   const auto& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   if (blockIdx.y * kLimbsABlock >= item.limbs || g >= a.ring.groups()) return;
   const longlong2* in = reinterpret_cast<const longlong2*>(item.in) + 2 * g;
-  const longlong2 p = __ldg(in), q = __ldg(in + 1);
+  wait_for_previous();
+  const longlong2 p = in[0], q = in[1];
   reduce_into(a.ring, item.out, item.limbs, g, {{p.x, p.y, q.x, q.y}});
 }
 
@@ -78,12 +80,14 @@ __device__ __forceinline__ std::uint64_t combine(std::uint32_t x0, std::uint32_t
 }
 
 __global__ void __launch_bounds__(kThreads) mod_raise(const __grid_constant__ ModRaiseArgs a) {
+  allow_next();
   const auto& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   if (blockIdx.y * kLimbsABlock >= item.limbs || g >= a.ring.groups()) return;
   const int p0 = item.in.prime(0), p1 = item.in.prime(1), log_n = a.ring.log_n;
   const std::uint32_t q0 = a.ring.modulus[p0].q;
   const Modulus m1 = load_modulus(a.ring.modulus + p1);
+  wait_for_previous();
   const Group x0 = load_group(item.in.limb(p0, log_n), g);
   const Group x1 = item.two ? load_group(item.in.limb(p1, log_n), g) : Group{};
   const std::uint64_t modulus = item.two ? static_cast<std::uint64_t>(q0) * m1.q : q0;
@@ -109,8 +113,8 @@ void launch_batches(Launcher& launcher, void (*kernel)(Args), const Op& op, Fill
       fill(args.item[i], op.items[first + i]);
       limbs = std::max<int>(limbs, args.item[i].limbs);
     }
-    const dim3 grid(blocks_per_limb(ring.n(), 1), (limbs + kLimbsABlock - 1) / kLimbsABlock, items);
-    launcher.launch(kernel, {grid, dim3(kThreads)}, args);
+    const int blocks = (limbs + kLimbsABlock - 1) / kLimbsABlock;
+    launcher.launch(kernel, limb_grid(ring.n(), 1, blocks, items), args);
   }
 }
 

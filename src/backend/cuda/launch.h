@@ -30,10 +30,8 @@ struct Shape {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes = 0;  // dynamic; over 48 KB the kernel's limit is raised
-  // Programmatic dependent launch: the kernel may start before the previous one has ended. It must
-  // execute griddepcontrol.wait (cudaGridDependencySynchronize) before it touches any data that
-  // earlier kernels wrote or read; a kernel that lets its successor in early calls
-  // cudaTriggerProgrammaticLaunchCompletion.
+  // Programmatic dependent launch: may start before the previous kernel has ended. Only for kernels
+  // that follow overlap.cuh.
   bool overlap = false;
 };
 

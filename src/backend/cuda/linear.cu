@@ -45,6 +45,7 @@ __device__ __forceinline__ std::uint32_t coefficient(const LinearArgs& a, const 
 // PER groups a thread, all in one half of the limb. Sums stay below q 2^32: see fold_sum.
 template <int PER>
 __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ LinearArgs a) {
+  allow_next();
   const ItemArgs& item = a.item[blockIdx.z];
   const int w = blockIdx.y;
   const std::uint32_t g = blockIdx.x * (kThreads * PER) + threadIdx.x, groups = a.ring.groups();
@@ -62,6 +63,7 @@ __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ Linea
 #pragma unroll
     for (int j = 0; j < kGroup; ++j) acc[v][j] = start;
   }
+  wait_for_previous();
   for (int t = 0; t < item.terms; t += kAhead) {
     Group x[kAhead][PER];
     std::uint32_t c[kAhead];
@@ -124,8 +126,8 @@ class LinearBatch {
     int limbs = 0;
     for (int i = 0; i < items_; ++i) limbs = std::max<int>(limbs, args_.item[i].limbs);
     const bool wide = n_ >= 4 * kGroup * kThreads;
-    const dim3 grid(blocks_per_limb(n_, wide ? 2 : 1), limbs, items_);
-    launcher_.launch(wide ? linear<2> : linear<1>, {grid, dim3(kThreads)}, args_);
+    launcher_.launch(wide ? linear<2> : linear<1>, limb_grid(n_, wide ? 2 : 1, limbs, items_),
+                     args_);
     items_ = terms_ = words_ = 0;
   }
 
@@ -189,20 +191,35 @@ struct CopyArgs {
   int log_n;
   struct {
     View x, out;
-    int limbs;
+    unsigned limbs;
   } item[kCopies];
 };
 static_assert(sizeof(CopyArgs) <= 4096);
 
+constexpr int kCopyGroups = 4;  // of a thread
+
 // A copy, or zeros where x is empty.
 __global__ void __launch_bounds__(kThreads) copy(const __grid_constant__ CopyArgs a) {
+  allow_next();
   const auto& item = a.item[blockIdx.z];
-  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
-  const int l = blockIdx.y;
-  if (l >= item.limbs || g >= (1u << a.log_n) / kGroup) return;
-  const int prime = item.out.prime(l);
-  const Group x = item.x.empty() ? Group{} : load_group(item.x.limb(prime, a.log_n), g);
-  store_group(item.out.limb(prime, a.log_n), g, x);
+  const std::uint32_t first = blockIdx.x * (kThreads * kCopyGroups) + threadIdx.x;
+  const std::uint32_t groups = (1u << a.log_n) / kGroup;
+  if (blockIdx.y >= item.limbs) return;
+  const int prime = item.out.prime(blockIdx.y);
+  const std::uint32_t* x = item.x.limb(prime, a.log_n);  // null where empty
+  std::uint32_t* out = item.out.limb(prime, a.log_n);
+  wait_for_previous();
+  Group y[kCopyGroups] = {};
+#pragma unroll
+  for (int v = 0; v < kCopyGroups; ++v) {
+    const std::uint32_t g = first + v * kThreads;
+    if (x != nullptr && g < groups) y[v] = load_group(x, g);
+  }
+#pragma unroll
+  for (int v = 0; v < kCopyGroups; ++v) {
+    const std::uint32_t g = first + v * kThreads;
+    if (g < groups) store_group(out, g, y[v]);
+  }
 }
 
 }  // namespace
@@ -223,10 +240,10 @@ void run(Launcher& launcher, const Copy& op) {
     int limbs = 0;
     for (int i = 0; i < items; ++i) {
       const Copy::Item& item = op.items[first + i];
-      args.item[i] = {View(item.x), View(item.out), item.out.limbs()};
+      args.item[i] = {View(item.x), View(item.out), static_cast<unsigned>(item.out.limbs())};
       limbs = std::max(limbs, item.out.limbs());
     }
-    launcher.launch(copy, {dim3(blocks_per_limb(ring.n(), 1), limbs, items), dim3(kThreads)}, args);
+    launcher.launch(copy, limb_grid(ring.n(), kCopyGroups, limbs, items), args);
   }
 }
 

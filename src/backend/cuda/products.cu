@@ -24,12 +24,14 @@ struct TensorArgs {
 static_assert(sizeof(TensorArgs) <= 4096);
 
 __global__ void __launch_bounds__(kThreads) tensor(const __grid_constant__ TensorArgs a) {
+  allow_next();
   const TensorArgs::Item& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   if (blockIdx.y >= item.limbs || g >= a.ring.groups()) return;
   const int prime = item.out[0].prime(blockIdx.y), log_n = a.ring.log_n;
   const Modulus m = load_modulus(a.ring.modulus + prime);
 
+  wait_for_previous();
   std::uint64_t d0[kGroup] = {}, d1[kGroup] = {}, d2[kGroup] = {};
 #pragma unroll 2
   for (int k = 0; k < item.pairs; ++k) {
@@ -71,7 +73,7 @@ class TensorBatch {
     if (items_ == 0) return;
     int limbs = 0;
     for (int i = 0; i < items_; ++i) limbs = std::max<int>(limbs, args_.item[i].limbs);
-    launcher_.launch(tensor, {dim3(blocks_per_limb(n_, 1), limbs, items_), dim3(kThreads)}, args_);
+    launcher_.launch(tensor, limb_grid(n_, 1, limbs, items_), args_);
     items_ = pairs_ = 0;
   }
 

@@ -10,11 +10,13 @@ namespace {
 template <bool TO_VIEW>
 __global__ void __launch_bounds__(kThreads)
     reorder(const __grid_constant__ View view, std::uint32_t* logical, Domain domain, int log_n) {
+  allow_next();
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   if (g >= (1u << log_n) / kGroup) return;
   std::uint32_t* limb = view.limb(view.prime(blockIdx.y), log_n);
   std::uint32_t* plain = logical + (static_cast<std::size_t>(blockIdx.y) << log_n);
   const std::uint32_t at = position(domain, g * kGroup, log_n) / kGroup;
+  wait_for_previous();
   if constexpr (TO_VIEW) {
     store_group(limb, at, load_group(plain, g));
   } else {
@@ -22,9 +24,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-Shape shape_of(const PolyView& v) {
-  return {dim3(blocks_per_limb(v.ring->n(), 1), v.limbs()), dim3(kThreads)};
-}
+Shape shape_of(const PolyView& v) { return limb_grid(v.ring->n(), 1, v.limbs(), 1); }
 
 std::size_t limb_bytes(const PolyView& v) { return sizeof(std::uint32_t) * v.ring->n(); }
 
