@@ -46,6 +46,32 @@ TEST_F(CudaBackendTest, ReplaysWhatWasRecorded) {
   cuda().release(inside, 1 << 20);
 }
 
+// Transforms take scratch memory: a recording keeps its own, which nobody else is given.
+TEST_F(CudaBackendTest, RecordedScratchBelongsToTheReplay) {
+  use_ring(13, ntt_primes(13, 31, 4));
+  const Basis basis{{0, 4}};
+  const Twin x = poly(basis, Domain::Coeff), y = poly(basis, Domain::Coeff);
+  const auto step = [&](int s) {
+    const PolyView a = x.view[s], b = y.view[s];
+    backend_[s]->run(Transform{{{a, a.in(Domain::Eval)}, {b, b.in(Domain::Half)}}});
+    backend_[s]->run(Linear{{{{{a.in(Domain::Eval), 5, {}, {}}}, a.in(Domain::Eval), {}, {}}}});
+    backend_[s]->run(Transform{{{a.in(Domain::Eval), a}, {b.in(Domain::Half), b}}});
+  };
+  for (int s = 0; s < 2; ++s) step(s);
+  cuda().begin_record();
+  for (int i = 0; i < 3; ++i) step(1);
+  const auto replay = cuda().end_record();
+  const std::size_t bytes = 8 * std::size_t{4} * ring().n();
+  std::vector<void*> blocks;
+  for (int i = 0; i < 8; ++i) blocks.push_back(cuda().allocate(bytes));
+  replay->launch();
+  for (void* p : blocks) cuda().clear(p, bytes);
+  replay->launch();
+  for (void* p : blocks) cuda().release(p, bytes);
+  for (int i = 0; i < 6; ++i) step(0);
+  compare({x, y});
+}
+
 // Kernels may start before the previous one has ended: chains in which each step overwrites what
 // the step before has read, and reads what it has written, immediate and replayed.
 TEST_F(CudaBackendTest, OverlappingKernelsKeepTheirOrder) {

@@ -76,7 +76,8 @@ struct Operands {
 };
 
 template <int PARTS, int OUTPUTS>
-__global__ void __launch_bounds__(kThreads, 2) dot(const __grid_constant__ DotArgs a) {
+__global__ void __launch_bounds__(kThreads, OUTPUTS > 1 ? 2 : 5)
+    dot(const __grid_constant__ DotArgs a) {
   allow_next();
   const DotArgs::Tile& tile = a.tile[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
@@ -85,21 +86,24 @@ __global__ void __launch_bounds__(kThreads, 2) dot(const __grid_constant__ DotAr
   const Modulus m = load_modulus(a.ring.modulus + prime);
   wait_for_previous();
 
-  // The operands of the next row are on their way while this row is multiplied.
+  // With several outputs registers leave few warps an SM: the operands of the next row are on their
+  // way while this row is multiplied. One output has warps enough to hide the loads.
+  constexpr bool kAhead = OUTPUTS > 1;
   std::uint64_t acc[OUTPUTS][PARTS][kGroup] = {};
   Operands<PARTS, OUTPUTS> now, next;
   const DotArgs::Row* row = a.row + tile.first_row;
-  if (tile.rows > 0) now.load(a, row[0], prime, g);
+  if (kAhead && tile.rows > 0) now.load(a, row[0], prime, g);
 #pragma unroll 2
   for (int r = 0; r < tile.rows; ++r) {
-    if (r + 1 < tile.rows) next.load(a, row[r + 1], prime, g);
+    if (!kAhead) now.load(a, row[r], prime, g);
+    if (kAhead && r + 1 < tile.rows) next.load(a, row[r + 1], prime, g);
 #pragma unroll
     for (int o = 0; o < OUTPUTS; ++o) {
       if (row[r].factor[o] == nullptr) continue;
 #pragma unroll
       for (int p = 0; p < PARTS; ++p) multiply_add(acc[o][p], now.x[p], now.f[o], m.q);
     }
-    now = next;
+    if (kAhead) now = next;
   }
 #pragma unroll
   for (int o = 0; o < OUTPUTS; ++o) {

@@ -30,24 +30,32 @@ __global__ void __launch_bounds__(kThreads) tensor(const __grid_constant__ Tenso
   if (blockIdx.y >= item.limbs || g >= a.ring.groups()) return;
   const int prime = item.out[0].prime(blockIdx.y), log_n = a.ring.log_n;
   const Modulus m = load_modulus(a.ring.modulus + prime);
-
+  std::uint32_t* out[3];
+#pragma unroll
+  for (int i = 0; i < 3; ++i) out[i] = item.out[i].limb(prime, log_n);
+  const std::uint32_t* in[4];
+  const auto locate = [&](int k) {
+    const TensorArgs::Pair& pair = a.pair[item.first_pair + k];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) in[i] = (i < 2 ? pair.a[i] : pair.b[i - 2]).limb(prime, log_n);
+  };
+  if (item.pairs > 0) locate(0);
   wait_for_previous();
+
   std::uint64_t d0[kGroup] = {}, d1[kGroup] = {}, d2[kGroup] = {};
 #pragma unroll 2
   for (int k = 0; k < item.pairs; ++k) {
-    const TensorArgs::Pair& pair = a.pair[item.first_pair + k];
-    const Group a0 = load_group(pair.a[0].limb(prime, log_n), g);
-    const Group a1 = load_group(pair.a[1].limb(prime, log_n), g);
-    const Group b0 = load_group(pair.b[0].limb(prime, log_n), g);
-    const Group b1 = load_group(pair.b[1].limb(prime, log_n), g);
+    const Group a0 = load_group(in[0], g), a1 = load_group(in[1], g);
+    const Group b0 = load_group(in[2], g), b1 = load_group(in[3], g);
+    if (k + 1 < item.pairs) locate(k + 1);
     multiply_add(d0, a0, b0, m.q);
     multiply_add(d1, a0, b1, m.q);
     multiply_add(d1, a1, b0, m.q);
     multiply_add(d2, a1, b1, m.q);
   }
-  finish_products(d0, item.out[0].limb(prime, log_n), g, item.accumulate, m);
-  finish_products(d1, item.out[1].limb(prime, log_n), g, item.accumulate, m);
-  finish_products(d2, item.out[2].limb(prime, log_n), g, item.accumulate, m);
+  finish_products(d0, out[0], g, item.accumulate, m);
+  finish_products(d1, out[1], g, item.accumulate, m);
+  finish_products(d2, out[2], g, item.accumulate, m);
 }
 
 class TensorBatch {
