@@ -23,7 +23,7 @@ struct TensorArgs {
 };
 static_assert(sizeof(TensorArgs) <= 4096);
 
-__global__ void __launch_bounds__(kThreads) tensor(const __grid_constant__ TensorArgs a) {
+__global__ void __launch_bounds__(kThreads, 4) tensor(const __grid_constant__ TensorArgs a) {
   allow_next();
   const TensorArgs::Item& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
