@@ -115,10 +115,9 @@ Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& add
         target.key = keys;
         target.galois = galois % (2 * ring.n());
         for (int h = 0; h < 2; ++h) {
-          const PolyView out = side.output(all, Domain::Eval);
-          target.eval[h] = out.select(all.without(shape.half));
+          target.eval[h] = side.output(all.without(shape.half), Domain::Eval);
           if (shape.half.size() > 0) {
-            target.half[h] = out.select(shape.half).in(Domain::Half);
+            target.half[h] = side.output(shape.half, Domain::Half);
             to_eval.items.push_back({target.half[h], side.output(shape.half, Domain::Eval)});
           }
           if (shape.add && h == 0) target.add[h] = side.input(added, Domain::Eval);
@@ -156,12 +155,13 @@ Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basi
     }
     const std::uint32_t g = shape.galois[0] % (2 * n);
     for (int h = 0; h < 2; ++h) {
-      const std::size_t at = eval_copy + h * (shape.half.size() > 0 ? 2 : 1);
+      // A target's outputs: Eval, then Half and its copy in Eval.
+      const std::size_t at = eval_copy + h * (shape.half.size() > 0 ? 3 : 1);
       for (int k = 0; k < all.size(); ++k) {
         const int p = all.prime(k);
         const std::uint32_t q = ring.prime(p);
         const bool half = shape.half.contains(p);
-        const std::uint32_t* out = seen.outputs[at + half].limb(p);
+        const std::uint32_t* out = seen.outputs[at + (half ? 2 : 0)].limb(p);
         for (const std::size_t i : exact::samples(n)) {
           const std::uint32_t from = exact::source_index(i, g, ring.log_n());
           std::uint32_t sum = 0;

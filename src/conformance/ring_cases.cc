@@ -70,7 +70,7 @@ Case transforms_in_place(const Basis& basis) {
     for (const Domain from : kDomains) {
       for (const Domain to : kDomains) {
         if (from == to) continue;
-        const PolyView view = side.in_out(basis, from);
+        const PolyView view = side.in_out(basis, from, to);
         op.items.push_back({view, view.in(to)});
       }
     }

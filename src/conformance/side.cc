@@ -72,6 +72,7 @@ PolyView Side::add(const Basis& basis, Domain domain, bool read, bool written) {
   Slot slot;
   slot.words = read ? static_cast<int>(next_words_) : -1;
   slot.written = written;
+  slot.result = domain;
   slot.memory.buffer = queue_.allocate((basis.size() + 2) * n * sizeof(std::uint32_t));
   slot.view = PolyView::contiguous(slot.memory.buffer->words(), *ring_, basis, domain, 1);
   if (read) {
@@ -92,6 +93,12 @@ PolyView Side::add(const Basis& basis, Domain domain, bool read, bool written) {
 PolyView Side::input(const Basis& basis, Domain domain) { return add(basis, domain, true, false); }
 PolyView Side::output(const Basis& basis, Domain domain) { return add(basis, domain, false, true); }
 PolyView Side::in_out(const Basis& basis, Domain domain) { return add(basis, domain, true, true); }
+
+PolyView Side::in_out(const Basis& basis, Domain from, Domain to) {
+  const PolyView view = add(basis, from, true, true);
+  slots_.back().result = to;
+  return view;
+}
 
 const std::int64_t* Side::integers() {
   const std::size_t n = ring_->n();
@@ -163,7 +170,7 @@ std::vector<Words> Side::results(std::string& error) {
       }
     }
     results.emplace_back(slot.view.limbs() * n);
-    queue_.download(results.back().data(), slot.view);
+    queue_.download(results.back().data(), slot.view.in(slot.result));
   }
   return results;
 }
@@ -192,8 +199,8 @@ Observed Side::observed() {
     }
     if (!slot.written) continue;
     Words words(basis.size() * n);
-    queue_.download(words.data(), slot.view);
-    out.outputs.push_back({basis, slot.view.domain, std::move(words), n});
+    queue_.download(words.data(), slot.view.in(slot.result));
+    out.outputs.push_back({basis, slot.result, std::move(words), n});
   }
   return out;
 }

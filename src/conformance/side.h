@@ -67,6 +67,8 @@ class Side {
   PolyView input(const Basis& basis, Domain domain);
   PolyView output(const Basis& basis, Domain domain);
   PolyView in_out(const Basis& basis, Domain domain);
+  // The same, left in another domain by the case: physical order may differ between domains.
+  PolyView in_out(const Basis& basis, Domain from, Domain to);
   const std::int64_t* integers();
 
   void begin(SharedInputs* inputs);  // drops the memory of the last case
@@ -82,6 +84,7 @@ class Side {
     PolyView view;
     int words;  // index into the shared inputs; -1 for outputs
     bool written;
+    Domain result;  // of a written view, after the case
   };
   PolyView add(const Basis& basis, Domain domain, bool read, bool written);
 
