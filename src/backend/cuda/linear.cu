@@ -42,23 +42,6 @@ __device__ __forceinline__ std::uint32_t coefficient(const LinearArgs& a, const 
                     : canonical(mul_signed(t.small, r2, m), m);
 }
 
-// Where the next terms lie and their coefficients.
-struct Ahead {
-  const std::uint32_t* limb[kAhead];
-  std::uint32_t c[kAhead];
-
-  __device__ __forceinline__ void prepare(const LinearArgs& a, const ItemArgs& item, int t,
-                                          int prime, int w, bool upper, const Modulus& m) {
-#pragma unroll
-    for (int k = 0; k < kAhead; ++k) {
-      if (t + k >= item.terms) break;
-      const TermArgs& term = a.term[item.first_term + t + k];
-      limb[k] = term.x.limb(prime, a.ring.log_n);
-      c[k] = coefficient(a, term, w, upper, m);
-    }
-  }
-};
-
 // PER groups a thread, all in one half of the limb. Sums stay below q 2^32: see fold_sum.
 template <int PER>
 __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ LinearArgs a) {
@@ -70,7 +53,6 @@ __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ Linea
   const int prime = item.out.prime(item.first_limb + w);
   const Modulus m = load_modulus(a.ring.modulus + prime);
   const bool upper = g >= groups / 2;
-  std::uint32_t* out = item.out.limb(prime, a.ring.log_n);
 
   std::uint64_t acc[PER][kGroup];
   const int constant = upper && item.constant_upper >= 0 ? item.constant_upper : item.constant;
@@ -81,19 +63,19 @@ __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ Linea
 #pragma unroll
     for (int j = 0; j < kGroup; ++j) acc[v][j] = start;
   }
-  Ahead terms;
-  terms.prepare(a, item, 0, prime, w, upper, m);
   wait_for_previous();
   for (int t = 0; t < item.terms; t += kAhead) {
-    const Ahead now = terms;
     Group x[kAhead][PER];
+    std::uint32_t c[kAhead];
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
       if (t + k >= item.terms) break;
+      const TermArgs& term = a.term[item.first_term + t + k];
+      const std::uint32_t* limb = term.x.limb(prime, a.ring.log_n);
 #pragma unroll
-      for (int v = 0; v < PER; ++v) x[k][v] = load_group(now.limb[k], g + v * kThreads);
+      for (int v = 0; v < PER; ++v) x[k][v] = load_group(limb, g + v * kThreads);
+      c[k] = coefficient(a, term, w, upper, m);
     }
-    terms.prepare(a, item, t + kAhead, prime, w, upper, m);
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
       if (t + k >= item.terms) break;
@@ -101,12 +83,12 @@ __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ Linea
       for (int v = 0; v < PER; ++v) {
 #pragma unroll
         for (int j = 0; j < kGroup; ++j) {
-          acc[v][j] =
-              fold_sum(acc[v][j] + static_cast<std::uint64_t>(x[k][v].w[j]) * now.c[k], m.q);
+          acc[v][j] = fold_sum(acc[v][j] + static_cast<std::uint64_t>(x[k][v].w[j]) * c[k], m.q);
         }
       }
     }
   }
+  std::uint32_t* out = item.out.limb(prime, a.ring.log_n);
 #pragma unroll
   for (int v = 0; v < PER; ++v) {
     Group y;
