@@ -19,7 +19,8 @@ void bind_linear_transform(nb::module_& m) {
       .def(
           "__init__",
           [](LinearTransform* self, const ContextPtr& context,
-             const std::map<int, ComplexInput>& diagonals, int slots, int level, bool hoisted) {
+             const std::map<int, ComplexInput>& diagonals, int slots, int level,
+             double plaintext_scale, bool hoisted) {
             ckks::Diagonals copied;
             for (const auto& [d, values] : diagonals) {
               const auto span = as_span(values);
@@ -28,10 +29,12 @@ void bind_linear_transform(nb::module_& m) {
             nb::gil_scoped_release release;
             LinearTransform::Options options;
             options.level = level;
+            options.plaintext_scale = plaintext_scale;
             options.hoisted = hoisted;
             new (self) LinearTransform(context, copied, slots, options);
           },
-          "context"_a, "diagonals"_a, "slots"_a, "level"_a, "hoisted"_a = true)
+          "context"_a, "diagonals"_a, "slots"_a, "level"_a,
+          "plaintext_scale"_a, "hoisted"_a = true)
       .def("apply", &LinearTransform::apply, ReleaseGil())
       .def_prop_ro("rotations", &LinearTransform::rotations)
       .def_prop_ro("bytes", &LinearTransform::bytes);

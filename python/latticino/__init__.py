@@ -1,0 +1,27 @@
+"""Latticino: encrypted computing with CKKS and bootstrapping, on CPU and GPU with the same bits.
+
+    import latticino as lt
+    ctx = lt.Context("n16-d40-boot-v1")
+    client = lt.keygen(ctx)
+
+See docs/guide.md for a walk from zero, docs/api.md for every name.
+"""
+
+from . import errors
+from ._native import Params, __version__
+from .arrays import PrivateArray
+from .ciphertext import Ciphertext
+from .client import Client, ServerKeys, keygen
+from .context import Context, preset, presets
+from .errors import (ContextError, DeviceError, Error, FileError, KeyError, LevelError, OutOfMemoryError,
+                     ParameterError, ScaleError, ShapeError, UnsupportedError, ValueError)
+from .plan import Plan, Shape
+from .precision import Precision, precision
+from .program import Program, record
+
+__all__ = [
+    "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
+    "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrivateArray",
+    "Program", "ScaleError", "ServerKeys", "Shape", "ShapeError", "UnsupportedError", "ValueError",
+    "__version__", "errors", "keygen", "precision", "preset", "presets", "record",
+]

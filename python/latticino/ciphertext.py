@@ -1,0 +1,394 @@
+"""Encrypted vectors with operators."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from . import _native, arrays, errors, layout, noise
+
+if TYPE_CHECKING:
+    from .context import Context
+
+Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
+
+
+class Ciphertext:
+    """An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
+
+    Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - *
+    @ **`` take ciphertexts, numbers and arrays; a smaller encrypted array of power-of-two size
+    repeats over the leading dimensions of a larger one. Levels and scales are aligned on their own.
+    Costs: a product with anything but an integer or a power of i takes one level; sums, rotations
+    and conjugations none. Operations raise LevelError, KeyError, ContextError or ShapeError.
+    """
+
+    __slots__ = ("context", "shape", "_parts", "_error", "_clean")
+    __array_ufunc__ = None  # numpy leaves mixed operators to this class
+
+    def __init__(self, context: Context, parts: list[_native.Ciphertext], shape: tuple[int, ...],
+                 error: float, clean: bool) -> None:
+        self.context, self.shape = context, tuple(shape)
+        self._parts, self._error = parts, error
+        self._clean = clean  # slots behind the values are zero
+
+    # ---- facts ----
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def level(self) -> int:
+        """Multiplications in sequence that are left."""
+        return min(p.level for p in self._parts)
+
+    @property
+    def scale(self) -> float:
+        """What the values are multiplied by inside."""
+        return self._parts[0].scale
+
+    @property
+    def slots(self) -> int:
+        """Slots of each ciphertext behind this object."""
+        return self._parts[0].slots
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory of the ciphertexts."""
+        return sum(p.bytes for p in self._parts)
+
+    @property
+    def expected_bits(self) -> float:
+        """Estimated mean precision in bits for messages of about unit size."""
+        return noise.bits(self._error)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a single encrypted value")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
+        return (f"Ciphertext(shape={self.shape}{several}, level={self.level}, "
+                f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, "
+                f"about {self.expected_bits:.1f} bits)")
+
+    # ---- helpers ----
+
+    @property
+    def _padded(self) -> bool:
+        return self.size != len(self._parts) * self.slots
+
+    def _like(self, parts: list[_native.Ciphertext], error: float, clean: bool | None = None,
+              shape: tuple[int, ...] | None = None) -> Ciphertext:
+        return Ciphertext(self.context, parts, self.shape if shape is None else shape, error,
+                          self._clean if clean is None else clean)
+
+    def _floor(self) -> float:
+        return noise.rounding(self.context.params, self.scale)
+
+    def _ready(self, levels: int) -> Ciphertext:
+        """This, refreshed if the context bootstraps on its own and the levels do not suffice."""
+        if self.level >= levels or not self.context.auto_bootstrap:
+            return self
+        return self.bootstrap()
+
+    def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
+        """Both with the shape of the larger one."""
+        if self.context is not other.context:
+            raise errors.ContextError.explain(
+                operation, "ciphertexts of two contexts", "one context", "encrypt both in the same one")
+        if self.shape == other.shape:
+            return self, other
+        if layout.repeats_over(other.shape, self.shape) and other.size == other.slots:
+            return self, other._repeated(self)
+        if layout.repeats_over(self.shape, other.shape) and self.size == self.slots:
+            return self._repeated(other), other
+        raise errors.ShapeError.explain(
+            operation, f"shapes {self.shape} and {other.shape}",
+            "equal shapes, or a power-of-two array repeated over leading dimensions",
+            "reshape or pad the data before encrypting")
+
+    def _repeated(self, larger: Ciphertext) -> Ciphertext:
+        part = self._parts[0].with_slots(larger.slots)
+        return self._like([part] * len(larger._parts), self._error, not larger._padded, larger.shape)
+
+    def _pieces(self, values: Any, operation: str) -> list[np.ndarray]:
+        """An array, broadcast to this shape, as slot vectors; a repeating one stays short."""
+        array = arrays.as_numpy(values, operation)
+        try:
+            array = np.ascontiguousarray(np.broadcast_to(array, self.shape))
+        except ValueError as why:
+            raise errors.ShapeError.explain(
+                operation, f"an array of shape {array.shape}", f"one that broadcasts to {self.shape}",
+                "reshape it") from why
+        return arrays.chunks(arrays.as_slots(array, operation), self.slots)
+
+    # ---- sums ----
+
+    def __add__(self, other: Operand) -> Ciphertext:
+        e = self.context.evaluator
+        if isinstance(other, Ciphertext):
+            x, y = self._aligned(other, "add")
+            parts = [e.add(a, b) for a, b in zip(x._parts, y._parts)]
+            return x._like(parts, math.hypot(x._error, y._error), x._clean and y._clean)
+        if isinstance(other, numbers.Number):
+            _finite(other, "add")
+            parts = [e.add_scalar(p, complex(other)) for p in self._parts]
+            return self._like(parts, self._error, not self._padded)
+        parts = [e.add_plain(p, self.context.encode(v, p.level, p.scale))
+                 for p, v in zip(self._parts, self._pieces(other, "add"))]
+        return self._like(parts, self._error)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Ciphertext:
+        return self._like([self.context.evaluator.negate(p) for p in self._parts], self._error)
+
+    def __sub__(self, other: Operand) -> Ciphertext:
+        if isinstance(other, Ciphertext):
+            x, y = self._aligned(other, "subtract")
+            parts = [self.context.evaluator.sub(a, b) for a, b in zip(x._parts, y._parts)]
+            return x._like(parts, math.hypot(x._error, y._error), x._clean and y._clean)
+        return self + (-other if isinstance(other, numbers.Number)
+                       else -arrays.as_numpy(other, "subtract").astype(complex))
+
+    def __rsub__(self, other: Operand) -> Ciphertext:
+        return -self + other
+
+    # ---- products ----
+
+    def __mul__(self, other: Operand) -> Ciphertext:
+        if isinstance(other, Ciphertext):
+            return self._times(other)
+        if isinstance(other, numbers.Number):
+            return self._times_number(other)
+        x = self._ready(1)
+        parts = []
+        for p, v in zip(x._parts, x._pieces(other, "multiply")):
+            parts.append(x.context.evaluator.multiply_plain(p, x._encoded_factor(p, v)))
+        return x._like(parts, math.hypot(x._error, x._floor()), True)
+
+    __rmul__ = __mul__
+
+    def _encoded_factor(self, part: _native.Ciphertext, values: np.ndarray) -> _native.Plaintext:
+        """Encoded so that the rescaled product has the canonical scale of the level below."""
+        params, level = self.context.params, part.level
+        if level < 1:
+            raise errors.LevelError.explain(
+                "multiply", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
+        scale = params.scale(level - 1) * params.rescale_factor(level) / part.scale
+        return self.context.encode(values, level, scale)
+
+    def _times(self, other: Ciphertext) -> Ciphertext:
+        x, y = self._aligned(other, "multiply")
+        same = x is y
+        x = x._ready(1)
+        y = x if same else y._ready(1)
+        e = self.context.evaluator
+        parts = [e.square(a) if a is b else e.multiply(a, b) for a, b in zip(x._parts, y._parts)]
+        error = math.sqrt(x._error**2 + y._error**2 + x._floor() ** 2)
+        return x._like(parts, error, x._clean or y._clean)
+
+    def _times_number(self, c: numbers.Number) -> Ciphertext:
+        _finite(c, "multiply")
+        e = self.context.evaluator
+        c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
+        if isinstance(c, int) and abs(c) < 2**31:
+            return self._like([e.multiply_integer(p, c) for p in self._parts], abs(c) * self._error)
+        if c in (1j, -1j):
+            return self._like([e.multiply_i(p, 1 if c == 1j else 3) for p in self._parts], self._error)
+        x = self._ready(1)
+        parts = [e.multiply_scalar(p, complex(c)) for p in x._parts]
+        return x._like(parts, math.hypot(abs(c) * x._error, x._floor()))
+
+    def __truediv__(self, other: complex) -> Ciphertext:
+        if not isinstance(other, numbers.Number):
+            return NotImplemented
+        if other == 0:
+            raise errors.ValueError.explain("divide", "the divisor 0", "another number", "check the data")
+        return self * (1 / complex(other))
+
+    def __pow__(self, n: int) -> Ciphertext:
+        if not isinstance(n, numbers.Integral) or n < 1:
+            raise errors.UnsupportedError.explain(
+                "power", f"exponent {n!r}", "an integer from 1", "use polyval for other functions")
+        known: dict[int, Ciphertext] = {1: self}
+
+        def power(k: int) -> Ciphertext:
+            if k not in known:
+                known[k] = power(k // 2) * power(k // 2) if k % 2 == 0 else power(k - k // 2) * power(k // 2)
+            return known[k]
+
+        return power(int(n))
+
+    def __matmul__(self, w: Operand) -> Ciphertext:
+        """``x @ W`` for a plain matrix of shape (len(x), m): one level. ``x @ y``: inner product.
+
+        Packing: see layout.diagonals; at most as many diagonals as slots that x takes.
+        """
+        if isinstance(w, Ciphertext):
+            return (self * w).sum()
+        w = arrays.as_numpy(w, "matmul")
+        if len(self.shape) != 1 or w.ndim != 2 or w.shape[0] != self.shape[0] or 0 in w.shape:
+            raise errors.ShapeError.explain(
+                "matmul", f"shapes {self.shape} and {w.shape}", "(n,) and (n, m)", "reshape or transpose")
+        if not np.isfinite(w).all():
+            raise errors.ValueError.explain("matmul", "NaN or infinity", "finite numbers", "clean the data")
+        x = self._ready(1)
+        most = x.context.slots
+        out_slots = arrays.slots_for(w.shape[1], most, "matmul")
+        parts = [x._row_of_blocks(w[:, at : at + out_slots], out_slots)
+                 for at in range(0, w.shape[1], out_slots)]
+        error = math.hypot(x._error * float(np.linalg.norm(w, axis=0).max()), x._floor())
+        return x._like(parts, error, True, (w.shape[1],))
+
+    def __rmatmul__(self, w: Any) -> Ciphertext:
+        return self @ np.ascontiguousarray(arrays.as_numpy(w, "matmul").T)
+
+    def _row_of_blocks(self, w: np.ndarray, out_slots: int) -> _native.Ciphertext:
+        params, e = self.context.params, self.context.evaluator
+        total = None
+        for i, part in enumerate(self._parts):
+            block = w[i * self.slots : (i + 1) * self.slots]
+            diagonals, slots = layout.diagonals(block, self.slots, out_slots)
+            if not diagonals:
+                diagonals = {0: np.zeros(slots, np.complex128)}
+            if part.level < 1:
+                raise errors.LevelError.explain(
+                    "matmul", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
+            scale = params.scale(part.level - 1) * params.rescale_factor(part.level) / part.scale
+            transform = self.context.linear_transform(diagonals, slots, part.level, scale)
+            y = transform.apply(e, part.with_slots(slots))
+            total = y if total is None else e.add(total, y)
+        return total.with_slots(out_slots)
+
+    # ---- slots ----
+
+    def rotate(self, k: int) -> Ciphertext:
+        """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
+
+        Free of levels where the values fill their slots; otherwise masks take one level.
+        """
+        k = int(k) % max(self.size, 1)
+        if k == 0:
+            return self
+        e, groups = self.context.evaluator, layout.rotation_groups(self.size, self.slots, k)
+        masked = any(mask is not None for group in groups for _, _, mask in group)
+        x = self._ready(1) if masked else self
+        parts = []
+        for group in groups:
+            total = None
+            for source, turn, mask in group:
+                y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
+                if mask is not None:
+                    y = e.multiply_plain(y, x._encoded_factor(y, mask))
+                total = y if total is None else e.add(total, y)
+            parts.append(total)
+        # A result without a mask next to masked ones keeps its level: sums and products align it.
+        return x._like(parts, math.hypot(x._error, x._floor()))
+
+    def conj(self) -> Ciphertext:
+        """Complex conjugates; no level."""
+        parts = [self.context.evaluator.conjugate(p) for p in self._parts]
+        return self._like(parts, math.hypot(self._error, self._floor()))
+
+    def sum(self, axis: int | None = None) -> Ciphertext:
+        """The sum of all values, or over the first axis (``axis=0``) of an array of two.
+
+        Takes log2(slots) rotations, and one level only where slots behind the values may not be
+        zero. ``axis=0`` needs power-of-two dimensions.
+        """
+        x = self
+        if self._padded and not self._clean:
+            x = self * np.ones(self.shape)
+        e = self.context.evaluator
+        total = x._parts[0]
+        for part in x._parts[1:]:
+            total = e.add(total, part)
+        kept = 1
+        if axis is not None:
+            kept = self._columns("sum") if axis == 0 else 0
+            if not kept or len(self.shape) != 2:
+                raise errors.UnsupportedError.explain(
+                    "sum", f"axis={axis} of shape {self.shape}", "no axis, or axis 0 of two", "see spread_sum")
+        if self.slots > kept:
+            total = e.inner_sum(total, kept, self.slots // kept)
+        shape = () if axis is None else self.shape[1:]
+        error = x._error * math.sqrt(self.size / kept) + self._floor() * math.sqrt(self.slots / kept)
+        return self._like([total.with_slots(kept)], error, True, shape)
+
+    def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
+        """Each row's sum, times `factor`, in every place of the row: one level.
+
+        For shapes (..., c) with c a power of two; 2 log2(c) rotations.
+        """
+        c = self._columns("spread_sum")
+        x, e = self._ready(1), self.context.evaluator
+        mask = np.zeros(self.shape, complex)
+        mask[..., 0] = factor
+        sums = x._like([e.inner_sum(p, 1, c) if c > 1 else p for p in x._parts], x._error * math.sqrt(c))
+        first = sums * mask
+        parts = [e.inner_sum(p, -1, c) if c > 1 else p for p in first._parts]
+        return x._like(parts, abs(factor) * first._error, True)
+
+    def _columns(self, operation: str) -> int:
+        c = self.shape[-1] if self.shape else 1
+        if c & (c - 1) or c > self.slots:
+            raise errors.ShapeError.explain(
+                operation, f"rows of {c} values", f"a power of two up to {self.slots}", "pad the rows")
+        return c
+
+    # ---- functions ----
+
+    def polyval(self, coefficients: Sequence[complex], basis: str = "monomial",
+                domain: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext:
+        """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
+
+        ``basis="chebyshev"``: a series of T_k on `domain` (as numpy.polynomial.Chebyshev).
+        """
+        if basis not in ("monomial", "chebyshev"):
+            raise errors.UnsupportedError.explain(
+                "polyval", f"basis={basis!r}", '"monomial" or "chebyshev"', "name one of them")
+        values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
+        p = _native.Polynomial(values, basis == "chebyshev", float(domain[0]), float(domain[1]))
+        if p.degree < 1:
+            return self * 0 + values[0]
+        x = self._ready(p.depth)
+        parts = [_native.evaluate(x.context.evaluator, p, part) for part in x._parts]
+        error = x._error * sum(k * abs(c) for k, c in enumerate(values)) if basis == "monomial" else (
+            x._error * sum(k * k * abs(c) for k, c in enumerate(values)))
+        return x._like(parts, math.hypot(error, x._floor() * p.depth), not x._padded)
+
+    def bootstrap(self, message: str = "complex", minimal_keys: bool = False) -> Ciphertext:
+        """The same values at ``params.level_after_bootstrap``.
+
+        ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box;
+        ``params.explain()`` states the bound and the precision.
+        """
+        ctx = self.context
+        if not ctx.params.has_bootstrap:
+            raise errors.ParameterError.explain(
+                "bootstrap", ctx.params.name, "a parameter set with bootstrapping",
+                "choose a preset with boot in its name")
+        booter = ctx.bootstrapper(self.slots, message, minimal_keys)
+        parts = [booter.bootstrap(ctx.evaluator, p) for p in self._parts]
+        ctx.count_bootstraps(len(parts))
+        own = 2 ** -booter.predicted_bits[0] * 2 / math.sqrt(math.pi)
+        return self._like(parts, math.hypot(self._error, own))
+
+    def to_level(self, level: int) -> Ciphertext:
+        """Brought down to `level` at its canonical scale."""
+        e = self.context.evaluator
+        return self._like([e.to_level(p, level) for p in self._parts], math.hypot(self._error, self._floor()))
+
+
+def _finite(c: numbers.Number, operation: str) -> None:
+    if not np.isfinite(complex(c)):
+        raise errors.ValueError.explain(operation, f"the number {c}", "a finite one", "check the data")

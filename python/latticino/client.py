@@ -1,0 +1,128 @@
+"""The two roles: a client that holds the secret key, and the public bundle a server computes with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _native, arrays, errors, noise, progress
+from .ciphertext import Ciphertext
+from .context import Context
+from .plan import Plan
+
+
+class ServerKeys:
+    """Evaluation keys, and a public key where asked for: all that a server may know.
+
+    It cannot decrypt. ``bytes``: what the keys take; ``labels``: which they are.
+    """
+
+    def __init__(self, native: _native.EvaluationKeys, public_key: _native.PublicKey | None = None) -> None:
+        self._native, self.public_key = native, public_key
+
+    @property
+    def bytes(self) -> int:
+        return self._native.bytes
+
+    @property
+    def labels(self) -> list[_native.KeyLabel]:
+        return list(self._native.labels)
+
+    @property
+    def params_hash(self) -> str:
+        return self._native.params_hash
+
+    @property
+    def id(self) -> str:
+        """The identity of the secret key that these keys were made from."""
+        return self._native.id
+
+    def missing(self, plan: Plan) -> list[_native.KeyLabel]:
+        """The keys of a plan that are not here, or not for a level as high."""
+        return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
+
+    def __repr__(self) -> str:
+        public = ", with a public key" if self.public_key else ""
+        return f"ServerKeys({len(self.labels)} keys, {self.bytes / 2**20:.0f} MiB{public})"
+
+
+class Client:
+    """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
+
+    Safe to share between threads of one process; never send it to a server.
+    """
+
+    def __init__(self, context: Context, native: _native.Client) -> None:
+        self.context, self._native = context, native
+
+    @property
+    def key_id(self) -> str:
+        """The identity of the secret key; every object made under it carries it."""
+        return self._native.key_id
+
+    def __repr__(self) -> str:
+        return f"Client({self.context.params.name!r}, key {self.key_id})"
+
+    def server_keys(self, *what: Plan | Callable[..., Any] | Any, public: bool = False,
+                    show: bool | None = None) -> ServerKeys:
+        """Exactly the keys that programs need, in one bundle.
+
+        ``server_keys(plan, ...)`` takes plans; ``server_keys(program, example, ...)`` plans first.
+        ``public=True`` adds a public key, with which ``ctx.encrypt`` works. ``show`` decides on a
+        progress bar (None: on a terminal).
+        """
+        plans = list(what)
+        if what and callable(what[0]) and not isinstance(what[0], Plan):
+            plans = [self.context.plan(what[0], *what[1:])]
+        request: dict[_native.KeyLabel, int] = {}
+        for plan in plans:
+            if not isinstance(plan, Plan):
+                raise errors.UnsupportedError.explain(
+                    "server_keys", f"a {type(plan).__name__}", "plans, or a program and its examples",
+                    "pass ctx.plan(program, x)")
+            if plan.params_hash != self.context.params.hash:
+                raise errors.ContextError.explain(
+                    "server_keys", "a plan for other parameters", f"one for {self.context.params.name}",
+                    "plan in this client's context")
+            for label, level in plan.keys.items():
+                request[label] = max(level, request.get(label, level))
+        keys = self._native.empty_keys()
+        for label, level in progress.track(list(request.items()), "generating keys", show):
+            self._native.make_key(keys, label, level)
+        return ServerKeys(keys, self._native.public_key() if public else None)
+
+    def encrypt(self, x: Any, level: int | None = None) -> Ciphertext:
+        """Encrypts numbers of any shape under the secret key (half the bytes when saved).
+
+        Raises ShapeError for strided arrays and dtypes that are no numbers, ValueError for NaN and
+        infinity, ScaleError for values over the message bound, LevelError for a level that is not.
+        """
+        params = self.context.params
+        level = self.context.level if level is None else level
+        if not 0 <= level <= params.top_level:
+            raise errors.LevelError.explain(
+                "encrypt", f"level {level}", f"a level from 0 to {params.top_level}", "leave it out")
+        error = noise.fresh(params, params.scale(level))
+        return self.context._encrypt(x, level, self._native.encrypt, error)
+
+    def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
+        """The values, for the key's owner only: the result is marked as not to be shared.
+
+        Complex, of the ciphertext's shape. KeyError where another key made it.
+        """
+        return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
+
+    def _decrypted(self, x: Ciphertext, decrypt: Callable[[_native.Ciphertext], np.ndarray]) -> np.ndarray:
+        if not isinstance(x, Ciphertext):
+            raise errors.ShapeError.explain(
+                "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
+        values = np.concatenate([decrypt(part) for part in x._parts])
+        return values[: math.prod(x.shape)].reshape(x.shape)
+
+
+def keygen(context: Context) -> Client:
+    """A new secret key for the context's parameters, from the operating system's randomness."""
+    return Client(context, _native.Client(context._native))

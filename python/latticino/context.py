@@ -1,0 +1,210 @@
+"""A context: parameters on a device with the public keys to compute with. It cannot decrypt."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native, arrays, devices, errors, noise
+from .ciphertext import Ciphertext
+from .plan import Plan, dry_run
+
+if TYPE_CHECKING:
+    from .client import ServerKeys
+
+
+def preset(name: str) -> _native.Params:
+    """The named, versioned parameters; ParameterError lists near names."""
+    return _native.preset(name)
+
+
+def presets() -> list[str]:
+    """The names of all parameter sets."""
+    return list(_native.preset_names())
+
+
+class Context:
+    """Parameters on a device. Server side: holds evaluation keys, never a secret.
+
+    ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
+    ``"cuda:1"`` or None (CUDA where it was built and a GPU answers); ``threads`` 0 means all cores;
+    ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks
+    levels refreshes its operand first. May be shared between threads.
+
+    Raises ParameterError, DeviceError or OutOfMemoryError.
+    """
+
+    def __init__(self, params: str | _native.Params = "n16-d40-boot-v1", device: str | None = None, *,
+                 threads: int = 0, simd: bool = True, auto_bootstrap: bool = False) -> None:
+        self.params = preset(params) if isinstance(params, str) else params
+        kind, index = devices.choose(device)
+        self._setup(_native.Context.create(self.params, kind, index, threads, simd), auto_bootstrap)
+        self.device = kind if kind == "cpu" else f"cuda:{index}"
+
+    def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
+        self._native = native
+        self.auto_bootstrap = auto_bootstrap
+        self.keys: ServerKeys | None = None
+        self.bootstraps = 0  # done so far, in all threads
+        self._evaluator: _native.Evaluator | None = None
+        self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
+        self._transforms: dict[tuple, _native.LinearTransform] = {}
+        self._constants: dict[tuple, _native.Plaintext] | None = None  # kept while recording
+        self._lock = threading.RLock()
+
+    @classmethod
+    def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
+        """A twin without data, and what will have noted the keys that a program uses on it."""
+        twin = cls.__new__(cls)
+        twin.params, twin.device = like.params, "dry"
+        twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
+        recorder = _native.KeyRecorder(twin._native)
+        twin._evaluator = _native.Evaluator(twin._native, recorder)
+        return twin, recorder
+
+    # ---- facts ----
+
+    @property
+    def slots(self) -> int:
+        """Values that one ciphertext holds: N/2. Longer vectors become several ciphertexts."""
+        return self.params.max_slots
+
+    @property
+    def level(self) -> int:
+        """Level of fresh ciphertexts: multiplications in sequence before bootstrapping."""
+        return self.params.default_level
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most device memory that was in use at once since the start or `reset_peak`."""
+        return self._native.peak_bytes
+
+    @property
+    def live_bytes(self) -> int:
+        """Device memory in use now: keys, constants and ciphertexts."""
+        return self._native.live_bytes
+
+    def reset_peak(self) -> None:
+        self._native.reset_peak()
+
+    def synchronize(self) -> None:
+        """Waits until the device has done all that was asked of it."""
+        self._native.synchronize()
+
+    def explain(self) -> str:
+        """Levels, scales, primes, security, keys and precision of the parameters, as a table."""
+        return self.params.explain()
+
+    def __repr__(self) -> str:
+        keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
+        return f"Context({self.params.name!r}, device={self.device!r}, slots={self.slots}, {keys})"
+
+    # ---- keys ----
+
+    def use(self, keys: ServerKeys) -> Context:
+        """Computes with these public keys from now on; returns the context itself.
+
+        Raises ContextError where they were made for other parameters.
+        """
+        if keys.params_hash != self.params.hash:
+            raise errors.ContextError.explain(
+                "use", "keys for other parameters", f"keys for {self.params.name}",
+                "generate them with a client of this context")
+        self._evaluator = _native.Evaluator(self._native, keys._native)
+        self.keys = keys
+        return self
+
+    @property
+    def evaluator(self) -> _native.Evaluator:
+        if self._evaluator is None:
+            raise errors.KeyError.explain(
+                "compute", "a context without evaluation keys", "the public keys of a client",
+                "ctx.use(client.server_keys(program, x)) gives them")
+        return self._evaluator
+
+    def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
+        """Runs ``program`` without data and reports what it needs.
+
+        Examples are arrays (taken as fresh encryptions), ciphertexts, or Shape objects. The plan
+        lists the evaluation keys, their bytes, the peak memory, levels and the predicted time.
+        Raises what the program would raise, LevelError for instance, before any key exists.
+        """
+        return dry_run(self, program, examples)
+
+    # ---- data ----
+
+    def encrypt(self, x: Any, level: int | None = None) -> Ciphertext:
+        """Encrypts with the bundle's public key (``client.server_keys(..., public=True)``).
+
+        ``x``: numbers of any shape, real or complex; NaN, infinity and values over the message
+        bound raise. See Client.encrypt for the owner's (smaller and less noisy) encryption.
+        """
+        key = self.keys.public_key if self.keys else None
+        if key is None:
+            raise errors.KeyError.explain(
+                "encrypt", "a context without a public key", "a bundle that has one",
+                "make it with client.server_keys(..., public=True), or encrypt with the client")
+        level = self.level if level is None else level
+        error = noise.fresh(self.params, self.params.scale(level), public=True)
+        return self._encrypt(x, level, lambda p: _native.encrypt_public(key, p), error)
+
+    def _encrypt(self, x: Any, level: int, encrypt: Callable[[_native.Plaintext], _native.Ciphertext],
+                 error: float) -> Ciphertext:
+        values = arrays.as_slots(x, "encrypt")
+        slots = arrays.slots_for(values.size, self.slots, "encrypt")
+        scale = self.params.scale(level)
+        parts = [encrypt(_native.encode(self._native, piece, level, scale))
+                 for piece in arrays.chunks(values, slots)]
+        return Ciphertext(self, parts, np.shape(x), error, clean=True)
+
+    def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
+        """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
+
+        While a program is recorded the same constants are encoded once only.
+        """
+        values = np.ascontiguousarray(values, dtype=np.complex128)
+        cache = self._constants
+        if cache is None:
+            return _native.encode(self._native, values, level, scale)
+        key = (hashlib.sha256(values).digest(), values.size, level, scale)
+        if key not in cache:
+            cache[key] = _native.encode(self._native, values, level, scale)
+        return cache[key]
+
+    # ---- circuits, built once ----
+
+    def bootstrapper(self, slots: int | None = None, message: str = "complex",
+                     minimal_keys: bool = False) -> _native.Bootstrapper:
+        """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values."""
+        kinds = {"complex": _native.Message.Complex, "real": _native.Message.Real,
+                 "merged": _native.Message.MergedReals}
+        if message not in kinds:
+            raise errors.UnsupportedError.explain(
+                "bootstrap", f"message={message!r}", " or ".join(map(repr, kinds)), "name one of them")
+        key = (slots or self.slots, message, minimal_keys)
+        with self._lock:
+            if key not in self._bootstrappers:
+                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kinds[message],
+                                                                minimal_keys)
+            return self._bootstrappers[key]
+
+    def count_bootstraps(self, count: int) -> None:
+        with self._lock:
+            self.bootstraps += count
+
+    def linear_transform(self, diagonals: dict[int, np.ndarray], slots: int, level: int,
+                         scale: float) -> _native.LinearTransform:
+        """A matrix by its diagonals for ciphertexts at `level`, built once for each content."""
+        digest = hashlib.sha256()
+        for d in sorted(diagonals):
+            digest.update(d.to_bytes(4, "little", signed=True) + diagonals[d].tobytes())
+        key = (digest.digest(), slots, level, scale)
+        with self._lock:
+            if key not in self._transforms:
+                self._transforms[key] = _native.LinearTransform(
+                    self._native, diagonals, slots, level, scale)
+            return self._transforms[key]

@@ -1,0 +1,34 @@
+"""Which device a context computes on. Never a silent fallback."""
+
+from __future__ import annotations
+
+from . import _native, errors
+
+
+def choose(device: str | None) -> tuple[str, int]:
+    """``None`` is CUDA where it was built and a GPU answers, the CPU otherwise.
+
+    ``"cpu"``, ``"cuda"`` and ``"cuda:1"`` mean just that; DeviceError where it cannot be.
+    """
+    if device is None:
+        device = "cuda" if _native.cuda_built() and _native.cuda_device_count() > 0 else "cpu"
+    kind, _, index = device.partition(":")
+    if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not index.isdigit())):
+        raise errors.DeviceError.explain(
+            "Context", f"device {device!r}", '"cpu", "cuda" or "cuda:1"', "name one of them")
+    number = int(index or 0)
+    if kind == "cuda":
+        _require_cuda(number)
+    return kind, number
+
+
+def _require_cuda(index: int) -> None:
+    if not _native.cuda_built():
+        raise errors.DeviceError.explain(
+            "Context", "a build without CUDA", "the CUDA backend for device \"cuda\"",
+            "build with nvcc (LATTICINO_CUDA=on), or say device=\"cpu\"")
+    count = _native.cuda_device_count()
+    if index >= count:
+        raise errors.DeviceError.explain(
+            "Context", f"{count} CUDA devices", f"device {index}",
+            "check nvidia-smi and the driver, or say device=\"cpu\"")

@@ -1,0 +1,64 @@
+"""Where values lie in slots: rotations of vectors that do not fill them, and matrices by diagonals.
+
+A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two slots, zeros
+behind; a longer one lies in several ciphertexts of N/2 slots, in order. Arrays of more dimensions
+are laid out row by row. A ciphertext with fewer slots than N/2 repeats periodically.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def rotation_groups(size: int, slots: int, k: int) -> list[list[tuple[int, int, np.ndarray | None]]]:
+    """How a cyclic shift of `size` values by k to the left is made of rotations of ciphertexts.
+
+    For each resulting ciphertext: (source ciphertext, rotation, mask), the mask None where the
+    source alone fills the result. Value i of the result is value (i + k) mod size of the source.
+    """
+    count = -(-size // slots)
+    groups = []
+    for c in range(count):
+        index = np.arange(c * slots, min((c + 1) * slots, size))
+        source = (index + k) % size
+        turn = (source % slots - index % slots) % slots
+        keys = source // slots * slots + turn
+        group = []
+        for key in np.unique(keys):
+            mask = np.zeros(slots)
+            mask[index[keys == key] % slots] = 1
+            whole = mask.all()
+            group.append((int(key) // slots, int(key) % slots, None if whole else mask))
+        groups.append(group)
+    return groups
+
+
+def diagonals(w: np.ndarray, slots_in: int, slots_out: int) -> tuple[dict[int, np.ndarray], int]:
+    """The diagonals of y = x @ w for x in `slots_in` slots and y in `slots_out`, and the slots used.
+
+    Diagonal d multiplies x rotated left by d. Inputs and results repeat periodically, so at most
+    `slots_in` diagonals are needed; those that are all zero are left out.
+    """
+    slots = max(slots_in, slots_out)
+    row, column = np.nonzero(w)
+    values = w[row, column]
+    copies = slots // slots_out
+    j = (column[:, None] + slots_out * np.arange(copies)[None, :]).reshape(-1)
+    d = (np.repeat(row, copies) - j) % slots_in
+    values = np.repeat(values, copies)
+    order = np.argsort(d, kind="stable")
+    out = {}
+    starts = np.flatnonzero(np.diff(d[order], prepend=-1))
+    for start, end in zip(starts, [*starts[1:], order.size]):
+        diagonal = np.zeros(slots, np.complex128)
+        chosen = order[start:end]
+        diagonal[j[chosen]] = values[chosen]
+        out[int(d[chosen[0]])] = diagonal
+    return out, slots
+
+
+def repeats_over(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
+    """Whether an array of shape `inner` broadcasts over `outer` by plain repetition."""
+    size = int(np.prod(inner))
+    return (len(inner) <= len(outer) and tuple(outer[len(outer) - len(inner):]) == tuple(inner)
+            and size & (size - 1) == 0)

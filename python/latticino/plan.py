@@ -1,0 +1,128 @@
+"""Dry runs: what a program needs, before anything is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _native, arrays, errors, noise, rates
+from .ciphertext import Ciphertext
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class Shape(NamedTuple):
+    """Stands for a ciphertext in a plan: its shape, and its level (None: fresh)."""
+
+    shape: tuple[int, ...]
+    level: int | None = None
+
+
+@dataclass
+class Plan:
+    """What a program needs. ``print`` it for a table.
+
+    ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
+    ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
+    constants and inputs included; ``levels`` of the results; ``seconds`` predicted on the context's
+    device from measured rates.
+    """
+
+    params_hash: str
+    keys: dict[_native.KeyLabel, int]
+    key_bytes: int
+    constant_bytes: int
+    peak_bytes: int
+    levels: tuple[int, ...]
+    bootstraps: int
+    seconds: float
+    bytes_moved: int
+    operations: dict[str, int] = field(default_factory=dict)
+
+    def __or__(self, other: Plan) -> Plan:
+        """The plan of doing both programs: the union of their keys."""
+        if self.params_hash != other.params_hash:
+            raise errors.ContextError.explain(
+                "plan", "plans for different parameters", "one parameter set", "plan both in one context")
+        keys = dict(self.keys)
+        for label, level in other.keys.items():
+            keys[label] = max(level, keys.get(label, level))
+        sizes = self.key_bytes + other.key_bytes if keys.keys() != self.keys.keys() else self.key_bytes
+        names = self.operations.keys() | other.operations.keys()
+        return Plan(
+            self.params_hash, keys, sizes, self.constant_bytes + other.constant_bytes,
+            max(self.peak_bytes, other.peak_bytes), self.levels + other.levels,
+            self.bootstraps + other.bootstraps, self.seconds + other.seconds,
+            self.bytes_moved + other.bytes_moved,
+            {n: self.operations.get(n, 0) + other.operations.get(n, 0) for n in names})
+
+    def __str__(self) -> str:
+        mib = 2**20
+        lines = [
+            f"evaluation keys    {len(self.keys)}, {self.key_bytes / mib:,.0f} MiB",
+            f"encoded matrices   {self.constant_bytes / mib:,.0f} MiB",
+            f"peak memory        {self.peak_bytes / mib:,.0f} MiB",
+            f"result levels      {', '.join(map(str, self.levels))}",
+            f"bootstrappings     {self.bootstraps}",
+            f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
+            f"predicted time     {self.seconds:.3g} s",
+        ]
+        return "\n".join(lines)
+
+
+def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
+    from .context import Context as ContextClass
+
+    twin, recorder = ContextClass._dry(context)
+    inputs = [_stand_in(twin, context, x) for x in examples]
+    input_bytes = twin._native.live_bytes
+    results = _ciphertexts(program(*inputs))
+    report = twin._native.report
+    constants = sum(b.bytes for b in twin._bootstrappers.values())
+    constants += sum(t.bytes for t in twin._transforms.values())
+    peak = max(report["peak_bytes"], twin._native.peak_bytes)
+    return Plan(
+        params_hash=context.params.hash,
+        keys=dict(recorder.request),
+        key_bytes=recorder.bytes,
+        constant_bytes=constants,
+        peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
+        levels=tuple(r.level for r in results),
+        bootstraps=twin.bootstraps,
+        seconds=rates.predict(report["bytes_by_name"], context),
+        bytes_moved=report["bytes_moved"],
+        operations=dict(report["operations_by_name"]))
+
+
+def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
+    """A ciphertext without data, shaped as `x` would be once encrypted."""
+    level, scale = twin.level, None
+    clean = True
+    if isinstance(x, Ciphertext):
+        if x.context is not context:
+            raise errors.ContextError.explain(
+                "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
+        shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
+        clean = x._clean
+    else:
+        if isinstance(x, Shape):
+            shape, level = tuple(x.shape), twin.level if x.level is None else x.level
+        else:
+            shape = np.shape(arrays.as_numpy(x, "plan"))
+        slots = arrays.slots_for(int(np.prod(shape)), twin.slots, "plan")
+    scale = twin.params.scale(level) if scale is None else scale
+    count = -(-int(np.prod(shape)) // slots)
+    parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(count)]
+    return Ciphertext(twin, parts, shape, noise.fresh(twin.params, scale), clean)
+
+
+def _ciphertexts(result: Any) -> list[Ciphertext]:
+    if isinstance(result, Ciphertext):
+        return [result]
+    if isinstance(result, (tuple, list)):
+        return [c for r in result for c in _ciphertexts(r)]
+    return []
