@@ -1,0 +1,102 @@
+"""The `latticino` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import __version__, _native, errors
+from .context import presets
+
+DEFAULT_PRESET = "n16-d40-boot-v1"
+
+
+def _demo(args: argparse.Namespace) -> int:
+    from .workloads import demo
+
+    result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads)
+    if not args.no_plot:
+        demo.plot(result, args.output)
+    return 0
+
+
+def _info(_: argparse.Namespace) -> int:
+    print(f"latticino {__version__}")
+    print(f"CUDA backend: {'built' if _native.cuda_built() else 'not built'}, "
+          f"{_native.cuda_device_count()} devices")
+    print("presets:")
+    for name in presets():
+        p = _native.preset(name)
+        kind = f"{p.level_after_bootstrap} levels after bootstrapping" if p.has_bootstrap else (
+            f"{p.default_level} levels")
+        mark = "" if p.secure else "  NOT 128-bit secure"
+        print(f"  {name:34} N = 2^{p.log_n}, scale 2^{p.log_scale:g}, {kind}{mark}")
+    return 0
+
+
+def _explain(args: argparse.Namespace) -> int:
+    print(_native.preset(args.preset).explain())
+    return 0
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from .measure import run
+
+    return run(args)
+
+
+def _conformance(args: argparse.Namespace) -> int:
+    from .measure.conformance import run
+
+    return run(args)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="latticino", description="Encrypted computing with CKKS.")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name: str, handler, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(handler=handler)
+        return sub
+
+    def on_device(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
+        sub.add_argument("--threads", type=int, default=0, help="CPU threads; 0: all cores")
+
+    demo = command("demo", _demo, "train a model on encrypted digits, with bootstrapping")
+    on_device(demo)
+    demo.add_argument("--preset", default=DEFAULT_PRESET)
+    demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
+    demo.add_argument("--iterations", type=int)
+    demo.add_argument("--rows", type=int, help="rows of a mini-batch, a power of two")
+    demo.add_argument("--output", type=Path, default=Path("latticino-demo.png"), help="the plot")
+    demo.add_argument("--no-plot", action="store_true")
+
+    command("info", _info, "versions, devices, presets")
+    explain = command("explain", _explain, "everything about a parameter set")
+    explain.add_argument("preset", nargs="?", default=DEFAULT_PRESET)
+
+    bench = command("bench", _bench, "measure precision or speed; records go to --record")
+    on_device(bench)
+    bench.add_argument("what", choices=("precision", "cpu", "gpu", "rates", "report"))
+    bench.add_argument("--preset", help="default: those of the documented record")
+    bench.add_argument("--runs", type=int, help="repetitions of each measurement")
+    bench.add_argument("--record", type=Path, help="a JSON file to write the measurements to")
+
+    conformance = command("conformance", _conformance, "compare a device with the reference, bit for bit")
+    on_device(conformance)
+    conformance.add_argument("--preset", help="default: every small preset")
+    conformance.add_argument("--all-levels", action="store_true", help="every level instead of a sample")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; errors of the library end it with their message and status 1."""
+    args = _parser().parse_args(arguments)
+    try:
+        return args.handler(args)
+    except errors.Error as e:
+        print(f"latticino: {type(e).__name__}: {e}", file=sys.stderr)
+        return 1

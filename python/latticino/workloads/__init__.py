@@ -1,0 +1,1 @@
+"""Whole applications, written with the public API only."""

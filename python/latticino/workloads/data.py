@@ -1,0 +1,84 @@
+"""Handwritten digits, 3 against 8: the task of Han et al. (AAAI 2019)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import errors
+
+
+class Dataset(NamedTuple):
+    """Features in [0, 1] with a constant 1 in column 0; labels +1 (an 8) and -1 (a 3)."""
+
+    name: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+    @property
+    def columns(self) -> int:
+        """Features padded to a power of two: the columns of the packed matrix."""
+        return 1 << (self.x_train.shape[1] - 1).bit_length()
+
+
+def digits() -> Dataset:
+    """scikit-learn's bundled 8x8 digits: 256 rows to train on, 101 to test.
+
+    The first pixel is dark in every image, so its column carries the constant: 64 columns in all.
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as why:
+        raise errors.UnsupportedError.explain(
+            "demo", "no scikit-learn", "its bundled digits", "pip install latticino[demo]") from why
+    data = load_digits()
+    chosen = np.isin(data.target, (3, 8))
+    x = data.data[chosen] / 16.0
+    y = np.where(data.target[chosen] == 8, 1.0, -1.0)
+    x[:, 0] = 1.0
+    order = np.random.default_rng(1).permutation(len(x))
+    x, y = x[order], y[order]
+    return Dataset("digits 8x8, 3 against 8", x[:256], y[:256], x[256:], y[256:])
+
+
+def mnist_path() -> Path | None:
+    """Where MNIST 3 against 8 lies, if LATTICINO_DATA names a folder that has it."""
+    folder = os.environ.get("LATTICINO_DATA")
+    path = Path(folder) / "helr_mnist38.npz" if folder else None
+    return path if path and path.exists() else None
+
+
+def mnist() -> Dataset:
+    """MNIST pooled to 14x14: 11,982 rows to train on, 1,984 to test, 196 features and a constant."""
+    path = mnist_path()
+    if path is None:
+        raise errors.FileError.explain(
+            "demo", f"LATTICINO_DATA={os.environ.get('LATTICINO_DATA')!r}",
+            "a folder with helr_mnist38.npz", "set it, or use --data digits")
+    with np.load(path, allow_pickle=False) as f:
+        most = np.maximum(f["q_train"].max(axis=0), 1).astype(float)
+        parts = [np.hstack([np.ones((len(q), 1)), q / most]) for q in (f["q_train"], f["q_test"])]
+        y_train, y_test = f["y_train"].astype(float), f["y_test"].astype(float)
+    order = np.random.default_rng(1).permutation(len(y_train))
+    return Dataset("MNIST 14x14, 3 against 8", parts[0][order], y_train[order], parts[1], y_test)
+
+
+def batches(data: Dataset, rows: int) -> list[np.ndarray]:
+    """The training set as full mini-batches z = y * x, each (rows, columns) with zeros behind."""
+    z = data.y_train[:, None] * data.x_train
+    z = np.pad(z, ((0, 0), (0, data.columns - z.shape[1])))
+    count = len(z) // rows
+    if count == 0:
+        raise errors.ShapeError.explain(
+            "demo", f"{len(z)} training rows", f"at least one batch of {rows}", "choose a smaller batch")
+    return [np.ascontiguousarray(z[i * rows : (i + 1) * rows]) for i in range(count)]
+
+
+def accuracy(weights: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+    """Share of rows on the right side of the plane."""
+    return float(np.mean(np.sign(x @ weights[: x.shape[1]]) == y))

@@ -1,0 +1,155 @@
+"""`latticino demo`: trains on encrypted digits beside the same training in the clear."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from .. import errors
+from ..client import keygen
+from ..context import Context
+from ..precision import Precision, precision
+from ..progress import track
+from . import data, helr
+
+MIB = 2**20
+
+
+@dataclass
+class Row:
+    """One iteration as it was measured."""
+
+    iteration: int
+    seconds: float
+    level: int
+    bootstrapped: bool
+    precision: Precision
+    accuracy: float
+    clear_accuracy: float
+
+
+@dataclass
+class Result:
+    """What the demo measured; `wall` is the time of all steps and bootstrappings."""
+
+    dataset: str
+    preset: str
+    device: str
+    rows: list[Row] = field(default_factory=list)
+    wall: float = 0.0
+    bootstraps: int = 0
+    accuracy: float = 0.0
+    clear_accuracy: float = 0.0
+    key_bytes: int = 0
+    key_count: int = 0
+    device_peak_bytes: int = 0
+    host_peak_bytes: int = 0
+    predicted: float = 0.0
+
+
+def choose_data(name: str | None) -> data.Dataset:
+    """MNIST where it is there, the bundled digits otherwise, or what was named."""
+    if name is None:
+        name = "mnist" if data.mnist_path() else "digits"
+    if name not in ("mnist", "digits"):
+        raise errors.UnsupportedError.explain("demo", f"--data {name}", "digits or mnist", "name one of them")
+    return data.mnist() if name == "mnist" else data.digits()
+
+
+def run(preset: str, device: str | None = None, dataset: str | None = None, iterations: int | None = None,
+        rows: int | None = None, threads: int = 0) -> Result:
+    """Trains encrypted, printing one line for each iteration, and returns the measurements."""
+    chosen = choose_data(dataset)
+    context = Context(preset, device, threads=threads)
+    large = context.device != "cpu" and "MNIST" in chosen.name
+    settings = helr.Settings(iterations=iterations or (32 if large else 16),
+                             rows=rows or (1024 if large else 128))
+    result = Result(chosen.name, preset, context.device)
+    print(f"{chosen.name}: {len(chosen.x_train)} rows to train on, {len(chosen.x_test)} to test; "
+          f"batches of {settings.rows} x {chosen.columns}")
+    print(f"parameters {preset}: N = 2^{context.params.log_n}, log2 PQ = {context.params.log_pq:.0f}, "
+          f"device {context.device} ({context._native.device['name']})")
+    batches = data.batches(chosen, settings.rows)[: settings.iterations]
+    trainer = helr.Trainer(context, settings)
+
+    plan = context.plan(trainer.cycle, *trainer.examples(batches[0]))
+    result.predicted = plan.seconds / trainer.steps_between * settings.iterations
+    print(f"plan: {len(plan.keys)} evaluation keys, {plan.key_bytes / MIB:,.0f} MiB; peak memory about "
+          f"{plan.peak_bytes / MIB:,.0f} MiB; about {result.predicted:,.0f} s for all iterations")
+    start = time.monotonic()
+    client = keygen(context)
+    context.use(client.server_keys(plan))
+    result.key_bytes, result.key_count = context.keys.bytes, len(context.keys.labels)
+    print(f"keys generated in {time.monotonic() - start:.1f} s: {result.key_count} keys, "
+          f"{result.key_bytes / MIB:,.0f} MiB")
+    start = time.monotonic()
+    encrypted = [trainer.encrypt(client, z) for z in track(batches, "encrypting")]
+    print(f"{len(encrypted)} batches encrypted in {time.monotonic() - start:.1f} s")
+    _train(trainer, client, chosen, batches, encrypted, result)
+    _summary(result)
+    return result
+
+
+def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, encrypted: list,
+           result: Result) -> None:
+    context, settings = trainer.context, trainer.settings
+    state = trainer.first_state(client, chosen.columns)
+    clear = helr.clear_training(batches, settings)
+    print(f"{'iteration':>9} {'time':>8} {'level':>6} {'':>10} {'precision':>24} {'accuracy':>9} {'clear':>7}")
+    for t, (eta, expected) in enumerate(zip(helr.momentum(settings.iterations), clear)):
+        before, start = context.bootstraps, time.monotonic()
+        state = trainer.step(trainer.refresh(state), encrypted[t % len(encrypted)], eta)
+        context.synchronize()
+        seconds = time.monotonic() - start
+        got = np.array(client.decrypt(state)) * settings.bound
+        row = Row(t + 1, seconds, state.level, context.bootstraps > before, precision(got, expected),
+                  data.accuracy(got.real, chosen.x_test, chosen.y_test),
+                  data.accuracy(expected.real, chosen.x_test, chosen.y_test))
+        result.rows.append(row)
+        result.wall += seconds
+        print(f"{row.iteration:>9} {seconds:>6.2f} s {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
+              f" {str(row.precision):>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
+    result.bootstraps = context.bootstraps
+    result.accuracy, result.clear_accuracy = result.rows[-1].accuracy, result.rows[-1].clear_accuracy
+    result.device_peak_bytes = context.peak_bytes
+    result.host_peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _summary(r: Result) -> None:
+    print(f"\naccuracy {r.accuracy:.2%} encrypted, {r.clear_accuracy:.2%} in the clear; "
+          f"{len(r.rows)} iterations with {r.bootstraps} bootstrappings in {r.wall:.1f} s: "
+          f"{r.wall / len(r.rows):.3f} s an iteration")
+    print(f"peak memory {r.host_peak_bytes / MIB:,.0f} MiB of the process, {r.device_peak_bytes / MIB:,.0f} MiB "
+          f"of the library's buffers; evaluation keys {r.key_count}, {r.key_bytes / MIB:,.0f} MiB")
+
+
+def plot(result: Result, path: Path) -> None:
+    """Accuracy and precision by iteration, as a PNG."""
+    try:
+        import matplotlib
+    except ImportError as why:
+        raise errors.UnsupportedError.explain(
+            "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot") from why
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    steps = [r.iteration for r in result.rows]
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
+    top.plot(steps, [100 * r.clear_accuracy for r in result.rows], "o-", color="0.7", label="in the clear")
+    top.plot(steps, [100 * r.accuracy for r in result.rows], ".-", color="C0", label="encrypted")
+    top.set(ylabel="test accuracy, %", title=f"{result.dataset}: trained encrypted ({result.preset}, {result.device})")
+    top.legend()
+    bottom.plot(steps, [r.precision.mean for r in result.rows], ".-", label="mean")
+    bottom.plot(steps, [r.precision.worst for r in result.rows], ".-", label="worst slot")
+    for r in result.rows:
+        if r.bootstrapped:
+            bottom.axvline(r.iteration, color="0.85", zorder=0)
+    bottom.set(xlabel="iteration (grey: bootstrapped before it)", ylabel="precision against the clear run, bits")
+    bottom.legend()
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    print(f"plot written to {path}")

@@ -1,0 +1,154 @@
+"""HELR: logistic regression trained on encrypted data (Han, Hong, Cheon and Park, AAAI 2019).
+
+A mini-batch is a matrix Z of rows z = y * (1, features). One Nesterov step from (w, v) is
+
+    m  = Z v                                    margins
+    g  = (rate / rows) * sum_rows(sigma(-m) Z)  sigma(-m) ~ c0 + c1 m + c3 m^3
+    w' = v + g,   v' = (1 - eta) w' + eta w
+
+Weights and momentum share one ciphertext S = (w + i v) / bound, a row of values that repeats over
+all slots, so that sparse-slot bootstrapping refreshes both at once:
+
+    S' = alpha S + beta conj(S) + kappa g,      kappa = (1 + i (1 - eta)) / bound
+
+Four levels a step: Z v; the mask of the row sums; m^2 + c1 beside (kappa c3 m) Z; their product.
+Scaled copies of Z are made at high levels, where levels are free. Batches over several ciphertexts
+also come packed in pairs, Z1 + i Z2, which halves the rotations of the row sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ciphertext import Ciphertext
+from ..client import Client
+from ..context import Context
+
+LEVELS = 4  # of one step
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a training: `rate` is the learning rate, `sigmoid` the coefficients c0, c1, c3 of
+    sigma(-m), by least squares on [-16, 16]; `bound` keeps w and v well inside the unit box."""
+
+    iterations: int = 16
+    rows: int = 128
+    rate: float = 1.0
+    bound: float = 16.0
+    sigmoid: tuple[float, float, float] = (0.5, -0.0843, 0.0002)
+
+
+def momentum(iterations: int) -> list[float]:
+    """eta of every step: lambda_0 = 0.01, lambda' = (1 + sqrt(1 + 4 lambda^2)) / 2,
+    eta = (1 - lambda) / lambda'."""
+    out, now = [], 0.01
+    for _ in range(iterations):
+        after = (1 + math.sqrt(1 + 4 * now * now)) / 2
+        out.append((1 - now) / after)
+        now = after
+    return out
+
+
+def clear_training(batches: list[np.ndarray], settings: Settings) -> Iterator[np.ndarray]:
+    """The same algorithm on numbers: yields w + i v after every step."""
+    c0, c1, c3 = settings.sigmoid
+    w = v = np.zeros(batches[0].shape[1])
+    for t, eta in enumerate(momentum(settings.iterations)):
+        z = batches[t % len(batches)]
+        m = z @ v
+        after = v + settings.rate / len(z) * ((c0 + c1 * m + c3 * m**3) @ z)
+        w, v = after, (1 - eta) * after + eta * w
+        yield w + 1j * v
+
+
+@dataclass(frozen=True)
+class Batch:
+    """An encrypted mini-batch: its rows in one or two halves, and both halves in one if there
+    are two (first + i * second)."""
+
+    halves: tuple[Ciphertext, ...]
+    packed: Ciphertext
+
+
+class Trainer:
+    """The server's side: computes on ciphertexts with public keys only."""
+
+    def __init__(self, context: Context, settings: Settings) -> None:
+        self.context, self.settings = context, settings
+        self.start_level = context.params.level_after_bootstrap
+        self.steps_between = self.start_level // LEVELS
+
+    # ---- the owner's side ----
+
+    def encrypt(self, client: Client, z: np.ndarray) -> Batch:
+        """One mini-batch; pairs of rows share slots where it fills more than one ciphertext."""
+        return Batch(*self._packings(z, lambda x: client.encrypt(x, self.start_level)))
+
+    def _packings(self, z: np.ndarray, encrypt):
+        if z.size <= self.context.slots:
+            whole = encrypt(z)
+            return (whole,), whole
+        first, second = np.ascontiguousarray(z[: len(z) // 2]), np.ascontiguousarray(z[len(z) // 2 :])
+        return (encrypt(first), encrypt(second)), encrypt(first + 1j * second)
+
+    def first_state(self, client: Client, columns: int) -> Ciphertext:
+        """Encrypted zeros for w and v."""
+        return client.encrypt(np.zeros(columns), self.start_level)
+
+    # ---- the server's side ----
+
+    def refresh(self, state: Ciphertext) -> Ciphertext:
+        """Bootstraps if the next step lacks levels."""
+        return state if state.level >= LEVELS else state.bootstrap()
+
+    def step(self, state: Ciphertext, batch: Batch, eta: float) -> Ciphertext:
+        """One Nesterov step: S -> S', LEVELS levels lower."""
+        c0, c1, c3 = self.settings.sigmoid
+        rows = len(batch.halves) * batch.halves[0].shape[0]
+        kappa = (1 + 1j * (1 - eta)) * self.settings.rate / (rows * self.settings.bound)
+        root = math.sqrt(abs(c3))
+        conjugate = state.conj()
+        twice_v = (state - conjugate) * -1j
+        total = None
+        for z, m in zip(batch.halves, self._margins(batch, twice_v, root)):
+            high = z.to_level(m.level + 1)
+            sloped = (high * (kappa / root)) * m           # kappa m Z
+            curve = m * m + c1 if c3 > 0 else -(m * m) + c1
+            part = sloped * curve + high * (kappa * c0)    # kappa (c0 + c1 m + c3 m^3) Z
+            total = part if total is None else total + part
+        gradient = total.sum(axis=0)
+        # v = (S - conj S) / 2i and w = (S + conj S) / 2, in units of the bound.
+        of_v, of_w = 1 + 1j * (1 - eta), 1j * eta
+        low = gradient.level + 1
+        kept = state.to_level(low) * ((of_v / 1j + of_w) / 2)
+        mirrored = conjugate.to_level(low) * ((of_w - of_v / 1j) / 2)
+        return gradient + kept + mirrored
+
+    def _margins(self, batch: Batch, twice_v: Ciphertext, root: float) -> list[Ciphertext]:
+        """root * m for each half, in every place of its rows."""
+        products = batch.packed * twice_v
+        if len(batch.halves) == 1:
+            return [products.spread_sum(root * self.settings.bound / 2)]
+        both = products.spread_sum(root * self.settings.bound / 4)
+        conjugate = both.conj()
+        return [both + conjugate, (both - conjugate) * -1j]
+
+    def cycle(self, state: Ciphertext, *parts: Ciphertext) -> Ciphertext:
+        """All steps between two bootstrappings and one bootstrapping: what a plan runs."""
+        batch = Batch(parts[:-1], parts[-1]) if len(parts) > 1 else Batch(parts, parts[0])
+        for eta in momentum(self.steps_between):
+            state = self.step(state, batch, eta)
+        return state.bootstrap()
+
+    def examples(self, batch: np.ndarray) -> list:
+        """Arguments of `cycle` for a plan."""
+        from ..plan import Shape
+
+        shapes = self._packings(batch, lambda x: Shape(x.shape, self.start_level))
+        parts = shapes[0] if len(shapes[0]) == 1 else (*shapes[0], shapes[1])
+        return [Shape((batch.shape[1],), self.start_level), *parts]
