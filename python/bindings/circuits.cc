@@ -1,7 +1,7 @@
 // Linear transforms, polynomials, bootstrapping.
 #include "bindings.h"
 #include "ckks/bootstrap/bootstrap.h"
-#include "ckks/linear_transform.h"
+#include "ckks/matrix.h"
 #include "ckks/polynomial.h"
 
 namespace latticino::python {
@@ -12,32 +12,28 @@ using ckks::BootstrapOptions;
 using ckks::Ciphertext;
 using ckks::Evaluator;
 using ckks::LinearTransform;
+using ckks::MatrixProduct;
 using ckks::Polynomial;
+using MatrixInput =
+    nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-void bind_linear_transform(nb::module_& m) {
-  nb::class_<LinearTransform>(m, "LinearTransform", "A slot-wise matrix product by diagonals.")
+void bind_matrix(nb::module_& m) {
+  nb::class_<MatrixProduct>(m, "MatrixProduct", "x @ W for a packed vector; see ckks/matrix.h.")
       .def(
           "__init__",
-          [](LinearTransform* self, const ContextPtr& context,
-             const std::map<int, ComplexInput>& diagonals, int slots, int level,
-             double plaintext_scale, bool hoisted) {
-            ckks::Diagonals copied;
-            for (const auto& [d, values] : diagonals) {
-              const auto span = as_span(values);
-              copied[d] = {span.begin(), span.end()};
-            }
+          [](MatrixProduct* self, const ContextPtr& context, const MatrixInput& w, int slots,
+             int level) {
+            const std::span<const ckks::Complex> values(w.data(), w.size());
+            const int rows = static_cast<int>(w.shape(0)), columns = static_cast<int>(w.shape(1));
             nb::gil_scoped_release release;
             LinearTransform::Options options;
             options.level = level;
-            options.plaintext_scale = plaintext_scale;
-            options.hoisted = hoisted;
-            new (self) LinearTransform(context, copied, slots, options);
+            new (self) MatrixProduct(context, values, rows, columns, slots, options);
           },
-          "context"_a, "diagonals"_a, "slots"_a, "level"_a,
-          "plaintext_scale"_a, "hoisted"_a = true)
-      .def("apply", &LinearTransform::apply, ReleaseGil())
-      .def_prop_ro("rotations", &LinearTransform::rotations)
-      .def_prop_ro("bytes", &LinearTransform::bytes);
+          "context"_a, "matrix"_a, "slots"_a, "level"_a)
+      .def("apply", &MatrixProduct::apply, "evaluator"_a, "x"_a, ReleaseGil())
+      .def_prop_ro("output_period", &MatrixProduct::output_period)
+      .def_prop_ro("bytes", &MatrixProduct::bytes);
 }
 
 void bind_polynomial(nb::module_& m) {
@@ -52,11 +48,13 @@ void bind_polynomial(nb::module_& m) {
           },
           "coefficients"_a, "chebyshev"_a = false, "lower"_a = -1.0, "upper"_a = 1.0)
       .def_prop_ro("degree", &Polynomial::degree)
-      .def_prop_ro("depth", &Polynomial::depth);
+      .def_prop_ro("levels", &Polynomial::levels);
   m.def(
       "evaluate",
-      [](const Evaluator& e, const Polynomial& p, const Ciphertext& x) { return evaluate(e, p, x); },
-      ReleaseGil());
+      [](const Evaluator& e, const Polynomial& p, const std::vector<Ciphertext>& x) {
+        return evaluate(e, p, x);
+      },
+      "evaluator"_a, "polynomial"_a, "x"_a, ReleaseGil());
 }
 
 void bind_bootstrap(nb::module_& m) {
@@ -86,7 +84,7 @@ void bind_bootstrap(nb::module_& m) {
 }  // namespace
 
 void bind_circuits(nb::module_& m) {
-  bind_linear_transform(m);
+  bind_matrix(m);
   bind_polynomial(m);
   bind_bootstrap(m);
 }

@@ -21,7 +21,8 @@ void bind_evaluator(nb::module_& m) {
            nb::overload_cast<const Ciphertext&, const Plaintext&>(&Evaluator::add, nb::const_),
            ReleaseGil())
       .def("add_scalar", &Evaluator::add_scalar, ReleaseGil())
-      .def("sub", &Evaluator::sub, ReleaseGil())
+      .def("sub", nb::overload_cast<const Ciphertext&, const Ciphertext&>(&Evaluator::sub, nb::const_),
+           ReleaseGil())
       .def("negate", &Evaluator::negate, ReleaseGil())
       .def("multiply",
            nb::overload_cast<const Ciphertext&, const Ciphertext&>(&Evaluator::multiply, nb::const_),
@@ -34,9 +35,11 @@ void bind_evaluator(nb::module_& m) {
       .def("multiply_i", &Evaluator::multiply_i, "x"_a, "power"_a, ReleaseGil())
       .def("square", &Evaluator::square, ReleaseGil())
       .def("tensor", &Evaluator::tensor, ReleaseGil())
-      .def("relinearize", &Evaluator::relinearize, ReleaseGil())
+      .def("relinearize",
+           nb::overload_cast<const Ciphertext&>(&Evaluator::relinearize, nb::const_), ReleaseGil())
       .def("relinearize_rescale", &Evaluator::relinearize_rescale, ReleaseGil())
-      .def("rescale", &Evaluator::rescale, ReleaseGil())
+      .def("rescale", nb::overload_cast<const Ciphertext&>(&Evaluator::rescale, nb::const_),
+           ReleaseGil())
       .def("to_level", &Evaluator::to_level, "x"_a, "level"_a, ReleaseGil())
       .def("rotate", &Evaluator::rotate, "x"_a, "r"_a, ReleaseGil())
       .def("conjugate", &Evaluator::conjugate, ReleaseGil())

@@ -231,7 +231,9 @@ class Ciphertext:
     def __matmul__(self, w: Operand) -> Ciphertext:
         """``x @ W`` for a plain matrix of shape (len(x), m): one level. ``x @ y``: inner product.
 
-        Packing: see layout.diagonals; at most as many diagonals as slots that x takes.
+        Packing: n and m are padded to powers of two n' and m'; vectors repeat with these periods, so
+        that min(n', m') diagonals suffice, and the result is packed for the next product. Vectors of
+        several ciphertexts are multiplied block by block.
         """
         if isinstance(w, Ciphertext):
             return (self * w).sum()
@@ -253,20 +255,13 @@ class Ciphertext:
         return self @ np.ascontiguousarray(arrays.as_numpy(w, "matmul").T)
 
     def _row_of_blocks(self, w: np.ndarray, out_slots: int) -> _native.Ciphertext:
-        params, e = self.context.params, self.context.evaluator
-        total = None
+        """The product with all rows of `w`: one block of rows for each ciphertext of x."""
+        slots, total = max(self.slots, out_slots), None
         for i, part in enumerate(self._parts):
             block = w[i * self.slots : (i + 1) * self.slots]
-            diagonals, slots = layout.diagonals(block, self.slots, out_slots)
-            if not diagonals:
-                diagonals = {0: np.zeros(slots, np.complex128)}
-            if part.level < 1:
-                raise errors.LevelError.explain(
-                    "matmul", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
-            scale = params.scale(part.level - 1) * params.rescale_factor(part.level) / part.scale
-            transform = self.context.linear_transform(diagonals, slots, part.level, scale)
-            y = transform.apply(e, part.with_slots(slots))
-            total = y if total is None else e.add(total, y)
+            product = self.context.matrix_product(block, slots, part.level)
+            y = product.apply(self.context.evaluator, part.with_slots(slots))
+            total = y if total is None else self.context.evaluator.add(total, y)
         return total.with_slots(out_slots)
 
     # ---- slots ----
@@ -351,7 +346,8 @@ class Ciphertext:
                 domain: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext:
         """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
 
-        ``basis="chebyshev"``: a series of T_k on `domain` (as numpy.polynomial.Chebyshev).
+        ``basis="chebyshev"``: a series of T_k on `domain` (as numpy.polynomial.Chebyshev); a domain
+        whose length is not 2/k for an integer k takes one level more.
         """
         if basis not in ("monomial", "chebyshev"):
             raise errors.UnsupportedError.explain(
@@ -360,11 +356,11 @@ class Ciphertext:
         p = _native.Polynomial(values, basis == "chebyshev", float(domain[0]), float(domain[1]))
         if p.degree < 1:
             return self * 0 + values[0]
-        x = self._ready(p.depth)
-        parts = [_native.evaluate(x.context.evaluator, p, part) for part in x._parts]
+        x = self._ready(p.levels)
+        parts = _native.evaluate(x.context.evaluator, p, x._parts)
         error = x._error * sum(k * abs(c) for k, c in enumerate(values)) if basis == "monomial" else (
             x._error * sum(k * k * abs(c) for k, c in enumerate(values)))
-        return x._like(parts, math.hypot(error, x._floor() * p.depth), not x._padded)
+        return x._like(parts, math.hypot(error, x._floor() * p.levels), not x._padded)
 
     def bootstrap(self, message: str = "complex", minimal_keys: bool = False) -> Ciphertext:
         """The same values at ``params.level_after_bootstrap``.

@@ -52,7 +52,7 @@ class Context:
         self.bootstraps = 0  # done so far, in all threads
         self._evaluator: _native.Evaluator | None = None
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
-        self._transforms: dict[tuple, _native.LinearTransform] = {}
+        self._products: dict[tuple, _native.MatrixProduct] = {}
         self._constants: dict[tuple, _native.Plaintext] | None = None  # kept while recording
         self._lock = threading.RLock()
 
@@ -196,15 +196,11 @@ class Context:
         with self._lock:
             self.bootstraps += count
 
-    def linear_transform(self, diagonals: dict[int, np.ndarray], slots: int, level: int,
-                         scale: float) -> _native.LinearTransform:
-        """A matrix by its diagonals for ciphertexts at `level`, built once for each content."""
-        digest = hashlib.sha256()
-        for d in sorted(diagonals):
-            digest.update(d.to_bytes(4, "little", signed=True) + diagonals[d].tobytes())
-        key = (digest.digest(), slots, level, scale)
+    def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
+        """A plain matrix encoded for vectors at `level`, built once for each content."""
+        w = np.ascontiguousarray(w, dtype=np.complex128)
+        key = (hashlib.sha256(w).digest(), w.shape, slots, level)
         with self._lock:
-            if key not in self._transforms:
-                self._transforms[key] = _native.LinearTransform(
-                    self._native, diagonals, slots, level, scale)
-            return self._transforms[key]
+            if key not in self._products:
+                self._products[key] = _native.MatrixProduct(self._native, w, slots, level)
+            return self._products[key]

@@ -1,4 +1,4 @@
-"""Where values lie in slots: rotations of vectors that do not fill them, and matrices by diagonals.
+"""Where values lie in slots: rotations of vectors that do not fill them, and repetition.
 
 A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two slots, zeros
 behind; a longer one lies in several ciphertexts of N/2 slots, in order. Arrays of more dimensions
@@ -31,30 +31,6 @@ def rotation_groups(size: int, slots: int, k: int) -> list[list[tuple[int, int, 
             group.append((int(key) // slots, int(key) % slots, None if whole else mask))
         groups.append(group)
     return groups
-
-
-def diagonals(w: np.ndarray, slots_in: int, slots_out: int) -> tuple[dict[int, np.ndarray], int]:
-    """The diagonals of y = x @ w for x in `slots_in` slots and y in `slots_out`, and the slots used.
-
-    Diagonal d multiplies x rotated left by d. Inputs and results repeat periodically, so at most
-    `slots_in` diagonals are needed; those that are all zero are left out.
-    """
-    slots = max(slots_in, slots_out)
-    row, column = np.nonzero(w)
-    values = w[row, column]
-    copies = slots // slots_out
-    j = (column[:, None] + slots_out * np.arange(copies)[None, :]).reshape(-1)
-    d = (np.repeat(row, copies) - j) % slots_in
-    values = np.repeat(values, copies)
-    order = np.argsort(d, kind="stable")
-    out = {}
-    starts = np.flatnonzero(np.diff(d[order], prepend=-1))
-    for start, end in zip(starts, [*starts[1:], order.size]):
-        diagonal = np.zeros(slots, np.complex128)
-        chosen = order[start:end]
-        diagonal[j[chosen]] = values[chosen]
-        out[int(d[chosen[0]])] = diagonal
-    return out, slots
 
 
 def repeats_over(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:

@@ -83,7 +83,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     results = _ciphertexts(program(*inputs))
     report = twin._native.report
     constants = sum(b.bytes for b in twin._bootstrappers.values())
-    constants += sum(t.bytes for t in twin._transforms.values())
+    constants += sum(p.bytes for p in twin._products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     return Plan(
         params_hash=context.params.hash,
