@@ -35,27 +35,23 @@ class Client {
   }
 
   std::vector<ckks::Complex> decrypt(const Ciphertext& x) const {
-    check(x.context, "decrypt");
-    if (x.key != secret_.id()) {
-      throw KeyError("decrypt", "a ciphertext under key " + x.key.str(),
-                     "one under this client's key " + secret_.id().str(),
-                     "decrypt it with the client that made its keys");
-    }
-    std::vector<PolyView> parts;
-    for (const Poly& part : x.parts) parts.push_back(part.view);
+    const auto parts = checked_parts(x, "decrypt");
     const auto coefficients = rlwe::decrypt(context_->constants(), context_->queue(), secret_, parts,
                                             x.level, x.scale);
     return context_->encoder().project(coefficients, x.slots);
   }
 
-  std::shared_ptr<rlwe::EvaluationKeys> empty_keys() const {
-    return std::make_shared<rlwe::EvaluationKeys>(secret_.id(), context_->params().hash());
-  }
-
-  void make_key(rlwe::EvaluationKeys& into, const rlwe::KeyLabel& label, int level) {
+  // Values with noise that hides the ciphertext's own, its deviation, and the bits it cost.
+  struct Shared {
+    std::vector<ckks::Complex> values;
+    double sigma = 0, bits_lost = 0;
+  };
+  Shared decrypt_for_sharing(const Ciphertext& x, const rlwe::Flooding& flooding) {
+    const auto parts = checked_parts(x, "decrypt_for_sharing");
     std::lock_guard lock(mutex_);
-    rlwe::KeyGenerator generator(context_->constants(), context_->queue(), secret_, random_);
-    into.insert(generator.make(label, level));
+    const auto r = rlwe::decrypt_for_sharing(context_->constants(), context_->queue(), secret_, parts,
+                                             x.level, x.scale, flooding, random_);
+    return {context_->encoder().project(r.coefficients, x.slots), r.sigma, r.bits_lost};
   }
 
   std::shared_ptr<rlwe::PublicKey> public_key() {
@@ -65,6 +61,20 @@ class Client {
   }
 
  private:
+  friend class KeyMaker;
+
+  std::vector<PolyView> checked_parts(const Ciphertext& x, const char* operation) const {
+    check(x.context, operation);
+    if (x.key != secret_.id()) {
+      throw KeyError(operation, "a ciphertext under key " + x.key.str(),
+                     "one under this client's key " + secret_.id().str(),
+                     "decrypt it with the client that made its keys");
+    }
+    std::vector<PolyView> parts;
+    for (const Poly& part : x.parts) parts.push_back(part.view);
+    return parts;
+  }
+
   void check(const ContextPtr& other, const char* operation) const {
     if (other != context_) {
       throw ContextError(operation, "an object of another context", "this client's context",
@@ -75,7 +85,29 @@ class Client {
   ContextPtr context_;
   rlwe::Random random_;
   rlwe::SecretKey secret_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
+};
+
+// Fills one bundle, key by key, so that a caller can show how far it is.
+class KeyMaker {
+ public:
+  explicit KeyMaker(Client& client)
+      : client_(client),
+        generator_(client.context_->constants(), client.context_->queue(), client.secret_,
+                   client.random_),
+        keys_(std::make_shared<rlwe::EvaluationKeys>(client.secret_.id(),
+                                                     client.context_->params().hash())) {}
+
+  void make(const rlwe::KeyLabel& label, int level) {
+    std::lock_guard lock(client_.mutex_);
+    keys_->insert(generator_.make(label, level));
+  }
+  std::shared_ptr<rlwe::EvaluationKeys> keys() const { return keys_; }
+
+ private:
+  Client& client_;
+  rlwe::KeyGenerator generator_;
+  std::shared_ptr<rlwe::EvaluationKeys> keys_;
 };
 
 Ciphertext encrypt_public(const rlwe::PublicKey& key, const Plaintext& x) {
@@ -136,9 +168,22 @@ void bind_keys(nb::module_& m) {
              }
              return to_numpy(std::move(values));
            })
-      .def("empty_keys", &Client::empty_keys)
-      .def("make_key", &Client::make_key, "into"_a, "label"_a, "level"_a, ReleaseGil())
+      .def(
+          "decrypt_for_sharing",
+          [](Client& client, const Ciphertext& x, double noise_bound, std::uint64_t queries, int bits) {
+            Client::Shared r;
+            {
+              nb::gil_scoped_release release;
+              r = client.decrypt_for_sharing(x, {noise_bound, queries, bits});
+            }
+            return nb::make_tuple(to_numpy(std::move(r.values)), r.sigma, r.bits_lost);
+          },
+          "x"_a, "noise_bound"_a, "queries"_a, "statistical_bits"_a)
       .def("public_key", &Client::public_key, ReleaseGil());
+  nb::class_<KeyMaker>(m, "KeyMaker", "Fills a bundle of evaluation keys, key by key.")
+      .def(nb::init<Client&>(), "client"_a, nb::keep_alive<1, 2>())
+      .def("make", &KeyMaker::make, "label"_a, "level"_a, ReleaseGil())
+      .def_prop_ro("keys", &KeyMaker::keys);
   m.def("encrypt_public", &encrypt_public, "key"_a, "plaintext"_a, ReleaseGil());
 }
 

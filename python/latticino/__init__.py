@@ -11,7 +11,7 @@ from . import errors
 from ._native import Params, __version__
 from .arrays import PrivateArray
 from .ciphertext import Ciphertext
-from .client import Client, ServerKeys, keygen
+from .client import Client, ServerKeys, SharedValues, keygen
 from .context import Context, preset, presets
 from .errors import (ContextError, DeviceError, Error, FileError, KeyError, LevelError, OutOfMemoryError,
                      ParameterError, ScaleError, ShapeError, UnsupportedError, ValueError)
@@ -22,6 +22,6 @@ from .program import Program, record
 __all__ = [
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrivateArray",
-    "Program", "ScaleError", "ServerKeys", "Shape", "ShapeError", "UnsupportedError", "ValueError",
+    "Program", "ScaleError", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "errors", "keygen", "precision", "preset", "presets", "record",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,15 @@ from . import _native, arrays, errors, noise, progress
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
+
+
+class SharedValues(NamedTuple):
+    """Decrypted values that may be shown: complex, of the ciphertext's shape; the deviation of the
+    noise that was added to each coefficient; the bits of precision that it cost."""
+
+    values: np.ndarray
+    sigma: float
+    bits_lost: float
 
 
 class ServerKeys:
@@ -89,10 +98,10 @@ class Client:
                     "plan in this client's context")
             for label, level in plan.keys.items():
                 request[label] = max(level, request.get(label, level))
-        keys = self._native.empty_keys()
+        maker = _native.KeyMaker(self._native)
         for label, level in progress.track(list(request.items()), "generating keys", show):
-            self._native.make_key(keys, label, level)
-        return ServerKeys(keys, self._native.public_key() if public else None)
+            maker.make(label, level)
+        return ServerKeys(maker.keys, self._native.public_key() if public else None)
 
     def encrypt(self, x: Any, level: int | None = None) -> Ciphertext:
         """Encrypts numbers of any shape under the secret key (half the bytes when saved).
@@ -114,6 +123,25 @@ class Client:
         Complex, of the ciphertext's shape. KeyError where another key made it.
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
+
+    def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float, queries: int,
+                            statistical_bits: int = 30) -> SharedValues:
+        """Values that others may see: noise is added that hides the ciphertext's own.
+
+        ``noise_bound``: the largest error of any coefficient that the program can have, in units of
+        1 before the scale is divided out; a worst case, never measured on secret data. ``queries``:
+        decryptions under this key that may ever be shared. The result says how many bits of
+        precision the flooding cost. Source: Li, Micciancio, Schultz and Sorrell, CRYPTO 2022.
+        """
+        costs: list[tuple[float, float]] = []
+
+        def decrypt(part: _native.Ciphertext) -> np.ndarray:
+            values, sigma, lost = self._native.decrypt_for_sharing(part, noise_bound, queries, statistical_bits)
+            costs.append((sigma, lost))
+            return values
+
+        values = self._decrypted(x, decrypt)
+        return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
 
     def _decrypted(self, x: Ciphertext, decrypt: Callable[[_native.Ciphertext], np.ndarray]) -> np.ndarray:
         if not isinstance(x, Ciphertext):
