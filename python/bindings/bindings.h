@@ -42,11 +42,13 @@ void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
 
 void bind_errors(nb::module_& m);
 void bind_params(nb::module_& m);
+void bind_conformance(nb::module_& m);
 void bind_context(nb::module_& m);
 void bind_ciphertext(nb::module_& m);
 void bind_keys(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_circuits(nb::module_& m);
+void bind_files(nb::module_& m);
 void bind_program(nb::module_& m);
 
 }  // namespace latticino::python

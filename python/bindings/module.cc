@@ -11,5 +11,7 @@ NB_MODULE(_native, m) {
   bind_keys(m);
   bind_evaluator(m);
   bind_circuits(m);
+  bind_files(m);
   bind_program(m);
+  bind_conformance(m);
 }

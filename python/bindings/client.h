@@ -1,0 +1,91 @@
+// The Python client: the one class here that holds a secret.
+#pragma once
+
+#include <mutex>
+
+#include "bindings.h"
+#include "ckks/encoder.h"
+#include "math/errors.h"
+#include "rlwe/client.h"
+
+namespace latticino::python {
+
+// A secret key with a source of randomness, on a context's device. Safe to share between threads.
+class Client {
+ public:
+  explicit Client(ContextPtr context)
+      : context_(std::move(context)),
+        secret_(rlwe::SecretKey::generate(context_->shared_params(), random_)) {}
+  Client(ContextPtr context, rlwe::SecretKey secret)
+      : context_(std::move(context)), secret_(std::move(secret)) {}
+
+  const rlwe::SecretKey& secret() const { return secret_; }
+
+  std::string key_id() const { return secret_.id().str(); }
+
+  ckks::Ciphertext encrypt(const ckks::Plaintext& x) {
+    check(x.context, "encrypt");
+    std::lock_guard lock(mutex_);
+    auto pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(), secret_,
+                                        x.poly.view, x.level, random_);
+    ckks::Ciphertext out{context_, {}, x.level, x.scale, x.slots, secret_.id()};
+    for (Poly& part : pair.parts) out.parts.push_back(std::move(part));
+    out.seed = pair.seed;
+    return out;
+  }
+
+  std::vector<ckks::Complex> decrypt(const ckks::Ciphertext& x) const {
+    const auto parts = checked_parts(x, "decrypt");
+    const auto coefficients = rlwe::decrypt(context_->constants(), context_->queue(), secret_, parts,
+                                            x.level, x.scale);
+    return context_->encoder().project(coefficients, x.slots);
+  }
+
+  // Values with noise that hides the ciphertext's own, its deviation, and the bits it cost.
+  struct Shared {
+    std::vector<ckks::Complex> values;
+    double sigma = 0, bits_lost = 0;
+  };
+  Shared decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding) {
+    const auto parts = checked_parts(x, "decrypt_for_sharing");
+    std::lock_guard lock(mutex_);
+    const auto r = rlwe::decrypt_for_sharing(context_->constants(), context_->queue(), secret_, parts,
+                                             x.level, x.scale, flooding, random_);
+    return {context_->encoder().project(r.coefficients, x.slots), r.sigma, r.bits_lost};
+  }
+
+  std::shared_ptr<rlwe::PublicKey> public_key() {
+    std::lock_guard lock(mutex_);
+    return std::make_shared<rlwe::PublicKey>(
+        rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_));
+  }
+
+ private:
+  friend class KeyMaker;
+
+  std::vector<PolyView> checked_parts(const ckks::Ciphertext& x, const char* operation) const {
+    check(x.context, operation);
+    if (x.key != secret_.id()) {
+      throw KeyError(operation, "a ciphertext under key " + x.key.str(),
+                     "one under this client's key " + secret_.id().str(),
+                     "decrypt it with the client that made its keys");
+    }
+    std::vector<PolyView> parts;
+    for (const Poly& part : x.parts) parts.push_back(part.view);
+    return parts;
+  }
+
+  void check(const ContextPtr& other, const char* operation) const {
+    if (other != context_) {
+      throw ContextError(operation, "an object of another context", "this client's context",
+                         "use the client that was made for that context");
+    }
+  }
+
+  ContextPtr context_;
+  rlwe::Random random_;
+  rlwe::SecretKey secret_;
+  std::mutex mutex_;
+};
+
+}  // namespace latticino::python

@@ -1,0 +1,90 @@
+"""Saving and loading. Files carry a version, the parameters' hash and key ids, and are checked
+before anything is allocated; damaged, truncated or foreign ones raise FileError or ContextError."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any
+
+from . import _native, errors
+from .ciphertext import Ciphertext
+from .client import Client, ServerKeys
+from .context import Context
+
+PUBLIC_SUFFIX = ".public"
+
+
+def save_params(path: str | os.PathLike, params: _native.Params) -> None:
+    """Writes parameters; `load_params` reads them back, checked again."""
+    _native.save_params(os.fspath(path), params)
+
+
+def load_params(path: str | os.PathLike) -> _native.Params:
+    return _native.load_params(os.fspath(path))
+
+
+def save_ciphertext(path: str | os.PathLike, x: Ciphertext) -> None:
+    """Writes an encrypted array; a fresh one under the secret key stores a seed for half of it."""
+    _native.save_ciphertexts(os.fspath(path), x._parts, _note(x))
+
+
+def load_ciphertext(path: str | os.PathLike, context: Context) -> Ciphertext:
+    return _ciphertext(context, *_native.load_ciphertexts(os.fspath(path), context._native))
+
+
+def to_bytes(x: Ciphertext) -> bytes:
+    """The same as a file's bytes, for sending."""
+    return _native.ciphertexts_to_bytes(x._parts, _note(x))
+
+
+def from_bytes(data: bytes, context: Context) -> Ciphertext:
+    return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native))
+
+
+def save_server_keys(path: str | os.PathLike, context: Context, keys: ServerKeys) -> None:
+    """Writes the bundle; a public key goes beside it, with ``.public`` added to the name."""
+    _native.save_keys(os.fspath(path), context._native, keys._native)
+    if keys.public_key is not None:
+        _native.save_public_key(os.fspath(path) + PUBLIC_SUFFIX, context._native, keys.public_key)
+
+
+def load_server_keys(path: str | os.PathLike, context: Context) -> ServerKeys:
+    native = _native.load_keys(os.fspath(path), context._native)
+    beside = os.fspath(path) + PUBLIC_SUFFIX
+    public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
+    return ServerKeys(native, public)
+
+
+def save_secret_key(path: str | os.PathLike, client: Client) -> None:
+    """Writes the secret key, readable by its owner only and not encrypted: keep it accordingly."""
+    _native.save_secret_key(os.fspath(path), client._native)
+
+
+def load_client(path: str | os.PathLike, context: Context) -> Client:
+    """The client whose secret key `save_secret_key` wrote."""
+    return Client(context, _native.load_secret_key(os.fspath(path), context._native))
+
+
+def _note(x: Ciphertext) -> str:
+    return json.dumps({"shape": x.shape, "clean": x._clean, "error": x._error})
+
+
+def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) -> Ciphertext:
+    """Rebuilds the array; the note comes from outside, so every field of it is checked."""
+    try:
+        fields: dict[str, Any] = json.loads(note)
+        shape = tuple(int(n) for n in fields["shape"])
+        error, clean = float(fields["error"]), bool(fields["clean"])
+    except (ValueError, KeyError, TypeError) as why:
+        raise errors.FileError.explain(
+            "load", "a note that is no array description", "a file written by save_ciphertext",
+            "use files of this package") from why
+    size, slots = math.prod(shape), parts[0].slots if parts else 0
+    fits = slots and -(-size // slots) == len(parts) and all(p.slots == slots for p in parts)
+    if not fits or size < 1 or not math.isfinite(error) or error < 0:
+        raise errors.FileError.explain(
+            "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
+            "use files of this package")
+    return Ciphertext(context, parts, shape, error, clean)

@@ -1,0 +1,212 @@
+"""The Python API on a small bootstrapping set: every result is decrypted and compared."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+SLOTS = 512
+
+
+def test_sums_products_and_scalars(encrypted, rng):
+    x, y = rng.uniform(-1, 1, (2, 100))
+    z = encrypted(lambda a, b: (a * b + 2 * a - b + 0.25) * 0.5 - 1j * a + y * b + 1, x, y)
+    expected = (x * y + 2 * x - y + 0.25) * 0.5 - 1j * x + y * y + 1
+    assert z.shape == (100,) and lt.precision(z, expected).worst > 15
+
+
+def test_complex_values_and_conjugates(encrypted, rng):
+    x = rng.uniform(-1, 1, 64) + 1j * rng.uniform(-1, 1, 64)
+    z = encrypted(lambda a: a.conj() * a - a * (0.5 + 0.5j), x)
+    assert lt.precision(z, abs(x) ** 2 - x * (0.5 + 0.5j)).worst > 15
+
+
+def test_division_reversed_operators_and_powers(encrypted, rng):
+    x = rng.uniform(-1, 1, 32)
+    z = encrypted(lambda a: 1 - (x - a / 4) + a**5, x)
+    assert lt.precision(z, 1 - (x - x / 4) + x**5).worst > 14
+
+
+@pytest.mark.parametrize("size", [512, 8, 100, 1000])
+@pytest.mark.parametrize("k", [1, -3, 37])
+def test_rotation_is_cyclic_over_the_values(encrypted, rng, size, k):
+    x = rng.uniform(-1, 1, size)
+    z = encrypted(lambda a: a.rotate(k), x)
+    assert lt.precision(z, np.roll(x, -k)).worst > 15
+
+
+def test_long_vectors_become_several_ciphertexts(ctx, encrypted, rng):
+    x = rng.uniform(-1, 1, (3, 700))
+    z = encrypted(lambda a: a * a + x, x)
+    assert z.shape == (3, 700) and lt.precision(z, x * x + x).worst > 15
+
+
+@pytest.mark.parametrize("size", [512, 100, 1300])
+def test_sum(encrypted, rng, size):
+    x = rng.uniform(-0.1, 0.1, size)
+    z = encrypted(lambda a: (a + 0.001).sum(), x)
+    assert z.shape == () and abs(z - (x + 0.001).sum()) < 2**-12
+
+
+def test_sums_over_rows_and_repetition(encrypted, rng):
+    x, y = rng.uniform(-1, 1, (16, 32)), rng.uniform(-1, 1, 32)
+    z = encrypted(lambda a, b: (a * b).sum(axis=0), x, y)
+    assert z.shape == (32,) and lt.precision(z, (x * y).sum(axis=0)).worst > 12
+    z = encrypted(lambda a: a.spread_sum(0.5), x)
+    assert lt.precision(z, np.repeat(x.sum(axis=1, keepdims=True) / 2, 32, axis=1)).worst > 12
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (20, 7), (5, 30), (600, 3)])
+def test_matrix_product(encrypted, rng, shape):
+    x, w = rng.uniform(-1, 1, shape[0]), rng.uniform(-1, 1, shape) / shape[0]
+    z = encrypted(lambda a: a @ w, x)
+    assert z.shape == (shape[1],) and lt.precision(z, x @ w).worst > 14
+
+
+def test_inner_product_and_left_matrix(encrypted, rng):
+    x, w = rng.uniform(-1, 1, 16), rng.uniform(-1, 1, (4, 16)) / 8
+    assert lt.precision(encrypted(lambda a: w @ a, x), w @ x).worst > 14
+    assert abs(encrypted(lambda a, b: a @ b, x, x) - x @ x) < 2**-12
+
+
+def test_polynomials(encrypted, rng):
+    x = rng.uniform(-1, 1, 50)
+    c = [0.5, -0.3, 0.0, 0.25]
+    z = encrypted(lambda a: a.polyval(c), x)
+    assert lt.precision(z, np.polynomial.polynomial.polyval(x, c)).worst > 14
+    z = encrypted(lambda a: a.polyval(c, "chebyshev", (-2, 2)), x)
+    assert lt.precision(z, np.polynomial.Chebyshev(c, (-2, 2))(x)).worst > 13
+
+
+def test_bootstrap(ctx, encrypted, rng):
+    x = rng.uniform(-1, 1, SLOTS) + 1j * rng.uniform(-1, 1, SLOTS)
+    z = encrypted(lambda a: a.bootstrap() * a, x, level=1)
+    assert lt.precision(z, x * x).mean > 14
+
+
+def test_bootstrapping_by_itself(client, rng):
+    own = lt.Context("test-n10-boot-insecure", device="cpu", auto_bootstrap=True)
+    owner = lt.keygen(own)
+    x = rng.uniform(-1, 1, 64)
+
+    def program(a):
+        for _ in range(own.params.default_level + 2):
+            a = a * 0.9
+        return a
+
+    own.use(owner.server_keys(program, x))
+    z = owner.decrypt(program(owner.encrypt(x)))
+    assert own.bootstraps == 1
+    assert lt.precision(z, x * 0.9 ** (own.params.default_level + 2)).mean > 12
+
+
+def test_public_key_encryption(ctx, client, rng):
+    x = rng.uniform(-1, 1, 64)
+    ctx.use(client.server_keys(lambda a: a * a, x, public=True))
+    a = ctx.encrypt(x)
+    assert lt.precision(client.decrypt(a * a), x * x).worst > 13
+
+
+def test_sharing_costs_bits_and_says_so(ctx, client, rng):
+    x = rng.uniform(-1, 1, 64)
+    shown = client.decrypt_for_sharing(client.encrypt(x), noise_bound=2.0**4, queries=4)
+    assert not isinstance(shown.values, lt.PrivateArray)
+    assert 15 < shown.bits_lost < 25
+    assert 4 < lt.precision(shown.values, x).mean < 25
+
+
+def test_decrypted_values_are_marked(client, rng):
+    import pickle
+
+    z = client.decrypt(client.encrypt(rng.uniform(-1, 1, 8)))
+    assert isinstance(z, lt.PrivateArray) and not z.shareable and "not to be shared" in repr(z)
+    with pytest.raises(lt.UnsupportedError, match="decrypt_for_sharing"):
+        pickle.dumps(z)
+
+
+def test_repr_states_level_scale_slots_precision(ctx, client):
+    text = repr(client.encrypt(np.zeros(100)))
+    assert f"level={ctx.level}" in text and "scale=2^40.0" in text and "slots=128" in text and "bits" in text
+    assert "test-n10-boot-insecure" in repr(ctx)
+
+
+def test_expected_precision_is_near_the_measured_one(encrypted, client, rng):
+    x = rng.uniform(-1, 1, SLOTS)
+    fresh = client.encrypt(x)
+    assert abs(lt.precision(client.decrypt(fresh), x).mean - fresh.expected_bits) < 1
+
+
+def test_plan_gives_exactly_the_keys(ctx, client, rng):
+    x = rng.uniform(-1, 1, 64)
+
+    def program(a):
+        return (a * a).rotate(5) + a.conj()
+
+    plan = ctx.plan(program, x)
+    keys = client.server_keys(plan)
+    assert len(plan.keys) == 3 and plan.key_bytes == keys.bytes and keys.missing(plan) == []
+    assert plan.levels == (ctx.level - 1,) and plan.bootstraps == 0 and plan.seconds > 0
+    assert plan.peak_bytes > plan.key_bytes and "evaluation keys    3" in str(plan)
+    other = ctx.plan(lambda a: a.rotate(7), lt.Shape((64,)))
+    assert len((plan | other).keys) == 4 and len(keys.missing(plan | other)) == 1
+
+
+def test_recorded_programs_replay_and_check(ctx, client, rng):
+    x, y = rng.uniform(-1, 1, (2, 64))
+    w = rng.uniform(-1, 1, 64)
+
+    @lt.record
+    def program(a, b):
+        return (a * b + w) * w, a.rotate(1)
+
+    ctx.use(client.server_keys(lambda a, b: program._function(a, b), x, y))
+    for _ in range(3):
+        x, y = rng.uniform(-1, 1, (2, 64))
+        product, turned = program(client.encrypt(x), client.encrypt(y))
+        assert lt.precision(client.decrypt(product), (x * y + w) * w).worst > 14
+        assert lt.precision(client.decrypt(turned), np.roll(x, -1)).worst > 14
+    a = client.encrypt(x)
+    with pytest.raises(lt.LevelError):
+        program(a, client.encrypt(y, level=2))
+    with pytest.raises(lt.ShapeError):
+        program(a, client.encrypt(np.zeros(32)))
+    other = lt.keygen(ctx)
+    with pytest.raises(lt.KeyError):
+        program(a, other.encrypt(y))
+
+
+def test_two_contexts_in_two_threads():
+    results = [0.0, 0.0]
+
+    def work(i):
+        own = lt.Context("test-n10-leveled-insecure", device="cpu")
+        client = lt.keygen(own)
+        x = np.random.default_rng(i).uniform(-1, 1, 64)
+        own.use(client.server_keys(lambda a: a * a, x))
+        results[i] = lt.precision(client.decrypt(client.encrypt(x) * client.encrypt(x)), x * x).worst
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert min(results) > 15
+
+
+def test_one_context_in_several_threads(ctx, client, rng):
+    x = rng.uniform(-1, 1, 64)
+    ctx.use(client.server_keys(lambda a: (a * a).rotate(1), x))
+    a, out = client.encrypt(x), [None] * 4
+
+    def work(i):
+        out[i] = client.decrypt((a * (i + 1) * a).rotate(1))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for i in range(4):
+        assert lt.precision(out[i], (i + 1) * np.roll(x * x, -1)).worst > 13

@@ -1,0 +1,52 @@
+"""Files through the Python API: round trips between two processes' worth of objects, and damage."""
+
+import stat
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+
+def test_a_client_and_a_server_share_only_files(ctx, client, rng, tmp_path):
+    x = rng.uniform(-1, 1, (3, 20))
+    keys = client.server_keys(lambda a: (a * a).rotate(1), x, public=True)
+    lt.save_params(tmp_path / "params", ctx.params)
+    lt.save_server_keys(tmp_path / "keys", ctx, keys)
+    lt.save_secret_key(tmp_path / "secret", client)
+    lt.save_ciphertext(tmp_path / "x", client.encrypt(x))
+
+    server = lt.Context(lt.load_params(tmp_path / "params"), device="cpu")
+    server.use(lt.load_server_keys(tmp_path / "keys", server))
+    a = lt.load_ciphertext(tmp_path / "x", server)
+    result = lt.to_bytes((a * a + server.encrypt(x)).rotate(1))
+
+    owner = lt.load_client(tmp_path / "secret", ctx)
+    z = owner.decrypt(lt.from_bytes(result, ctx))
+    assert lt.precision(z, np.roll(x * x + x, -1).reshape(3, 20)).worst > 13
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
+def test_fresh_encryptions_are_stored_by_seed(client, tmp_path):
+    x = client.encrypt(np.ones(512))
+    assert len(lt.to_bytes(x)) < 0.6 * x.nbytes
+
+
+def test_damaged_files_are_refused(ctx, client, tmp_path):
+    whole = lt.to_bytes(client.encrypt(np.ones(8)))
+    for damaged in (b"", whole[:50], whole[:-1], whole + b"x", b"x" + whole[1:]):
+        with pytest.raises(lt.FileError):
+            lt.from_bytes(damaged, ctx)
+    for at in (0, 9, len(whole) // 2, len(whole) - 1):
+        flipped = bytearray(whole)
+        flipped[at] ^= 4
+        with pytest.raises(lt.FileError):
+            lt.from_bytes(bytes(flipped), ctx)
+    with pytest.raises(lt.FileError):
+        lt.load_ciphertext(tmp_path / "nowhere", ctx)
+
+
+def test_files_of_other_parameters_are_refused(ctx, client):
+    other = lt.Context("test-n10-leveled-insecure", device="cpu")
+    with pytest.raises(lt.ContextError):
+        lt.from_bytes(lt.to_bytes(client.encrypt(np.ones(8))), other)

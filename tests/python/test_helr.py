@@ -1,0 +1,78 @@
+"""Encrypted training on a small insecure set, against the same algorithm in the clear."""
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino.workloads import data, demo, helr
+
+
+def separable(rows, columns, seed=3):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.uniform(size=rows) < 0.5, 1.0, -1.0)
+    x = np.clip(0.5 + 0.25 * y[:, None] * rng.uniform(0, 1, columns) + 0.1 * rng.normal(size=(rows, columns)), 0, 1)
+    x[:, 0] = 1
+    return data.Dataset("made up", x[: rows // 2], y[: rows // 2], x[rows // 2 :], y[rows // 2 :])
+
+
+@pytest.mark.parametrize("rows", [32, 64])
+def test_encrypted_training_follows_the_clear_one(ctx, client, rows):
+    """32 rows of 16 fill one ciphertext; 64 take two, packed as a pair."""
+    made = separable(4 * rows, 16)
+    settings = helr.Settings(iterations=3, rows=rows)
+    batches = data.batches(made, rows)
+    trainer = helr.Trainer(ctx, settings)
+    ctx.use(client.server_keys(ctx.plan(trainer.cycle, *trainer.examples(batches[0]))))
+    encrypted = [trainer.encrypt(client, z) for z in batches]
+    state = trainer.first_state(client, 16)
+    before = ctx.bootstraps
+    clear = helr.clear_training(batches, settings)
+    for t, (eta, expected) in enumerate(zip(helr.momentum(3), clear)):
+        state = trainer.step(trainer.refresh(state), encrypted[t % len(encrypted)], eta)
+        got = np.array(client.decrypt(state)) * settings.bound
+        assert lt.precision(got, expected).mean > 9
+    assert ctx.bootstraps - before == 2
+    assert data.accuracy(got.real, made.x_test, made.y_test) == data.accuracy(
+        expected.real, made.x_test, made.y_test)
+
+
+def test_the_clear_algorithm_learns_the_bundled_digits():
+    digits = data.digits()
+    assert digits.columns == 64 and len(digits.x_train) == 256 and len(digits.x_test) == 101
+    assert set(np.unique(digits.y_train)) == {-1.0, 1.0} and digits.x_train.max() == 1.0
+    batches = data.batches(digits, 128)
+    *_, last = helr.clear_training(batches, helr.Settings(iterations=16, rows=128))
+    assert data.accuracy(last.real, digits.x_test, digits.y_test) >= 0.94
+    assert np.abs(last).max() < 8
+
+
+@pytest.mark.skipif(data.mnist_path() is None, reason="LATTICINO_DATA has no helr_mnist38.npz")
+def test_the_clear_algorithm_reaches_the_paper_on_mnist():
+    mnist = data.mnist()
+    batches = data.batches(mnist, 1024)
+    assert mnist.columns == 256 and len(batches) == 11
+    *_, last = helr.clear_training(batches, helr.Settings(iterations=32, rows=1024))
+    assert data.accuracy(last.real, mnist.x_test, mnist.y_test) >= 0.96
+
+
+def test_the_demo_runs_and_plots(tmp_path, capsys):
+    result = demo.run("test-n12-boot-insecure", "cpu", "digits", iterations=2, rows=32)
+    demo.plot(result, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    printed = capsys.readouterr().out
+    assert "peak memory" in printed and "in the clear" in printed and result.bootstraps >= 1
+    assert abs(result.accuracy - result.clear_accuracy) <= 0.01 and len(result.rows) == 2
+
+
+def test_momentum_is_nesterovs():
+    eta = helr.momentum(4)
+    assert eta[0] == pytest.approx((1 - 0.01) / ((1 + np.sqrt(1.0004)) / 2))
+    assert all(e < 0 for e in eta[2:]) and all(e > -1 for e in eta)
+
+
+def test_unknown_data_is_refused(monkeypatch):
+    with pytest.raises(lt.UnsupportedError):
+        demo.choose_data("letters")
+    monkeypatch.delenv("LATTICINO_DATA", raising=False)
+    with pytest.raises(lt.FileError, match="LATTICINO_DATA"):
+        demo.choose_data("mnist")

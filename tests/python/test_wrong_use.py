@@ -1,0 +1,163 @@
+"""Wrong use: a typed exception that names operation, state, need and remedy; operands stay usable."""
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino import devices
+
+
+@pytest.fixture
+def pair(ctx, client, rng):
+    x = rng.uniform(-1, 1, 64)
+    ctx.use(client.server_keys(lambda a: a * a, x))
+    return x, client.encrypt(x)
+
+
+def states(error):
+    text = str(error.value)
+    return all(part in text for part in (": had ", "; needs ", "; ")) and error.value.operation
+
+
+def test_nan_and_infinity(client):
+    for bad in (np.nan, np.inf, 1j * np.nan):
+        with pytest.raises(lt.ValueError) as e:
+            client.encrypt([0.0, bad])
+        assert states(e) and "index 1" in str(e.value)
+
+
+def test_strided_and_wrong_dtype(client):
+    with pytest.raises(lt.ShapeError, match="ascontiguousarray"):
+        client.encrypt(np.zeros((8, 2))[:, 0])
+    with pytest.raises(lt.ShapeError, match="dtype"):
+        client.encrypt(["one"])
+    with pytest.raises(lt.ShapeError):
+        client.encrypt([])
+
+
+def test_values_over_the_bound(client):
+    with pytest.raises(lt.ScaleError) as e:
+        client.encrypt([1e30])
+    assert states(e)
+
+
+def test_too_few_levels(ctx, client, pair):
+    x, a = pair
+    low = client.encrypt(x, level=0)
+    with pytest.raises(lt.LevelError) as e:
+        low * low
+    assert states(e)
+    with pytest.raises(lt.LevelError):
+        low * x
+    with pytest.raises(lt.LevelError):
+        client.encrypt(x, level=99)
+    assert lt.precision(client.decrypt(low), x).worst > 15
+
+
+def test_missing_key(client, pair):
+    x, a = pair
+    with pytest.raises(lt.KeyError) as e:
+        a.rotate(1)
+    assert states(e)
+    assert lt.precision(client.decrypt(a * a), x * x).worst > 15
+
+
+def test_context_without_keys_and_without_a_public_key(client, rng):
+    bare = lt.Context("test-n10-leveled-insecure", device="cpu")
+    own = lt.keygen(bare)
+    a = own.encrypt(rng.uniform(-1, 1, 8))
+    with pytest.raises(lt.KeyError, match="server_keys"):
+        a * a
+    with pytest.raises(lt.KeyError, match="public=True"):
+        bare.encrypt([1.0])
+
+
+def test_mismatched_contexts_and_keys(ctx, client, pair):
+    x, a = pair
+    other = lt.Context("test-n10-leveled-insecure", device="cpu")
+    stranger = lt.keygen(other)
+    b = stranger.encrypt(x)
+    with pytest.raises(lt.ContextError):
+        a + b
+    with pytest.raises(lt.ContextError):
+        client.decrypt(b)
+    with pytest.raises(lt.ContextError):
+        ctx.use(stranger.server_keys(lambda v: v * v, x))
+    second = lt.keygen(ctx)
+    with pytest.raises(lt.KeyError):
+        a + second.encrypt(x)
+    with pytest.raises(lt.KeyError):
+        second.decrypt(a)
+    assert lt.precision(client.decrypt(a), x).worst > 15
+
+
+def test_shapes_that_do_not_fit(client, pair):
+    x, a = pair
+    with pytest.raises(lt.ShapeError):
+        a + client.encrypt(np.zeros(60))
+    with pytest.raises(lt.ShapeError):
+        a * np.zeros(3)
+    with pytest.raises(lt.ShapeError):
+        a @ np.zeros((3, 3))
+    with pytest.raises(lt.ShapeError):
+        client.decrypt(x)
+
+
+def test_unsupported_options(client, pair):
+    x, a = pair
+    for use in (lambda: a.polyval([1, 2], basis="legendre"), lambda: a**-1, lambda: a**0.5,
+                lambda: a.bootstrap(message="quaternion"), lambda: a.sum(axis=1)):
+        with pytest.raises(lt.UnsupportedError) as e:
+            use()
+        assert states(e)
+    with pytest.raises(lt.ValueError):
+        a / 0
+
+
+def test_bootstrapping_needs_a_set_that_has_it(rng):
+    own = lt.Context("test-n10-leveled-insecure", device="cpu")
+    client = lt.keygen(own)
+    x = rng.uniform(-1, 1, 8)
+    own.use(client.server_keys(lambda a: a * a, x))
+    with pytest.raises(lt.ParameterError, match="boot"):
+        client.encrypt(x).bootstrap()
+
+
+def test_unknown_presets_and_devices():
+    with pytest.raises(lt.ParameterError, match="n16-d40-boot-v1"):
+        lt.Context("n16-d40-bot-v1")
+    for bad in ("gpu", "cpu:1", "cuda:x", ""):
+        with pytest.raises(lt.DeviceError):
+            lt.Context("test-n10-leveled-insecure", device=bad)
+
+
+def test_cuda_is_never_replaced_by_the_cpu(monkeypatch):
+    monkeypatch.setattr(devices._native, "cuda_built", lambda: False)
+    with pytest.raises(lt.DeviceError, match="LATTICINO_CUDA"):
+        devices.choose("cuda")
+    assert devices.choose(None) == ("cpu", 0)
+    monkeypatch.setattr(devices._native, "cuda_built", lambda: True)
+    monkeypatch.setattr(devices._native, "cuda_device_count", lambda: 1)
+    assert devices.choose(None) == ("cuda", 0)
+    with pytest.raises(lt.DeviceError, match="nvidia-smi"):
+        devices.choose("cuda:1")
+
+
+def test_a_program_without_levels_fails_in_the_plan(ctx, rng):
+    def program(a):
+        for _ in range(50):
+            a = a * a
+        return a
+
+    with pytest.raises(lt.LevelError):
+        ctx.plan(program, rng.uniform(-1, 1, 8))
+
+
+def test_aliased_operands(client, pair):
+    x, a = pair
+    a_before = a
+    a *= a
+    assert lt.precision(client.decrypt(a), x * x).worst > 15
+    assert lt.precision(client.decrypt(a_before), x).worst > 15
+    a_before += a_before
+    assert lt.precision(client.decrypt(a_before), 2 * x).worst > 14
