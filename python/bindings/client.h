@@ -88,4 +88,26 @@ class Client {
   std::mutex mutex_;
 };
 
+// Fills one bundle, key by key, so that a caller can show how far it is.
+class KeyMaker {
+ public:
+  explicit KeyMaker(Client& client)
+      : client_(client),
+        generator_(client.context_->constants(), client.context_->queue(), client.secret_,
+                   client.random_),
+        keys_(std::make_shared<rlwe::EvaluationKeys>(client.secret_.id(),
+                                                     client.context_->params().hash())) {}
+
+  void make(const rlwe::KeyLabel& label, int level) {
+    std::lock_guard lock(client_.mutex_);
+    keys_->insert(generator_.make(label, level));
+  }
+  std::shared_ptr<rlwe::EvaluationKeys> keys() const { return keys_; }
+
+ private:
+  Client& client_;
+  rlwe::KeyGenerator generator_;
+  std::shared_ptr<rlwe::EvaluationKeys> keys_;
+};
+
 }  // namespace latticino::python

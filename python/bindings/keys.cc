@@ -7,28 +7,6 @@ namespace {
 using ckks::Ciphertext;
 using ckks::Plaintext;
 
-// Fills one bundle, key by key, so that a caller can show how far it is.
-class KeyMaker {
- public:
-  explicit KeyMaker(Client& client)
-      : client_(client),
-        generator_(client.context_->constants(), client.context_->queue(), client.secret_,
-                   client.random_),
-        keys_(std::make_shared<rlwe::EvaluationKeys>(client.secret_.id(),
-                                                     client.context_->params().hash())) {}
-
-  void make(const rlwe::KeyLabel& label, int level) {
-    std::lock_guard lock(client_.mutex_);
-    keys_->insert(generator_.make(label, level));
-  }
-  std::shared_ptr<rlwe::EvaluationKeys> keys() const { return keys_; }
-
- private:
-  Client& client_;
-  rlwe::KeyGenerator generator_;
-  std::shared_ptr<rlwe::EvaluationKeys> keys_;
-};
-
 Ciphertext encrypt_public(const rlwe::PublicKey& key, const Plaintext& x) {
   const ckks::Context& context = *x.context;
   if (key.params_hash != context.params().hash()) {

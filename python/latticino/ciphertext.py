@@ -259,6 +259,7 @@ class Ciphertext:
         slots, total = max(self.slots, out_slots), None
         for i, part in enumerate(self._parts):
             block = w[i * self.slots : (i + 1) * self.slots]
+            block = np.pad(block, ((0, self.slots - len(block)), (0, 0)))
             product = self.context.matrix_product(block, slots, part.level)
             y = product.apply(self.context.evaluator, part.with_slots(slots))
             total = y if total is None else self.context.evaluator.add(total, y)
