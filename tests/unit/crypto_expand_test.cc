@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "crypto/expand_kernels.h"
+
 namespace latticino::crypto {
 namespace {
 
@@ -83,6 +85,23 @@ TEST(Expand, LimbMatchesTheDefinition) {
       }
     }
   }
+}
+
+TEST(Expand, EveryKernelGivesTheSameBits) {
+  ChachaState start{};
+  for (std::uint32_t i = 0; i < 16; ++i) start[i] = i == 12 ? 0 : 0x9e3779b9u * (i + 1);
+  int ran = 0;
+  for (const ExpandKernel& kernel : expand_kernels()) {
+    if (!kernel.supported()) continue;
+    ++ran;
+    for (std::size_t n : {1, 5, 64, 100, 4096}) {
+      std::vector<std::uint32_t> got(n), expected(n);
+      kernel.run(start, 2147473409, got);
+      expand_kernels().back().run(start, 2147473409, expected);
+      EXPECT_EQ(got, expected) << kernel.name << " " << n;
+    }
+  }
+  EXPECT_GE(ran, 1);
 }
 
 TEST(Expand, StreamsAndPrimesDiffer) {
