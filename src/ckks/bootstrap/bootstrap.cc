@@ -52,15 +52,9 @@ std::vector<LinearTransform> encode_factors(const std::shared_ptr<const Context>
   return out;
 }
 
-Polynomial chebyshev(const std::vector<double>& coefficients) {
+Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coefficients) {
   Polynomial p;
-  p.basis = PolynomialBasis::Chebyshev;
-  p.coefficients.assign(coefficients.begin(), coefficients.end());
-  return p;
-}
-
-Polynomial monomial(const std::vector<double>& coefficients) {
-  Polynomial p;
+  p.basis = basis;
   p.coefficients.assign(coefficients.begin(), coefficients.end());
   return p;
 }
@@ -77,8 +71,8 @@ struct Bootstrapper::Plan {
         sine(bootstrap::sine_polynomial(*params.bootstrap())),
         scales(bootstrap::plan_scales(params, sine, std::countr_zero(unsigned(slots)),
                                       o.message != BootstrapOptions::Message::Complex)),
-        cosine(chebyshev(sine.coefficients)),
-        arcsine(monomial(sine.arcsine)) {
+        cosine(polynomial(PolynomialBasis::Chebyshev, sine.in_t2())),
+        arcsine(polynomial(PolynomialBasis::Monomial, sine.arcsine)) {
     const int log_slots = std::countr_zero(unsigned(slots));
     const FftTables tables(log_slots);
     const auto halves = full ? bootstrap::Halves::Together : bootstrap::Halves::Apart;
@@ -177,20 +171,34 @@ std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
   return out;
 }
 
+namespace {
+
+// 2 x^2 - c. The factor 2 is free: the scale declared is halved. Merged or not: one division by P
+// and the rescale factor, or (one pass more, less rounding) one after the other.
+std::vector<Ciphertext> double_angle(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
+                                     double c, bool merged) {
+  std::vector<Ciphertext> squares;
+  for (const Ciphertext& y : x) squares.push_back(evaluator.tensor(y, y));
+  squares = evaluator.relinearize(squares, merged);
+  if (!merged) squares = evaluator.rescale(squares);
+  for (Ciphertext& y : squares) {
+    y.scale *= 0.5;
+    y = evaluator.add_scalar(y, -c);
+  }
+  return squares;
+}
+
+}  // namespace
+
+// y -> T_2(y), where a rounding error weighs most (K / (4 y), docs/bootstrapping.md), then the even
+// cosine polynomial as one in T_2, the double angles and the arcsine.
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
                                                std::vector<Ciphertext> x) const {
   const Plan& plan = *plan_;
   for (Ciphertext& y : x) y = evaluator.add_scalar(y, -0.25 / plan.sine.range_k);
+  x = double_angle(evaluator, x, 1, false);
   x = evaluate(evaluator, plan.cosine, x, plan.scales.polynomial_scale);
-  for (const double c : plan.sine.subtract) {
-    std::vector<Ciphertext> squares;
-    for (const Ciphertext& y : x) squares.push_back(evaluator.tensor(y, y));
-    x = evaluator.relinearize(squares, true);
-    for (Ciphertext& y : x) {
-      y.scale *= 0.5;  // the factor 2 of 2 v^2 - c
-      y = evaluator.add_scalar(y, -c);
-    }
-  }
+  for (const double c : plan.sine.subtract) x = double_angle(evaluator, x, c, true);
   if (!plan.sine.arcsine.empty()) {
     x = evaluate(evaluator, plan.arcsine, x, plan.scales.sine_scale);
   }

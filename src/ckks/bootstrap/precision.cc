@@ -42,15 +42,18 @@ class NoisyEvalMod {
         sine_(sine),
         scales_(scales),
         random_(random),
-        cosine_(plan_of(PolynomialBasis::Chebyshev, sine.coefficients)),
+        cosine_(plan_of(PolynomialBasis::Chebyshev, sine.in_t2())),
         arcsine_(plan_of(PolynomialBasis::Monomial, sine.arcsine)) {}
 
   double run(double x) {
     level_ = scales_.evalmod_level;
-    double v = polynomial(cosine_, (x - 0.25) / sine_.range_k, scales_.raised_scale,
-                          scales_.polynomial_scale);
+    const double y = (x - 0.25) / sine_.range_k;
+    double scale = scales_.raised_scale * scales_.raised_scale / 2 / params_.rescale_factor(level_);
+    double v = 2 * y * y - 1 + rounding(scale, params_.leaving(level_).size());
+    --level_;
+    v = polynomial(cosine_, v, scale, scales_.polynomial_scale);
     level_ -= cosine_.root.depth;
-    double scale = scales_.polynomial_scale;
+    scale = scales_.polynomial_scale;
     for (double c : sine_.subtract) {
       scale *= scale / (2 * params_.rescale_factor(level_--));
       v = 2 * v * v - c + rounding(scale, merged_primes(params_, level_ + 1));

@@ -113,7 +113,9 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_
                          "at most q0 / 2^" + std::to_string(literal.log_message_ratio),
                          "choose a smaller scale or message ratio");
   }
-  plan.raised_scale = params.rescale_factor(plan.evalmod_level);
+  // T_2(y) = 2 y^2 - 1 gets the scale that squaring keeps on the next level.
+  plan.raised_scale = std::sqrt(2 * params.rescale_factor(plan.evalmod_level) *
+                                params.rescale_factor(plan.evalmod_level - 1));
   // Twice the rescale factor is what a double angle keeps.
   plan.sine_scale = 2 * params.rescale_factor(plan.stc_level + 1);
   plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);

@@ -131,6 +131,12 @@ int SinePolynomial::depth() const {
   return d;
 }
 
+std::vector<double> SinePolynomial::in_t2() const {
+  std::vector<double> c;  // T_2k(y) = T_k(T_2(y))
+  for (std::size_t k = 0; k < coefficients.size(); k += 2) c.push_back(coefficients[k]);
+  return c;
+}
+
 double SinePolynomial::evaluate(double x) const {
   const double y = (x - 0.25) / range_k;
   double b1 = 0, b2 = 0;  // Clenshaw

@@ -21,7 +21,8 @@ struct SinePolynomial {
   std::vector<double> arcsine;
 
   int depth() const;
-  double evaluate(double x) const;  // the whole composition, in double
+  std::vector<double> in_t2() const;  // c_0, c_2, ..: the same polynomial of T_2(y)
+  double evaluate(double x) const;    // the whole composition, in double
 };
 
 // Truncated Jacobi-Anger series: the error is nearly uniform over |x| <= K.
