@@ -36,6 +36,13 @@ std::uint32_t reverse_bits(std::uint32_t x, int bits) {
   return y;
 }
 
+std::vector<std::size_t> positions(std::size_t n) {
+  std::vector<std::size_t> out = {n / 2};
+  const std::size_t step = n <= 4096 ? 1 : n / 2048 + 3;
+  for (std::size_t i = 0; i < n; i += step) out.push_back(i);
+  return out;
+}
+
 std::vector<std::size_t> samples(std::size_t n) {
   return {0, 1, n / 2 - 1, n / 2, n - 1, mix(n) % n, mix(n + 1) % n};
 }

@@ -24,6 +24,8 @@ std::uint32_t inverse(std::uint64_t x, std::uint32_t q);
 std::uint32_t residue(std::int64_t x, std::uint32_t q);
 std::uint32_t reverse_bits(std::uint32_t x, int bits);
 
+// Positions for cheap checks: all of a small polynomial, some thousand of a large one.
+std::vector<std::size_t> positions(std::size_t n);
 // A few positions of a polynomial: both ends, the middle, some in between.
 std::vector<std::size_t> samples(std::size_t n);
 

@@ -17,13 +17,13 @@ std::vector<std::uint32_t> entries(const Observed::Array& a, const Basis& basis,
 }
 
 // Coefficient i of a conversion against the integer sum_j y_j D/q_j.
-void expect_converted(Verdict& verdict, const Ring& ring, const Observed::Array& in,
-                      const Observed::Array& out, std::size_t i) {
-  const std::vector<std::uint32_t> d = exact::primes(ring, in.basis);
-  const std::vector<std::uint32_t> a = entries(in, in.basis, i);
+void expect_converted(Verdict& verdict, const Ring& ring, const Basis& from,
+                      const Observed::Array& in, const Observed::Array& out, std::size_t i) {
+  const std::vector<std::uint32_t> d = exact::primes(ring, from);
+  const std::vector<std::uint32_t> a = entries(in, from, i);
   const BigUint shifted = exact::converted(a, {}, d), modulus = product(d);
   for (std::size_t j = 0; j < d.size(); ++j) {
-    verdict.expect("the integer modulo a source", in.basis.prime(j), i, shifted.mod(d[j]), a[j]);
+    verdict.expect("the integer modulo a source", from.prime(j), i, shifted.mod(d[j]), a[j]);
   }
   for (int k = 0; k < out.basis.size(); ++k) {
     const int p = out.basis.prime(k);
@@ -63,13 +63,8 @@ Case mod_up(const Params& params, int level, Domain domain) {
     Verdict verdict;
     for (const Observed::Array& out : seen.outputs) {
       if (out.domain != Domain::Coeff) continue;
-      Observed::Array in{all.without(out.basis), Domain::Coeff, {}, out.n};
-      for (int k = 0; k < in.basis.size(); ++k) {
-        const std::uint32_t* limb = seen.inputs[0].limb(in.basis.prime(k));
-        in.words.insert(in.words.end(), limb, limb + out.n);
-      }
-      for (const std::size_t i : exact::samples(out.n)) {
-        expect_converted(verdict, *seen.ring, in, out, i);
+      for (const std::size_t i : exact::samples(seen.n)) {
+        expect_converted(verdict, *seen.ring, all.without(out.basis), seen.inputs[0], out, i);
       }
     }
     return verdict.text();
@@ -84,18 +79,20 @@ struct KeyShape {
   bool add = false;
   Domain converted = Domain::Half;
   int groups = 1;
+  bool wide_keys = false;  // as wide as the ring: keys are made for the highest level of use
 };
 
-// Digits of `own` primes; keys as wide as the ring, shared in rotation by the targets.
+// Digits of `own` primes; the keys are shared in rotation by the targets.
 Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& added,
                const KeyShape& shape) {
   Case c{"KeyInner", shape.name, {}, {}};
   c.build = [=](Side& side) -> Operations {
     const Ring& ring = side.ring();
     const Basis whole{{0, static_cast<std::uint16_t>(ring.prime_count())}};
+    const Basis wide = shape.wide_keys ? whole : all;
     std::vector<std::array<PolyView, 2>> keys;
     for (std::size_t j = 0; j < own.size(); ++j) {
-      keys.push_back({side.input(whole, Domain::Eval), side.input(whole, Domain::Eval)});
+      keys.push_back({side.input(wide, Domain::Eval), side.input(wide, Domain::Eval)});
     }
     KeyInner op;
     Transform to_eval;
@@ -228,7 +225,7 @@ Case division(const std::string& name, const Basis& source, const Basis& enterin
   c.exact = [=](const Observed& seen) {
     Verdict verdict;
     const Basis removed = seen.outputs[1].basis;
-    for (const std::size_t i : exact::samples(seen.inputs[0].n)) {
+    for (const std::size_t i : exact::samples(seen.n)) {
       expect_divided(verdict, *seen.ring, removed, entering, seen.inputs[0], seen.outputs[4], i);
     }
     return verdict.text();
@@ -274,7 +271,9 @@ std::vector<Case> level_cases(const Params& params, int level) {
       mod_up(params, level, Domain::Half),
       mod_up(params, level, Domain::Coeff),
       key_inner_exact(all, own, basis, {"one target, Eval, automorphism", {5}, {}, true}),
-      key_inner_exact(all, own, basis, {"one target, Half outputs", {1}, aux, true}),
+      key_inner_exact(
+          all, own, basis,
+          {"one target, Half outputs, wide keys", {1}, aux, true, Domain::Half, 1, true}),
       key_inner(all, own, basis, {"three targets", {1, 25, ~0u}, {}, true}),
       key_inner(all, own, basis,
                 {"two groups of two, Eval digits", {1, 1}, aux, true, Domain::Eval, 2}),

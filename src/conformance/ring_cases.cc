@@ -3,7 +3,6 @@
 
 #include "conformance/exact.h"
 #include "conformance/side.h"
-#include "math/errors.h"
 
 namespace latticino::conformance {
 namespace {
@@ -222,9 +221,10 @@ Case integers(const Basis& basis) {
     Verdict verdict;
     for (int k = 0; k < basis.size(); ++k) {
       const int p = basis.prime(k);
-      for (std::size_t i = 0; i < seen.integers[1].size(); ++i) {
+      const std::vector<std::int64_t>& values = (*seen.integers)[1];
+      for (const std::size_t i : exact::positions(values.size())) {
         verdict.expect("residue", p, i, seen.outputs[1].limb(p)[i],
-                       exact::residue(seen.integers[1][i], seen.ring->prime(p)));
+                       exact::residue(values[i], seen.ring->prime(p)));
       }
     }
     return verdict.text();
@@ -242,7 +242,7 @@ Case mod_raise(const Basis& from, const Basis& to) {
     Verdict verdict;
     const std::vector<std::uint32_t> q = exact::primes(*seen.ring, from);
     const BigUint modulus = product(q);
-    for (std::size_t i = 0; i < seen.inputs[0].n; i += 7) {
+    for (const std::size_t i : exact::positions(seen.n)) {
       std::vector<std::uint32_t> residues;
       for (int k = 0; k < from.size(); ++k) {
         residues.push_back(seen.inputs[0].limb(from.prime(k))[i]);
@@ -292,9 +292,13 @@ Case copies(const Basis& basis) {
   };
   c.exact = [basis](const Observed& seen) {
     Verdict verdict;
-    verdict.expect("a copy that differs", seen.outputs[0].words == seen.inputs[0].words);
-    verdict.expect("a limb that is not clear",
-                   seen.outputs[1].words == Words(seen.outputs[1].words.size(), 0));
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      for (std::size_t i = 0; i < seen.n; ++i) {
+        verdict.expect("copy", p, i, seen.outputs[0].limb(p)[i], seen.inputs[0].limb(p)[i]);
+        verdict.expect("clear", p, i, seen.outputs[1].limb(p)[i], 0);
+      }
+    }
     return verdict.text();
   };
   return c;

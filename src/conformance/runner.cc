@@ -46,7 +46,7 @@ class Runner {
       if (options_.exact && c.exact && pattern == Pattern::Random) {
         row.mode = "exact";
         row.words = row.mismatches = 0;
-        row.detail = c.exact(oracle_.observed());
+        row.detail = c.exact(oracle_.observed(expected));
         add(row);
       }
     } catch (const std::exception& e) {

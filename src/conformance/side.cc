@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "math/errors.h"
-
 namespace latticino::conformance {
 namespace {
 
@@ -49,12 +47,10 @@ void fill(Pattern pattern, std::uint64_t salt, std::uint32_t q, std::uint32_t* o
   }
 }
 
-const std::uint32_t* Observed::Array::limb(int prime) const {
-  for (int i = 0; i < basis.size(); ++i) {
-    if (basis.prime(i) == prime) return words.data() + i * n;
-  }
-  throw ShapeError("conformance", "prime " + std::to_string(prime), "a prime of " + basis.str(),
-                   "correct the case");
+Observed::Array::Array(const Ring& ring, const Basis& b, Domain d, const Words& words)
+    : basis(b), domain(d), limbs_(ring.prime_count(), nullptr) {
+  const std::uint32_t* next = words.data();
+  for (int i = 0; i < basis.size(); ++i, next += ring.n()) limbs_[basis.prime(i)] = next;
 }
 
 Side::Side(std::unique_ptr<Backend> backend, std::shared_ptr<const Params> params)
@@ -187,20 +183,18 @@ std::string Side::changed_inputs() {
   return {};
 }
 
-Observed Side::observed() {
+Observed Side::observed(const std::vector<Words>& results) {
   Observed out;
   out.ring = ring_;
-  out.integers = inputs_->integers;
+  out.n = ring_->n();
+  out.integers = &inputs_->integers;
+  auto result = results.begin();
   for (const Slot& slot : slots_) {
     const Basis basis = slot.view.basis();
-    const std::size_t n = ring_->n();
     if (slot.words >= 0) {
-      out.inputs.push_back({basis, slot.view.domain, inputs_->words[slot.words], n});
+      out.inputs.emplace_back(*ring_, basis, slot.view.domain, inputs_->words[slot.words]);
     }
-    if (!slot.written) continue;
-    Words words(basis.size() * n);
-    queue_.download(words.data(), slot.view.in(slot.result));
-    out.outputs.push_back({basis, slot.result, std::move(words), n});
+    if (slot.written) out.outputs.emplace_back(*ring_, basis, slot.result, *result++);
   }
   return out;
 }

@@ -26,15 +26,18 @@ std::uint64_t mix(std::uint64_t x);  // splitmix64
 // What a case read and wrote, on the host, in the order the case asked for it.
 struct Observed {
   struct Array {
+    Array(const Ring& ring, const Basis& basis, Domain domain, const Words& words);
     Basis basis;
     Domain domain;
-    Words words;
-    std::size_t n;
-    const std::uint32_t* limb(int prime) const;
+    const std::uint32_t* limb(int prime) const { return limbs_[prime]; }
+
+   private:
+    std::vector<const std::uint32_t*> limbs_;  // by prime of the ring; null where there is none
   };
   const Ring* ring = nullptr;
+  std::size_t n = 0;
   std::vector<Array> inputs, outputs;
-  std::vector<std::vector<std::int64_t>> integers;
+  const std::vector<std::vector<std::int64_t>>* integers = nullptr;
 };
 
 class Side;
@@ -76,7 +79,7 @@ class Side {
   // Words of every output; `error` names a guard limb that was written.
   std::vector<Words> results(std::string& error);
   std::string changed_inputs();  // empty, or which read-only input was written
-  Observed observed();
+  Observed observed(const std::vector<Words>& results);  // refers to `results` and the inputs
 
  private:
   struct Slot {

@@ -39,7 +39,7 @@ Case small_combination(const Basis& basis, const Basis& wide, Domain domain) {
     for (int k = 0; k < basis.size(); ++k) {
       const int p = basis.prime(k);
       const std::uint32_t q = seen.ring->prime(p);
-      for (std::size_t i = 0; i < seen.inputs[0].n; ++i) {
+      for (const std::size_t i : exact::positions(seen.n)) {
         std::uint32_t sum = 0;
         for (std::size_t t = 0; t < std::size(kSmall); ++t) {
           sum = exact::add(
@@ -81,7 +81,7 @@ Case complex_scalar(const Basis& basis) {
       const int p = basis.prime(k);
       const std::uint32_t q = seen.ring->prime(p);
       const std::uint32_t* x = seen.inputs[0].limb(p);
-      for (std::size_t i = 0; i < n; ++i) {
+      for (const std::size_t i : exact::positions(n)) {
         const std::uint32_t shifted = i >= n / 2 ? x[i - n / 2] : exact::negate(x[i + n / 2], q);
         std::uint32_t sum = exact::add(exact::mul(a[k], x[i], q), exact::mul(b[k], shifted, q), q);
         sum = exact::add(sum, x[i], q);
@@ -160,7 +160,7 @@ Case dot(const Basis& basis, const Basis& wide, int parts, int inputs, bool accu
         const int p = basis.prime(k);
         const std::uint32_t q = seen.ring->prime(p);
         for (int part = 0; part < parts; ++part) {
-          for (std::size_t i = part; i < seen.inputs[0].n; i += 5) {
+          for (const std::size_t i : exact::positions(seen.n)) {
             std::uint32_t sum = accumulate ? seen.inputs[next + terms.size() + part].limb(p)[i] : 0;
             for (std::size_t t = 0; t < terms.size(); ++t) {
               sum = exact::add(sum,
