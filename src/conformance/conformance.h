@@ -18,11 +18,11 @@ namespace latticino::conformance {
 
 struct Options {
   std::uint64_t seed = 1;
-  int levels = 0;  // 0: every level; otherwise this many, evenly spread with both ends
-  bool thorough =
-      false;          // every input pattern in every case; otherwise random and one more in turn
-  int replays = 1;    // runs of each recorded case; 0: immediate only
-  bool exact = true;  // compare with big integers too
+  int levels = 0;           // 0: every level; otherwise this many, evenly spread with both ends
+  bool adversarial = true;  // beside random inputs, one adversarial pattern in turn ...
+  bool thorough = false;    // ... or all of them, replayed as well
+  int replays = 1;          // runs of each recorded case; 0: immediate only
+  bool exact = true;        // compare with big integers too
 };
 
 // One comparison of one case.

@@ -23,10 +23,10 @@ class Runner {
   void run(const std::vector<Case>& cases, int level) {
     for (const Case& c : cases) {
       const int turn = 1 + cases_++ % (kPatterns - 1);
-      for (int p = 0; p < kPatterns; ++p) {
-        if (p == 0 || p == turn || options_.thorough) {
-          run(c, level, static_cast<Pattern>(p));
-        }
+      run(c, level, Pattern::Random);
+      for (int p = 1; p < kPatterns; ++p) {
+        const bool chosen = options_.thorough || (options_.adversarial && p == turn);
+        if (chosen) run(c, level, static_cast<Pattern>(p));
       }
     }
   }

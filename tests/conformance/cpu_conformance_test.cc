@@ -50,6 +50,14 @@ TEST(CpuConformanceRings, LargerDegrees) {
   }
 }
 
+TEST(CpuConformanceLarge, BothEndsOfABootstrappingSet) {
+  Options options;
+  options.levels = 2;
+  options.adversarial = false;
+  options.replays = 0;
+  expect_passed(conformance::run(preset("n16-d40-boot-v1"), kReference, kDevice, options));
+}
+
 // A backend with one wrong word must be caught: the suite itself is under test.
 class Faulty : public Backend {
  public:
