@@ -29,23 +29,31 @@ struct AutomorphismArgs {
 };
 static_assert(sizeof(AutomorphismArgs) <= 4096);
 
-// What a thread needs to know of its four entries in Eval.
+// Four entries of the image in Eval: where they come from, and their order there.
 struct EvalGroup {
   std::uint32_t u;  // bitrev of the first entry's index; the others add N/2, N/4, 3N/4
   int log_n;
 
-  static __device__ EvalGroup at(std::uint32_t g, int log_n) {
+  static __device__ __forceinline__ EvalGroup at(std::uint32_t g, const AutomorphismArgs& a,
+                                                 std::uint32_t) {
+    const int log_n = a.ring.log_n;
     return {__brev(logical_index(Domain::Eval, g * kGroup, log_n)) >> (32 - log_n), log_n};
   }
 
-  // The image under galois: entries of the source group, in order.
-  __device__ Group gather(const std::uint32_t* limb, std::uint32_t galois) const {
-    const std::uint32_t v = (galois * u + galois / 2) & ((1u << log_n) - 1);
-    const std::uint32_t source = __brev(v << (32 - log_n)) & ~std::uint32_t{kGroup - 1};
-    const Group s = load_group(limb, position(Domain::Eval, source, log_n) / kGroup);
-    // By the two top bits of v: the source entries stand at bitrev, the outputs step by +-1.
+  __device__ __forceinline__ std::uint32_t image(std::uint32_t galois) const {
+    return (galois * u + galois / 2) & ((1u << log_n) - 1);
+  }
+
+  __device__ __forceinline__ Group load(const std::uint32_t* limb, std::uint32_t galois) const {
+    const std::uint32_t source = __brev(image(galois) << (32 - log_n));
+    const std::uint32_t group = source & ~std::uint32_t{kGroup - 1};
+    return load_group(limb, position(Domain::Eval, group, log_n) / kGroup);
+  }
+
+  // By the two top bits of v: the source entries stand at bitrev, the image steps by +-1.
+  __device__ __forceinline__ Group arrange(const Group& s, std::uint32_t galois) const {
     std::uint32_t w[kGroup] = {s.w[0], s.w[2], s.w[1], s.w[3]};
-    const std::uint32_t top = v >> (log_n - 2);
+    const std::uint32_t top = image(galois) >> (log_n - 2);
     if (top & 2) {
       swap(w[0], w[2]);
       swap(w[1], w[3]);
@@ -66,53 +74,77 @@ struct EvalGroup {
 };
 
 struct CoeffGroup {
-  std::uint32_t first;
+  std::uint32_t first, q;
   int log_n;
-  std::uint32_t q;
 
-  __device__ Group gather(const std::uint32_t* limb, std::uint32_t inverse) const {
-    Group y;
+  static __device__ __forceinline__ CoeffGroup at(std::uint32_t g, const AutomorphismArgs& a,
+                                                  std::uint32_t q) {
+    return {g * kGroup, q, a.ring.log_n};
+  }
+
+  __device__ __forceinline__ Group load(const std::uint32_t* limb, std::uint32_t inverse) const {
+    Group x;
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) x.w[j] = limb[(first + j) * inverse & ((1u << log_n) - 1)];
+    return x;
+  }
+
+  __device__ __forceinline__ Group arrange(Group x, std::uint32_t inverse) const {
 #pragma unroll
     for (int j = 0; j < kGroup; ++j) {
-      const std::uint32_t i = (first + j) * inverse;
-      const std::uint32_t x = limb[i & ((1u << log_n) - 1)];
-      y.w[j] = i >> log_n & 1 ? neg_mod(x, q) : x;
+      if ((first + j) * inverse >> log_n & 1) x.w[j] = neg_mod(x.w[j], q);
     }
-    return y;
+    return x;
   }
 };
 
-template <class Source>
-__device__ __forceinline__ void sum_terms(const AutomorphismArgs& a, std::uint32_t g, int prime,
-                                          std::uint32_t q, const Source& source) {
-  const AutomorphismArgs::Item& item = a.item[blockIdx.z];
-  std::uint32_t* out = item.out.limb(prime, a.ring.log_n);
-  wait_for_previous();
-  Group sum = item.accumulate ? load_group(out, g) : Group{};
-#pragma unroll 4
-  for (int t = 0; t < item.terms; ++t) {
-    const AutomorphismArgs::Term& term = a.term[item.first_term + t];
-    const Group x = source.gather(term.x.limb(prime, a.ring.log_n), term.galois);
-#pragma unroll
-    for (int j = 0; j < kGroup; ++j) sum.w[j] = add_mod(sum.w[j], x.w[j], q);
-  }
-  store_group(out, g, sum);
-}
+constexpr int kAhead = 4;  // terms loaded before the first is used
 
-template <Domain DOMAIN>
+// PER groups a thread.
+template <class Source, int PER>
 __global__ void __launch_bounds__(kThreads)
     automorphism(const __grid_constant__ AutomorphismArgs a) {
   allow_next();
   const AutomorphismArgs::Item& item = a.item[blockIdx.z];
-  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
+  const std::uint32_t g = blockIdx.x * (kThreads * PER) + threadIdx.x;
   if (blockIdx.y >= item.limbs || g >= a.ring.groups()) return;
-  const int prime = item.out.prime(blockIdx.y);
+  const int prime = item.out.prime(blockIdx.y), log_n = a.ring.log_n;
   const std::uint32_t q = a.ring.modulus[prime].q;
-  if constexpr (DOMAIN == Domain::Eval) {
-    sum_terms(a, g, prime, q, EvalGroup::at(g, a.ring.log_n));
-  } else {
-    sum_terms(a, g, prime, q, CoeffGroup{g * kGroup, a.ring.log_n, q});
+  std::uint32_t* out = item.out.limb(prime, log_n);
+  Source source[PER];
+#pragma unroll
+  for (int v = 0; v < PER; ++v) source[v] = Source::at(g + v * kThreads, a, q);
+  wait_for_previous();
+
+  Group sum[PER] = {};
+#pragma unroll
+  for (int v = 0; v < PER; ++v) {
+    if (item.accumulate) sum[v] = load_group(out, g + v * kThreads);
   }
+  for (int t = 0; t < item.terms; t += kAhead) {
+    Group x[kAhead][PER];
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      if (t + k >= item.terms) break;
+      const AutomorphismArgs::Term& term = a.term[item.first_term + t + k];
+      const std::uint32_t* limb = term.x.limb(prime, log_n);
+#pragma unroll
+      for (int v = 0; v < PER; ++v) x[k][v] = source[v].load(limb, term.galois);
+    }
+#pragma unroll
+    for (int k = 0; k < kAhead; ++k) {
+      if (t + k >= item.terms) break;
+      const std::uint32_t galois = a.term[item.first_term + t + k].galois;
+#pragma unroll
+      for (int v = 0; v < PER; ++v) {
+        const Group y = source[v].arrange(x[k][v], galois);
+#pragma unroll
+        for (int j = 0; j < kGroup; ++j) sum[v].w[j] = add_mod(sum[v].w[j], y.w[j], q);
+      }
+    }
+  }
+#pragma unroll
+  for (int v = 0; v < PER; ++v) store_group(out, g + v * kThreads, sum[v]);
 }
 
 class AutomorphismBatch {
@@ -140,9 +172,11 @@ class AutomorphismBatch {
     if (items_ == 0) return;
     int limbs = 0;
     for (int i = 0; i < items_; ++i) limbs = std::max<int>(limbs, args_.item[i].limbs);
-    launcher_.launch(
-        domain_ == Domain::Eval ? automorphism<Domain::Eval> : automorphism<Domain::Coeff>,
-        limb_grid(n_, 1, limbs, items_), args_);
+    const bool wide = n_ >= 2 * kGroup * kThreads;
+    const auto eval = wide ? automorphism<EvalGroup, 2> : automorphism<EvalGroup, 1>;
+    const auto coeff = wide ? automorphism<CoeffGroup, 2> : automorphism<CoeffGroup, 1>;
+    launcher_.launch(domain_ == Domain::Eval ? eval : coeff,
+                     limb_grid(n_, wide ? 2 : 1, limbs, items_), args_);
     items_ = terms_ = 0;
   }
 
