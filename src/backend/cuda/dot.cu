@@ -76,7 +76,9 @@ struct Operands {
 };
 
 template <int PARTS, int OUTPUTS>
-__global__ void __launch_bounds__(kThreads, OUTPUTS > 1 ? 2 : 5)
+__global__ void __launch_bounds__(kThreads, OUTPUTS > 1  ? 2
+                                            : PARTS == 3 ? 4
+                                                         : 5)
     dot(const __grid_constant__ DotArgs a) {
   allow_next();
   const DotArgs::Tile& tile = a.tile[blockIdx.z];
