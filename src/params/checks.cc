@@ -179,7 +179,7 @@ void check_bootstrap(const Params& p) {
   need(p.limbs(p.top_level()) == p.q_count(), "a top level without all primes",
        "every main and terminal at the top: raised ciphertexts meet full keys",
        "let CoeffToSlot levels pull the terminals back in");
-  need(p.bootstrap_log_scale_up() >= 0,
+  need(std::ldexp(p.bootstrap_message_ratio(), b.log_message_ratio) <= 2,
        "message ratio 2^" + num(b.log_message_ratio) + " with q0 = 2^" + num(p.log_q(0)),
        "q0 >= scale times message ratio", "lower log_message_ratio or enlarge the base");
   const int depth = static_cast<int>(std::ceil(std::log2(b.evalmod_degree + 1))) + b.double_angles;

@@ -1,8 +1,7 @@
-// What a parameter set means to a person: Params::explain() and the predicted precision.
+// What a parameter set means to a person: Params::explain().
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <numbers>
 #include <string>
 
 #include "params/params.h"
@@ -11,13 +10,6 @@
 namespace latticino {
 namespace {
 
-// Noise of EvalMod at its output, in units of one rescaling's noise: the Chebyshev evaluation and
-// the double angles multiply it. Fitted to the published precision of Cheddar's code at scale 2^40
-// (21.9 bits, degree 30, three double angles).
-constexpr double kEvalModGain = 512;
-// Noise of the SlotToCoeff levels and of the level-0 input, in the same units.
-constexpr double kUserLevelGain = 2;
-
 __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
   char buffer[256];
   va_list arguments;
@@ -25,12 +17,6 @@ __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ..
   std::vsnprintf(buffer, sizeof buffer, pattern, arguments);
   va_end(arguments);
   return buffer;
-}
-
-// |c - sin(2 pi e c) / (2 pi e)|: what the sine leaves of a coefficient c at ratio e = scale / q0.
-double sine_error(double c, double e) {
-  const double w = 2 * std::numbers::pi * e;
-  return std::abs(c - std::sin(w * c) / w);
 }
 
 std::string level_line(const Params& p, int l) {
@@ -89,35 +75,19 @@ std::string bootstrap_lines(const Params& p) {
   out += format("  failure probability (full slots): 2^%.1f\n", p.bootstrap_log_failure());
   out +=
       format("  message coefficients at most 1 in size (q0 / scale / 2^%d)\n", b.log_message_ratio);
-  out += format(
-      "  predicted precision, bits of the mean error: random %.1f, spike %.1f, "
-      "constant 1 %.1f, alternating signs %.1f\n",
-      bits.random, bits.spike, bits.constant, bits.alternating);
+  out += "  predicted precision in bits, mean (largest error of 20 runs):";
+  const auto add = [&](const char* message, const PrecisionBits& x) {
+    out += format(" %s %.1f (%.1f)", message, x.mean, x.max);
+  };
+  add("random", bits.random);
+  add("spike", bits.spike);
+  add("constant 1", bits.constant);
+  add("alternating signs", bits.alternating);
+  out += "\n";
   return out;
 }
 
 }  // namespace
-
-BootstrapPrecision Params::bootstrap_precision() const {
-  const int end = level_after_bootstrap();
-  const BootstrapLiteral& b = *literal_.bootstrap;
-  // Rounding of one rescaling under a uniform ternary (or weight N/2) secret, as a slot error:
-  // variance (1 + h) / 12 a coefficient, N coefficients a slot.
-  const double h = literal_.hamming_weight > 0 ? literal_.hamming_weight : 2.0 * n() / 3;
-  const double rounding = std::sqrt(n() * (1 + h) / 12);
-  const double ratio = std::exp2(std::log2(scale_[0]) + bootstrap_log_scale_up() - log_q(0));
-  // SlotToCoeff sums N coefficients of independent error into every slot.
-  const double evalmod = kEvalModGain * rounding / rescale_factor(default_level_ + 1) *
-                         std::sqrt(static_cast<double>(n())) / ratio;
-  const double user = kUserLevelGain * rounding / scale_[end];
-  const double noise = std::hypot(evalmod, user) * std::sqrt(std::numbers::pi) / 2;
-  const auto bits = [&](double bias) {
-    return -std::log2(std::hypot(noise, b.arcsine ? 0 : bias));
-  };
-  const double half = std::numbers::sqrt2 / 2;
-  return {bits(0), bits(0), bits(sine_error(1, ratio)),
-          bits(std::numbers::sqrt2 * sine_error(half, ratio))};
-}
 
 std::size_t Params::switching_key_bytes() const {
   return std::size_t{2} * dnum_ * (q_count() + alpha()) * n() * sizeof(std::uint32_t);

@@ -161,12 +161,6 @@ double Params::message_bound(int level) const {
   return std::exp2(log_q(level) - 1 - std::log2(scale(level)));
 }
 
-int Params::bootstrap_log_scale_up() const {
-  level_after_bootstrap();
-  return static_cast<int>(std::lround(log_q(0))) -
-         static_cast<int>(std::lround(literal_.log_scale)) - literal_.bootstrap->log_message_ratio;
-}
-
 std::string Params::canonical_text() const { return params::to_text(literal_); }
 
 }  // namespace latticino

@@ -52,12 +52,27 @@ struct ParamsLiteral {
   enum class Security { Bits128, Legacy, Insecure } security = Security::Bits128;
 };
 
-// Predicted -log2 of the mean |z - z'| of one full-slot bootstrapping, by kind of message.
+// -log2 of the mean |z - z'|, and of the largest over all slots of 20 runs.
+struct PrecisionBits {
+  double mean = 0, max = 0;
+};
+
+// Predicted precision of one full-slot bootstrapping, by kind of message.
 struct BootstrapPrecision {
-  double random = 0;       // slots uniform in the unit box: noise only
-  double spike = 0;        // one slot 1: small coefficients, as above
-  double constant = 0;     // all slots 1: one coefficient of size 1, limited by the sine
-  double alternating = 0;  // slots 1, -1, 1, ...: two coefficients of size 2^-1/2
+  PrecisionBits random;       // slots uniform in the unit box
+  PrecisionBits spike;        // one slot 1: small coefficients, noise only
+  PrecisionBits constant;     // all slots 1: one coefficient of size 1, limited by the sine
+  PrecisionBits alternating;  // slots 1, -1, 1, ...: two coefficients of size 2^-1/2
+};
+
+// Mean squares (complex modulus) of the noise of one slot after bootstrapping, by where it arises.
+// What EvalMod's function itself takes from a message is not noise.
+struct BootstrapNoise {
+  double raised = 0;         // both key switches of the encapsulation, the trace
+  double coeff_to_slot = 0;  // its last division, and the conjugation
+  double eval_mod = 0;       // divisions inside the polynomial and the double angles
+  double slot_to_coeff = 0;  // its last division
+  double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
 };
 
 class Params {
@@ -111,12 +126,25 @@ class Params {
   // for inputs of bootstrapping the bound is 2^-r q0 (see log_message_ratio).
   double message_bound(int level) const;
   double bootstrap_log_failure() const;  // log2 Pr[some |I| > K] at full slots
-  // u: a level-0 ciphertext is multiplied by 2^u before ModRaise, so that its scale is about
-  // q0 / 2^log_message_ratio. Throws ParameterError without bootstrapping.
-  int bootstrap_log_scale_up() const;
 
-  // Noise model with one constant fitted to measurements (docs/parameters.md), and the exact error
-  // of the sine in place of the reduction modulo q0. Throws ParameterError without bootstrapping.
+  // Variance that one coefficient gains from a division by `primes` primes: their base conversion
+  // leaves a sum of that many centred fractions (it is no exact rounding), in b and, times the
+  // secret, in a: primes (h + 1) / 12.
+  double division_variance(int primes) const;
+
+  double base_modulus() const;  // q0 = Q_0 (at most two primes), rounded once
+
+  // Below, each throws ParameterError without bootstrapping.
+  // The integer that multiplies a level-0 ciphertext before ModRaise, so that its scale comes close
+  // to q0 / 2^log_message_ratio from below; 1 where q0 falls short of it by a part of a bit.
+  std::int64_t bootstrap_scale_up() const;
+  // A coefficient m of the level-0 message becomes m times this after ModRaise, in units of q0.
+  double bootstrap_message_ratio() const;
+  // Whether the last factor of SlotToCoeff rescales with its key switch: at small scales two
+  // divisions, one after the other, round less.
+  bool bootstrap_merges_last() const;
+  // Closed forms, nothing fitted (docs/bootstrapping.md, Precision). slots == 0: N/2.
+  BootstrapNoise bootstrap_noise(int slots = 0) const;
   BootstrapPrecision bootstrap_precision() const;
   std::size_t switching_key_bytes() const;  // one key in memory: dnum pairs over Q_max P
 

@@ -99,7 +99,7 @@ Bootstrapper::~Bootstrapper() = default;
 Bootstrapper::Bootstrapper(Bootstrapper&&) noexcept = default;
 
 const BootstrapOptions& Bootstrapper::options() const { return plan_->options; }
-double Bootstrapper::message_ratio() const { return plan_->scales.message_ratio(plan_->params); }
+double Bootstrapper::message_ratio() const { return plan_->params.bootstrap_message_ratio(); }
 
 Bootstrapper::Precision Bootstrapper::predicted_precision(std::span<const Complex> message) const {
   if (!message.empty()) require_slots(kName, static_cast<int>(message.size()), plan_->slots);

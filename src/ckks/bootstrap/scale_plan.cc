@@ -1,6 +1,5 @@
 #include "ckks/bootstrap/scale_plan.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -9,16 +8,6 @@
 
 namespace latticino::ckks::bootstrap {
 namespace {
-
-// Slot error of the last merged division from which on a separate rescaling is worth its pass.
-constexpr double kMergedError = 0x1p-22;
-
-double base_modulus(const Params& params) {
-  const Basis basis = params.basis(0);
-  double q0 = 1;  // at most two primes: below 2^62, rounded once
-  for (int i = 0; i < basis.size(); ++i) q0 *= params.ring_primes()[basis.prime(i)];
-  return q0;
-}
 
 void check_levels(const Params& params, const SinePolynomial& sine, const ScalePlan& plan) {
   if (plan.stc_level == params.level_after_bootstrap() + params.bootstrap()->stc_levels) return;
@@ -62,7 +51,7 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_sl
     chain.log_period.push_back(period);
     const int level = plan.cts_level - static_cast<int>(j);
     chain.plaintext_scales.push_back(params.rescale_factor(level));
-    chain.rounding.push_back(rounding_variance(params, merged_primes(params, level)));
+    chain.rounding.push_back(params.division_variance(merged_primes(params, level)));
     period -= chain.stages[j];
   }
   // 2n coefficients, each multiplied by N/(2n) in the trace.
@@ -84,11 +73,11 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_sl
     const int level = plan.stc_level - static_cast<int>(j);
     chain.plaintext_scales.push_back(params.rescale_factor(level));
     const bool merged = plan.last_merged || j + 1 < chain.stages.size();
-    chain.rounding.push_back(rounding_variance(
-        params, merged ? merged_primes(params, level) : params.leaving(level).size()));
+    chain.rounding.push_back(params.division_variance(merged ? merged_primes(params, level)
+                                                             : params.leaving(level).size()));
   }
   // Complex slots |w|^2 = 2 |m_k|^2 for a message of power 2/3 spread over 2n coefficients.
-  const double ratio = plan.message_ratio(params);
+  const double ratio = params.bootstrap_message_ratio();
   chain.input_power =
       plan.sine_scale * plan.sine_scale * ratio * ratio * (2.0 / 3) / std::ldexp(1.0, log_slots);
   return chain;
@@ -103,16 +92,9 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_
   plan.stc_level = plan.evalmod_level - sine.depth();
   plan.end_level = params.level_after_bootstrap();
   check_levels(params, sine, plan);
-  plan.q0 = base_modulus(params);
-  // The integer below q0 / (2^r S_0); 1 where q0 falls short of 2^r S_0 by a part of a bit.
-  const double headroom = std::ldexp(plan.q0, -literal.log_message_ratio) / params.scale(0);
-  plan.scale_up = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(headroom)));
-  if (headroom < 0.5) {
-    throw ParameterError("ckks.bootstrap",
-                         "scale 2^" + std::to_string(std::log2(params.scale(0))) + " at level 0",
-                         "at most q0 / 2^" + std::to_string(literal.log_message_ratio),
-                         "choose a smaller scale or message ratio");
-  }
+  plan.q0 = params.base_modulus();
+  plan.scale_up = params.bootstrap_scale_up();
+  plan.last_merged = params.bootstrap_merges_last();
   // T_2(y) = 2 y^2 - 1 gets the scale that squaring keeps on the next level.
   plan.raised_scale = std::sqrt(2 * params.rescale_factor(plan.evalmod_level) *
                                 params.rescale_factor(plan.evalmod_level - 1));
@@ -124,11 +106,8 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_
   const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
   const double cts = plan.raised_scale / (2 * plan.q0 * literal.range_k * trace);
   plan.cts_constants = share_constant(cts_chain(params, plan, log_slots), cts);
-  const double last_rounding =
-      rounding_variance(params, merged_primes(params, plan.end_level + 1)) * params.n();
-  plan.last_merged = std::sqrt(last_rounding) < kMergedError * params.scale(plan.end_level);
-  const double stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio(params)) *
-                     (halved ? 0.5 : 1.0);
+  const double stc = params.scale(plan.end_level) /
+                     (plan.sine_scale * params.bootstrap_message_ratio()) * (halved ? 0.5 : 1.0);
   plan.stc_constants = share_constant(stc_chain(params, plan, log_slots), stc);
   return plan;
 }

@@ -22,10 +22,6 @@ struct ScalePlan {
   std::vector<double> cts_constants, stc_constants;
   // The last division, where it matters beside the scale of the result, is not merged with ModDown.
   bool last_merged = true;
-
-  double message_ratio(const Params& params) const {  // of a coefficient to q0
-    return static_cast<double>(scale_up) * params.scale(0) / q0;
-  }
 };
 
 // The two chains as seen by transform_noise.h, for constants and for predictions. The message is

@@ -4,12 +4,6 @@
 
 namespace latticino::ckks::bootstrap {
 
-double rounding_variance(const Params& params, int primes) {
-  const int weight = params.literal().hamming_weight;
-  const double nonzeros = weight > 0 ? weight : 2.0 * params.n() / 3.0;
-  return primes * (nonzeros + 1) / 12;
-}
-
 int merged_primes(const Params& params, int level) {
   return params.alpha() + params.leaving(level).size();
 }

@@ -9,10 +9,6 @@
 
 namespace latticino::ckks::bootstrap {
 
-// Variance of one coefficient's rounding error after a division by `primes` primes: their base
-// conversion leaves a sum of that many centred fractions (it is not an exact rounding), in b and,
-// times the secret, in a: primes (h + 1) / 12.
-double rounding_variance(const Params& params, int primes);
 // Primes that a product with key switching and rescaling divides by at `level`, merged.
 int merged_primes(const Params& params, int level);
 
@@ -23,7 +19,7 @@ struct TransformChain {
   std::vector<double> plaintext_scales;  // of the factors
   bool inverse = false;                  // CoeffToSlot: a stage halves the power, else doubles it
   double input_power = 0;                // mean |slot|^2 of the integers that come in
-  std::vector<double> rounding;          // rounding_variance after each factor
+  std::vector<double> rounding;          // Params::division_variance after each factor
 };
 
 // (noise / signal)^2 after the whole chain for factor constants `constants`.

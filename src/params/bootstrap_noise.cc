@@ -1,0 +1,133 @@
+// Predicted precision of bootstrapping, in closed form (docs/bootstrapping.md, Precision). One model:
+// explain() prints it, the bootstrapping code asks it, bench/precision.cc measures it.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "params/params.h"
+
+namespace latticino {
+namespace {
+
+// Slot error of the last merged division from which on a separate rescaling is worth its pass.
+constexpr double kMergedError = 0x1p-22;
+constexpr int kRuns = 20;  // over which the largest error is predicted
+constexpr double kTwoPi = 2 * std::numbers::pi;
+
+// Mean square of one coefficient's I after ModRaise: a sum of weight + 1 uniforms on [-1/2, 1/2].
+double overflow_power(const BootstrapLiteral& b) { return (b.sparse_weight + 1) / 12.0; }
+
+// Mean square of what multiplies an error of T_2(y) = 2 y^2 - 1 inside EvalMod, y = (x - 1/4) / K:
+// the polynomial is even, so it is a function of T_2, and the error passes with dx / dT_2 =
+// K^2 / (4 (x - 1/4)), whatever follows.
+double t2_gain(const BootstrapLiteral& b) {
+  double weights = 0, sum = 0;
+  for (int i = -b.range_k; i <= b.range_k; ++i) {
+    const double weight = std::exp(-0.5 * i * i / overflow_power(b));
+    const double derivative = b.range_k * b.range_k / (4 * (i - 0.25));
+    weights += weight;
+    sum += weight * derivative * derivative;
+  }
+  return sum / weights;
+}
+
+// What EvalMod leaves of a coefficient c at ratio e = scale / q0: |c - sin(2 pi e c) / (2 pi e)|,
+// or the first term of the arcsine that is left out.
+double sine_error(const BootstrapLiteral& b, double c, double e) {
+  const double w = kTwoPi * e, v = std::sin(w * c);
+  return b.arcsine ? 35.0 / 1152 * std::pow(std::abs(v), 9) / w : std::abs(c - v / w);
+}
+
+}  // namespace
+
+double Params::division_variance(int primes) const {
+  const double nonzeros = literal_.hamming_weight > 0 ? literal_.hamming_weight : 2.0 * n() / 3;
+  return primes * (nonzeros + 1) / 12;
+}
+
+double Params::base_modulus() const {
+  const Basis base = basis(0);
+  double q0 = 1;  // at most two primes: below 2^62, rounded once
+  for (int i = 0; i < base.size(); ++i) q0 *= ring_primes_[base.prime(i)];
+  return q0;
+}
+
+// Part of a stored value: exact products and quotients only.
+std::int64_t Params::bootstrap_scale_up() const {
+  level_after_bootstrap();
+  const double headroom =
+      std::ldexp(base_modulus(), -literal_.bootstrap->log_message_ratio) / scale_[0];
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(headroom)));
+}
+
+double Params::bootstrap_message_ratio() const {
+  return static_cast<double>(bootstrap_scale_up()) * scale_[0] / base_modulus();
+}
+
+bool Params::bootstrap_merges_last() const {
+  const int end = level_after_bootstrap();
+  const double last = division_variance(alpha() + leaving(end + 1).size()) * n();
+  return std::sqrt(last) < kMergedError * scale_[end];
+}
+
+BootstrapNoise Params::bootstrap_noise(int slots) const {
+  const int end = level_after_bootstrap();
+  const BootstrapLiteral& b = *literal_.bootstrap;
+  const double count = slots == 0 ? max_slots() : slots, ratio = bootstrap_message_ratio();
+  // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
+  // slot: |w|^2 has two of them, and the forward transform adds n of those.
+  const double gain = 2 * count / (ratio * ratio);
+  const auto slot_error = [&](int primes, double scale) {
+    return n() * division_variance(primes) / (scale * scale);
+  };
+  // The switch back to the dense secret divides by P; the trace adds terms that double.
+  const double trace = count < max_slots() ? 4.0 / 3 : 1.0;
+  const double raised = overflow_power(b) + trace * division_variance(alpha());
+  // Divisions of one EvalMod level: with its key switch, or apart.
+  const int top = default_level_ + b.evalmod_levels;
+  const double scale = rescale_factor(top);
+  const double merged = slot_error(alpha() + leaving(top).size(), scale);
+  const double apart = slot_error(leaving(top).size(), scale);
+  // CoeffToSlot ends with scale sqrt(2) larger.
+  const double key_switch = slot_error(alpha(), scale) / 2, factor = merged / 2;
+  const int last = leaving(end + 1).size() + (bootstrap_merges_last() ? alpha() : 0);
+  BootstrapNoise noise;
+  noise.raised = gain * raised / (base_modulus() * base_modulus());
+  // x = K y: the last factor's division counts twice in z + conj(z), the conjugation once.
+  noise.coeff_to_slot = gain * b.range_k * b.range_k * (2 * factor + key_switch);
+  // T_2 is divided apart. T_4 passes with about a quarter of its gain, T_8 with a quarter of that:
+  // 1/15 in all for the squares.
+  noise.eval_mod = gain * t2_gain(b) * (apart + merged / 15);
+  noise.slot_to_coeff = slot_error(last, scale_[end]);
+  return noise;
+}
+
+BootstrapPrecision Params::bootstrap_precision() const {
+  const double noise = bootstrap_noise().total(), ratio = bootstrap_message_ratio();
+  const BootstrapLiteral& b = *literal_.bootstrap;
+  // Coefficients of a random message are normal of variance 1 / (3 n) in n slots; the sine takes
+  // (2 pi)^2 / 6 times their cube, of mean square 15 variance^3, and N of them add up in a slot.
+  const double variance = ratio * ratio / (3.0 * max_slots());
+  const double cubic = kTwoPi * kTwoPi / 6;
+  const double taken =
+      b.arcsine ? 0 : cubic * cubic * 15 * variance * variance * variance * n() / (ratio * ratio);
+  const double count = static_cast<double>(kRuns) * max_slots();
+  // Rayleigh distributed beside a fixed error `bias` that all slots share.
+  const auto bits = [&](double square, double bias) {
+    return PrecisionBits{-0.5 * std::log2(bias * bias + square * std::numbers::pi / 4),
+                         -std::log2(bias + std::sqrt(square * std::log(count)))};
+  };
+  BootstrapPrecision out;
+  out.random = bits(noise + taken, 0);
+  out.constant = bits(noise, sine_error(b, 1, ratio));
+  // 1, -1, 1, ..: (X^(N/4) - X^(3N/4)) / sqrt(2).
+  const double half = std::numbers::sqrt2 / 2;
+  out.alternating = bits(noise, std::numbers::sqrt2 * sine_error(b, half, ratio));
+  // One slot: 2/N cos(..) in every coefficient, whose cubes add up to 3 / N^2 in that slot alone.
+  out.spike = bits(noise, 0);
+  const double lost = b.arcsine ? 0 : cubic * ratio * ratio * 3 / (static_cast<double>(n()) * n());
+  out.spike.max = std::min(out.spike.max, -std::log2(lost + std::sqrt(noise)));
+  return out;
+}
+
+}  // namespace latticino
