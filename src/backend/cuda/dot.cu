@@ -77,7 +77,7 @@ struct Operands {
 
 template <int PARTS, int OUTPUTS>
 __global__ void __launch_bounds__(kThreads, OUTPUTS > 1  ? 2
-                                            : PARTS == 3 ? 4
+                                            : PARTS == 3 ? 3
                                                          : 5)
     dot(const __grid_constant__ DotArgs a) {
   allow_next();
