@@ -82,7 +82,8 @@ void bind_ciphertext(nb::module_& m) {
       .def_ro("level", &ckks::Plaintext::level)
       .def_ro("scale", &ckks::Plaintext::scale)
       .def_ro("slots", &ckks::Plaintext::slots)
-      .def_ro("extended", &ckks::Plaintext::extended);
+      .def_ro("extended", &ckks::Plaintext::extended)
+      .def_prop_ro("nbytes", [](const ckks::Plaintext& x) { return x.poly.buffer->bytes(); });
   m.def(
       "encode",
       [](const ContextPtr& context, const ComplexInput& values, int level, double scale) {

@@ -377,7 +377,7 @@ class Ciphertext:
         booter = ctx.bootstrapper(self.slots, message, minimal_keys)
         parts = [booter.bootstrap(ctx.evaluator, p) for p in self._parts]
         ctx.count_bootstraps(len(parts))
-        own = 2 ** -booter.predicted_bits[0] * 2 / math.sqrt(math.pi)
+        own = ctx.bootstrap_error(self.slots, message, minimal_keys)
         return self._like(parts, math.hypot(self._error, own))
 
     def to_level(self, level: int) -> Ciphertext:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from . import _native, arrays, devices, errors, noise
 from .ciphertext import Ciphertext
+from .constants import ConstantCache
 from .plan import Plan, dry_run
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class Context:
         self._evaluator: _native.Evaluator | None = None
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
         self._products: dict[tuple, _native.MatrixProduct] = {}
-        self._constants: dict[tuple, _native.Plaintext] | None = None  # kept while recording
+        self._constants = ConstantCache()
+        self._bootstrap_errors: dict[tuple, float] = {}
         self._lock = threading.RLock()
 
     @classmethod
@@ -164,16 +167,11 @@ class Context:
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
 
-        While a program is recorded the same constants are encoded once only.
+        Constants used again soon are encoded once only (constants.py).
         """
         values = np.ascontiguousarray(values, dtype=np.complex128)
-        cache = self._constants
-        if cache is None:
-            return _native.encode(self._native, values, level, scale)
-        key = (hashlib.sha256(values).digest(), values.size, level, scale)
-        if key not in cache:
-            cache[key] = _native.encode(self._native, values, level, scale)
-        return cache[key]
+        return self._constants.get(values, level, scale,
+                                   lambda: _native.encode(self._native, values, level, scale))
 
     # ---- circuits, built once ----
 
@@ -191,6 +189,15 @@ class Context:
                 self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kinds[message],
                                                                 minimal_keys)
             return self._bootstrappers[key]
+
+    def bootstrap_error(self, slots: int, message: str, minimal_keys: bool) -> float:
+        """Standard deviation of what one bootstrapping adds to a slot, predicted."""
+        key = (slots, message, minimal_keys)
+        with self._lock:
+            if key not in self._bootstrap_errors:  # a prediction takes longer than a bootstrapping
+                bits = self.bootstrapper(*key).predicted_bits[0]
+                self._bootstrap_errors[key] = 2**-bits * 2 / math.sqrt(math.pi)
+            return self._bootstrap_errors[key]
 
     def count_bootstraps(self, count: int) -> None:
         with self._lock:

@@ -44,11 +44,8 @@ class Program:
             self._results = [result] if self._single else list(result)
             return [part for r in self._results for part in r._parts]
 
-        context._constants = {}
-        try:
+        with context._constants.pinned():
             self._recorded = _native.RecordedProgram(flat, body)
-        finally:
-            context._constants = None
         self._examples = [(x.shape, len(x._parts)) for x in examples]
         # Only the shape of results is kept: their data lie in the recording's own memory.
         self._results = [(r._like([], r._error), len(r._parts)) for r in self._results]
