@@ -10,7 +10,7 @@
 
 namespace latticino {
 
-// Constants of one base conversion (paper: Cheddar, Sec. 2.2 and 4): immutable, shared, checked.
+// Constants of one base conversion (paper: Cheddar, Sec. 2.3 and 4): immutable, shared, checked.
 //   y_j   = centred(a_j * factor_j mod q_j),  |y_j| <= (q_j-1)/2
 //   out_i = sum_j y_j * matrix[i][j]  mod p_i, canonical
 // for source primes q_j and target primes p_i. Every path (scalar, SIMD, CUDA, matrix units)

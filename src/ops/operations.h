@@ -25,7 +25,7 @@ struct Transform {
 };
 
 // Base conversion in Coeff, or in Half (column tile: inverse column stages, convert, forward column
-// stages; gpu-plan pass 2 and 4). in.basis() == table->from(), out.basis() == table->to(); in and
+// stages: one pass). in.basis() == table->from(), out.basis() == table->to(); in and
 // out have the same domain, Coeff or Half. Tables may differ between items (digits of a ModUp).
 struct Convert {
   struct Item {
@@ -35,7 +35,7 @@ struct Convert {
   std::vector<Item> items;
 };
 
-// Inner product of the digits of one polynomial with evaluation keys (gpu-plan pass 3), for any
+// Inner product of the digits of one polynomial with evaluation keys (one pass over rows), for any
 // number of keys over the same digits (hoisting):
 //   r_h = sum_j digit_j * key_j[h] + add_factor * add[h],   h = 0, 1
 //   out_h = automorphism(r_h, galois)
@@ -62,7 +62,7 @@ struct KeyInner {
   std::vector<std::uint32_t> add_factor;  // indexed by the Ring's prime; empty when nothing adds
 };
 
-// Last step of ModDown and rescale (gpu-plan pass 5):
+// Last step of ModDown and rescale:
 //   out = automorphism(x * x_factor - y * y_factor + add, galois)
 // y is Half or Eval and has out's basis; x (Eval) covers a subset of it (primes that enter in a
 // rational rescale have no x); add (Eval) is optional and covers a subset. x_factor and y_factor
@@ -141,7 +141,7 @@ struct Automorphism {
 };
 
 // Exact centred lift: in (Coeff, one or two primes, modulus Q0) -> the representative in
-// (-Q0/2, Q0/2), reduced into every prime of out (Coeff). Paper 000, ModRaise.
+// (-Q0/2, Q0/2), reduced into every prime of out (Coeff). Opens bootstrapping.
 struct ModRaise {
   struct Item {
     PolyView in, out;
