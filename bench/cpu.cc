@@ -1,0 +1,160 @@
+// The CPU backend: CKKS operations at several degrees and sizes, and full-slot bootstrapping.
+//   bench_cpu --threads 1,2 --output rows.json
+// Times are medians. Peak memory is that of the process so far, so bootstrapping comes first.
+#include <sys/resource.h>
+
+#include <iostream>
+#include <sstream>
+
+#include "world.h"
+
+namespace latticino::bench {
+namespace {
+
+constexpr int kHoisted = 8;  // rotations that share one decomposition
+
+struct Set {
+  const char* preset;
+  std::vector<int> limbs;  // empty: those of fresh ciphertexts
+};
+const std::vector<Set> kSets = {
+    {"n14-d40-leveled-v1", {}}, {"n15-d40-leveled-v1", {}}, {"n16-d40-boot-v1", {47, 23, 13, 7}}};
+constexpr const char* kBootstrapSet = "n16-d40-boot-v1";
+
+std::vector<int> hoisted_steps() {
+  std::vector<int> steps;
+  for (int i = 1; i <= kHoisted; ++i) steps.push_back(i);
+  return steps;
+}
+
+// Level with at most `limbs` limbs.
+int level_of(const Params& params, int limbs) {
+  int level = params.top_level();
+  while (level > 1 && params.limbs(level) > limbs) --level;
+  return level;
+}
+
+std::uint64_t peak_rss() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::uint64_t(usage.ru_maxrss) * 1024;
+}
+
+class CpuBenchmark {
+ public:
+  CpuBenchmark(const Arguments& arguments, int threads)
+      : arguments_(arguments), threads_(threads), runs_(arguments.number("runs")) {}
+
+  void bootstrap() {
+    World world(kBootstrapSet, make_cpu_backend({true, threads_}));
+    const Params& params = *world.params();
+    const int slots = params.max_slots(), runs = arguments_.number("bootstraps");
+    const DryRun dry = dry_run(world.params(), 0, slots, bootstrapping({}));
+    const Stopwatch watch;
+    world.make_keys(dry.request);
+    const double key_seconds = watch.seconds();
+    const Bootstrapper bootstrapper(world.context());
+    const std::vector<Complex> z = world.message("complex", slots);
+    const Ciphertext x = world.encrypt(z, 0);
+    Ciphertext y;
+    const double seconds = median_seconds(
+        world.queue(), runs, [&] { y = bootstrapper.bootstrap(world.evaluator(), x); });
+    Errors errors;
+    errors.add(z, world.decrypt(y));
+    Row row = start(world, "ckks.bootstrap", seconds, runs, params.top_level());
+    row.add("bytes_moved", dry.report.bytes_moved).add("peak_bytes", peak_rss());
+    row.add("key_seconds", key_seconds).add("levels_left", params.level_after_bootstrap());
+    row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
+    rows.push_back(row);
+  }
+
+  void operations(const Set& set) {
+    World world(set.preset, make_cpu_backend({true, threads_}));
+    const Params& params = *world.params();
+    std::vector<int> levels;
+    for (const int limbs : set.limbs) levels.push_back(level_of(params, limbs));
+    if (levels.empty()) levels.push_back(params.default_level());
+    const std::vector<int> steps = hoisted_steps();
+    const auto program = [&](const ckks::Evaluator& e, const Ciphertext& x) {
+      e.relinearize(e.tensor(x, x));
+      e.rotate_hoisted(x, steps);
+    };
+    const int slots = params.max_slots();
+    world.make_keys(dry_run(world.params(), levels[0], slots, [&](const auto&) -> Program1 {
+                      return program;
+                    }).request);
+    const std::vector<Complex> z = world.message("complex", slots);
+    for (const int level : levels) measure(world, z, level);
+  }
+
+  std::vector<Row> rows;
+
+ private:
+  void measure(World& world, const std::vector<Complex>& z, int level) {
+    const ckks::Evaluator& e = world.evaluator();
+    const Ciphertext x = world.encrypt(z, level);
+    const std::vector<int> steps = hoisted_steps();
+    const auto time = [&](const char* name, double count, const std::function<void()>& body) {
+      const double seconds = median_seconds(world.queue(), runs_, body) / count;
+      rows.push_back(start(world, name, seconds, runs_, level));
+    };
+    time("ckks.mul_relin", 1, [&] { e.relinearize(e.tensor(x, x)); });
+    time("ckks.mul_relin_rescale", 1, [&] { e.relinearize_rescale(e.tensor(x, x)); });
+    time("ckks.rotate", 1, [&] { e.rotate(x, 1); });
+    time("ckks.rotate_hoisted", kHoisted, [&] { e.rotate_hoisted(x, steps); });
+    time("ckks.rescale", 1, [&] { e.rescale(x); });
+    time("ckks.encrypt", 1, [&] { world.encrypt(z, level); });
+    time("ckks.decrypt", 1, [&] { world.decrypt(x); });
+  }
+
+  Row start(const World& world, const std::string& name, double seconds, int runs, int level) {
+    const Params& params = *world.params();
+    Row sizes;
+    sizes.add("N", params.n()).add("limbs", params.limbs(level));
+    sizes.add("log_q", params.log_q(level)).add("slots", params.max_slots()).add("batch", 1);
+    sizes.add("threads", threads_);
+    if (name == "ckks.rotate_hoisted") sizes.add("rotations", kHoisted);
+    Row row = world.row(name, seconds * 1e3, "ms", runs);
+    row.add("params", sizes).add("commit", arguments_.text("commit")).add("date", today());
+    std::printf("%-20s %-24s %2d limbs, %d threads: %10.3f ms\n", params.name().c_str(),
+                name.c_str(), params.limbs(level), threads_, seconds * 1e3);
+    std::fflush(stdout);
+    return row;
+  }
+
+  const Arguments& arguments_;
+  int threads_, runs_;
+};
+
+int run(const Arguments& arguments) {
+  std::istringstream list(arguments.text("threads"));
+  std::vector<Row> rows;
+  for (std::string threads; std::getline(list, threads, ',');) {
+    CpuBenchmark benchmark(arguments, std::atoi(threads.c_str()));
+    if (arguments.number("bootstraps") > 0) benchmark.bootstrap();
+    for (const Set& set : kSets) benchmark.operations(set);
+    rows.insert(rows.end(), benchmark.rows.begin(), benchmark.rows.end());
+  }
+  write_rows(rows, arguments.text("output"));
+  return 0;
+}
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  try {
+    const char* commit = std::getenv("LATTICINO_COMMIT");
+    return bench::run({argc,
+                       argv,
+                       {{"threads", "1,2"},
+                        {"runs", "5"},
+                        {"bootstraps", "3"},
+                        {"commit", commit == nullptr ? "unknown" : commit},
+                        {"output", "-"}}});
+  } catch (const Error& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
+}

@@ -1,0 +1,79 @@
+// Keys, encryption and errors for benchmark programs that compute on ciphertexts.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "ckks/bootstrap/bootstrap.h"
+#include "ckks/encoder.h"
+#include "common.h"
+#include "rlwe/client.h"
+#include "rlwe/evaluation_keys.h"
+
+namespace latticino::bench {
+
+using ckks::BootstrapOptions;
+using ckks::Bootstrapper;
+using ckks::Ciphertext;
+using ckks::Complex;
+
+// Slots of one message: random in the unit box ("complex", "real"), or one that the sine treats
+// badly ("constant", "alternating", "spike").
+std::vector<Complex> make_message(const std::string& kind, int slots, std::mt19937_64& generator);
+bool is_random(const std::string& kind);
+
+struct Errors {
+  double sum = 0, largest = 0, count = 0;
+  void add(const std::vector<Complex>& want, const std::vector<Complex>& have);
+  double mean_bits() const { return -std::log2(sum / count); }
+  double max_bits() const { return -std::log2(largest); }
+};
+
+// What a program asks for and moves. `setup` may encode constants, which are not counted.
+struct DryRun {
+  rlwe::KeyRequest request;
+  DryReport report;
+};
+using Program1 = std::function<void(const ckks::Evaluator&, const Ciphertext&)>;
+using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&)>;
+DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
+               const Setup& setup);
+Setup bootstrapping(const BootstrapOptions& options);
+
+// A context with its secret on one device.
+class World {
+ public:
+  World(const std::string& preset_name, std::unique_ptr<Backend> backend);
+  const std::shared_ptr<const Params>& params() const { return params_; }
+  const std::shared_ptr<const ckks::Context>& context() const { return context_; }
+  Queue& queue() const { return context_->queue(); }
+  const ckks::Evaluator& evaluator() const { return *evaluator_; }
+  std::size_t key_bytes() const { return keys_->bytes(); }
+
+  void make_keys(const rlwe::KeyRequest& request);
+  std::vector<Complex> message(const std::string& kind, int slots) {
+    return make_message(kind, slots, messages_);
+  }
+  Ciphertext encrypt(const std::vector<Complex>& z, int level);
+  std::vector<Complex> decrypt(const Ciphertext& x) const;
+  // Same level and slots: data of x into the memory of y, which recorded programs read.
+  void copy(const Ciphertext& x, const Ciphertext& y) const;
+
+  // Name, device, preset; the rest is added by the caller.
+  Row row(const std::string& name, double value, const std::string& unit, int runs) const;
+
+ private:
+  std::shared_ptr<const Params> params_;
+  std::shared_ptr<const ckks::Context> context_;
+  rlwe::Random random_;
+  rlwe::SecretKey secret_;
+  std::mt19937_64 messages_{1};
+  std::shared_ptr<rlwe::EvaluationKeys> keys_;
+  std::unique_ptr<ckks::Evaluator> evaluator_;
+};
+
+// Median seconds of `body` after one run that is not counted.
+double median_seconds(Queue& queue, int runs, const std::function<void()>& body);
+
+}  // namespace latticino::bench
