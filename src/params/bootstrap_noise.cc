@@ -45,6 +45,8 @@ double Params::division_variance(int primes) const {
   return primes * (nonzeros + 1) / 12;
 }
 
+double Params::spanned_coefficients(int slots) const { return std::min(1.0 * n(), 4.0 * slots); }
+
 double Params::base_modulus() const {
   const Basis base = basis(0);
   double q0 = 1;  // at most two primes: below 2^62, rounded once
@@ -77,8 +79,9 @@ BootstrapNoise Params::bootstrap_noise(int slots) const {
   // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
   // slot: |w|^2 has two of them, and the forward transform adds n of those.
   const double gain = 2 * count / (ratio * ratio);
+  const double spanned = spanned_coefficients(static_cast<int>(count));
   const auto slot_error = [&](int primes, double scale) {
-    return n() * division_variance(primes) / (scale * scale);
+    return spanned * division_variance(primes) / (scale * scale);
   };
   // The switch back to the dense secret divides by P; the trace adds terms that double.
   const double trace = count < max_slots() ? 4.0 / 3 : 1.0;
@@ -98,7 +101,8 @@ BootstrapNoise Params::bootstrap_noise(int slots) const {
   // T_2 is divided apart. T_4 passes with about a quarter of its gain, T_8 with a quarter of that:
   // 1/15 in all for the squares.
   noise.eval_mod = gain * t2_gain(b) * (apart + merged / 15);
-  noise.slot_to_coeff = slot_error(last, scale_[end]);
+  // Sparse plans end with the sum of two halves.
+  noise.slot_to_coeff = (count < max_slots() ? 2 : 1) * slot_error(last, scale_[end]);
   return noise;
 }
 

@@ -132,6 +132,10 @@ class Params {
   // secret, in a: primes (h + 1) / 12.
   double division_variance(int primes) const;
 
+  // Coefficients whose noise reaches a slot in a bootstrapping of `slots` slots: N, or those of the
+  // ring of 2 slots' worth that a sparse plan works in (nothing else is decoded).
+  double spanned_coefficients(int slots) const;
+
   double base_modulus() const;  // q0 = Q_0 (at most two primes), rounded once
 
   // Below, each throws ParameterError without bootstrapping.

@@ -11,21 +11,6 @@ namespace {
 using Message = BootstrapOptions::Message;
 const char* const kSmall = "test-n10-boot-insecure";
 
-double base_modulus(const Params& params) {
-  double q0 = 1;
-  for (int i = 0; i < params.basis(0).size(); ++i) {
-    q0 *= params.ring_primes()[params.basis(0).prime(i)];
-  }
-  return q0;
-}
-
-// Coefficients of the integer polynomial in units of q0: message * ratio + I.
-std::vector<double> raised_coefficients(const BootstrapWorld& b, const Ciphertext& raised) {
-  std::vector<double> c = b.world().coefficients(raised);
-  for (double& x : c) x *= raised.scale / base_modulus(b.world().params());
-  return c;
-}
-
 TEST(BootstrapStages, ModRaiseAddsSmallMultiplesOfQ0) {
   const BootstrapWorld& b = BootstrapWorld::of(kSmall, 0);
   const World::Values z = b.world().values(b.slots(), 3);
@@ -60,29 +45,6 @@ TEST(BootstrapStages, TraceLeavesTheSubring) {
       EXPECT_NEAR(c[k], 0, 1e-7);
     }
   }
-}
-
-// x in the slots of `stage` for coefficient k of the subring, in the order of the transforms.
-std::vector<double> expected_order(const std::vector<double>& c, int slots) {
-  const int half = static_cast<int>(c.size()) / 2, gap = half / slots;
-  std::vector<double> re(slots), im(slots);
-  for (int j = 0; j < slots; ++j) {
-    int k = 0;
-    for (int bit = 1; bit < slots; bit *= 2) k = 2 * k + ((j & bit) != 0);
-    re[j] = c[k * gap];
-    im[j] = c[half + k * gap];
-  }
-  re.insert(re.end(), im.begin(), im.end());
-  return re;
-}
-
-World::Values side_by_side(const BootstrapWorld& b, const std::vector<Ciphertext>& x) {
-  World::Values out;
-  for (const Ciphertext& y : x) {
-    const World::Values z = b.world().decrypt(y);
-    out.insert(out.end(), z.begin(), z.end());
-  }
-  return out;
 }
 
 void check_middle_stages(const BootstrapWorld& b) {

@@ -65,6 +65,45 @@ class BootstrapWorld {
   rlwe::KeyRequest requested_;
 };
 
+inline double base_modulus(const Params& params) {
+  double q0 = 1;
+  for (int i = 0; i < params.basis(0).size(); ++i) {
+    q0 *= params.ring_primes()[params.basis(0).prime(i)];
+  }
+  return q0;
+}
+
+// Coefficients of the integer polynomial in units of q0: message * ratio + I.
+inline std::vector<double> raised_coefficients(const BootstrapWorld& b, const Ciphertext& raised) {
+  std::vector<double> c = b.world().coefficients(raised);
+  for (double& x : c) x *= raised.scale / base_modulus(b.world().params());
+  return c;
+}
+
+// Coefficients of the subring as CoeffToSlot lays them out: real halves, then imaginary ones, both
+// in bit-reversed order.
+inline std::vector<double> expected_order(const std::vector<double>& c, int slots) {
+  const int half = static_cast<int>(c.size()) / 2, gap = half / slots;
+  std::vector<double> re(slots), im(slots);
+  for (int j = 0; j < slots; ++j) {
+    int k = 0;
+    for (int bit = 1; bit < slots; bit *= 2) k = 2 * k + ((j & bit) != 0);
+    re[j] = c[k * gap];
+    im[j] = c[half + k * gap];
+  }
+  re.insert(re.end(), im.begin(), im.end());
+  return re;
+}
+
+inline World::Values side_by_side(const BootstrapWorld& b, const std::vector<Ciphertext>& x) {
+  World::Values out;
+  for (const Ciphertext& y : x) {
+    const World::Values z = b.world().decrypt(y);
+    out.insert(out.end(), z.begin(), z.end());
+  }
+  return out;
+}
+
 struct MeasuredErrors {
   double sum = 0, largest = 0;
   int count = 0;

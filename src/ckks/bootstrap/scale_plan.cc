@@ -42,8 +42,8 @@ double scale_before_double_angles(const Params& params, const SinePolynomial& si
 
 TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_slots) {
   TransformChain chain;
-  chain.log_n = params.log_n();
-  chain.log_slots = log_slots;
+  const bool sparse = log_slots < params.log_n() - 1;
+  chain.noise_coefficients = params.spanned_coefficients(1 << log_slots);
   chain.stages = cts_stages(log_slots, params.bootstrap()->cts_levels);
   chain.inverse = true;
   int period = log_slots;
@@ -54,6 +54,7 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_sl
     chain.rounding.push_back(params.division_variance(merged_primes(params, level)));
     period -= chain.stages[j];
   }
+  if (sparse) chain.log_period.back() = log_slots + 1;  // halves differ where they are split
   // 2n coefficients, each multiplied by N/(2n) in the trace.
   const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
   chain.input_power = std::ldexp(1.0, log_slots + 1) * trace * trace * plan.q0 * plan.q0 *
@@ -63,8 +64,8 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_sl
 
 TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_slots) {
   TransformChain chain;
-  chain.log_n = params.log_n();
-  chain.log_slots = log_slots;
+  const bool sparse = log_slots < params.log_n() - 1;
+  chain.noise_coefficients = (sparse ? 2 : 1) * params.spanned_coefficients(1 << log_slots);
   chain.stages = stc_stages(log_slots, params.bootstrap()->stc_levels);
   int period = 0;
   for (std::size_t j = 0; j < chain.stages.size(); ++j) {
@@ -76,6 +77,7 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_sl
     chain.rounding.push_back(params.division_variance(merged ? merged_primes(params, level)
                                                              : params.leaving(level).size()));
   }
+  if (sparse) chain.log_period.front() = log_slots + 1;  // and where they are joined
   // Complex slots |w|^2 = 2 |m_k|^2 for a message of power 2/3 spread over 2n coefficients.
   const double ratio = params.bootstrap_message_ratio();
   chain.input_power =

@@ -13,12 +13,12 @@ double relative_noise(const TransformChain& chain, const std::vector<double>& co
   for (std::size_t j = 0; j < constants.size(); ++j) {
     const double stage_gain = std::ldexp(1.0, chain.inverse ? -chain.stages[j] : chain.stages[j]);
     // Each diagonal is rounded in the 2 * period coefficients its polynomial has.
-    const bool wraps = chain.log_period[j] == chain.log_slots;
+    const bool wraps = j == (chain.inverse ? 0 : constants.size() - 1);
     const double diagonals = std::ldexp(1.0, chain.stages[j] + (wraps ? 0 : 1));
     const double encoding = diagonals * std::ldexp(1.0 / 12, chain.log_period[j] + 1) * power /
                             (chain.plaintext_scales[j] * chain.plaintext_scales[j]);
     power *= stage_gain * constants[j] * constants[j];
-    sum += (encoding + std::ldexp(chain.rounding[j], chain.log_n)) / power;
+    sum += (encoding + chain.noise_coefficients * chain.rounding[j]) / power;
   }
   return sum;
 }

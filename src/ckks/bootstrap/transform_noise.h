@@ -13,7 +13,8 @@ namespace latticino::ckks::bootstrap {
 int merged_primes(const Params& params, int level);
 
 struct TransformChain {
-  int log_n = 0, log_slots = 0;
+  // Coefficients whose noise reaches a slot: those of the ring that the slots in use span.
+  double noise_coefficients = 0;
   std::vector<int> stages;               // radix-2 stages a factor
   std::vector<int> log_period;           // a factor's diagonals repeat with period 2^this
   std::vector<double> plaintext_scales;  // of the factors
