@@ -1,6 +1,7 @@
 // Encoding: vectors of complex slots <-> integer polynomials (the special FFT over the powers of
 // five). Encoding is bit-reproducible: fixed radix-2 order, one twiddle table computed without the
-// maths library's last bits, no fused multiply-add. Sources: paper: Cheddar, Sec. 2.1; Cheon et al. 2017.
+// last bits of the maths library, no fused multiply-add. Sources: paper: Cheddar, Sec. 2.1; Cheon
+// et al. 2017.
 #pragma once
 
 #include <span>
