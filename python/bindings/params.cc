@@ -23,6 +23,17 @@ void bind_params(nb::module_& m) {
       .def_prop_ro("has_bootstrap", [](const Params& p) { return p.bootstrap().has_value(); })
       .def_prop_ro("level_after_bootstrap", &Params::level_after_bootstrap)
       .def_prop_ro("bootstrap_log_failure", &Params::bootstrap_log_failure)
+      .def_prop_ro("bootstrap_precision",
+                   [](const Params& p) {
+                     const BootstrapPrecision b = p.bootstrap_precision();
+                     nb::dict out;
+                     out["random"] = b.random;
+                     out["spike"] = b.spike;
+                     out["constant"] = b.constant;
+                     out["alternating"] = b.alternating;
+                     return out;
+                   })
+      .def_prop_ro("switching_key_bytes", &Params::switching_key_bytes)
       .def_prop_ro("hamming_weight", [](const Params& p) { return p.literal().hamming_weight; })
       .def_prop_ro("secure",
                    [](const Params& p) {

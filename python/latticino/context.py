@@ -46,6 +46,7 @@ class Context:
         kind, index = devices.choose(device)
         self._setup(_native.Context.create(self.params, kind, index, threads, simd), auto_bootstrap)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
+        self.threads = threads
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
         self._native = native
@@ -63,7 +64,7 @@ class Context:
     def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
         """A twin without data, and what will have noted the keys that a program uses on it."""
         twin = cls.__new__(cls)
-        twin.params, twin.device = like.params, "dry"
+        twin.params, twin.device, twin.threads = like.params, "dry", 0
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)

@@ -22,6 +22,7 @@ def save_params(path: str | os.PathLike, params: _native.Params) -> None:
 
 
 def load_params(path: str | os.PathLike) -> _native.Params:
+    """Parameters from a file, checked as if they were new."""
     return _native.load_params(os.fspath(path))
 
 
@@ -31,6 +32,7 @@ def save_ciphertext(path: str | os.PathLike, x: Ciphertext) -> None:
 
 
 def load_ciphertext(path: str | os.PathLike, context: Context) -> Ciphertext:
+    """An encrypted array from a file, for a context of the same parameters."""
     return _ciphertext(context, *_native.load_ciphertexts(os.fspath(path), context._native))
 
 
@@ -40,6 +42,7 @@ def to_bytes(x: Ciphertext) -> bytes:
 
 
 def from_bytes(data: bytes, context: Context) -> Ciphertext:
+    """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody."""
     return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native))
 
 
@@ -51,6 +54,7 @@ def save_server_keys(path: str | os.PathLike, context: Context, keys: ServerKeys
 
 
 def load_server_keys(path: str | os.PathLike, context: Context) -> ServerKeys:
+    """A bundle from a file, with the public key beside it if there is one."""
     native = _native.load_keys(os.fspath(path), context._native)
     beside = os.fspath(path) + PUBLIC_SUFFIX
     public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None

@@ -41,7 +41,7 @@ class Plan:
     bootstraps: int
     seconds: float
     bytes_moved: int
-    operations: dict[str, int] = field(default_factory=dict)
+    bytes_by_name: dict[str, int] = field(default_factory=dict)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -52,13 +52,13 @@ class Plan:
         for label, level in other.keys.items():
             keys[label] = max(level, keys.get(label, level))
         sizes = self.key_bytes + other.key_bytes if keys.keys() != self.keys.keys() else self.key_bytes
-        names = self.operations.keys() | other.operations.keys()
+        names = self.bytes_by_name.keys() | other.bytes_by_name.keys()
         return Plan(
             self.params_hash, keys, sizes, self.constant_bytes + other.constant_bytes,
             max(self.peak_bytes, other.peak_bytes), self.levels + other.levels,
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved,
-            {n: self.operations.get(n, 0) + other.operations.get(n, 0) for n in names})
+            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names})
 
     def __str__(self) -> str:
         mib = 2**20
@@ -74,7 +74,9 @@ class Plan:
         return "\n".join(lines)
 
 
-def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
+def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any],
+            predict: bool = True) -> Plan:
+    """The plan of a program for arguments like these; `seconds` is 0 without `predict`."""
     from .context import Context as ContextClass
 
     twin, recorder = ContextClass._dry(context)
@@ -93,9 +95,9 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
-        seconds=rates.predict(report["bytes_by_name"], context),
+        seconds=rates.predict(report["bytes_by_name"], context) if predict else 0.0,
         bytes_moved=report["bytes_moved"],
-        operations=dict(report["operations_by_name"]))
+        bytes_by_name=dict(report["bytes_by_name"]))
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

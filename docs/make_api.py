@@ -1,0 +1,71 @@
+"""Writes docs/api.md from the docstrings: `./latticino python docs/make_api.py > docs/api.md`."""
+
+import inspect
+import re
+
+import latticino as lt
+
+HEAD = """# API reference
+
+Generated from the docstrings by `docs/make_api.py`; the tests compare. All names are in `latticino`
+(`import latticino as lt`). Units: memory in bytes, time in seconds, precision in bits (`-log2` of the
+error). Errors are listed at the end; every one names operation, state, need and remedy.
+"""
+
+GROUPS = {
+    "Contexts and parameters": ["Context", "Params", "preset", "presets"],
+    "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
+    "Encrypted arrays": ["Ciphertext", "PrivateArray", "Precision", "precision"],
+    "Plans and programs": ["Plan", "Shape", "Program", "record"],
+    "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
+              "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],
+    "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
+               "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError"],
+}
+
+
+def signature(name, thing):
+    try:
+        text = str(inspect.signature(thing)).replace("_native.", "")
+    except (ValueError, TypeError):
+        return name
+    text = re.sub(r"(: |-> )'([^']+)'", r"\1\2", text).replace(" -> None", "")
+    return name + re.sub(r"\((self|cls)(, )?", "(", text, count=1)
+
+
+def entry(name, thing, level):
+    text = inspect.getdoc(thing) or ""
+    return f"{'#' * level} `{signature(name, thing)}`\n\n{text}\n"
+
+
+def members(cls):
+    """Public methods and properties that the class itself defines and documents."""
+    for name, member in vars(cls).items():
+        if isinstance(member, property):
+            if not name.startswith("_") and member.fget and inspect.getdoc(member.fget):
+                yield f"#### `.{name}`\n\n{inspect.getdoc(member.fget)}\n"
+        elif isinstance(member, (classmethod, staticmethod)) or inspect.isfunction(member):
+            plain = inspect.unwrap(getattr(member, "__func__", member))
+            shown = not name.startswith("_") or name in ("__matmul__", "__call__")
+            if shown and inspect.getdoc(plain):
+                yield entry("." + name, plain, 4)
+
+
+def text():
+    parts = [HEAD]
+    for title, names in GROUPS.items():
+        parts.append(f"## {title}\n")
+        for name in names:
+            thing = getattr(lt, name)
+            if inspect.isclass(thing):
+                head = name if title == "Errors" or thing.__module__.endswith("_native") else signature(name, thing)
+                parts.append(f"### `{head}`\n\n{inspect.getdoc(thing) or ''}\n")
+                if title != "Errors" and not thing.__module__.endswith("_native"):
+                    parts += members(thing)
+            else:
+                parts.append(entry(name, thing, 3))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(text(), end="")

@@ -1,0 +1,94 @@
+"""The documentation tells the truth: its programs run, its commands and links exist."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import latticino as lt
+from latticino import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+# The programs run on a small set: what is tested is that they work, not how fast.
+SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure"}
+
+
+def blocks(path, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if blocks(p, "python")], ids=name_of)
+def test_programs_run(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "document"}
+    for block in blocks(path, "python"):
+        for large, small in SMALL.items():
+            block = block.replace(large, small)
+        exec(compile(block, name_of(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
+def test_examples_run(path, tmp_path):
+    run = subprocess.run([sys.executable, path, "--preset", "test-n12-boot-insecure", "--device", "cpu"],
+                         cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_first_program_is_short():
+    first = blocks(ROOT / "README.md", "python")[0]
+    assert len([line for line in first.splitlines() if line.strip()]) <= 12
+
+
+def test_commands_exist():
+    launcher = (ROOT / "latticino").read_text()
+    for path in DOCUMENTS:
+        for command in re.findall(r"\./latticino (\w+)", path.read_text()):
+            assert f'"{command}"' in launcher, f"{name_of(path)} names ./latticino {command}"
+
+
+def test_links_lead_somewhere():
+    for path in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text()):
+            assert (path.parent / target).exists(), f"{name_of(path)} links to {target}"
+
+
+def test_the_api_reference_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "api.md").read_text() == module.text(), (
+        "write it again: ./latticino python docs/make_api.py > docs/api.md")
+    listed = {name for names in module.GROUPS.values() for name in names}
+    assert set(lt.__all__) - {"__version__", "errors"} == listed
+
+
+def test_every_public_name_has_a_docstring():
+    assert [n for n in lt.__all__ if n != "__version__" and not getattr(lt, n).__doc__] == []
+
+
+def test_help_of_every_command(capsys):
+    for command in ("demo", "info", "explain", "bench", "conformance"):
+        with pytest.raises(SystemExit) as done:
+            cli.main([command, "--help"])
+        assert done.value.code == 0 and "usage" in capsys.readouterr().out
+
+
+def test_errors_end_a_command_with_their_message(capsys):
+    assert cli.main(["explain", "no-such-set"]) == 1
+    assert "ParameterError" in capsys.readouterr().err
+    assert cli.main(["explain", "test-n10-boot-insecure"]) == 0
+    assert cli.main(["info"]) == 0
+    assert "n16-d40-boot-v1" in capsys.readouterr().out
+
+
+def test_the_conformance_command(capsys):
+    assert cli.main(["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure"]) == 0
+    assert "bit for bit" in capsys.readouterr().out

@@ -1,0 +1,37 @@
+"""What the package ships beside code: stubs, versions, rates."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import latticino as lt
+from latticino import rates
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_committed_stub_is_what_the_extension_offers(tmp_path):
+    made = tmp_path / "_native.pyi"
+    subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-m", "latticino._native", "-o", made], check=True,
+                   capture_output=True)
+    assert (ROOT / "python/latticino/_native.pyi").read_text() == made.read_text(), (
+        "write it again: ./latticino python -m nanobind.stubgen -m latticino._native -O python/latticino")
+
+
+def test_versions_agree():
+    project = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE).group(1)
+    cmake = re.search(r"project\(latticino VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    assert lt.__version__ == project == cmake
+
+
+def test_rates_are_positive_and_measured():
+    for kind in ("cpu", "cuda"):
+        table = rates.table()[kind]
+        assert table["device"] and len(table["rates"]) >= 8 and min(table["rates"].values()) > 0
+
+
+def test_no_arithmetic_of_the_scheme_in_python():
+    """Residues and moduli stay in C++: no module reduces anything by a prime."""
+    for path in (ROOT / "python/latticino").glob("*.py"):
+        assert not re.search(r"\b(ntt|montgomery|barrett|modulus)\b", path.read_text(), re.IGNORECASE), path
