@@ -113,6 +113,22 @@ TEST(Bootstrap, StructuredMessagesLoseWhatTheSineTakes) {
   EXPECT_LT(b.plan().predicted_precision(constant).mean_bits, 8);  // 6.58 * 2^-10
 }
 
+// With |I| <= 2 the eight EvalMod levels hold degree 30 without double angles and the arcsine.
+TEST(Bootstrap, ArcsineKeepsStructuredMessages) {
+  ParamsLiteral literal = preset(kSmall)->literal();
+  literal.name = "arcsine-insecure";
+  literal.bootstrap->sparse_weight = 3;
+  literal.bootstrap->range_k = 2;
+  literal.bootstrap->double_angles = 0;
+  literal.bootstrap->arcsine = true;
+  World world(Params::check(literal));
+  const BootstrapWorld b(world, {16, Message::Complex, false});
+  const World::Values constant(16, 1.0), z = world.values(16, 26);
+  EXPECT_GT(bits_of(constant, b.refreshed(constant)), 20);
+  EXPECT_GT(bits_of(z, b.refreshed(z)), 20);
+  EXPECT_GT(b.plan().predicted_precision(constant).max_bits, 20);
+}
+
 TEST(Bootstrap, ChainsWithoutDrift) {
   const BootstrapWorld& b = BootstrapWorld::of(kSmall, 0);
   // Small slots: the sine error, which adds up, stays below the noise.
