@@ -155,7 +155,12 @@ int run(const Arguments& arguments) {
   std::vector<Row> rows;
   bool good = true;
   for (const std::string& name : chosen(arguments.text("preset"))) {
-    good &= Measurement(name, arguments).run(rows);
+    try {
+      good &= Measurement(name, arguments).run(rows);
+    } catch (const Error& error) {  // the other sets still count
+      std::cerr << name << ": " << error.what() << std::endl;
+      good = false;
+    }
     std::fflush(stdout);
   }
   write_rows(rows, arguments.text("output"));

@@ -23,6 +23,18 @@ double relative_noise(const TransformChain& chain, const std::vector<double>& co
   return sum;
 }
 
+namespace {
+
+// Coefficients of an encoded diagonal stay below 2^62: entries are at most 2^-k in the inverse
+// transform and of random phase, so coefficients are smaller by the root of the period; 2^4 between
+// that and the largest of all.
+bool can_encode(const TransformChain& chain, std::size_t j, double constant) {
+  const int bits = 58 + (chain.inverse ? chain.stages[j] : 0) + chain.log_period[j] / 2;
+  return constant * chain.plaintext_scales[j] <= std::ldexp(1.0, bits);
+}
+
+}  // namespace
+
 std::vector<double> share_constant(const TransformChain& chain, double total) {
   const std::size_t m = chain.stages.size();
   std::vector<double> c(m, 1.0);
@@ -38,7 +50,7 @@ std::vector<double> share_constant(const TransformChain& chain, double total) {
         trial[from] *= 0.5;
         trial[to] *= 2;
         const double noise = relative_noise(chain, trial);
-        if (noise < best) {
+        if (noise < best && can_encode(chain, to, trial[to])) {
           best = noise;
           c = trial;
           improved = true;
