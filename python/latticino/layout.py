@@ -7,15 +7,20 @@ are laid out row by row. A ciphertext with fewer slots than N/2 repeats periodic
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 
+@lru_cache(maxsize=64)
 def rotation_groups(size: int, slots: int, k: int) -> list[list[tuple[int, int, np.ndarray | None]]]:
     """How a cyclic shift of `size` values by k to the left is made of rotations of ciphertexts.
 
     For each resulting ciphertext: (source ciphertext, rotation, mask), the mask None where the
     source alone fills the result. Value i of the result is value (i + k) mod size of the source.
     """
+    if size == slots:
+        return [[(0, k % slots, None)]]
     count = -(-size // slots)
     groups = []
     for c in range(count):

@@ -45,6 +45,8 @@ class Program:
             return [part for r in self._results for part in r._parts]
 
         with context._constants.pinned():
+            # Builds matrices and constants first: they belong to the context, not to the recording.
+            self._function(*examples)
             self._recorded = _native.RecordedProgram(flat, body)
         self._examples = [(x.shape, len(x._parts)) for x in examples]
         # Only the shape of results is kept: their data lie in the recording's own memory.
