@@ -10,7 +10,7 @@ PRESET = "test-n10-boot-insecure"
 
 @pytest.fixture(scope="session")
 def ctx():
-    return lt.Context(PRESET, device="cpu", threads=1)
+    return lt.Context(PRESET, threads=1)  # on the GPU where there is one
 
 
 @pytest.fixture(scope="session")

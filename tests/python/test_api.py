@@ -87,7 +87,7 @@ def test_bootstrap(ctx, encrypted, rng):
 
 
 def test_bootstrapping_by_itself(client, rng):
-    own = lt.Context("test-n10-boot-insecure", device="cpu", auto_bootstrap=True)
+    own = lt.Context("test-n10-boot-insecure", auto_bootstrap=True)
     owner = lt.keygen(own)
     x = rng.uniform(-1, 1, 64)
 
