@@ -56,11 +56,11 @@ const std::vector<Recipe>& recipes() {
       {"n15-d30-leveled-v1", 15, 30, {2, 0}, 40, 21, 6, {30, 0}},
       {"n15-d40-leveled-v1", 15, 40, {1, 1}, 30, 14, 7, {30, 20}},
       // Bootstrapping, the 25-30 system (paper: Cheddar, Sec. 3).
-      {"n16-d30-boot-v1", 16, 30, {2, 0}, 39.75, 21, 12, {30, 25}, 58, kCtsMains},
-      {"n16-d35-boot-v1", 16, 35, {0, 2}, 0, 18, 12, {30, 25}, 58, kCtsThree},
-      {"n16-d40-boot-v1", 16, 40, {0, 2}, 0, 16, 12, {30, 25}, 58, kCtsFour},
-      {"n16-d45-boot-v1", 16, 45, {2, 0}, 53, 14, 12, {30, 25}, 58, kCtsThree},
-      {"n16-d50-boot-v1", 16, 50, {2, 0}, 58, 12, 12, {30, 25}, 58, kCtsFour},
+      {"n16-d30-boot-v1", 16, 30, {2, 0}, 39.75, 21, 12, {30, 25}, 58, kCtsMains, 7},
+      {"n16-d35-boot-v1", 16, 35, {0, 2}, 0, 18, 12, {30, 25}, 58, kCtsThree, 7},
+      {"n16-d40-boot-v1", 16, 40, {0, 2}, 0, 16, 12, {30, 25}, 58, kCtsFour, 6},
+      {"n16-d45-boot-v1", 16, 45, {2, 0}, 53, 14, 12, {30, 25}, 58, kCtsThree, 6},
+      {"n16-d50-boot-v1", 16, 50, {2, 0}, 58, 12, 12, {30, 25}, 58, kCtsFour, 6},
       // Messages with large coefficients: sine error 2^-17 in place of 2^-7, a wider EvalMod.
       {"n16-d40-structured-v1", 16, 40, {0, 2}, 0, 15, 12, {30, 25}, 61, kCtsTwo, 10},
       // Small, for tests.
