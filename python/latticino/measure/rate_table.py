@@ -1,7 +1,7 @@
 """`latticino bench rates`: how many bytes a second each record reaches, for predicted times.
 
 Programs of different mixture are timed and counted by a dry run; the seconds a byte of every record
-follow by non-negative least squares over the relative errors.
+follow by bounded least squares over the relative errors.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..context import Context
 from . import Rows, machine, seconds
 
 PRESET = "n16-d40-boot-v1"
+PULL, FASTEST = 0.1, 5.0
 
 
 def programs(context: Context) -> dict[str, tuple[Callable, int, int]]:
@@ -42,7 +43,7 @@ def programs(context: Context) -> dict[str, tuple[Callable, int, int]]:
 
 
 def run(args: argparse.Namespace) -> tuple[Rows, bool]:
-    from scipy.optimize import nnls
+    from scipy.optimize import lsq_linear
 
     context = Context(args.preset or PRESET, args.device, threads=args.threads)
     client = keygen(context)
@@ -54,11 +55,13 @@ def run(args: argparse.Namespace) -> tuple[Rows, bool]:
              for n, (p, _, _) in chosen.items()}
     names = sorted({r for plan in plans.values() for r in plan.bytes_by_name})
     counts = np.array([[plans[n].bytes_by_name.get(r, 0) / times[n] for r in names] for n in chosen])
-    # One row for each program, scaled to its time; a weak pull keeps unseen records near the median.
-    typical = np.median([times[n] / plans[n].bytes_moved for n in chosen])
-    pull = np.eye(len(names)) * counts.max() * 0.02
-    cost, _ = nnls(np.vstack([counts, pull]), np.concatenate([np.ones(len(chosen)), pull @ np.full(len(names), typical)]))
-    found = {r: float(1 / max(c, typical / 20)) for r, c in zip(names, cost)}
+    # One row for each program, scaled to its time; a weak pull keeps records that seldom matter near
+    # the typical cost of a byte, and no record is taken to be much faster than that.
+    typical = float(np.median([times[n] / plans[n].bytes_moved for n in chosen]))
+    pull = PULL * np.eye(len(names))
+    wanted = np.concatenate([np.ones(len(chosen)), np.full(len(names), PULL)])
+    fit = lsq_linear(np.vstack([counts * typical, pull]), wanted, bounds=(1 / FASTEST, np.inf))
+    found = {r: float(1 / (c * typical)) for r, c in zip(names, fit.x)}
     rows = []
     for n in chosen:
         predicted = sum(b / found[r] for r, b in plans[n].bytes_by_name.items())
