@@ -15,6 +15,37 @@ std::size_t aligned(std::size_t bytes) {
 
 }  // namespace
 
+void Block::Owner::settle() {
+  std::vector<std::function<void()>> now;
+  {
+    const std::lock_guard lock(late_mutex);
+    now.swap(late);
+  }
+  for (const std::function<void()>& work : now) work();
+}
+
+void Block::Owner::end_block(const std::shared_ptr<Block::Arena>& from, void* data,
+                             std::size_t bytes, bool secret) {
+  if (backend == nullptr) {
+    live -= bytes;
+    return;
+  }
+  blocks.erase(reinterpret_cast<std::uintptr_t>(data));
+  const bool reusable = from != nullptr && from->open();
+  try {
+    if (secret && reusable) {
+      recording->steps.push_back(ClearStep{data, bytes});
+    } else if (secret) {
+      backend->clear(data, bytes);
+    }
+  } catch (...) {  // the device is gone, and its memory with it
+  }
+  if (reusable) from->give(data, bytes);
+  if (from != nullptr) return;
+  backend->release(data, bytes);
+  live -= bytes;
+}
+
 void Block::Owner::grow(std::uint64_t bytes) {
   live += bytes;
   peak = std::max(peak, live);
@@ -45,15 +76,16 @@ void Block::Owner::keep_blocks(const Operation& op) {
 }
 
 Block::Arena::~Arena() {
-  const std::lock_guard lock(owner_->mutex);
-  for (const auto& [data, bytes] : slabs_) {
-    try {
-      if (secret_) owner_->backend->clear(data, bytes);
-    } catch (...) {  // the device is gone, and its memory with it
+  owner_->finish([&owner = *owner_, slabs = std::move(slabs_), secret = secret_] {
+    for (const auto& [data, bytes] : slabs) {
+      try {
+        if (secret) owner.backend->clear(data, bytes);
+      } catch (...) {  // the device is gone, and its memory with it
+      }
+      owner.backend->release(data, bytes);
+      owner.live -= bytes;
     }
-    owner_->backend->release(data, bytes);
-    owner_->live -= bytes;
-  }
+  });
 }
 
 void Block::Arena::add_slab(std::size_t at_least) {

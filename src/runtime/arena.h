@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,6 +36,31 @@ struct Block::Owner {
   std::uint64_t live = 0, peak = 0, baseline = 0;
   DryReport report;
 
+  ~Owner() { settle(); }
+
+  // The end of a block, an arena or a program: now where the mutex is free, else by whoever holds
+  // it next. Destructors never wait for a recording: its body may wait for a lock that their thread
+  // holds (Python's own, for one).
+  template <class Work>
+  void finish(Work work) {
+    {
+      const std::unique_lock lock(mutex, std::try_to_lock);
+      if (lock.owns_lock()) {
+        settle();
+        work();
+        return;
+      }
+    }
+    const std::lock_guard lock(late_mutex);
+    late.push_back(std::move(work));
+  }
+  void settle();  // does what was put off, in order; the mutex is held
+
+  std::mutex late_mutex;  // held for moments only
+  std::vector<std::function<void()>> late;
+
+  void end_block(const std::shared_ptr<Block::Arena>& from, void* data, std::size_t bytes,
+                 bool secret);
   void grow(std::uint64_t bytes);
   void keep_blocks(const Operation& op);  // of a recorded operation
   Buffer find(const void* address);       // null when it belongs to no block

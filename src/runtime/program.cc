@@ -13,8 +13,9 @@ struct Program::State {
   std::unique_ptr<Backend::Replay> replay;
 
   ~State() {
-    const std::lock_guard lock(owner->mutex);
-    replay.reset();
+    owner->finish([last = std::shared_ptr<Backend::Replay>(std::move(replay))]() mutable {
+      last.reset();  // before the memory that it uses
+    });
   }
 };
 

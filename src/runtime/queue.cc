@@ -28,32 +28,19 @@ void require_memory(const Operation& op) {
 
 Block::~Block() {
   if (owner_ == nullptr) return;
-  const std::lock_guard lock(owner_->mutex);
-  if (owner_->backend == nullptr) {
-    owner_->live -= bytes_;
-    return;
-  }
-  owner_->blocks.erase(reinterpret_cast<std::uintptr_t>(data_));
-  const bool reusable = arena_ != nullptr && arena_->open();
-  try {
-    if (secret_ && reusable) {
-      owner_->recording->steps.push_back(ClearStep{data_, bytes_});
-    } else if (secret_) {
-      owner_->backend->clear(data_, bytes_);
-    }
-  } catch (...) {  // the device is gone, and its memory with it
-  }
-  if (reusable) arena_->give(data_, bytes_);
-  if (arena_ != nullptr) return;
-  owner_->backend->release(data_, bytes_);
-  owner_->live -= bytes_;
+  owner_->finish([&owner = *owner_, from = std::move(arena_), data = data_, bytes = bytes_,
+                  secret = secret_] { owner.end_block(from, data, bytes, secret); });
 }
 
 Queue::Queue(std::unique_ptr<Backend> backend) : owner_(std::make_shared<Block::Owner>()) {
   owner_->backend = std::move(backend);
 }
 
-Queue::~Queue() = default;
+Queue::~Queue() { owner_->finish([] {}); }
+
+std::unique_lock<std::recursive_mutex> Queue::lock() const {
+  return std::unique_lock(owner_->mutex);
+}
 
 std::unique_ptr<Queue> Queue::dry() { return std::make_unique<Queue>(nullptr); }
 
@@ -66,6 +53,7 @@ bool Queue::recording() const {
 
 Buffer Queue::allocate(std::size_t bytes, bool secret) {
   const std::lock_guard lock(owner_->mutex);
+  owner_->settle();
   Buffer block(new Block());
   if (is_dry()) {
     owner_->grow(bytes);
@@ -156,6 +144,7 @@ DryReport Queue::report() const {
 
 std::uint64_t Queue::live_bytes() const {
   const std::lock_guard lock(owner_->mutex);
+  owner_->settle();
   return owner_->live;
 }
 

@@ -96,6 +96,9 @@ class Queue {
   // they are allowed: caches fill there). Other threads wait until it returns.
   Program record(const std::function<void()>& body);
 
+  // Holds other threads off while several calls belong together.
+  std::unique_lock<std::recursive_mutex> lock() const;
+
   DryReport report() const;          // of a dry queue so far
   std::uint64_t live_bytes() const;  // allocated now
   std::uint64_t peak_bytes() const;  // since construction or reset_peak()

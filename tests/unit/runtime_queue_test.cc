@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "math/errors.h"
@@ -209,6 +212,49 @@ TEST_F(QueueTest, SharedByThreads) {
     EXPECT_EQ(test::download(queue_, results[i].view), times(x, 3 * (i + 1)));
   }
   EXPECT_EQ(test::download(queue_, recorded.view), times(x, 9));
+}
+
+// Python drops ciphertexts under its own lock, which a recorded Python function waits for: a
+// destructor that waited for the recording would stop both for ever.
+TEST_F(QueueTest, DestructorsDoNotWaitForARecording) {
+  const Poly in = random_poly(queue_);
+  const std::uint64_t before = queue_.live_bytes();
+  Poly dropped = random_poly(queue_);
+  std::promise<void> done;
+  std::thread other;
+  bool waited = false;
+  {
+    const Program program = queue_.record([&] {
+      const Poly out = queue_.allocate(ring_, basis_, Domain::Eval);
+      queue_.submit(scaled(in, 2, out));
+      if (other.joinable()) return;
+      other = std::thread([&] {
+        dropped = {};
+        done.set_value();
+      });
+      waited = done.get_future().wait_for(std::chrono::seconds(20)) != std::future_status::ready;
+    });
+    other.join();
+  }
+  EXPECT_FALSE(waited);
+  EXPECT_EQ(queue_.live_bytes(), before);
+}
+
+TEST_F(QueueTest, LockHoldsOtherThreadsOff) {
+  std::atomic<bool> submitted = false;
+  std::thread other;
+  {
+    const auto lock = queue_.lock();
+    other = std::thread([&] {
+      zero_poly(queue_);
+      submitted = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(submitted);
+    zero_poly(queue_);  // the same thread goes on
+  }
+  other.join();
+  EXPECT_TRUE(submitted);
 }
 
 }  // namespace
