@@ -20,9 +20,17 @@ ContextPtr create(const ParamsPtr& params, const std::string& device, int index,
   throw DeviceError("Context", "device \"" + device + "\"", "\"cpu\" or \"cuda\"", "name one of them");
 }
 
+// Calls on a queue wait for other threads' recordings, whose Python code waits for the GIL: it is
+// never held meanwhile.
+template <class Call>
+auto without_gil(Call call) {
+  const nb::gil_scoped_release release;
+  return call();
+}
+
 // What a dry run has counted, as plain Python values.
 nb::dict report(const ckks::Context& context) {
-  const DryReport r = context.queue().report();
+  const DryReport r = without_gil([&] { return context.queue().report(); });
   nb::dict out;
   out["bytes_moved"] = r.bytes_moved;
   out["operations"] = r.operations;
@@ -33,7 +41,7 @@ nb::dict report(const ckks::Context& context) {
 }
 
 nb::dict device(const ckks::Context& context) {
-  const DeviceInfo info = context.queue().device();
+  const DeviceInfo info = without_gil([&] { return context.queue().device(); });
   nb::dict out;
   out["backend"] = info.backend;
   out["name"] = info.name;
@@ -55,9 +63,11 @@ void bind_context(nb::module_& m) {
       .def_prop_ro("is_dry", &ckks::Context::is_dry)
       .def_prop_ro("device", &device)
       .def_prop_ro("report", &report)
-      .def_prop_ro("live_bytes", [](const ckks::Context& c) { return c.queue().live_bytes(); })
-      .def_prop_ro("peak_bytes", [](const ckks::Context& c) { return c.queue().peak_bytes(); })
-      .def("reset_peak", [](const ckks::Context& c) { c.queue().reset_peak(); })
+      .def_prop_ro(
+          "live_bytes", [](const ckks::Context& c) { return c.queue().live_bytes(); }, ReleaseGil())
+      .def_prop_ro(
+          "peak_bytes", [](const ckks::Context& c) { return c.queue().peak_bytes(); }, ReleaseGil())
+      .def("reset_peak", [](const ckks::Context& c) { c.queue().reset_peak(); }, ReleaseGil())
       .def("synchronize", [](const ckks::Context& c) { c.queue().synchronize(); }, ReleaseGil());
 }
 

@@ -41,7 +41,10 @@ void bind_ciphertext_files(nb::module_& m) {
       "ciphertexts_to_bytes",
       [](const Ciphertexts& x, const std::string& note) {
         io::MemorySink sink;
-        io::save_ciphertexts(sink, x, note);
+        {
+          const nb::gil_scoped_release release;
+          io::save_ciphertexts(sink, x, note);
+        }
         return as_bytes(sink);
       },
       "ciphertexts"_a, "note"_a);
@@ -49,6 +52,7 @@ void bind_ciphertext_files(nb::module_& m) {
       "ciphertexts_from_bytes",
       [](const nb::bytes& bytes, const ContextPtr& context) {
         auto source = from_bytes(bytes);
+        const nb::gil_scoped_release release;  // the caller keeps the bytes
         return loaded(source, context);
       },
       "data"_a, "context"_a);

@@ -37,6 +37,8 @@ class RecordedProgram {
                        std::to_string(inputs_.size()), "pass what the program was recorded with");
     }
     for (std::size_t i = 0; i < arguments.size(); ++i) check(arguments[i], inputs_[i]);
+    // Inputs and outputs are the program's own: no other thread's run may come between.
+    const auto alone = context_->queue().lock();
     for (std::size_t i = 0; i < arguments.size(); ++i) copy_into(arguments[i], inputs_[i]);
     program_->run();
     Ciphertexts results;

@@ -40,13 +40,13 @@ class ConstantCache:
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Drops nothing inside."""
+        """Drops nothing inside, and other threads wait: one that encoded meanwhile would hold this lock
+        while it waits for the recording, which needs it."""
         with self._lock:
             self._pinned += 1
-        try:
-            yield
-        finally:
-            with self._lock:
+            try:
+                yield
+            finally:
                 self._pinned -= 1
                 self._shrink()
 

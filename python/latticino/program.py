@@ -35,35 +35,55 @@ class Program:
                 "close over plain values instead")
         context = examples[0].context
         flat = [part for x in examples for part in x._parts]
+        results: list[Ciphertext] = []
+        single = False
 
         def body(parts: list[_native.Ciphertext]) -> list[_native.Ciphertext]:
+            nonlocal results, single
             taken = iter(parts)
             arguments = [x._like([next(taken) for _ in x._parts], x._error) for x in examples]
             result = self._function(*arguments)
-            self._single = isinstance(result, Ciphertext)
-            self._results = [result] if self._single else list(result)
-            return [part for r in self._results for part in r._parts]
+            single = isinstance(result, Ciphertext)
+            results = _ciphertexts([result] if single else result)
+            return [part for r in results for part in r._parts]
 
-        with context._constants.pinned():
+        # The context's locks come before the queue's own, which recording holds, in every thread.
+        with context._lock, context._constants.pinned():
             # Builds matrices and constants first: they belong to the context, not to the recording.
             self._function(*examples)
-            self._recorded = _native.RecordedProgram(flat, body)
-        self._examples = [(x.shape, len(x._parts)) for x in examples]
+            recorded = _native.RecordedProgram(flat, body)
         # Only the shape of results is kept: their data lie in the recording's own memory.
-        self._results = [(r._like([], r._error), len(r._parts)) for r in self._results]
+        self._recorded, self._single = recorded, single
+        self._results = [(r._like([], r._error), len(r._parts)) for r in results]
+        self._examples = [_form(x) for x in examples]
         return self
 
     def __call__(self, *arguments: Ciphertext) -> Any:
         if self._recorded is None:
             self.record(*arguments)
-        shapes = [(x.shape, len(x._parts)) for x in arguments]
-        if shapes != self._examples:
+        _ciphertexts(arguments, "program")
+        had, needs = [_form(x) for x in arguments], self._examples
+        if [f[:2] for f in had] != [f[:2] for f in needs] or any(n[2] > h[2] for h, n in zip(had, needs)):
             raise errors.ShapeError.explain(
-                "program", f"shapes {[s for s, _ in shapes]}", f"{[s for s, _ in self._examples]}",
+                "program", f"arguments of form {had}", f"{needs} (shape, ciphertexts, zeros behind the values)",
                 "pass what it was recorded with, or record it again")
         parts = iter(self._recorded.run([part for x in arguments for part in x._parts]))
         out = [r._like([next(parts) for _ in range(n)], r._error) for r, n in self._results]
         return out[0] if self._single else tuple(out)
+
+
+def _form(x: Ciphertext) -> tuple[tuple[int, ...], int, bool]:
+    """What a recording took for granted: sums skip the mask where slots behind the values are zero."""
+    return x.shape, len(x._parts), x._clean or not x._padded
+
+
+def _ciphertexts(values: Any, operation: str = "record") -> list[Ciphertext]:
+    values = list(values) if isinstance(values, (tuple, list)) else [values]
+    for v in values:
+        if not isinstance(v, Ciphertext):
+            raise errors.ShapeError.explain(
+                operation, f"a {type(v).__name__}", "ciphertexts in and out", "close over plain values instead")
+    return values
 
 
 def record(function: Callable[..., Any]) -> Program:
