@@ -29,8 +29,9 @@ class ServerKeys:
     It cannot decrypt. ``bytes``: what the keys take; ``labels``: which they are.
     """
 
-    def __init__(self, native: _native.EvaluationKeys, public_key: _native.PublicKey | None = None) -> None:
-        self._native, self.public_key = native, public_key
+    def __init__(self, context: Context, native: _native.EvaluationKeys,
+                 public_key: _native.PublicKey | None = None) -> None:
+        self._context, self._native, self.public_key = context, native, public_key
 
     @property
     def bytes(self) -> int:
@@ -101,7 +102,7 @@ class Client:
         maker = _native.KeyMaker(self._native)
         for label, level in progress.track(list(request.items()), "generating keys", show):
             maker.make(label, level)
-        return ServerKeys(maker.keys, self._native.public_key() if public else None)
+        return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None)
 
     def encrypt(self, x: Any, level: int | None = None) -> Ciphertext:
         """Encrypts numbers of any shape under the secret key (half the bytes when saved).
@@ -128,15 +129,19 @@ class Client:
                             statistical_bits: int = 30) -> SharedValues:
         """Values that others may see: noise is added that hides the ciphertext's own.
 
-        ``noise_bound``: the largest error of any coefficient that the program can have, in units of
-        1 before the scale is divided out; a worst case, never measured on secret data. ``queries``:
-        decryptions under this key that may ever be shared. The result says how many bits of
-        precision the flooding cost. Source: Li, Micciancio, Schultz and Sorrell, CRYPTO 2022.
+        ``noise_bound``: bounds the Euclidean norm of each ciphertext's noise polynomial, in units of
+        1 before the scale is divided out: sqrt(N) times a bound of every coefficient. A worst case of
+        the program, never measured on secret data. ``queries``: calls under this key that may ever be
+        shared; one on an array of several ciphertexts counts once, and is flooded for each of them.
+        The result says how many bits of precision the flooding cost. ValueError for bounds and counts
+        that are not positive, ScaleError where the flooding exceeds the modulus. Source: Li,
+        Micciancio, Schultz and Sorrell, CRYPTO 2022.
         """
         costs: list[tuple[float, float]] = []
 
         def decrypt(part: _native.Ciphertext) -> np.ndarray:
-            values, sigma, lost = self._native.decrypt_for_sharing(part, noise_bound, queries, statistical_bits)
+            values, sigma, lost = self._native.decrypt_for_sharing(
+                part, noise_bound, queries * len(x._parts), statistical_bits)
             costs.append((sigma, lost))
             return values
 

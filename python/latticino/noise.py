@@ -11,7 +11,7 @@ import math
 
 from . import _native
 
-SIGMA = 3.2  # of fresh errors, as in the 128-bit table
+SIGMA = 3.19  # of fresh errors, as in the 128-bit table (rlwe/client.h)
 
 
 def secret_weight(params: _native.Params) -> float:
