@@ -16,7 +16,12 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
     """
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         x = _from_dlpack(x, operation)
-    x = np.asarray(x)
+    try:
+        x = np.asarray(x)
+    except (ValueError, TypeError, OverflowError) as why:  # ragged lists, sparse matrices, ...
+        raise errors.ShapeError.explain(
+            operation, f"a {type(x).__name__} that is no array ({why})", "numbers in a regular shape",
+            "pass a numpy array") from why
     if x.dtype.kind not in "fciub" or x.dtype.itemsize > 16:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",

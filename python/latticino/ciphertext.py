@@ -354,6 +354,9 @@ class Ciphertext:
             raise errors.UnsupportedError.explain(
                 "polyval", f"basis={basis!r}", '"monomial" or "chebyshev"', "name one of them")
         values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
+        if not values:
+            raise errors.ShapeError.explain(
+                "polyval", "no coefficients", "at least the constant one", "check the polynomial")
         p = _native.Polynomial(values, basis == "chebyshev", float(domain[0]), float(domain[1]))
         if p.degree < 1:
             return self * 0 + values[0]
@@ -387,5 +390,9 @@ class Ciphertext:
 
 
 def _finite(c: numbers.Number, operation: str) -> None:
-    if not np.isfinite(complex(c)):
+    try:
+        finite = np.isfinite(complex(c))
+    except (OverflowError, TypeError):  # integers beyond the double range, numbers that are not complex
+        finite = False
+    if not finite:
         raise errors.ValueError.explain(operation, f"the number {c}", "a finite one", "check the data")

@@ -112,12 +112,17 @@ class Context:
     def use(self, keys: ServerKeys) -> Context:
         """Computes with these public keys from now on; returns the context itself.
 
-        Raises ContextError where they were made for other parameters.
+        Raises ContextError where they were made for other parameters or lie on another context's
+        device.
         """
         if keys.params_hash != self.params.hash:
             raise errors.ContextError.explain(
                 "use", "keys for other parameters", f"keys for {self.params.name}",
                 "generate them with a client of this context")
+        if keys._context is not self:
+            raise errors.ContextError.explain(
+                "use", "keys in the memory of another context", "keys of this one",
+                "bring them over with save_server_keys and load_server_keys")
         self._evaluator = _native.Evaluator(self._native, keys._native)
         self.keys = keys
         return self

@@ -58,7 +58,7 @@ def load_server_keys(path: str | os.PathLike, context: Context) -> ServerKeys:
     native = _native.load_keys(os.fspath(path), context._native)
     beside = os.fspath(path) + PUBLIC_SUFFIX
     public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
-    return ServerKeys(native, public)
+    return ServerKeys(context, native, public)
 
 
 def save_secret_key(path: str | os.PathLike, client: Client) -> None:
@@ -81,13 +81,13 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
         fields: dict[str, Any] = json.loads(note)
         shape = tuple(int(n) for n in fields["shape"])
         error, clean = float(fields["error"]), bool(fields["clean"])
-    except (ValueError, KeyError, TypeError) as why:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as why:
         raise errors.FileError.explain(
             "load", "a note that is no array description", "a file written by save_ciphertext",
             "use files of this package") from why
     size, slots = math.prod(shape), parts[0].slots if parts else 0
     fits = slots and -(-size // slots) == len(parts) and all(p.slots == slots for p in parts)
-    if not fits or size < 1 or not math.isfinite(error) or error < 0:
+    if not fits or min(shape, default=1) < 1 or not math.isfinite(error) or error < 0:
         raise errors.FileError.explain(
             "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
             "use files of this package")

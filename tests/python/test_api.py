@@ -210,3 +210,52 @@ def test_one_context_in_several_threads(ctx, client, rng):
         t.join()
     for i in range(4):
         assert lt.precision(out[i], (i + 1) * np.roll(x * x, -1)).worst > 13
+
+
+def test_one_program_in_several_threads(ctx, client, rng):
+    program = lt.record(lambda a: (a * a) * a)
+    ctx.use(client.server_keys(program._function, np.zeros(512)))
+    x = rng.uniform(-1, 1, (4, 512))
+    arguments = [client.encrypt(v) for v in x]
+    program(arguments[0])
+    results = [[] for _ in x]
+
+    def work(i):
+        for _ in range(25):
+            results[i].append(program(arguments[i]))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(x))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for v, replays in zip(x, results):
+        assert min(lt.precision(client.decrypt(z), v**3).worst for z in replays) > 13
+
+
+def test_recording_beside_a_thread_that_computes(client, ctx, rng):
+    x = rng.uniform(-1, 1, 64)
+    ctx.use(client.server_keys(lambda a: (a * a).rotate(1), x))
+    a, stop = client.encrypt(x), threading.Event()
+
+    def work():
+        while not stop.is_set():
+            (a * 2 + a).level, ctx.live_bytes
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(5):
+            z = lt.record(lambda b: (b * b).rotate(1))(a)
+    finally:
+        stop.set()
+        thread.join()
+    assert lt.precision(client.decrypt(z), np.roll(x * x, -1)).worst > 13
+
+
+def test_sharing_an_array_of_several_ciphertexts_floods_each(ctx, client):
+    one, three = (client.encrypt(np.zeros(n)) for n in (SLOTS, 3 * SLOTS))
+    alone = client.decrypt_for_sharing(one, noise_bound=16.0, queries=4)
+    together = client.decrypt_for_sharing(three, noise_bound=16.0, queries=4)
+    assert together.sigma == pytest.approx(alone.sigma * 3**0.5)
+    assert together.bits_lost == pytest.approx(alone.bits_lost + np.log2(3) / 2)

@@ -50,3 +50,14 @@ def test_files_of_other_parameters_are_refused(ctx, client):
     other = lt.Context("test-n10-leveled-insecure", device="cpu")
     with pytest.raises(lt.ContextError):
         lt.from_bytes(lt.to_bytes(client.encrypt(np.ones(8))), other)
+
+
+@pytest.mark.parametrize("note", [
+    "", "[]", "3", "[" * 60000, '{"shape": [Infinity], "clean": true, "error": 0.1}',
+    '{"shape": [-2, -4], "clean": true, "error": 0.1}', '{"shape": [8], "clean": true, "error": NaN}',
+    '{"shape": [9], "clean": true, "error": 0.1}', '{"shape": [8], "clean": true, "error": 1' + "0" * 400 + "}"],
+    ids=["empty", "list", "number", "deep", "infinite", "negative", "nan", "too long", "huge"])
+def test_hostile_descriptions_are_refused(ctx, client, note):
+    data = lt._native.ciphertexts_to_bytes(client.encrypt(np.ones(8))._parts, note)
+    with pytest.raises(lt.FileError):
+        lt.from_bytes(data, ctx)

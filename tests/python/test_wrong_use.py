@@ -91,6 +91,42 @@ def test_mismatched_contexts_and_keys(ctx, client, pair):
     assert lt.precision(client.decrypt(a), x).worst > 15
 
 
+def test_keys_in_the_memory_of_another_context(ctx, client, pair):
+    x, a = pair
+    twin = lt.Context(ctx.params, device="cpu", threads=1)
+    with pytest.raises(lt.ContextError, match="load_server_keys"):
+        twin.use(client.server_keys(lambda v: v * v, x))
+
+
+def test_no_numbers_at_all(client, pair):
+    x, a = pair
+    for bad in ([[1.0], [1.0, 2.0]], object(), [None]):
+        with pytest.raises(lt.ShapeError) as e:
+            client.encrypt(bad)
+        assert states(e)
+    with pytest.raises(lt.ValueError):
+        a * 10**400
+    with pytest.raises(lt.ShapeError):
+        a.polyval([])
+    assert lt.precision(client.decrypt(a), x).worst > 15
+
+
+def test_recorded_programs_refuse_what_they_were_not_recorded_for(ctx, client, rng):
+    x = rng.uniform(-1, 1, 5)
+    total = lt.record(lambda a: a.sum())
+    ctx.use(client.server_keys(total._function, x))
+    assert abs(client.decrypt(total(client.encrypt(x))) - x.sum()) < 2**-12
+    with pytest.raises(lt.ShapeError, match="zeros behind"):
+        total(client.encrypt(x) + 1)  # the sum that was recorded would count the ones behind x
+    with pytest.raises(lt.ShapeError):
+        total(x)
+    with pytest.raises(lt.ShapeError):
+        lt.record(lambda a: 3)(client.encrypt(x))
+    with pytest.raises(lt.KeyError):
+        total.record(client.encrypt(np.zeros(64)))  # other rotations: the first recording stays
+    assert abs(client.decrypt(total(client.encrypt(x))) - x.sum()) < 2**-12
+
+
 def test_shapes_that_do_not_fit(client, pair):
     x, a = pair
     with pytest.raises(lt.ShapeError):
