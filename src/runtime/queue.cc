@@ -36,7 +36,9 @@ Queue::Queue(std::unique_ptr<Backend> backend) : owner_(std::make_shared<Block::
   owner_->backend = std::move(backend);
 }
 
-Queue::~Queue() { owner_->finish([] {}); }
+Queue::~Queue() {
+  owner_->finish([] {});
+}
 
 std::unique_lock<std::recursive_mutex> Queue::lock() const {
   return std::unique_lock(owner_->mutex);
