@@ -109,8 +109,9 @@ class Measurement {
     return met;
   }
 
-  // Independent errors add up to the square root of the count times one; the error of the sine is
-  // the same each time and adds up to the count. One message: both bounds, with half a bit spare.
+  // Independent errors add up to the square root of the count times one. The errors of the sine and
+  // of the encoded matrices (at most a fifth of SlotToCoeff's) repeat, and add up to the count.
+  // Half a bit to spare for one message.
   bool chain(int length, std::vector<Row>& rows) {
     const std::vector<Complex> z = message("complex");
     Errors first, last;
@@ -122,10 +123,12 @@ class Measurement {
     const BootstrapPrecision p = params_.bootstrap_precision();
     const double noise = std::exp2(-2 * p.spike.mean);
     const double taken = std::exp2(-2 * p.random.mean) - noise;
+    const double repeated = taken + params_.bootstrap_noise().slot_to_coeff / 5;
     // Going down to level 0 divides once more.
     const double down = params_.division_variance(params_.leaving(1).size()) * params_.n() /
                         (params_.scale(0) * params_.scale(0));
-    const double bound = -0.5 * std::log2(length * (noise + down) + length * length * taken) - 0.5;
+    const double bound =
+        -0.5 * std::log2(length * (noise + down) + length * length * repeated) - 0.5;
     const bool good = last.mean_bits() >= bound;
     std::printf("  chain of %d: mean %.2f after one, %.2f at the end (expected at least %.2f)%s\n",
                 length, first.mean_bits(), last.mean_bits(), bound, good ? "" : "  DRIFT");

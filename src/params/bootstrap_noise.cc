@@ -1,5 +1,5 @@
-// Predicted precision of bootstrapping, in closed form (docs/bootstrapping.md, Precision). One model:
-// explain() prints it, the bootstrapping code asks it, bench/precision.cc measures it.
+// Predicted precision of bootstrapping, in closed form (docs/bootstrapping.md, Precision). One
+// model: explain() prints it, the bootstrapping code asks it, bench/precision.cc measures it.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -36,6 +36,15 @@ double t2_gain(const BootstrapLiteral& b) {
 double sine_error(const BootstrapLiteral& b, double c, double e) {
   const double w = kTwoPi * e, v = std::sin(w * c);
   return b.arcsine ? 35.0 / 1152 * std::pow(std::abs(v), 9) / w : std::abs(c - v / w);
+}
+
+// Largest of `count` slot errors, squared, in units of the variance: exp(-t) = 1 / count for normal
+// errors, sqrt(pi x) exp(-2 x) = 1 / count, x^2 = t, for products (the tail of 2 x K_1(2 x)).
+double largest_normal(double count) { return std::log(count); }
+double largest_product(double count) {
+  double x = 1;
+  for (int i = 0; i < 30; ++i) x = 0.5 * std::log(count * std::sqrt(std::numbers::pi * x));
+  return x * x;
 }
 
 }  // namespace
@@ -107,7 +116,8 @@ BootstrapNoise Params::bootstrap_noise(int slots) const {
 }
 
 BootstrapPrecision Params::bootstrap_precision() const {
-  const double noise = bootstrap_noise().total(), ratio = bootstrap_message_ratio();
+  const BootstrapNoise parts = bootstrap_noise();
+  const double noise = parts.total(), ratio = bootstrap_message_ratio();
   const BootstrapLiteral& b = *literal_.bootstrap;
   // Coefficients of a random message are normal of variance 1 / (3 n) in n slots; the sine takes
   // (2 pi)^2 / 6 times their cube, of mean square 15 variance^3, and N of them add up in a slot.
@@ -116,10 +126,14 @@ BootstrapPrecision Params::bootstrap_precision() const {
   const double taken =
       b.arcsine ? 0 : cubic * cubic * 15 * variance * variance * variance * n() / (ratio * ratio);
   const double count = static_cast<double>(kRuns) * max_slots();
+  const auto largest = [&](double square) {
+    return (square - parts.times_secret()) * largest_normal(count) +
+           parts.times_secret() * largest_product(count);
+  };
   // Rayleigh distributed beside a fixed error `bias` that all slots share.
   const auto bits = [&](double square, double bias) {
     return PrecisionBits{-0.5 * std::log2(bias * bias + square * std::numbers::pi / 4),
-                         -std::log2(bias + std::sqrt(square * std::log(count)))};
+                         -std::log2(bias + std::sqrt(largest(square)))};
   };
   BootstrapPrecision out;
   out.random = bits(noise + taken, 0);

@@ -73,6 +73,9 @@ struct BootstrapNoise {
   double eval_mod = 0;       // divisions inside the polynomial and the double angles
   double slot_to_coeff = 0;  // its last division
   double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
+  // The part that is a random polynomial times the secret: in a slot a product of two normal
+  // numbers, of which the secret's stays the same. The rest is a sum of many and so normal.
+  double times_secret() const { return raised + slot_to_coeff; }
 };
 
 class Params {

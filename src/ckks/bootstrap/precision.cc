@@ -55,10 +55,12 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   const bool halved = options.message != BootstrapOptions::Message::Complex;
   const bool real = options.message == BootstrapOptions::Message::Real;
   const SinePolynomial sine = sine_polynomial(*params.bootstrap());
-  const double noise = params.bootstrap_noise(slots).total();
+  const BootstrapNoise noise = params.bootstrap_noise(slots);
   const double ratio = params.bootstrap_message_ratio();
   const Encoder encoder(params.log_n());
   Generator random;
+  std::vector<Complex> secret(static_cast<std::size_t>(slots));  // in the slots, of mean square 1
+  for (Complex& s : secret) s = random.normal(1);
   double sum = 0, largest = 0;
   for (int run = 0; run < kRuns; ++run) {
     std::vector<Complex> z(message.begin(), message.end());
@@ -66,8 +68,10 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
       const double re = 2 * random.uniform();
       z.emplace_back(re, real ? 0.0 : 2 * random.uniform());
     }
-    for (Complex e : sine_errors(encoder, sine, ratio, std::move(z))) {
-      e += random.normal(noise);
+    const std::vector<Complex> taken = sine_errors(encoder, sine, ratio, std::move(z));
+    for (std::size_t j = 0; j < taken.size(); ++j) {
+      const Complex e = taken[j] + random.normal(noise.total() - noise.times_secret()) +
+                        random.normal(noise.times_secret()) * secret[j];
       const double size = halved ? std::abs(e.real()) : std::abs(e);
       sum += size;
       largest = std::max(largest, size);
