@@ -58,6 +58,22 @@ uint4 planes_of(std::uint32_t w, const HostModulus& m) {
   return {plane[0], plane[1], plane[2], plane[3]};
 }
 
+// The fragments of target i.
+void append_planes(std::vector<uint4>& planes, const BaseConversion& c, int i,
+                   const HostModulus& m) {
+  const int sources = c.from().size();
+  const auto word = [&](int j) {
+    return j < sources ? planes_of(c.matrix(i, j), m) : uint4{0, 0, 0, 0};
+  };
+  for (int first = 0; first < sources; first += 8) {
+    for (int lane = 0; lane < 4; ++lane) {
+      const uint4 a = word(first + lane), b = word(first + 4 + lane);
+      planes.push_back({a.x, a.y, b.x, b.y});
+      planes.push_back({a.z, a.w, b.z, b.w});
+    }
+  }
+}
+
 template <class T>
 std::size_t padded(std::size_t count) {
   return (count * sizeof(T) + 255) / 256 * 256;
@@ -77,8 +93,8 @@ ConversionTables::ConversionTables(Launcher& launcher, const BaseConversion& c)
     const HostModulus m = make_modulus(target.back().q);
     fits_ = fits_ && m.q >= kLeastPrime;
     const std::uint32_t r2 = pow_mod(2, 64, m);
+    append_planes(planes, c, i, m);
     for (int j = 0; j < sources; ++j) {
-      planes.push_back(planes_of(c.matrix(i, j), m));
       matrix.push_back(centre(mul_mod(c.matrix(i, j), r2, m), m.q));
     }
   }

@@ -1,6 +1,7 @@
 // Device constants of a BaseConversion, built at its first immediate use and held by it.
 #pragma once
 
+#include "backend/cuda/layout.h"
 #include "backend/cuda/tables.h"
 #include "ops/conversion.h"
 
@@ -24,12 +25,17 @@ struct alignas(16) ConversionTarget {
 struct ConversionView {
   const ConversionSource* source = nullptr;
   const ConversionTarget* target = nullptr;
-  // [i * sources + j]: word k holds in byte b the byte k of matrix[i][j] 2^(8b) mod p_i, so that
-  // sum_k 2^(8k) sum_j sum_b byte_b(u_j) byte_b(word_k) = sum_j u_j matrix[i][j] mod p_i.
+  // For target i and source j four words: word k holds in byte b the byte k of
+  // matrix[i][j] 2^(8b) mod p_i, so that
+  //   sum_k 2^(8k) sum_j sum_b byte_b(u_j) byte_b(word_k) = sum_j u_j matrix[i][j] mod p_i.
+  // In the order of the matrix units' fragments, zeros where a source is missing: vectors
+  // [(i pairs + p) 8 + 2 l + h], p < pairs = ceil(sources / 8), lane l < 4, hold words 2h, 2h + 1
+  // of source 8p + l, then those of source 8p + 4 + l.
   const uint4* planes = nullptr;
   // [i * sources + j]: matrix[i][j] 2^64 mod p_i, centred (double Montgomery).
   const std::int32_t* matrix = nullptr;
   std::uint16_t sources = 0, targets = 0;
+  LATTICINO_HOST_DEVICE int pairs() const { return (sources + 7) / 8; }
 };
 
 class ConversionTables : public OwnedTable {

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kPlainThreads)
 
 // The least a tile can be: whole warps on whole strips.
 template <int LOG_ROWS, int STEPS>
-using NarrowTile = TileShape<LOG_ROWS, LOG_ROWS == 5 ? 2 : 1, 256, 1, STEPS>;
+using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, STEPS>;
 
 struct Job {
   const Convert::Item* item;
@@ -88,68 +88,60 @@ struct ConvertBatch {
   }
 
   template <class S>
-  void launch_tile(const TileArgs& args, int sources, unsigned split, unsigned count) const {
+  void launch_tile(const TileArgs& args, int sources, int targets, unsigned count,
+                   unsigned split = 1) const {
     const Shape shape{dim3((1u << args.log_cols) / S::kColumns, split, count),
-                      dim3(S::kBlockThreads), S::shared_bytes(sources)};
+                      dim3(S::kBlockThreads), S::shared_bytes(sources, targets)};
     launcher.launch(convert_tile<S>, shape, args);
   }
 
-  // Splits the targets until the blocks fill the device, as long as each keeps two full batches.
-  unsigned split_for(unsigned blocks, int targets) const {
-    unsigned split = 1;
-    while (blocks * split * 2 <= static_cast<unsigned>(launcher.properties().sms) &&
-           targets >= static_cast<int>(16 * split)) {
-      split *= 2;
+  // N = 2^16, one wave of blocks where possible. Wide tiles are the cheapest a column; deep ones
+  // (one a multiprocessor) fill the device with half the columns, and with a quarter when each
+  // block takes a part of the targets; narrow ones pair up where a wide tile's sources do not fit.
+  template <int STEPS>
+  void tile_square(const TileArgs& args, int sources, int targets, unsigned count) const {
+    using Wide = TileShape<8, 8, 2, 512, 2, STEPS>;
+    using Deep = TileShape<8, 8, 1, 512, 2, STEPS>;
+    using Narrow = TileShape<8, 8, 1, 256, 1, STEPS>;
+    const Properties& device = launcher.properties();
+    const auto sms = static_cast<unsigned>(device.sms);
+    const unsigned blocks = (count << args.log_cols) / Deep::kColumns;
+    const auto fits = [&](std::size_t bytes) { return bytes <= device.shared_per_block; };
+    if (blocks > sms && fits(Wide::shared_bytes(sources, targets))) {
+      launch_tile<Wide>(args, sources, targets, count);
+    } else if (blocks <= sms && fits(Deep::shared_bytes(sources, targets))) {
+      const unsigned parts = std::min(sms / blocks, static_cast<unsigned>(targets + 3) / 4);
+      launch_tile<Deep>(args, sources, targets, count, std::max(parts, 1u));
+    } else {
+      launch_tile<Narrow>(args, sources, targets, count);
     }
-    return split;
-  }
-
-  // A wide tile is the cheaper one a column; a narrow one fills the device with fewer items.
-  template <int LOG_ROWS, int STEPS>
-  void tile(const TileArgs& args, int sources, int targets, unsigned count) const {
-    using Narrow = NarrowTile<LOG_ROWS, STEPS>;
-    const unsigned columns = (1u << args.log_cols) * count;
-    if constexpr (LOG_ROWS == 8) {
-      using Wide = TileShape<LOG_ROWS, 2, 512, 2, STEPS>;
-      const Properties& device = launcher.properties();
-      const unsigned blocks = columns / Wide::kColumns;
-      if (Wide::shared_bytes(sources) <= device.shared_per_block &&
-          2 * blocks > static_cast<unsigned>(device.sms)) {
-        return launch_tile<Wide>(args, sources, split_for(blocks, targets), count);
-      }
-    }
-    const unsigned blocks = columns / Narrow::kColumns;
-    launch_tile<Narrow>(args, sources, split_for(blocks / 2, targets), count);
-  }
-
-  template <int LOG_ROWS>
-  void tile(const TileArgs& args, int sources, int targets, unsigned count) const {
-    if (sources <= 12) {
-      if (LOG_ROWS == 8 && sources <= 8) {
-        return tile < LOG_ROWS, LOG_ROWS == 8 ? 2 : 3 > (args, sources, targets, count);
-      }
-      return tile<LOG_ROWS, 3>(args, sources, targets, count);
-    }
-    if (LOG_ROWS == 8 && sources <= 16) {
-      return tile < LOG_ROWS, LOG_ROWS == 8 ? 4 : 6 > (args, sources, targets, count);
-    }
-    tile<LOG_ROWS, 6>(args, sources, targets, count);
   }
 
   void tiles(const std::vector<Job>& jobs) const {
     each_chunk(jobs, [&](const TileArgs& args, int sources, int targets, unsigned count) {
+      if (args.log_rows == 8 && args.log_cols == 8) {
+        if (sources <= 8) return tile_square<2>(args, sources, targets, count);
+        if (sources <= 12) return tile_square<3>(args, sources, targets, count);
+        if (sources <= 16) return tile_square<4>(args, sources, targets, count);
+        return tile_square<6>(args, sources, targets, count);
+      }
       dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
-        tile<decltype(log_rows)::value>(args, sources, targets, count);
+        constexpr int kLogRows = decltype(log_rows)::value;
+        if (sources <= 12) {
+          launch_tile<NarrowTile<kLogRows, 3>>(args, sources, targets, count);
+        } else {
+          launch_tile<NarrowTile<kLogRows, 6>>(args, sources, targets, count);
+        }
       });
     });
   }
 };
 
 // Shared memory of the smallest tile of a conversion.
-std::size_t least_shared_bytes(int log_n, int sources) {
+std::size_t least_shared_bytes(int log_n, int sources, int targets) {
   std::size_t bytes = 0;
   dispatch<5, 8>(half_log_rows(log_n), [&](auto log_rows) {
-    bytes = NarrowTile<decltype(log_rows)::value, 6>::shared_bytes(sources);
+    bytes = NarrowTile<decltype(log_rows)::value, 6>::shared_bytes(sources, targets);
   });
   return bytes;
 }
@@ -193,7 +185,7 @@ void run(Launcher& launcher, const Convert& op) {
     if (item.in.domain == Domain::Coeff) {
       entries.push_back({&item, &table});
     } else if (sources <= kMaxSources && table.fits_matrix_units() &&
-               least_shared_bytes(ring.log_n(), sources) <=
+               least_shared_bytes(ring.log_n(), sources, table.view().targets) <=
                    launcher.properties().shared_per_block) {
       tiles.push_back({&item, &table});
     } else {

@@ -38,19 +38,19 @@ __device__ __forceinline__ void scatter_group(std::uint32_t* limb, std::uint32_t
   swap_if(odd2, v.z, v.w);
   swap_if(high, v.x, v.z);
   swap_if(high, v.y, v.w);
-  *reinterpret_cast<uint4*>(limb + position(Domain::Eval, image & ~3u, log_n)) = v;
+  *reinterpret_cast<uint4*>(global(limb) + position(Domain::Eval, image & ~3u, log_n)) = v;
 }
 
-// The thread's entries E t + 4 j .. + 3 of its row, either in place or moved by the automorphism.
+// Stores vector v (of those of its row, in physical order), in place or moved by the automorphism.
 template <class S>
-__device__ __forceinline__ void store_image(uint4 v, int j, std::uint32_t* limb,
-                                            const RowPosition<S>& at, std::uint32_t galois_inverse,
+__device__ __forceinline__ void store_image(uint4 x, std::uint32_t row, std::uint32_t v,
+                                            std::uint32_t* limb, std::uint32_t galois_inverse,
                                             int log_n) {
   if (galois_inverse == 1) {
-    reinterpret_cast<uint4*>(limb)[at.vector() + j * S::kThreads] = v;
+    reinterpret_cast<uint4*>(global(limb))[row * S::kRowVectors + v] = x;
   } else {
-    const std::uint32_t i = at.row * S::kLength + at.t * S::kValues + 4 * j;
-    scatter_group(limb, i, v, galois_inverse, log_n);
+    const std::uint32_t t = v % S::kThreads, j = v / S::kThreads;
+    scatter_group(limb, row * S::kLength + t * S::kValues + 4 * j, x, galois_inverse, log_n);
   }
 }
 

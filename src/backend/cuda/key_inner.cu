@@ -34,17 +34,87 @@ struct KeyInnerArgs {
 
 using Limb = std::uint32_t*;
 
-// Entries E t + j of one digit in [0, q), straight from Eval or through the row transform.
+// A block holds kRows rows of one prime. Each digit has kRows * kThreads threads that transform its
+// rows into shared memory; then all threads of the block share the vectors of the rows.
+// DIGITS 0: any number, up to kLanes at a time.
+template <int LOG_COLS, int DIGITS>
+struct InnerShape : RowShape<LOG_COLS> {
+  using Base = RowShape<LOG_COLS>;
+  static constexpr int kDigits = DIGITS;
+  static constexpr int kLanes = DIGITS == 0 ? 8 : DIGITS;
+  static constexpr int kUnit = 64 / Base::kThreads;  // rows of two warps
+  static constexpr int kRows = DIGITS == 1 ? 4 * kUnit : DIGITS == 2 ? 2 * kUnit : kUnit;
+  static constexpr int kLaneThreads = kRows * Base::kThreads;
+  static constexpr int kMaxThreads = kLanes * kLaneThreads;
+  static constexpr int kBlockVectors = kRows * Base::kRowVectors;
+  static constexpr int kDigitWords = kRows * Base::kStride;
+
+  static constexpr std::size_t shared_bytes(int digits, int views) {
+    return sizeof(std::uint32_t) * kDigitWords * (digits + 2) + sizeof(Limb) * views;
+  }
+};
+
+// Addresses of the limbs of one prime in all views of the group.
+__device__ __forceinline__ void resolve(Limb* limb, const KeyInnerArgs& a,
+                                        const KeyInnerArgs::Group& g, int prime) {
+  const int views = kDigitViews * g.digits + target_views(g.digits) * g.targets;
+  for (int i = threadIdx.x; i < views; i += blockDim.x) {
+    limb[i] = a.view[g.first_view + i].limb(prime, a.ring.log_n);
+  }
+  __syncthreads();
+}
+
+// What all parts of the kernel know.
 template <class S>
-__device__ __forceinline__ void load_digit(std::uint32_t (&x)[S::kValues], const Limb* limb,
-                                           bool is_half, const RowTwiddles<S>& twiddles,
-                                           const RowPosition<S>& at, const Modulus& m) {
-  if (limb[0] != nullptr) return load_eval<S>(x, limb[0], at);
-  if (!is_half) return load_eval<S>(x, limb[1], at);
-  load_half<S>(x, limb[1], at);
-  row_forward<S>(x, twiddles, at, m);
+struct Block {
+  const KeyInnerArgs& a;
+  const KeyInnerArgs::Group& g;
+  int prime;
+  Modulus m;
+  std::uint32_t* digits;   // [digit][row][kStride]
+  std::uint32_t* results;  // [h][row][kStride], on their way to Half
+
+  __device__ __forceinline__ std::uint32_t row_of(int local) const {
+    return row_at(blockIdx.x * S::kRows + local, a.log_rows);
+  }
+  __device__ __forceinline__ RowPosition<S> position(std::uint32_t* words, int thread) const {
+    const int local = thread / S::kThreads;
+    return {thread % S::kThreads, blockIdx.x * S::kRows + local, words + local * S::kStride,
+            a.log_rows};
+  }
+  __device__ __forceinline__ std::size_t table() const {
+    return static_cast<std::size_t>(prime) << a.ring.log_n;
+  }
+};
+
+// Rows of all digits, in [0, q), to shared memory: straight from Eval or through the transform.
+template <class S>
+__device__ __forceinline__ void load_digits(const Block<S>& block, const Limb* limb) {
+  const int lanes = S::kDigits == 0 ? blockDim.x / S::kLaneThreads : S::kDigits;
+  const int lane = threadIdx.x / S::kLaneThreads, thread = threadIdx.x % S::kLaneThreads;
+  RowTwiddles<S> twiddles;
+  twiddles.load(block.a.ring.psi + block.table(), block.position(block.digits, thread));
+#pragma unroll 1
+  for (int d = lane; d < block.g.digits; d += lanes) {
+    const auto at = block.position(block.digits + d * S::kDigitWords, thread);
+    std::uint32_t x[S::kValues];
+    const Limb own = limb[2 * d], converted = limb[2 * d + 1];
+    if (own == nullptr && (block.g.half_digits >> d & 1) != 0) {
+      load_half<S>(x, converted, at);
+      row_forward<S>(x, twiddles, at, block.m);
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], m.q);
+      for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], block.m.q);
+      __syncwarp();
+    } else {
+      load_eval<S>(x, own != nullptr ? own : converted, at);
+    }
+    auto* row = reinterpret_cast<uint4*>(at.shared) + at.t;
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      row[j * S::kThreads] = make_uint4(x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]);
+    }
+  }
+  __syncthreads();
 }
 
 // Sums of products of residues. Four products are below 2 q 2^32 <= 2^64; one fold brings that
@@ -67,97 +137,104 @@ struct Sums {
   }
 };
 
-__device__ __forceinline__ uint4 vector_of(const std::uint32_t* limb, std::uint32_t i) {
-  return reinterpret_cast<const uint4*>(limb)[i];
-}
-
-// Both halves of a target's result at one vector of a row.
-struct InnerProduct {
-  const uint4* stash;  // of this thread and vector; digits `stride` apart
-  int stride, digits;
+// A target's views of this prime.
+struct TargetLimbs {
   const Limb* key;  // (b, a) a digit
-  Limb add[2];
-  std::uint32_t add_factor;
-
-  __device__ __forceinline__ void compute(std::uint32_t i, const Modulus& m,
-                                          uint4 (&result)[2]) const {
-    Sums sum[2];
-#pragma unroll 4
-    for (int d = 0; d < digits; ++d) {
-      if (d >= 4 && d % 2 == 0) sum[0].fold(m.q), sum[1].fold(m.q);
-      const uint4 x = stash[d * stride];
-      const uint4 b = __ldcs(reinterpret_cast<const uint4*>(key[2 * d]) + i);
-      const uint4 a = __ldcs(reinterpret_cast<const uint4*>(key[2 * d + 1]) + i);
-      sum[0].add(x, b);
-      sum[1].add(x, a);
-    }
-    if (digits > 2) sum[0].fold(m.q), sum[1].fold(m.q);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      if (add[h] != nullptr) {
-        const std::uint32_t f = add_factor;
-        sum[h].add(vector_of(add[h], i), make_uint4(f, f, f, f));
-        sum[h].fold(m.q);
-      }
-      result[h] = sum[h].reduce(m);
-    }
-  }
+  const Limb* eval;
+  const Limb* half;
+  const Limb* add;
+  __device__ __forceinline__ TargetLimbs(const Limb* limb, int digits, int target)
+      : key(limb + kDigitViews * digits + target * target_views(digits)),
+        eval(key + 2 * digits),
+        half(eval + 2),
+        add(half + 2) {}
 };
 
+// Both halves of a target at vector i of its limbs, which is vector `at` of the block's rows.
 template <class S>
-__device__ __forceinline__ void run_target(const KeyInnerArgs& a, const InnerProduct& product,
-                                           const Limb* ends, const uint4* stash, int target,
-                                           int prime, const RowPosition<S>& at, const Modulus& m) {
-  InnerProduct inner = product;
-  uint4 r[2];
-  if (ends[0] != nullptr && ends[1] != nullptr) {
-    const std::uint32_t galois_inverse = a.galois_inverse[target];
-#pragma unroll
-    for (int j = 0; j < S::kVectors; ++j) {
-      inner.stash = stash + j * S::kBlockThreads;
-      inner.compute(at.vector() + j * S::kThreads, m, r);
-      store_image<S>(r[0], j, ends[0], at, galois_inverse, a.ring.log_n);
-      store_image<S>(r[1], j, ends[1], at, galois_inverse, a.ring.log_n);
+__device__ __forceinline__ void multiply_keys(const Block<S>& block, const TargetLimbs& target,
+                                              std::uint32_t i, const std::uint32_t* x,
+                                              uint4 (&result)[2]) {
+  const std::uint32_t q = block.m.q;
+  const int digits = S::kDigits == 0 ? block.g.digits : S::kDigits;
+  Sums sum[2];
+  const auto step = [&](int d) {
+    const uint4 v = *reinterpret_cast<const uint4*>(x + d * S::kDigitWords);
+    const uint4 b = __ldcs(reinterpret_cast<const uint4*>(target.key[2 * d]) + i);
+    const uint4 a = __ldcs(reinterpret_cast<const uint4*>(target.key[2 * d + 1]) + i);
+    sum[0].add(v, b);
+    sum[1].add(v, a);
+  };
+  if constexpr (S::kDigits == 0) {
+#pragma unroll 2
+    for (int d = 0; d < digits; ++d) {
+      if (d >= 4 && d % 2 == 0) sum[0].fold(q), sum[1].fold(q);
+      step(d);
     }
-    return;
-  }
-  std::uint32_t y[2][S::kValues];
+  } else {
 #pragma unroll
-  for (int j = 0; j < S::kVectors; ++j) {
-    inner.stash = stash + j * S::kBlockThreads;
-    inner.compute(at.vector() + j * S::kThreads, m, r);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      y[h][4 * j] = r[h].x, y[h][4 * j + 1] = r[h].y;
-      y[h][4 * j + 2] = r[h].z, y[h][4 * j + 3] = r[h].w;
-    }
+    for (int d = 0; d < S::kDigits; ++d) step(d);
   }
-  RowTwiddles<S> twiddles;
-  twiddles.load(a.ring.psi_inv + (static_cast<std::size_t>(prime) << a.ring.log_n), at);
-  const Shoup inverse_cols = a.ring.inverse[prime].cols;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    if (ends[h] != nullptr) {
-      store_eval<S>(y[h], ends[h], at);  // beside a half in Half there is no automorphism
-      continue;
+    if (digits > 2) sum[h].fold(q);
+    if (target.add[h] != nullptr) {
+      const std::uint32_t f = block.a.add_factor[block.prime];
+      sum[h].add(reinterpret_cast<const uint4*>(global(target.add[h]))[i], make_uint4(f, f, f, f));
+      sum[h].fold(q);
     }
-    row_inverse<S>(y[h], twiddles, at, inverse_cols, m);
-    store_half<S>(y[h], ends[2 + h], at);
+    result[h] = sum[h].reduce(block.m);
   }
 }
 
-// Addresses of the limbs of one prime in all views of the group.
-__device__ __forceinline__ void resolve(Limb* limb, const KeyInnerArgs& a,
-                                        const KeyInnerArgs::Group& g, int prime) {
-  const int views = kDigitViews * g.digits + target_views(g.digits) * g.targets;
-  for (int i = threadIdx.x; i < views; i += blockDim.x) {
-    limb[i] = a.view[g.first_view + i].limb(prime, a.ring.log_n);
+// Rows of the results that leave in Half.
+template <class S>
+__device__ __forceinline__ void invert_results(const Block<S>& block, const TargetLimbs& target) {
+  __syncthreads();
+  for (int i = threadIdx.x; i < 2 * S::kLaneThreads; i += blockDim.x) {
+    const int h = i / S::kLaneThreads;
+    if (target.eval[h] != nullptr) continue;
+    const auto at = block.position(block.results + h * S::kDigitWords, i % S::kLaneThreads);
+    RowTwiddles<S> twiddles;
+    twiddles.load(block.a.ring.psi_inv + block.table(), at);
+    std::uint32_t x[S::kValues];
+    const auto* row = reinterpret_cast<const uint4*>(at.shared) + at.t;
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      const uint4 v = row[j * S::kThreads];
+      x[4 * j] = v.x, x[4 * j + 1] = v.y, x[4 * j + 2] = v.z, x[4 * j + 3] = v.w;
+    }
+    row_inverse<S>(x, twiddles, at, block.a.ring.inverse[block.prime].cols, block.m);
+    store_half<S>(x, target.half[h], at);
   }
   __syncthreads();
 }
 
 template <class S>
-__global__ void __launch_bounds__(S::kBlockThreads)
+__device__ __forceinline__ void run_target(const Block<S>& block, const TargetLimbs& target,
+                                           std::uint32_t galois_inverse) {
+  constexpr int kUnroll = S::kDigits == 1 ? 4 : S::kDigits == 2 ? 2 : 1;
+#pragma unroll kUnroll
+  for (int u = threadIdx.x; u < S::kBlockVectors; u += blockDim.x) {
+    const int local = u / S::kRowVectors, v = u % S::kRowVectors;
+    const std::uint32_t row = block.row_of(local);
+    const std::uint32_t at = local * S::kStride + 4 * v;
+    uint4 r[2];
+    multiply_keys<S>(block, target, row * S::kRowVectors + v, block.digits + at, r);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      if (target.eval[h] != nullptr) {
+        store_image<S>(r[h], row, v, target.eval[h], galois_inverse, block.a.ring.log_n);
+      } else {
+        *reinterpret_cast<uint4*>(block.results + h * S::kDigitWords + at) = r[h];
+      }
+    }
+  }
+  if (target.eval[0] == nullptr || target.eval[1] == nullptr) invert_results<S>(block, target);
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::kMaxThreads, S::kDigits == 0 ? 1 : 4)
     key_inner(const __grid_constant__ KeyInnerArgs a) {
   extern __shared__ uint4 dynamic[];
   const KeyInnerArgs::Group& g = a.group[blockIdx.z];
@@ -166,40 +243,15 @@ __global__ void __launch_bounds__(S::kBlockThreads)
   const int l = blockIdx.y, own_limbs = own.limbs();
   const int prime = l < own_limbs ? own.prime(l) : converted.prime(l - own_limbs);
 
-  uint4* stash = dynamic;  // [digit][vector][thread], each thread its own
-  auto* exchange =
-      reinterpret_cast<std::uint32_t*>(stash + g.digits * S::kVectors * S::kBlockThreads);
-  auto* limb = reinterpret_cast<Limb*>(exchange + S::kSharedWords);
+  auto* digits = reinterpret_cast<std::uint32_t*>(dynamic);
+  std::uint32_t* results = digits + g.digits * S::kDigitWords;
+  auto* limb = reinterpret_cast<Limb*>(results + 2 * S::kDigitWords);
   resolve(limb, a, g, prime);
-
-  const RowPosition<S> at(exchange, a.log_rows);
-  const Modulus m = load_modulus(a.ring.modulus + prime);
-  stash += threadIdx.x;
-  {
-    RowTwiddles<S> twiddles;
-    twiddles.load(a.ring.psi + (static_cast<std::size_t>(prime) << a.ring.log_n), at);
-#pragma unroll 1
-    for (int d = 0; d < g.digits; ++d) {
-      std::uint32_t x[S::kValues];
-      load_digit<S>(x, limb + 2 * d, g.half_digits >> d & 1, twiddles, at, m);
-#pragma unroll
-      for (int j = 0; j < S::kVectors; ++j) {
-        stash[(d * S::kVectors + j) * S::kBlockThreads] =
-            make_uint4(x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]);
-      }
-    }
-  }
+  const Block<S> block{a, g, prime, load_modulus(a.ring.modulus + prime), digits, results};
+  load_digits<S>(block, limb);
 #pragma unroll 1
   for (int t = 0; t < g.targets; ++t) {
-    const Limb* key = limb + kDigitViews * g.digits + t * target_views(g.digits);
-    const Limb* ends = key + 2 * g.digits;
-    const InnerProduct inner{stash,
-                             S::kVectors * S::kBlockThreads,
-                             g.digits,
-                             key,
-                             {ends[4], ends[5]},
-                             a.add_factor[prime]};
-    run_target<S>(a, inner, ends, stash, g.first_target + t, prime, at, m);
+    run_target<S>(block, TargetLimbs(limb, g.digits, t), a.galois_inverse[g.first_target + t]);
   }
 }
 
@@ -237,24 +289,36 @@ class KeyInnerBatch {
   void flush() {
     if (groups_ == 0) return;
     int primes = 0, digits = 0, views = 0;
+    bool equal = true;
     for (int i = 0; i < groups_; ++i) {
       const KeyInnerArgs::Group& g = args_.group[i];
       primes = std::max<int>(primes, g.primes);
       digits = std::max<int>(digits, g.digits);
+      equal = equal && g.digits == args_.group[0].digits;
       views = std::max(views, kDigitViews * g.digits + target_views(g.digits) * g.targets);
     }
-    dispatch<5, 9>(ring_.log_n() - args_.log_rows, [&](auto log_cols) {
-      using S = RowShape<decltype(log_cols)::value>;
-      const std::size_t shared = sizeof(uint4) * digits * S::kVectors * S::kBlockThreads +
-                                 sizeof(std::uint32_t) * S::kSharedWords + sizeof(Limb) * views;
-      const Shape shape{dim3((1u << args_.log_rows) / S::kRows, primes, groups_),
-                        dim3(S::kBlockThreads), shared};
-      launcher_.launch(key_inner<S>, shape, args_);
-    });
+    const int log_cols = ring_.log_n() - args_.log_rows;
+    if (log_cols == 8 && equal && digits <= 4) {
+      dispatch<1, 4>(digits, [&](auto count) {
+        launch<InnerShape<8, decltype(count)::value>>(primes, digits, views);
+      });
+    } else {
+      dispatch<5, 9>(log_cols, [&](auto log) {
+        launch<InnerShape<decltype(log)::value, 0>>(primes, digits, views);
+      });
+    }
     groups_ = targets_ = views_ = 0;
   }
 
  private:
+  template <class S>
+  void launch(int primes, int digits, int views) {
+    const Shape shape{dim3((1u << args_.log_rows) / S::kRows, primes, groups_),
+                      dim3(std::min(digits, S::kLanes) * S::kLaneThreads),
+                      S::shared_bytes(digits, views)};
+    launcher_.launch(key_inner<S>, shape, args_);
+  }
+
   bool fits(int views) const {
     return groups_ < kGroups && targets_ < kTargets && views_ + views <= kViews;
   }

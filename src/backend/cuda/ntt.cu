@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(S::kBlockThreads)
   const TransformArgs::Item& item = a.item[blockIdx.z];
   if (blockIdx.y >= item.in.limbs()) return;
   const int prime = item.in.prime(blockIdx.y), log_n = a.ring.log_n;
-  const RowPosition<S> at(shared, a.log_rows);
+  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
   const Modulus m = load_modulus(a.ring.modulus + prime);
   RowTwiddles<S> twiddles;
   twiddles.load(
@@ -81,14 +81,16 @@ template <class S>
 __device__ __forceinline__ void forward_block(const std::uint32_t* in, std::uint32_t* out,
                                               std::uint32_t* shared, const Shoup* table,
                                               const BlockPlace<S>& at, const Modulus& m) {
+  const WideTwiddles<S> wide(table);
+  const NarrowTwiddles<S> narrow(table, at.narrow.t);
   std::uint32_t x[S::kValues];
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) x[j] = in[at.coeff(j)];
-  forward_wide<S>(x, table, m);
+  wide.forward(x, m);
   write_wide<S>(x, shared + at.wide.strip * S::kStripStride, at.wide);
   __syncthreads();
   read_narrow<S>(x, shared + at.narrow.strip * S::kStripStride, at.narrow);
-  forward_narrow<S>(x, table, at.narrow.t, m);
+  narrow.forward(x, m);
   std::uint32_t* p = out + at.half();
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) p[half_step<S>(j, at.log_cols)] = fold(x[j], m.q);
@@ -100,15 +102,17 @@ __device__ __forceinline__ void inverse_block(const std::uint32_t* in, std::uint
                                               std::uint32_t* shared, const Shoup* table,
                                               Shoup inverse_rows, std::uint32_t last,
                                               const BlockPlace<S>& at, const Modulus& m) {
+  const NarrowTwiddles<S> narrow(table, at.narrow.t);
+  const WideTwiddles<S> wide(table);
   const std::uint32_t* p = in + at.half();
   std::uint32_t x[S::kValues];
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) x[j] = p[half_step<S>(j, at.log_cols)];
-  inverse_narrow<S>(x, table, at.narrow.t, m);
+  narrow.inverse(x, m);
   write_narrow<S>(x, shared + at.narrow.strip * S::kStripStride, at.narrow);
   __syncthreads();
   read_wide<S>(x, shared + at.wide.strip * S::kStripStride, at.wide);
-  inverse_wide<S>(x, table, inverse_rows, last, m);
+  wide.inverse(x, inverse_rows, last, m);
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) out[at.coeff(j)] = x[j];
 }
@@ -130,7 +134,8 @@ __global__ void __launch_bounds__(S::kBlockThreads)
     forward_block<S>(in, out, shared, table, at, m);
   } else {
     const Shoup inverse_rows = a.ring.inverse[prime].rows;
-    const std::uint32_t root = a.ring.psi_inv[(static_cast<std::size_t>(prime) << log_n) + 1];
+    const std::uint32_t root =
+        __ldg(a.ring.psi_inv + (static_cast<std::size_t>(prime) << log_n) + 1);
     inverse_block<S>(in, out, shared, table, inverse_rows, mul_twiddle(root, inverse_rows, m), at,
                      m);
   }

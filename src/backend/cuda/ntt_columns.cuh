@@ -25,6 +25,19 @@ template <class S>
 __device__ __forceinline__ std::uint32_t strip_word(std::uint32_t row, std::uint32_t column) {
   return (row ^ (row >> S::kLogValues & (kLineRows - 1))) * kLineColumns + column;
 }
+// The same for rows t + T j and E t + j, with what is known at compile time taken out: eight
+// addresses serve a thread, the others stand at fixed distances.
+template <class S>
+__device__ __forceinline__ std::uint32_t wide_word(int t, int j, int column) {
+  if constexpr (S::kThreads < kLineRows) return strip_word<S>(t + S::kThreads * j, column);
+  const int swizzle = (S::kThreads * j >> S::kLogValues) % kLineRows;
+  return (t ^ swizzle) * kLineColumns + column + S::kThreads * j * kLineColumns;
+}
+template <class S>
+__device__ __forceinline__ std::uint32_t narrow_word(int t, int j, int column) {
+  const int swizzled = (j % kLineRows ^ t % kLineRows) + S::kValues * t;
+  return swizzled * kLineColumns + column + j / kLineRows * kLineRows * kLineColumns;
+}
 
 // What a thread works on: column c of strip `strip`, thread t of its transform.
 template <class S>
@@ -55,26 +68,26 @@ template <class S>
 __device__ __forceinline__ void read_wide(std::uint32_t (&x)[S::kValues],
                                           const std::uint32_t* strip, const ColumnPosition<S>& at) {
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) x[j] = strip[strip_word<S>(at.t + S::kThreads * j, at.c)];
+  for (int j = 0; j < S::kValues; ++j) x[j] = strip[wide_word<S>(at.t, j, at.c)];
 }
 template <class S>
 __device__ __forceinline__ void write_wide(const std::uint32_t (&x)[S::kValues],
                                            std::uint32_t* strip, const ColumnPosition<S>& at) {
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) strip[strip_word<S>(at.t + S::kThreads * j, at.c)] = x[j];
+  for (int j = 0; j < S::kValues; ++j) strip[wide_word<S>(at.t, j, at.c)] = x[j];
 }
 template <class S>
 __device__ __forceinline__ void read_narrow(std::uint32_t (&x)[S::kValues],
                                             const std::uint32_t* strip,
                                             const ColumnPosition<S>& at) {
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) x[j] = strip[strip_word<S>(S::kValues * at.t + j, at.c)];
+  for (int j = 0; j < S::kValues; ++j) x[j] = strip[narrow_word<S>(at.t, j, at.c)];
 }
 template <class S>
 __device__ __forceinline__ void write_narrow(const std::uint32_t (&x)[S::kValues],
                                              std::uint32_t* strip, const ColumnPosition<S>& at) {
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) strip[strip_word<S>(S::kValues * at.t + j, at.c)] = x[j];
+  for (int j = 0; j < S::kValues; ++j) strip[narrow_word<S>(at.t, j, at.c)] = x[j];
 }
 
 // The thread's rows E t + j of the four columns c .. c+3 (a multiple of four) in a Half limb; the
@@ -91,35 +104,36 @@ __device__ __forceinline__ std::uint32_t half_step(int j, int log_cols) {
   return half_row(S::kThreads * j, log_cols);
 }
 
+// Twiddles of one round of a column transform, kept while a thread works on several strips.
 template <class S>
-__device__ __forceinline__ void forward_wide(std::uint32_t (&x)[S::kValues], const Shoup* table,
-                                             const Modulus& m) {
+struct WideTwiddles {
   Shoup w[S::kWideTwiddles];
-  load_wide<S>(w, table, 1);
-  forward_stages<S::kValues / 2>(x, w, m);
-}
+  __device__ __forceinline__ explicit WideTwiddles(const Shoup* table) {
+    load_wide<S>(w, table, 1);
+  }
+  __device__ __forceinline__ void forward(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
+    forward_stages<S::kValues / 2>(x, w, m);
+  }
+  // Multiplies by `scale` on the way; `last` is the last stage's twiddle times it.
+  template <class Last>
+  __device__ __forceinline__ void inverse(std::uint32_t (&x)[S::kValues], Shoup scale, Last last,
+                                          const Modulus& m) const {
+    inverse_stages<S::kValues / 4>(x, w + 1, m);
+    inverse_last_stage(x, scale, last, m);
+  }
+};
 template <class S>
-__device__ __forceinline__ void forward_narrow(std::uint32_t (&x)[S::kValues], const Shoup* table,
-                                               int t, const Modulus& m) {
+struct NarrowTwiddles {
   Shoup w[S::kNarrowTwiddles];
-  load_narrow<S>(w, table, 1, t);
-  forward_stages<S::kThreads / 2>(x, w, m);
-}
-template <class S>
-__device__ __forceinline__ void inverse_narrow(std::uint32_t (&x)[S::kValues], const Shoup* table,
-                                               int t, const Modulus& m) {
-  Shoup w[S::kNarrowTwiddles];
-  load_narrow<S>(w, table, 1, t);
-  inverse_stages<S::kThreads / 2>(x, w, m);
-}
-// Multiplies by `scale` on the way; `last` is the last stage's twiddle times it.
-template <class S, class Last>
-__device__ __forceinline__ void inverse_wide(std::uint32_t (&x)[S::kValues], const Shoup* table,
-                                             Shoup scale, Last last, const Modulus& m) {
-  Shoup w[S::kWideTwiddles];
-  load_wide<S>(w, table, 1);
-  inverse_stages<S::kValues / 4>(x, w + 1, m);
-  inverse_last_stage(x, scale, last, m);
-}
+  __device__ __forceinline__ NarrowTwiddles(const Shoup* table, int t) {
+    load_narrow<S>(w, table, 1, t);
+  }
+  __device__ __forceinline__ void forward(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
+    forward_stages<S::kThreads / 2>(x, w, m);
+  }
+  __device__ __forceinline__ void inverse(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
+    inverse_stages<S::kThreads / 2>(x, w, m);
+  }
+};
 
 }  // namespace latticino::cuda

@@ -29,12 +29,21 @@ struct TransformShape {
   static_assert(kThreads <= kValues && kThreads >= 4);
 };
 
+// Butterflies fill the multiplier pipe, and the assembler likes to put sums of two operands there
+// as well (a quarter of its slots in a column transform). Sums of three go to the adders: with this
+// zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three.
+__device__ __forceinline__ std::uint32_t opaque_zero(const Modulus& m) { return m.q * m.inv - 1; }
+
 // x w mod q in [0, q) for any word x: Montgomery words (w R) or Shoup pairs.
 __device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, std::uint32_t w,
-                                                     const Modulus& m) {
-  return mul_mod(x, w, m);
+                                                     const Modulus& m, std::uint32_t zero) {
+  const std::uint64_t z = static_cast<std::uint64_t>(x) * w;
+  const std::uint32_t k = static_cast<std::uint32_t>(z) * m.inv;
+  const std::uint32_t t = static_cast<std::uint32_t>(z >> 32) - __umulhi(k, m.q) + zero;
+  return min(t, t + m.q);  // (-q, q): see canonical()
 }
-__device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, const Modulus& m) {
+__device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, const Modulus& m,
+                                                     std::uint32_t = 0) {
   return fold(mul_shoup(x, w, m.q), m.q);
 }
 
@@ -43,6 +52,7 @@ __device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, c
 template <int FIRST, int VALUES, class Twiddle>
 __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const Twiddle* w,
                                                const Modulus& m) {
+  const std::uint32_t zero = opaque_zero(m);
 #pragma unroll
   for (int s = 0; FIRST >> s > 0; ++s) {
     const int h = FIRST >> s, twiddle = VALUES / (2 * FIRST) * ((1 << s) - 1);
@@ -50,8 +60,8 @@ __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const
     for (int b = 0; b < VALUES / 2; ++b) {
       const int low = b / h * 2 * h + b % h;
       const std::uint32_t u = fold(x[low], m.q);
-      const std::uint32_t v = mul_twiddle(x[low + h], w[twiddle + b / h], m);
-      x[low] = u + v;
+      const std::uint32_t v = mul_twiddle(x[low + h], w[twiddle + b / h], m, zero);
+      x[low] = u + v + zero;
       x[low + h] = u - v + m.q;
     }
   }
@@ -61,6 +71,7 @@ __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const
 template <int FIRST, int VALUES, class Twiddle>
 __device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const Twiddle* w,
                                                const Modulus& m) {
+  const std::uint32_t zero = opaque_zero(m);
 #pragma unroll
   for (int s = 0; 1 << s <= FIRST; ++s) {
     const int h = 1 << s, twiddle = VALUES / (2 * FIRST) * (FIRST / h - 1);
@@ -68,8 +79,8 @@ __device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const
     for (int b = 0; b < VALUES / 2; ++b) {
       const int low = b / h * 2 * h + b % h;
       const std::uint32_t u = x[low], v = x[low + h];
-      x[low] = fold(u + v, m.q);
-      x[low + h] = mul_twiddle(u - v + m.q, w[twiddle + b / h], m);
+      x[low] = fold(u + v + zero, m.q);
+      x[low + h] = mul_twiddle(u - v + m.q, w[twiddle + b / h], m, zero);
     }
   }
 }
@@ -80,12 +91,21 @@ template <int VALUES, class Last>
 __device__ __forceinline__ void inverse_last_stage(std::uint32_t (&x)[VALUES], Shoup scale,
                                                    Last last, const Modulus& m) {
   constexpr int H = VALUES / 2;
+  const std::uint32_t zero = opaque_zero(m);
 #pragma unroll
   for (int j = 0; j < H; ++j) {
     const std::uint32_t u = x[j], v = x[j + H];
-    x[j] = mul_twiddle(u + v, scale, m);
-    x[j + H] = mul_twiddle(u - v + m.q, last, m);
+    x[j] = mul_twiddle(u + v + zero, scale, m, zero);
+    x[j + H] = mul_twiddle(u - v + m.q, last, m, zero);
   }
+}
+
+// An address known to be global, where the compiler cannot see it (limb addresses held in shared
+// memory): loads and stores through it need no test of the address space.
+template <class T>
+__device__ __forceinline__ T* global(T* p) {
+  __builtin_assume(__isGlobal(p));
+  return p;
 }
 
 // COUNT constants from p, which is aligned to the smaller of their size and 16 bytes.

@@ -12,12 +12,14 @@ namespace latticino::cuda {
 template <int LOG_COLS>
 struct RowShape : TransformShape<LOG_COLS> {
   using Base = TransformShape<LOG_COLS>;
-  static constexpr int kBlockThreads = 128;
-  static constexpr int kRows = kBlockThreads / Base::kThreads;
   // Entry c at c + c / E: both rounds touch all banks.
   static constexpr int kStride = Base::kLength + Base::kThreads;
-  static constexpr int kSharedWords = kRows * kStride;
   static constexpr int kVectors = Base::kValues / 4;  // 16-byte vectors a thread holds of its row
+  static constexpr int kRowVectors = Base::kLength / 4;  // of the whole row
+  // Blocks of kernels that only transform.
+  static constexpr int kBlockThreads = 128;
+  static constexpr int kRows = kBlockThreads / Base::kThreads;
+  static constexpr int kSharedWords = kRows * kStride;
 };
 
 // Which row a thread works on.
@@ -26,19 +28,24 @@ struct RowPosition {
   int t;                // thread of the row
   std::uint32_t place;  // of the row in Half
   std::uint32_t row;
-  std::uint32_t node;  // rows + row
-  std::uint32_t* shared;
+  std::uint32_t node;     // rows + row
+  std::uint32_t* shared;  // kStride words of the row's own
 
-  __device__ __forceinline__ RowPosition(std::uint32_t* block_shared, int log_rows) {
-    t = threadIdx.x % S::kThreads;
+  __device__ __forceinline__ RowPosition(int t, std::uint32_t place, std::uint32_t* shared,
+                                         int log_rows)
+      : t(t),
+        place(place),
+        row(row_at(place, log_rows)),
+        node((1u << log_rows) + row),
+        shared(shared) {}
+  // Rows of a block one after another.
+  static __device__ __forceinline__ RowPosition in_block(std::uint32_t* shared, int log_rows) {
     const int local = threadIdx.x / S::kThreads;
-    place = blockIdx.x * S::kRows + local;
-    row = row_at(place, log_rows);
-    node = (1u << log_rows) + row;
-    shared = block_shared + local * S::kStride;
+    return {static_cast<int>(threadIdx.x % S::kThreads), blockIdx.x * S::kRows + local,
+            shared + local * S::kStride, log_rows};
   }
   // First of the thread's vectors in an Eval limb; the others follow kThreads vectors apart.
-  __device__ __forceinline__ std::uint32_t vector() const { return row * (S::kLength / 4) + t; }
+  __device__ __forceinline__ std::uint32_t vector() const { return row * S::kRowVectors + t; }
 };
 
 // What the transforms of one row under one prime need.
@@ -56,7 +63,7 @@ struct RowTwiddles {
 template <class S>
 __device__ __forceinline__ void load_half(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
                                           const RowPosition<S>& at) {
-  const std::uint32_t* p = limb + half_row(at.place, S::kLogLength) + half_column(at.t);
+  const std::uint32_t* p = global(limb) + half_row(at.place, S::kLogLength) + half_column(at.t);
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) x[j] = p[j * kLineRows * S::kThreads];
 }
@@ -64,7 +71,7 @@ __device__ __forceinline__ void load_half(std::uint32_t (&x)[S::kValues], const 
 template <class S>
 __device__ __forceinline__ void store_half(const std::uint32_t (&x)[S::kValues],
                                            std::uint32_t* limb, const RowPosition<S>& at) {
-  std::uint32_t* p = limb + half_row(at.place, S::kLogLength) + half_column(at.t);
+  std::uint32_t* p = global(limb) + half_row(at.place, S::kLogLength) + half_column(at.t);
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) p[j * kLineRows * S::kThreads] = x[j];
 }
@@ -72,7 +79,7 @@ __device__ __forceinline__ void store_half(const std::uint32_t (&x)[S::kValues],
 template <class S>
 __device__ __forceinline__ void load_eval(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
                                           const RowPosition<S>& at) {
-  const uint4* p = reinterpret_cast<const uint4*>(limb) + at.vector();
+  const uint4* p = reinterpret_cast<const uint4*>(global(limb)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
     const uint4 v = p[j * S::kThreads];
@@ -83,7 +90,7 @@ __device__ __forceinline__ void load_eval(std::uint32_t (&x)[S::kValues], const 
 template <class S>
 __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
                                            std::uint32_t* limb, const RowPosition<S>& at) {
-  uint4* p = reinterpret_cast<uint4*>(limb) + at.vector();
+  uint4* p = reinterpret_cast<uint4*>(global(limb)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
     p[j * S::kThreads] = make_uint4(x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]);

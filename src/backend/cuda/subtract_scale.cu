@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(S::kBlockThreads)
   const SubtractScaleArgs::Item& item = a.item[blockIdx.z];
   if (blockIdx.y >= item.out.limbs()) return;
   const int prime = item.out.prime(blockIdx.y), log_n = a.ring.log_n;
-  const RowPosition<S> at(shared, a.log_rows);
+  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
   const Modulus m = load_modulus(a.ring.modulus + prime);
   const auto* x = reinterpret_cast<const uint4*>(item.x.limb(prime, log_n));
   const auto* add = reinterpret_cast<const uint4*>(item.add.limb(prime, log_n));
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(S::kBlockThreads)
     };
     const uint4 r = make_uint4(combine(v.x, y[4 * j], w.x), combine(v.y, y[4 * j + 1], w.y),
                                combine(v.z, y[4 * j + 2], w.z), combine(v.w, y[4 * j + 3], w.w));
-    store_image<S>(r, j, out, at, item.galois_inverse, log_n);
+    store_image<S>(r, at.row, at.t + j * S::kThreads, out, item.galois_inverse, log_n);
   }
 }
 
