@@ -214,6 +214,9 @@ void Shapes::add_key_switch(std::vector<Case>& out) {
   out.push_back({"poly.key_inner", [this](int k) { return std::vector<Operation>{key_inner(k)}; }});
   out.push_back(
       {"poly.mod_switch_tile", [this](int k) { return std::vector<Operation>{mod_down(k)}; }});
+  out.push_back({"poly.mod_down", [this](int k) {
+                   return std::vector<Operation>{mod_down(k), subtract(k, 1)};
+                 }});
   out.push_back(
       {"poly.subtract_scale", [this](int k) { return std::vector<Operation>{subtract(k, 1)}; }});
   out.push_back({"ckks.rotate", [=, this](int k) {
