@@ -1,5 +1,6 @@
 // Transform: columns (Coeff <-> Half) and rows (Half <-> Eval), each one launch for a batch.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "backend/cuda/dispatch.h"
@@ -249,10 +250,12 @@ void run(Launcher& launcher, const Transform& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items.front().out.ring;
   const std::size_t bytes = scratch_limbs(op) * sizeof(std::uint32_t) * ring.n();
-  const Scratch scratch = launcher.scratch(bytes);
+  std::optional<Scratch> scratch;
+  if (bytes > 0) scratch.emplace(launcher.scratch(bytes));
+  std::uint32_t* middle = scratch ? scratch->as<std::uint32_t>() : nullptr;
   Phases phases;
   std::uint32_t used = 0;
-  for (const Transform::Item& i : op.items) phases.add(i, scratch.as<std::uint32_t>(), used);
+  for (const Transform::Item& i : op.items) phases.add(i, middle, used);
 
   const Batch batch{launcher, ring};
   if (!phases.before.items.empty()) run(launcher, phases.before);
