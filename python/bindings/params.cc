@@ -26,12 +26,12 @@ void bind_params(nb::module_& m) {
       .def_prop_ro("bootstrap_precision",
                    [](const Params& p) {
                      const BootstrapPrecision b = p.bootstrap_precision();
-                     nb::dict out;
-                     out["random"] = b.random;
-                     out["spike"] = b.spike;
-                     out["constant"] = b.constant;
-                     out["alternating"] = b.alternating;
-                     return out;
+                     using Bits = std::pair<double, double>;  // of the mean, of the largest error
+                     const auto bits = [](const PrecisionBits& x) { return Bits(x.mean, x.max); };
+                     return std::map<std::string, Bits>{{"random", bits(b.random)},
+                                                        {"spike", bits(b.spike)},
+                                                        {"constant", bits(b.constant)},
+                                                        {"alternating", bits(b.alternating)}};
                    })
       .def_prop_ro("switching_key_bytes", &Params::switching_key_bytes)
       .def_prop_ro("hamming_weight", [](const Params& p) { return p.literal().hamming_weight; })

@@ -29,7 +29,7 @@ class Plan:
     ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
     constants and inputs included; ``levels`` of the results; ``seconds`` predicted on the context's
-    device from measured rates.
+    device from measured rates; ``operations``: records submitted.
     """
 
     params_hash: str
@@ -41,6 +41,7 @@ class Plan:
     bootstraps: int
     seconds: float
     bytes_moved: int
+    operations: int
     bytes_by_name: dict[str, int] = field(default_factory=dict)
 
     def __or__(self, other: Plan) -> Plan:
@@ -57,7 +58,7 @@ class Plan:
             self.params_hash, keys, sizes, self.constant_bytes + other.constant_bytes,
             max(self.peak_bytes, other.peak_bytes), self.levels + other.levels,
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
-            self.bytes_moved + other.bytes_moved,
+            self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names})
 
     def __str__(self) -> str:
@@ -95,8 +96,9 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
-        seconds=rates.predict(report["bytes_by_name"], context) if predict else 0.0,
+        seconds=rates.predict(report["bytes_by_name"], report["operations"], context) if predict else 0.0,
         bytes_moved=report["bytes_moved"],
+        operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]))
 
 

@@ -1,7 +1,7 @@
-"""Predicted times: bytes that a dry run counted, divided by measured rates.
+"""Predicted times: bytes that a dry run counted, divided by measured rates, and a cost a record.
 
 ``rates.json`` holds, for each kind of device, the bytes a second that every record reached on the
-machine named there (`latticino bench rates` writes it). A CPU of this process is compared with that
+machine named there, and the seconds that submitting one takes (`latticino bench rates` writes it). A CPU of this process is compared with that
 machine by timing one small product, once; a GPU is taken to be like the measured one.
 """
 
@@ -26,17 +26,18 @@ def table() -> dict[str, Any]:
     return json.loads(resources.files(__package__).joinpath("rates.json").read_text())
 
 
-def predict(bytes_by_name: Mapping[str, int], context: Context) -> float:
+def predict(bytes_by_name: Mapping[str, int], operations: int, context: Context) -> float:
     """Seconds that a program with these counts takes on the context's device."""
     if context.device.startswith("cuda"):
-        return _by_table("cuda", bytes_by_name)
-    return _by_table("cpu", bytes_by_name) * _slower(context.threads)
+        return _by_table("cuda", bytes_by_name, operations)
+    return _by_table("cpu", bytes_by_name, operations) * _slower(context.threads)
 
 
-def _by_table(kind: str, bytes_by_name: Mapping[str, int]) -> float:
+def _by_table(kind: str, bytes_by_name: Mapping[str, int], operations: int) -> float:
     known = table()[kind]["rates"]
     slowest = min(known.values())
-    return sum(count / known.get(name, slowest) for name, count in bytes_by_name.items())
+    moving = sum(count / known.get(name, slowest) for name, count in bytes_by_name.items())
+    return moving + operations * table()[kind]["operation_seconds"]
 
 
 @lru_cache
@@ -62,4 +63,4 @@ def _slower(threads: int) -> float:
         start = time.perf_counter()
         program(x)
         times.append(time.perf_counter() - start)
-    return min(times) / _by_table("cpu", plan.bytes_by_name)
+    return min(times) / _by_table("cpu", plan.bytes_by_name, plan.operations)

@@ -28,7 +28,7 @@ def test_versions_agree():
 def test_rates_are_positive_and_measured():
     for kind in ("cpu", "cuda"):
         table = rates.table()[kind]
-        assert table["device"] and len(table["rates"]) >= 8 and min(table["rates"].values()) > 0
+        assert table["device"] and len(table["rates"]) >= 8 and table["operation_seconds"] >= 0 and min(table["rates"].values()) > 0
 
 
 def test_no_arithmetic_of_the_scheme_in_python():
