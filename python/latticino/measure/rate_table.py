@@ -22,6 +22,7 @@ from . import Rows, machine, seconds
 PRESET = "n16-d40-boot-v1"
 PULL, FASTEST = 0.1, 5.0
 OPERATION = 1e-6  # unit of the cost of a record in the fit, seconds
+MOST_OPERATIONS = 50.0  # upper bound of that cost, in this unit
 
 
 def programs(context: Context) -> dict[str, tuple[Callable, int, int]]:
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> tuple[Rows, bool]:
     wanted = np.concatenate([np.ones(len(chosen)), np.full(len(names), PULL)])
     lowest = np.append(np.full(len(names), 1 / FASTEST), 0.0)
     fit = lsq_linear(np.vstack([np.hstack([moved * typical, submitted * OPERATION]), pull]), wanted,
-                     bounds=(lowest, np.inf))
+                     bounds=(lowest, np.append(np.full(len(names), np.inf), MOST_OPERATIONS)))
     found = {r: float(1 / (c * typical)) for r, c in zip(names, fit.x)}
     overhead = float(fit.x[-1] * OPERATION)
     rows = []
