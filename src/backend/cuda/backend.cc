@@ -63,6 +63,7 @@ class CudaBackend : public Backend {
   void clear(void* p, std::size_t bytes) override {
     launcher_->activate();
     check(cudaMemsetAsync(p, 0, bytes, launcher_->stream()), "cuda.clear");
+    if (!launcher_->recording()) staging_.wipe();  // it may have carried the block's contents
   }
 
   void copy_in(void* device, const void* host, std::size_t bytes) override {

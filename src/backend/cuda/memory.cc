@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "crypto/secure_memory.h"
 #include "math/errors.h"
 
 namespace latticino::cuda {
@@ -142,7 +143,20 @@ Staging::Slot::~Slot() {
     cudaEventSynchronize(done);
     cudaEventDestroy(done);
   }
-  if (host != nullptr) cudaFreeHost(host);
+  if (host == nullptr) return;
+  crypto::secure_clear(host, used);
+  cudaFreeHost(host);
+}
+
+void Staging::Slot::wipe() {
+  if (used == 0) return;
+  check(cudaEventSynchronize(done), "cuda.clear");
+  crypto::secure_clear(host, used);
+  used = 0;
+}
+
+void Staging::wipe() {
+  for (Slot& s : slot_) s.wipe();
 }
 
 void Staging::copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream) {
@@ -152,6 +166,7 @@ void Staging::copy_in(void* device, const void* host, std::size_t bytes, cudaStr
     Slot& s = slot_[turn];
     const std::size_t n = std::min(kBytes, bytes - at);
     check(cudaEventSynchronize(s.done), "cuda.copy_in");
+    s.used = std::max(s.used, n);
     std::memcpy(s.host, from + at, n);
     check(cudaMemcpyAsync(to + at, s.host, n, cudaMemcpyHostToDevice, stream), "cuda.copy_in");
     check(cudaEventRecord(s.done, stream), "cuda.copy_in");
@@ -168,6 +183,7 @@ void Staging::copy_out(void* host, const void* device, std::size_t bytes, cudaSt
     if (c < chunks) {
       Slot& s = slot_[c % 2];
       check(cudaEventSynchronize(s.done), "cuda.copy_out");
+      s.used = std::max(s.used, size(c));
       check(cudaMemcpyAsync(s.host, from + c * kBytes, size(c), cudaMemcpyDeviceToHost, stream),
             "cuda.copy_out");
       check(cudaEventRecord(s.done, stream), "cuda.copy_out");

@@ -58,6 +58,8 @@ class Staging {
   Staging();
   void copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream);
   void copy_out(void* host, const void* device, std::size_t bytes, cudaStream_t stream);
+  // Clears what the last transfers left here; called when a block that held secrets ends.
+  void wipe();
 
  private:
   static constexpr std::size_t kBytes = std::size_t{8} << 20;
@@ -66,8 +68,10 @@ class Staging {
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
     ~Slot();
+    void wipe();
     std::uint8_t* host = nullptr;
     cudaEvent_t done = nullptr;
+    std::size_t used = 0;  // bytes written since the last wipe
   };
   Slot slot_[2];
 };
