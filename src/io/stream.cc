@@ -89,7 +89,9 @@ void MemorySource::read(std::span<std::uint8_t> out) {
 }
 
 FileSource::FileSource(const std::string& path)
-    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    : path_(path),
+      // Without O_NONBLOCK, opening a pipe would wait for a writer; regular files ignore it.
+      descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor_ < 0) fail("io.read", path);
   struct stat info {};
   if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {

@@ -122,6 +122,10 @@ void check_literal(const ParamsLiteral& x) {
            (x.level_log_scale.size() == x.levels.size() && x.level_log_scale[0] == x.log_scale),
        num(int(x.level_log_scale.size())) + " scale targets",
        "none, or one a level with log_scale first", "list them level by level");
+  for (const double bits : x.level_log_scale) {
+    need(bits >= 10 && bits <= 120, "a scale target of 2^" + num(bits), "2^10 .. 2^120",
+         "choose another target");
+  }
   need(x.default_level >= -1 && x.default_level < static_cast<int>(x.levels.size()),
        "default level " + num(x.default_level), "-1 or an existing level", "choose a level");
   if (x.bootstrap) check_bootstrap_fields(*x.bootstrap, 1 << x.log_n);

@@ -180,6 +180,9 @@ TEST(Files, AFailedWriteLeavesTheOldFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);  // no leftovers
   EXPECT_THROW(FileSource((folder / "none").string()), FileError);
   EXPECT_THROW(FileSource(folder.string()), FileError);
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(FileSource{pipe}, FileError);  // and does not wait for a writer
   EXPECT_THROW(write_file((folder / "no" / "where").string(), [](Sink&) {}), FileError);
   std::filesystem::remove_all(folder);
 }

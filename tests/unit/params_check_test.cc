@@ -54,6 +54,8 @@ TEST(ParamsCheck, RefusesBadFields) {
   refuses(small(), "scale", [](auto& x) { x.log_scale = 1e9; });
   refuses(small(), "canonical scales off", [](auto& x) { x.log_scale = 39.5; });
   refuses(small(), "scale targets", [](auto& x) { x.level_log_scale = {40}; });
+  refuses(preset("test-n10-bitpacker-insecure")->literal(), "scale target",
+          [](auto& x) { x.level_log_scale.back() = std::nan(""); });
   refuses(small(), "Hamming weight", [](auto& x) { x.hamming_weight = -1; });
 }
 

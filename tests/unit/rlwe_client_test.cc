@@ -49,6 +49,21 @@ TEST(Client, PublicRoundTripAtEveryLevel) {
   }
 }
 
+// A replay would use the same randomness twice: whoever subtracts the two learns the messages'
+// difference.
+TEST(Client, EncryptionCannotBeRecorded) {
+  RlweWorld w(kLeveled);
+  const Poly m = w.message(w.random_message(20), 1);
+  const PublicKey key = make_public_key(w.constants, w.queue, w.secret, w.random);
+  EXPECT_THROW(w.queue.record(
+                   [&] { encrypt_symmetric(w.constants, w.queue, w.secret, m.view, 1, w.random); }),
+               UnsupportedError);
+  EXPECT_THROW(
+      w.queue.record([&] { encrypt_public(w.constants, w.queue, key, m.view, 1, w.random); }),
+      UnsupportedError);
+  EXPECT_NO_THROW(w.queue.synchronize());
+}
+
 TEST(Client, ThreePartsDecryptWithTheSquare) {
   RlweWorld w(kLeveled);
   const int level = 2;
