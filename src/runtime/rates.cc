@@ -1,0 +1,60 @@
+#include "runtime/rates.h"
+
+#include <algorithm>
+
+namespace latticino {
+
+// From bench_records at N = 2^16: the rate between two sizes, and what is left at the smaller one.
+// FromIntegers, which no benchmark times alone, is taken to be like ModRaise.
+const RateTable& cpu_rates() {
+  static const RateTable kTable{"Intel Xeon with AVX-512, one thread",
+                                {
+                                    {"Automorphism", {9.81e+09, 0}},
+                                    {"Convert", {1.9e+09, 0}},
+                                    {"Copy", {1.63e+10, 1.2e-05}},
+                                    {"Dot", {7.84e+09, 0}},
+                                    {"ExpandUniform", {7.05e+08, 0.0011}},
+                                    {"FromIntegers", {1.69e+10, 0.0003}},
+                                    {"KeyInner", {8.34e+09, 0.00061}},
+                                    {"Linear", {1.31e+10, 0}},
+                                    {"ModRaise", {1.69e+10, 0.0003}},
+                                    {"SubtractScale", {7.6e+09, 0}},
+                                    {"Tensor", {1.18e+10, 1.1e-05}},
+                                    {"Transform", {8.3e+09, 1e-05}},
+                                },
+                                0.046};
+  return kTable;
+}
+
+const RateTable& cuda_rates() {
+  static const RateTable kTable{"NVIDIA H200",
+                                {
+                                    {"Automorphism", {3.41e+12, 1.3e-06}},
+                                    {"Convert", {9.61e+11, 5.9e-06}},
+                                    {"Copy", {3.71e+12, 1.2e-06}},
+                                    {"Dot", {3.85e+12, 5.1e-06}},
+                                    {"ExpandUniform", {3.22e+11, 9.6e-08}},
+                                    {"FromIntegers", {2.01e+12, 2.5e-06}},
+                                    {"KeyInner", {3.29e+12, 1.2e-05}},
+                                    {"Linear", {4.05e+12, 7.6e-07}},
+                                    {"ModRaise", {2.01e+12, 2.5e-06}},
+                                    {"SubtractScale", {2.99e+12, 4.7e-06}},
+                                    {"Tensor", {3.77e+12, 1.6e-06}},
+                                    {"Transform", {2.81e+12, 3.2e-06}},
+                                },
+                                0};
+  return kTable;
+}
+
+double predicted_seconds(const DryReport& report, const RateTable& table, int threads) {
+  double seconds = 0;
+  for (const auto& [name, bytes] : report.bytes_by_name) {
+    const RecordRate& rate = table.records.at(name);
+    seconds += static_cast<double>(bytes) / rate.bytes_per_second +
+               static_cast<double>(report.operations_by_name.at(name)) * rate.launch;
+  }
+  const int t = std::max(1, threads);
+  return seconds * (1 + table.thread_overhead * (t - 1)) / t;
+}
+
+}  // namespace latticino

@@ -1,0 +1,30 @@
+// Predicted times of programs: what a dry run counted, at measured rates. Within a factor 2 for
+// single operations and for bootstrapping on machines like those measured (docs/performance.md).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "runtime/queue.h"
+
+namespace latticino {
+
+// seconds = records * launch + bytes / bytes_per_second, by name of record.
+struct RecordRate {
+  double bytes_per_second = 0;
+  double launch = 0;  // s
+};
+
+struct RateTable {
+  std::string device;  // where it was measured
+  std::map<std::string, RecordRate> records;
+  // Of a table for one thread: t threads are t / (1 + overhead (t - 1)) times as fast.
+  double thread_overhead = 0;
+};
+
+const RateTable& cpu_rates();   // one thread with AVX-512
+const RateTable& cuda_rates();  // sm_90
+
+double predicted_seconds(const DryReport& report, const RateTable& table, int threads = 1);
+
+}  // namespace latticino
