@@ -4,23 +4,12 @@
 // feeds each result to the next run. Every run refreshes a new random message and decrypts the
 // result, so a wrong result is seen; the program fails when the error is not within `--tolerance`
 // bits of the prediction.
-#include <cmath>
 #include <iostream>
-#include <random>
 
-#include "ckks/bootstrap/bootstrap.h"
-#include "ckks/encoder.h"
-#include "common.h"
-#include "rlwe/client.h"
-#include "rlwe/evaluation_keys.h"
+#include "world.h"
 
 namespace latticino::bench {
 namespace {
-
-using ckks::BootstrapOptions;
-using ckks::Bootstrapper;
-using ckks::Ciphertext;
-using ckks::Complex;
 
 BootstrapOptions options_of(const Arguments& arguments) {
   BootstrapOptions options;
@@ -30,85 +19,22 @@ BootstrapOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-// Slots of one message: random in the unit box, or one that the sine treats badly.
-std::vector<Complex> make_message(const std::string& kind, int slots, std::mt19937_64& generator) {
-  std::uniform_real_distribution<double> u(-1, 1);
-  std::vector<Complex> z(static_cast<std::size_t>(slots));
-  for (std::size_t j = 0; j < z.size(); ++j) {
-    if (kind == "complex" || kind == "real") {
-      const double re = u(generator);
-      z[j] = {re, kind == "real" ? 0.0 : u(generator)};
-    } else if (kind == "constant") {
-      z[j] = 1;
-    } else if (kind == "alternating") {
-      z[j] = j % 2 == 0 ? 1 : -1;
-    } else if (kind == "spike") {
-      z[j] = j == 0 ? 1 : 0;
-    } else {
-      throw UnsupportedError("bench.bootstrap", "message '" + kind + "'",
-                             "complex, real, constant, alternating or spike", "choose one");
-    }
-  }
-  return z;
-}
-
-bool is_random(const std::string& kind) { return kind == "complex" || kind == "real"; }
-
-// What one bootstrapping asks for and moves, from a dry run.
-struct DryRun {
-  rlwe::KeyRequest request;
-  DryReport report;
-};
-
-DryRun dry_run(const std::shared_ptr<const Params>& params, const BootstrapOptions& options,
-               int slots) {
-  const auto context = ckks::Context::create_dry(params);
-  const Bootstrapper bootstrapper(context, options);
-  const DryReport before = context->queue().report();
-  const auto keys = std::make_shared<rlwe::KeyRecorder>(context->constants());
-  const ckks::Evaluator evaluator(context, keys);
-  Ciphertext x{context, {}, 0, params->scale(0), slots, keys->id()};
-  for (int h = 0; h < 2; ++h) {
-    x.parts.push_back(context->queue().allocate(context->ring(), params->basis(0), Domain::Eval));
-  }
-  bootstrapper.bootstrap(evaluator, x);
-  DryRun out{keys->request(), context->queue().report()};
-  out.report.bytes_moved -= before.bytes_moved;
-  out.report.operations -= before.operations;
-  return out;
-}
-
-struct Errors {
-  double sum = 0, largest = 0, count = 0;
-  void add(const std::vector<Complex>& want, const std::vector<Complex>& have) {
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      const double e = std::abs(want[i] - have[i]);
-      sum += e;
-      largest = std::max(largest, std::isfinite(e) ? e : INFINITY);
-      count += 1;
-    }
-  }
-  double mean_bits() const { return -std::log2(sum / count); }
-  double max_bits() const { return -std::log2(largest); }
-};
-
 class Benchmark {
  public:
   Benchmark(const Arguments& arguments)
       : arguments_(arguments),
         options_(options_of(arguments)),
-        params_(preset(arguments.text("preset"))),
-        slots_(options_.slots == 0 ? params_->max_slots() : options_.slots),
-        context_(ckks::Context::create(
-            params_, std::make_unique<Queue>(
-                         make_backend(arguments.text("device"), arguments.number("threads"))))),
-        secret_(rlwe::SecretKey::generate(params_, random_)) {}
+        world_(arguments.text("preset"),
+               make_backend(arguments.text("device"), arguments.number("threads"))),
+        params_(world_.params()),
+        context_(world_.context()),
+        slots_(options_.slots == 0 ? params_->max_slots() : options_.slots) {}
 
   int run() {
     std::cout << params_->name() << ", " << slots_ << " slots, " << context_->queue().device().name
               << std::endl;
     prepare();
-    input_ = encrypt(message());
+    input_ = world_.encrypt(message(), 0);
     std::vector<double> seconds;
     Errors errors;
     const Stopwatch first;
@@ -123,10 +49,10 @@ class Benchmark {
     std::vector<Complex> z = message();
     for (int i = 0; i < arguments_.number("runs"); ++i) {
       if (arguments_.flag("chain") && i > 0) {
-        set_input(evaluator_->to_level(output_, 0));
+        world_.copy(world_.evaluator().to_level(output_, 0), input_);
       } else {
         z = message();
-        set_input(encrypt(z));
+        world_.copy(world_.encrypt(z, 0), input_);
       }
       context_->queue().synchronize();
       const Stopwatch watch;
@@ -137,7 +63,7 @@ class Benchmark {
       }
       context_->queue().synchronize();
       seconds.push_back(watch.seconds());
-      errors.add(z, decrypt(output_));
+      errors.add(z, world_.decrypt(output_));
       std::cout << "run " << i << ": " << seconds.back() * 1e3 << " ms, mean " << errors.mean_bits()
                 << " bits, max " << errors.max_bits() << " bits so far" << std::endl;
     }
@@ -146,50 +72,26 @@ class Benchmark {
 
  private:
   void prepare() {
-    dry_ = dry_run(params_, options_, slots_);
+    dry_ = dry_run(params_, 0, slots_, bootstrapping(options_));
     std::cout << dry_.request.size() << " keys, " << dry_.report.operations << " records, at least "
               << dry_.report.bytes_moved / 1e9 << " GB moved" << std::endl;
     const Stopwatch keys_watch;
-    rlwe::KeyGenerator generator(context_->constants(), context_->queue(), secret_, random_);
-    keys_ = generator.make(dry_.request);
-    context_->queue().synchronize();
-    std::cout << "keys " << keys_->bytes() / 1e9 << " GB in " << keys_watch.seconds() << " s"
+    world_.make_keys(dry_.request);
+    std::cout << "keys " << world_.key_bytes() / 1e9 << " GB in " << keys_watch.seconds() << " s"
               << std::endl;
     const Stopwatch plan_watch;
     bootstrapper_ = std::make_unique<Bootstrapper>(context_, options_);
-    evaluator_ = std::make_unique<ckks::Evaluator>(context_, keys_);
     context_->queue().synchronize();
     std::cout << "matrices " << bootstrapper_->bytes() / 1e9 << " GB in " << plan_watch.seconds()
               << " s" << std::endl;
     context_->queue().reset_peak();
   }
 
-  Ciphertext refresh(const Ciphertext& x) const { return bootstrapper_->bootstrap(*evaluator_, x); }
-
-  std::vector<Complex> message() {
-    return make_message(arguments_.text("message"), slots_, messages_);
+  Ciphertext refresh(const Ciphertext& x) const {
+    return bootstrapper_->bootstrap(world_.evaluator(), x);
   }
 
-  Ciphertext encrypt(const std::vector<Complex>& z) {
-    const ckks::Plaintext p = ckks::encode(context_, z, 0, params_->scale(0));
-    rlwe::FreshPair pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(),
-                                                   secret_, p.poly.view, 0, random_);
-    return {context_, {pair.parts[0], pair.parts[1]}, 0, p.scale, slots_, secret_.id()};
-  }
-
-  // A recorded program reads fixed memory.
-  void set_input(const Ciphertext& x) {
-    Copy copy;
-    for (int h = 0; h < 2; ++h) copy.items.push_back({x.parts[h].view, input_.parts[h].view});
-    context_->queue().submit(std::move(copy));
-  }
-
-  std::vector<Complex> decrypt(const Ciphertext& x) {
-    const PolyView views[2] = {x.parts[0].view, x.parts[1].view};
-    return context_->encoder().project(
-        rlwe::decrypt(context_->constants(), context_->queue(), secret_, views, x.level, x.scale),
-        x.slots);
-  }
+  std::vector<Complex> message() { return world_.message(arguments_.text("message"), slots_); }
 
   Bootstrapper::Precision prediction() const {
     std::mt19937_64 unused;
@@ -215,7 +117,7 @@ class Benchmark {
     row.add("preset", params_->name()).add("params", sizes);
     row.add("commit", arguments_.text("commit")).add("date", today());
     row.add("bytes_moved", dry_.report.bytes_moved).add("peak_bytes", queue.peak_bytes());
-    row.add("key_bytes", std::uint64_t{keys_->bytes()});
+    row.add("key_bytes", std::uint64_t{world_.key_bytes()});
     row.add("matrix_bytes", std::uint64_t{bootstrapper_->bytes()});
     row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
     row.add("predicted_mean_bits", predicted.mean_bits);
@@ -237,16 +139,12 @@ class Benchmark {
 
   const Arguments& arguments_;
   BootstrapOptions options_;
+  World world_;
   std::shared_ptr<const Params> params_;
-  int slots_;
   std::shared_ptr<const ckks::Context> context_;
-  rlwe::Random random_;
-  rlwe::SecretKey secret_;
-  std::mt19937_64 messages_{1};
+  int slots_;
   DryRun dry_;
-  std::shared_ptr<rlwe::EvaluationKeys> keys_;
   std::unique_ptr<Bootstrapper> bootstrapper_;
-  std::unique_ptr<ckks::Evaluator> evaluator_;
   Ciphertext input_, output_;
   std::unique_ptr<Program> program_;
 };

@@ -1,6 +1,6 @@
 # Benchmark programs.
 add_executable(bench_records bench/records.cc bench/record_cases.cc)
-add_executable(bench_bootstrap bench/bootstrap.cc)
+add_executable(bench_bootstrap bench/bootstrap.cc bench/world.cc)
 add_executable(bench_precision bench/precision.cc bench/world.cc)
 add_executable(bench_cpu bench/cpu.cc bench/world.cc)
 add_executable(chain_study bench/params/chain_study.cc)
