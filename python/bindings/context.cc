@@ -3,6 +3,7 @@
 
 #include "bindings.h"
 #include "math/errors.h"
+#include "runtime/rates.h"
 
 namespace latticino::python {
 namespace {
@@ -40,6 +41,10 @@ nb::dict report(const ckks::Context& context) {
   return out;
 }
 
+double predicted(const ckks::Context& context, bool cuda, int threads) {
+  return predicted_seconds(context.queue().report(), cuda ? cuda_rates() : cpu_rates(), threads);
+}
+
 nb::dict device(const ckks::Context& context) {
   const DeviceInfo info = without_gil([&] { return context.queue().device(); });
   nb::dict out;
@@ -63,6 +68,9 @@ void bind_context(nb::module_& m) {
       .def_prop_ro("is_dry", &ckks::Context::is_dry)
       .def_prop_ro("device", &device)
       .def_prop_ro("report", &report)
+      .def("predicted_seconds", &predicted, "cuda"_a, "threads"_a,
+           "What a dry run has counted, at the rates of the machine measured for that kind of device.",
+           ReleaseGil())
       .def_prop_ro(
           "live_bytes", [](const ckks::Context& c) { return c.queue().live_bytes(); }, ReleaseGil())
       .def_prop_ro(

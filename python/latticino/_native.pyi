@@ -115,6 +115,11 @@ class Context:
     @property
     def report(self) -> dict: ...
 
+    def predicted_seconds(self, cuda: bool, threads: int) -> float:
+        """
+        What a dry run has counted, at the rates of the machine measured for that kind of device.
+        """
+
     @property
     def live_bytes(self) -> int: ...
 

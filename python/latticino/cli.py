@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = command("bench", _bench, "measure precision or speed; records go to --record")
     on_device(bench)
-    bench.add_argument("what", choices=("precision", "cpu", "gpu", "rates", "report"))
+    bench.add_argument("what", choices=("precision", "cpu", "gpu", "report"))
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")
     bench.add_argument("--record", type=Path, help="a JSON file to write the measurements to")

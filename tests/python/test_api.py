@@ -132,6 +132,13 @@ def test_repr_states_level_scale_slots_precision(ctx, client):
     assert "test-n10-boot-insecure" in repr(ctx)
 
 
+def test_plans_predict_the_recorded_time_of_a_rotation():
+    one, two = (lt.Context("n16-d40-boot-v1", "cpu", threads=t) for t in (1, 2))
+    seconds = one.plan(lambda a: a.rotate(1), lt.Shape((one.slots,))).seconds
+    assert one.params.limbs(one.level) in range(21, 26) and 0.5 < seconds / 43.7e-3 < 2  # at 23 limbs
+    assert 0.5 < two.plan(lambda a: a.rotate(1), lt.Shape((two.slots,))).seconds / seconds < 0.6
+
+
 def test_expected_precision_is_near_the_measured_one(encrypted, client, rng):
     x = rng.uniform(-1, 1, SLOTS)
     fresh = client.encrypt(x)

@@ -1,4 +1,4 @@
-"""What the package ships beside code: stubs, versions, rates."""
+"""What the package ships beside code: stubs, versions."""
 
 import re
 import subprocess
@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import latticino as lt
-from latticino import rates
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,12 +22,6 @@ def test_versions_agree():
     project = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE).group(1)
     cmake = re.search(r"project\(latticino VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
     assert lt.__version__ == project == cmake
-
-
-def test_rates_are_positive_and_measured():
-    for kind in ("cpu", "cuda"):
-        table = rates.table()[kind]
-        assert table["device"] and len(table["rates"]) >= 8 and table["operation_seconds"] >= 0 and min(table["rates"].values()) > 0
 
 
 def test_no_arithmetic_of_the_scheme_in_python():

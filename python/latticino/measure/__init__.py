@@ -49,11 +49,11 @@ def write_record(path: Path, name: str, rows: Rows) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import cpu, gpu, precision, rate_table, report
+    from . import cpu, gpu, precision, report
 
     if args.what == "report":
         return report.run(args.record)
-    bench = {"precision": precision.run, "cpu": cpu.run, "gpu": gpu.run, "rates": rate_table.run}[args.what]
+    bench = {"precision": precision.run, "cpu": cpu.run, "gpu": gpu.run}[args.what]
     rows, good = bench(args)
     if args.record:
         write_record(args.record, args.what, rows)
