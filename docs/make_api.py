@@ -15,7 +15,7 @@ error). Errors are listed at the end; every one names operation, state, need and
 GROUPS = {
     "Contexts and parameters": ["Context", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
-    "Encrypted arrays": ["Ciphertext", "PrivateArray", "Precision", "precision"],
+    "Encrypted arrays": ["Ciphertext", "dot", "PrivateArray", "Precision", "precision"],
     "Plans and programs": ["Plan", "Shape", "Program", "record"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],

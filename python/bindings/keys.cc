@@ -51,6 +51,12 @@ void bind_keys(nb::module_& m) {
                      return out;
                    })
       .def_prop_ro("bytes", &rlwe::KeyRecorder::bytes);
+  m.def(
+      "key_bytes",
+      [](const ContextPtr& context, const rlwe::KeyLabel& label, int level) {
+        return rlwe::key_shape(context->constants(), label, level).bytes(context->params().n());
+      },
+      "context"_a, "label"_a, "level"_a);
   nb::class_<rlwe::PublicKey>(m, "PublicKey", "Encrypts without the secret.");
   nb::class_<Client>(m, "Client", "Holds a secret key.")
       .def(nb::init<ContextPtr>(), "context"_a, ReleaseGil())

@@ -17,6 +17,7 @@ from .errors import (ContextError, DeviceError, Error, FileError, KeyError, Leve
                      ParameterError, ScaleError, ShapeError, UnsupportedError, ValueError)
 from .files import (from_bytes, load_ciphertext, load_client, load_params, load_server_keys,
                     save_ciphertext, save_params, save_secret_key, save_server_keys, to_bytes)
+from .joint import dot
 from .plan import Plan, Shape
 from .precision import Precision, precision
 from .program import Program, record
@@ -25,7 +26,7 @@ __all__ = [
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrivateArray",
     "Program", "ScaleError", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
-    "__version__", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client", "load_params",
+    "__version__", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client", "load_params",
     "load_server_keys", "precision", "preset", "presets", "record", "save_ciphertext", "save_params",
     "save_secret_key", "save_server_keys", "to_bytes",
 ]

@@ -222,6 +222,8 @@ class KeyRecorder(KeySource):
     @property
     def bytes(self) -> int: ...
 
+def key_bytes(context: Context, label: KeyLabel, level: int) -> int: ...
+
 class PublicKey:
     """Encrypts without the secret."""
 

@@ -36,7 +36,7 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
     try:
         return np.from_dlpack(x)
-    except (BufferError, RuntimeError, TypeError) as why:
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as why:
         raise errors.ShapeError.explain(
             operation, f"a DLPack tensor that numpy cannot read ({why})", "a tensor in host memory",
             "copy it to the host first") from why

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from . import _native, arrays, errors, layout, noise
+from . import _native, arrays, errors, joint, layout, noise
 
 if TYPE_CHECKING:
     from .context import Context
@@ -317,7 +317,7 @@ class Ciphertext:
         if self.slots > kept:
             total = e.inner_sum(total, kept, self.slots // kept)
         shape = () if axis is None else self.shape[1:]
-        error = x._error * math.sqrt(self.size / kept) + self._floor() * math.sqrt(self.slots / kept)
+        error = math.hypot(x._error * math.sqrt(self.size / kept), self._floor() * math.sqrt(self.slots / kept))
         return self._like([total.with_slots(kept)], error, True, shape)
 
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
@@ -372,19 +372,18 @@ class Ciphertext:
         ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box;
         ``params.explain()`` states the bound and the precision.
         """
-        ctx = self.context
-        if not ctx.params.has_bootstrap:
-            raise errors.ParameterError.explain(
-                "bootstrap", ctx.params.name, "a parameter set with bootstrapping",
-                "choose a preset with boot in its name")
-        booter = ctx.bootstrapper(self.slots, message, minimal_keys)
-        parts = [booter.bootstrap(ctx.evaluator, p) for p in self._parts]
-        ctx.count_bootstraps(len(parts))
-        own = ctx.bootstrap_error(self.slots, message, minimal_keys)
-        return self._like(parts, math.hypot(self._error, own))
+        return joint.bootstrap(self, message, minimal_keys)
+
+    def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False) -> tuple[Ciphertext, Ciphertext]:
+        """This and `other`, both of real values and one shape, refreshed as one: half the work.
+
+        They travel as real and imaginary part of one ciphertext, so imaginary errors of either
+        become errors of the other before they vanish. ShapeError where the shapes differ.
+        """
+        return joint.bootstrap_pair(self, other, minimal_keys)
 
     def to_level(self, level: int) -> Ciphertext:
-        """Brought down to `level` at its canonical scale."""
+        """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
         e = self.context.evaluator
         return self._like([e.to_level(p, level) for p in self._parts], math.hypot(self._error, self._floor()))
 

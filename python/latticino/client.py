@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, noise, progress
+from . import _native, arrays, errors, progress
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
@@ -104,19 +104,18 @@ class Client:
             maker.make(label, level)
         return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None)
 
-    def encrypt(self, x: Any, level: int | None = None) -> Ciphertext:
+    def encrypt(self, x: Any, level: int | None = None, scale: float | None = None) -> Ciphertext:
         """Encrypts numbers of any shape under the secret key (half the bytes when saved).
+
+        ``scale``: what the values are multiplied by inside; left out, the canonical one of the level,
+        which lets every operation align on its own. With another one, sums need operands of the same
+        scale (ScaleError), ``to_level`` a lower level brings the canonical one back, and products
+        with plain arrays give it.
 
         Raises ShapeError for strided arrays and dtypes that are no numbers, ValueError for NaN and
         infinity, ScaleError for values over the message bound, LevelError for a level that is not.
         """
-        params = self.context.params
-        level = self.context.level if level is None else level
-        if not 0 <= level <= params.top_level:
-            raise errors.LevelError.explain(
-                "encrypt", f"level {level}", f"a level from 0 to {params.top_level}", "leave it out")
-        error = noise.fresh(params, params.scale(level))
-        return self.context._encrypt(x, level, self._native.encrypt, error)
+        return self.context._encrypt(x, level, scale, self._native.encrypt, public=False)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared.

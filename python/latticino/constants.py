@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
-import numpy as np
-
-from . import _native
-
-Key = tuple[bytes, int, int, float]
+Kept = TypeVar("Kept")
 
 
-class ConstantCache:
-    """The most recently used plaintexts, by content, level and scale, up to `limit` bytes of device
+class ConstantCache(Generic[Kept]):
+    """The most recently used constants, by whatever tells them apart, up to `limit` bytes of device
     memory. While a program is recorded nothing is dropped: its constants must be there to the end."""
 
-    def __init__(self, limit: int = 256 * 2**20) -> None:
-        self.limit = limit
+    def __init__(self, limit: float, size: Callable[[Kept], int]) -> None:
+        self.limit, self._size = limit, size
         self._bytes = 0
-        self._kept: OrderedDict[Key, _native.Plaintext] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self._pinned = 0
         self._lock = threading.RLock()
 
-    def get(self, values: np.ndarray, level: int, scale: float,
-            encode: Callable[[], _native.Plaintext]) -> _native.Plaintext:
-        key = (hashlib.sha256(values).digest(), values.size, level, scale)
+    @property
+    def bytes(self) -> int:
+        """What the kept constants take."""
+        return self._bytes
+
+    def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            made = self._kept[key] = encode()
-            self._bytes += made.nbytes
+            made = self._kept[key] = make()
+            self._bytes += self._size(made)
             self._shrink()
             return made
 
@@ -52,4 +51,4 @@ class ConstantCache:
 
     def _shrink(self) -> None:
         while not self._pinned and self._bytes > self.limit and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+            self._bytes -= self._size(self._kept.popitem(last=False)[1])

@@ -55,8 +55,8 @@ class Context:
         self.bootstraps = 0  # done so far, in all threads
         self._evaluator: _native.Evaluator | None = None
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
-        self._products: dict[tuple, _native.MatrixProduct] = {}
-        self._constants = ConstantCache()
+        self._products: ConstantCache[_native.MatrixProduct] = ConstantCache(4 * 2**30, lambda m: m.bytes)
+        self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
         self._bootstrap_errors: dict[tuple, float] = {}
         self._lock = threading.RLock()
 
@@ -66,6 +66,7 @@ class Context:
         twin = cls.__new__(cls)
         twin.params, twin.device, twin.threads = like.params, "dry", 0
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
+        twin._products.limit = math.inf  # a plan counts them all
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
@@ -146,7 +147,7 @@ class Context:
 
     # ---- data ----
 
-    def encrypt(self, x: Any, level: int | None = None) -> Ciphertext:
+    def encrypt(self, x: Any, level: int | None = None, scale: float | None = None) -> Ciphertext:
         """Encrypts with the bundle's public key (``client.server_keys(..., public=True)``).
 
         ``x``: numbers of any shape, real or complex; NaN, infinity and values over the message
@@ -157,18 +158,25 @@ class Context:
             raise errors.KeyError.explain(
                 "encrypt", "a context without a public key", "a bundle that has one",
                 "make it with client.server_keys(..., public=True), or encrypt with the client")
-        level = self.level if level is None else level
-        error = noise.fresh(self.params, self.params.scale(level), public=True)
-        return self._encrypt(x, level, lambda p: _native.encrypt_public(key, p), error)
+        return self._encrypt(x, level, scale, lambda p: _native.encrypt_public(key, p), public=True)
 
-    def _encrypt(self, x: Any, level: int, encrypt: Callable[[_native.Plaintext], _native.Ciphertext],
-                 error: float) -> Ciphertext:
-        values = arrays.as_slots(x, "encrypt")
+    def _encrypt(self, x: Any, level: int | None, scale: float | None,
+                 encrypt: Callable[[_native.Plaintext], _native.Ciphertext], public: bool) -> Ciphertext:
+        level = self.level if level is None else level
+        if not 0 <= level <= self.params.top_level:
+            raise errors.LevelError.explain(
+                "encrypt", f"level {level}", f"a level from 0 to {self.params.top_level}", "leave it out")
+        scale = self.params.scale(level) if scale is None else scale
+        if not (1 <= scale < math.inf and math.log2(scale) < self.params.log_q(level)):
+            raise errors.ScaleError.explain(
+                "encrypt", f"scale {scale}", f"one from 1 to less than 2^{self.params.log_q(level):.1f}",
+                "leave it out for the canonical scale")
+        array = arrays.as_numpy(x, "encrypt")
+        values = arrays.as_slots(array, "encrypt")
         slots = arrays.slots_for(values.size, self.slots, "encrypt")
-        scale = self.params.scale(level)
-        parts = [encrypt(_native.encode(self._native, piece, level, scale))
+        parts = [encrypt(_native.encode(self._native, piece, level, float(scale)))
                  for piece in arrays.chunks(values, slots)]
-        return Ciphertext(self, parts, np.shape(x), error, clean=True)
+        return Ciphertext(self, parts, array.shape, noise.fresh(self.params, scale, public), clean=True)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
@@ -176,8 +184,8 @@ class Context:
         Constants used again soon are encoded once only (constants.py).
         """
         values = np.ascontiguousarray(values, dtype=np.complex128)
-        return self._constants.get(values, level, scale,
-                                   lambda: _native.encode(self._native, values, level, scale))
+        key = (hashlib.sha256(values).digest(), values.size, level, scale)
+        return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
     # ---- circuits, built once ----
 
@@ -210,10 +218,7 @@ class Context:
             self.bootstraps += count
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
-        """A plain matrix encoded for vectors at `level`, built once for each content."""
+        """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
         w = np.ascontiguousarray(w, dtype=np.complex128)
         key = (hashlib.sha256(w).digest(), w.shape, slots, level)
-        with self._lock:
-            if key not in self._products:
-                self._products[key] = _native.MatrixProduct(self._native, w, slots, level)
-            return self._products[key]
+        return self._products.get(key, lambda: _native.MatrixProduct(self._native, w, slots, level))

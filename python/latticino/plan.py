@@ -45,23 +45,26 @@ class Plan:
     bytes_moved: int
     operations: int
     bytes_by_name: dict[str, int] = field(default_factory=dict)
+    bytes_by_key: dict[_native.KeyLabel, int] = field(default_factory=dict)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
         if self.params_hash != other.params_hash:
             raise errors.ContextError.explain(
                 "plan", "plans for different parameters", "one parameter set", "plan both in one context")
-        keys = dict(self.keys)
+        keys, sizes = dict(self.keys), dict(self.bytes_by_key)
         for label, level in other.keys.items():
-            keys[label] = max(level, keys.get(label, level))
-        sizes = self.key_bytes + other.key_bytes if keys.keys() != self.keys.keys() else self.key_bytes
+            if level >= keys.get(label, level):
+                keys[label], sizes[label] = level, other.bytes_by_key[label]
+        key_bytes, constants = sum(sizes.values()), self.constant_bytes + other.constant_bytes
+        working = max(p.peak_bytes - p.key_bytes - p.constant_bytes for p in (self, other))
         names = self.bytes_by_name.keys() | other.bytes_by_name.keys()
         return Plan(
-            self.params_hash, keys, sizes, self.constant_bytes + other.constant_bytes,
-            max(self.peak_bytes, other.peak_bytes), self.levels + other.levels,
+            self.params_hash, keys, key_bytes, constants,
+            key_bytes + constants + working, self.levels + other.levels,
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
-            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names})
+            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes)
 
     def __str__(self) -> str:
         mib = 2**20
@@ -87,7 +90,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     results = _ciphertexts(program(*inputs))
     report = twin._native.report
     constants = sum(b.bytes for b in twin._bootstrappers.values())
-    constants += sum(p.bytes for p in twin._products.values())
+    constants += twin._products.bytes
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     return Plan(
         params_hash=context.params.hash,
@@ -101,19 +104,20 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
                                                context.threads or os.cpu_count() or 1),
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
-        bytes_by_name=dict(report["bytes_by_name"]))
+        bytes_by_name=dict(report["bytes_by_name"]),
+        bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request})
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     """A ciphertext without data, shaped as `x` would be once encrypted."""
-    level, scale = twin.level, None
+    level, scale, error = twin.level, None, None
     clean = True
     if isinstance(x, Ciphertext):
         if x.context is not context:
             raise errors.ContextError.explain(
                 "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
-        clean = x._clean
+        clean, error = x._clean, x._error
     else:
         if isinstance(x, Shape):
             shape, level = tuple(x.shape), twin.level if x.level is None else x.level
@@ -123,7 +127,8 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     scale = twin.params.scale(level) if scale is None else scale
     count = -(-int(np.prod(shape)) // slots)
     parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(count)]
-    return Ciphertext(twin, parts, shape, noise.fresh(twin.params, scale), clean)
+    error = noise.fresh(twin.params, scale) if error is None else error
+    return Ciphertext(twin, parts, shape, error, clean)
 
 
 def _ciphertexts(result: Any) -> list[Ciphertext]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -48,15 +49,25 @@ class Program:
             return [part for r in results for part in r._parts]
 
         # The context's locks come before the queue's own, which recording holds, in every thread.
-        with context._lock, context._constants.pinned():
+        with context._lock, context._constants.pinned(), context._products.pinned():
             # Builds matrices and constants first: they belong to the context, not to the recording.
-            self._function(*examples)
+            # Arguments without errors show what the program adds by itself.
+            own = self._function(*[x._like(x._parts, 0.0) for x in examples])
             recorded = _native.RecordedProgram(flat, body)
         # Only the shape of results is kept: their data lie in the recording's own memory.
         self._recorded, self._single = recorded, single
         self._results = [(r._like([], r._error), len(r._parts)) for r in results]
+        self._own = [r._error**2 for r in _ciphertexts(own)]
+        self._errors = [x._error for x in examples]
         self._examples = [_form(x) for x in examples]
         return self
+
+    def _expected(self, arguments: tuple[Ciphertext, ...]) -> list[float]:
+        """The results' errors: variances are the program's own plus a share of the arguments', which
+        grows with the argument whose error grew most."""
+        grown = max((x._error**2 / e**2 for x, e in zip(arguments, self._errors) if e > 0), default=1.0)
+        return [math.sqrt(own + grown * max(r._error**2 - own, 0.0))
+                for (r, _), own in zip(self._results, self._own)]
 
     def __call__(self, *arguments: Ciphertext) -> Any:
         if self._recorded is None:
@@ -68,7 +79,8 @@ class Program:
                 "program", f"arguments of form {had}", f"{needs} (shape, ciphertexts, zeros behind the values)",
                 "pass what it was recorded with, or record it again")
         parts = iter(self._recorded.run([part for x in arguments for part in x._parts]))
-        out = [r._like([next(parts) for _ in range(n)], r._error) for r, n in self._results]
+        out = [r._like([next(parts) for _ in range(n)], error)
+               for (r, n), error in zip(self._results, self._expected(arguments))]
         return out[0] if self._single else tuple(out)
 
 

@@ -1,0 +1,99 @@
+"""Work on several ciphertexts at once: refreshing, and sums of products with one key switch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from . import errors
+
+if TYPE_CHECKING:
+    from .ciphertext import Ciphertext
+    from .context import Context
+
+
+def bootstrap(x: Ciphertext, message: str, minimal_keys: bool) -> Ciphertext:
+    """See Ciphertext.bootstrap."""
+    ctx = x.context
+    _require_bootstrap(ctx, "bootstrap")
+    if message == "merged":
+        raise errors.UnsupportedError.explain(
+            "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
+            "a.bootstrap_with(b) refreshes both as one")
+    booter = ctx.bootstrapper(x.slots, message, minimal_keys)
+    parts = [booter.bootstrap(ctx.evaluator, p) for p in x._parts]
+    ctx.count_bootstraps(len(parts))
+    return x._like(parts, math.hypot(x._error, ctx.bootstrap_error(x.slots, message, minimal_keys)))
+
+
+def bootstrap_pair(x: Ciphertext, y: Ciphertext, minimal_keys: bool) -> tuple[Ciphertext, Ciphertext]:
+    """See Ciphertext.bootstrap_with."""
+    ctx, operation = x.context, "bootstrap_with"
+    _require_ciphertexts([x, y], operation)
+    _require_bootstrap(ctx, operation)
+    if ctx is not y.context:
+        raise errors.ContextError.explain(
+            operation, "ciphertexts of two contexts", "one context", "encrypt both in the same one")
+    if x.shape != y.shape or x.slots != y.slots:
+        raise errors.ShapeError.explain(
+            operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")
+    booter = ctx.bootstrapper(x.slots, "merged", minimal_keys)
+    pairs = [booter.bootstrap_pair(ctx.evaluator, a, b) for a, b in zip(x._parts, y._parts)]
+    ctx.count_bootstraps(len(pairs))
+    error = math.sqrt(x._error**2 + y._error**2 + ctx.bootstrap_error(x.slots, "merged", minimal_keys) ** 2)
+    return x._like([a for a, _ in pairs], error), y._like([b for _, b in pairs], error)
+
+
+def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
+    """The sum of ``x * y`` over pairs of ciphertexts of one shape: one level, and one key switch in all.
+
+    Cheaper than ``sum(x * y ...)``, which switches keys and rescales for every product. ShapeError
+    for lists that are empty, of different lengths or with other things than ciphertexts.
+    """
+    xs, ys = list(xs), list(ys)
+    _require_ciphertexts(xs + ys, "dot")
+    if not xs or len(xs) != len(ys):
+        raise errors.ShapeError.explain(
+            "dot", f"{len(xs)} and {len(ys)} ciphertexts", "as many on both sides, at least one", "pair them")
+    pairs = [x._aligned(y, "dot") for x, y in zip(xs, ys)]
+    first = pairs[0][0]
+    for x, _ in pairs[1:]:
+        if x.context is not first.context:
+            raise errors.ContextError.explain(
+                "dot", "ciphertexts of two contexts", "one context", "encrypt all in the same one")
+        if x.shape != first.shape:
+            raise errors.ShapeError.explain(
+                "dot", f"products of shapes {first.shape} and {x.shape}", "one shape", "reshape or pad the data")
+    pairs = [(x._ready(1), y._ready(1)) for x, y in pairs]
+    level = min(c.level for pair in pairs for c in pair)
+    if level < 1:
+        raise errors.LevelError.explain(
+            "dot", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
+    e, parts = first.context.evaluator, []
+    for i in range(len(first._parts)):
+        total = None
+        for pair in pairs:
+            # All at one level before the tensor: products cannot be brought down together later.
+            a, b = (p if p.level == level else e.to_level(p, level) for p in (c._parts[i] for c in pair))
+            product = e.tensor(a, b)
+            total = product if total is None else e.add(total, product)
+        parts.append(e.relinearize_rescale(total))
+    error = math.sqrt(sum(c._error**2 for pair in pairs for c in pair) + first._floor() ** 2)
+    return first._like(parts, error, all(x._clean or y._clean for x, y in pairs))
+
+
+def _require_bootstrap(ctx: Context, operation: str) -> None:
+    if not ctx.params.has_bootstrap:
+        raise errors.ParameterError.explain(
+            operation, ctx.params.name, "a parameter set with bootstrapping",
+            "choose a preset with boot in its name")
+
+
+def _require_ciphertexts(values: Sequence[object], operation: str) -> None:
+    from .ciphertext import Ciphertext as CiphertextClass
+
+    for v in values:
+        if not isinstance(v, CiphertextClass):
+            raise errors.ShapeError.explain(
+                operation, f"a {type(v).__name__}", "ciphertexts", "encrypt it, or use * for plain values")
