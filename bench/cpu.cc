@@ -1,5 +1,6 @@
 // The CPU backend: CKKS operations at several degrees and sizes, and full-slot bootstrapping.
 //   bench_cpu --threads 1,2 --output rows.json
+// Other sets than those below: --preset, at the limbs of fresh ciphertexts.
 // Times are medians. Peak memory is that of the process so far, so bootstrapping comes first.
 #include <sys/resource.h>
 
@@ -20,6 +21,10 @@ struct Set {
 const std::vector<Set> kSets = {
     {"n14-d40-leveled-v1", {}}, {"n15-d40-leveled-v1", {}}, {"n16-d40-boot-v1", {47, 23, 13, 7}}};
 constexpr const char* kBootstrapSet = "n16-d40-boot-v1";
+
+std::vector<Set> chosen(const std::string& name) {
+  return name.empty() ? kSets : std::vector<Set>{{name.c_str(), {}}};
+}
 
 std::vector<int> hoisted_steps() {
   std::vector<int> steps;
@@ -46,7 +51,9 @@ class CpuBenchmark {
       : arguments_(arguments), threads_(threads), runs_(arguments.number("runs")) {}
 
   void bootstrap() {
-    World world(kBootstrapSet, make_cpu_backend({true, threads_}));
+    const std::string& name = arguments_.text("preset");
+    if (!name.empty() && !preset(name)->bootstrap()) return;
+    World world(name.empty() ? kBootstrapSet : name, make_cpu_backend({true, threads_}));
     const Params& params = *world.params();
     const int slots = params.max_slots(), runs = arguments_.number("bootstraps");
     const DryRun dry = dry_run(world.params(), 0, slots, bootstrapping({}));
@@ -132,7 +139,7 @@ int run(const Arguments& arguments) {
   for (std::string threads; std::getline(list, threads, ',');) {
     CpuBenchmark benchmark(arguments, std::atoi(threads.c_str()));
     if (arguments.number("bootstraps") > 0) benchmark.bootstrap();
-    for (const Set& set : kSets) benchmark.operations(set);
+    for (const Set& set : chosen(arguments.text("preset"))) benchmark.operations(set);
     rows.insert(rows.end(), benchmark.rows.begin(), benchmark.rows.end());
   }
   write_rows(rows, arguments.text("output"));
@@ -149,6 +156,7 @@ int main(int argc, char** argv) {
     return bench::run({argc,
                        argv,
                        {{"threads", "1,2"},
+                        {"preset", ""},
                         {"runs", "5"},
                         {"bootstraps", "3"},
                         {"commit", commit == nullptr ? "unknown" : commit},

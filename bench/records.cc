@@ -1,6 +1,5 @@
 // Times every operation record on one device:
-//   bench_records --device cuda --limbs 47,23,13,7 --output rows.json --commit $(git rev-parse
-//   HEAD)
+//   bench_records --device cuda --limbs 47,23,13,7 --output rows.json
 // Each case is recorded once over several buffer sets, so that the data of one run have left the
 // cache when it comes round again; the value is the median of the replays, divided by the sets.
 // Fractions are of the rate of the copy with the most limbs: what this device's memory gives.
@@ -88,16 +87,17 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace latticino;
   try {
+    const char* commit = std::getenv("LATTICINO_COMMIT");
     return bench::run(bench::Arguments(argc, argv,
                                        {{"device", "cuda"},
                                         {"threads", "0"},
                                         {"log-n", "16"},
                                         {"limbs", "47,23,13,7"},
                                         {"replays", "15"},
-                                        {"commit", "unknown"},
+                                        {"commit", commit == nullptr ? "unknown" : commit},
                                         {"output", "-"}}));
   } catch (const Error& e) {
     std::fprintf(stderr, "%s\n", e.what());
-    return 1;
+    return 2;
   }
 }

@@ -18,6 +18,10 @@ def _demo(args: argparse.Namespace) -> int:
     result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads)
     if not args.no_plot:
         demo.plot(result, args.output)
+    if args.record:
+        from .measure import records
+
+        records.write(args.record, [records.stamped(demo.row(result))])
     return 0
 
 
@@ -73,17 +77,18 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--rows", type=int, help="rows of a mini-batch, a power of two")
     demo.add_argument("--output", type=Path, default=Path("latticino-demo.png"), help="the plot")
     demo.add_argument("--no-plot", action="store_true")
+    demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")
 
     command("info", _info, "versions, devices, presets")
     explain = command("explain", _explain, "everything about a parameter set")
     explain.add_argument("preset", nargs="?", default=DEFAULT_PRESET)
 
-    bench = command("bench", _bench, "measure precision or speed; records go to --record")
+    bench = command("bench", _bench, "measure precision or speed, or report what was measured")
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "report"))
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")
-    bench.add_argument("--record", type=Path, help="a JSON file to write the measurements to")
+    bench.add_argument("--record", type=Path, help="the JSON file to write rows to (report: to read)")
 
     conformance = command("conformance", _conformance, "compare a device with the reference, bit for bit")
     on_device(conformance)

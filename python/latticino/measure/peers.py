@@ -9,24 +9,33 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from importlib.metadata import version
 
 import numpy as np
+
+from .records import Row, cpu_name
+
+RUNS = 5
 
 # The process measures one library on one thread, as its own documentation asks for it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def median_ms(body, runs: int = 5) -> float:
+def measure(library: str, name: str, log_n: int, limbs: int, body: Callable[[], object]) -> Row:
+    """The row of one operation: the median after one run that is not counted."""
     body()
     times = []
-    for _ in range(runs):
+    for _ in range(RUNS):
         start = time.perf_counter()
         body()
         times.append(time.perf_counter() - start)
-    return float(np.median(times) * 1e3)
+    return {"name": name, "value": float(np.median(times) * 1e3), "unit": "ms", "median_of": RUNS,
+            "device": cpu_name(), "backend": "cpu", "library": library, "preset": "none",
+            "params": {"N": 1 << log_n, "limbs": limbs, "slots": 1 << (log_n - 1), "batch": 1, "threads": 1}}
 
 
-def tenseal() -> list[dict]:
+def tenseal() -> list[Row]:
     """SEAL through TenSEAL: rotation is not exposed alone, so products are measured."""
     import tenseal as ts
 
@@ -36,12 +45,13 @@ def tenseal() -> list[dict]:
                              n_threads=1)
         context.global_scale = 2.0**40
         x = ts.ckks_vector(context, np.random.default_rng(1).uniform(-1, 1, 1 << (log_n - 1)).tolist())
-        rows.append({"operation": "multiply, relin., rescale", "log_n": log_n, "threads": 1,
-                     "ms": median_ms(lambda: x * x)})
+        rows.append(measure(f"TenSEAL {version('tenseal')}", "ckks.mul_relin_rescale", log_n, middle + 1,
+                            lambda: x * x))
     return rows
 
 
-def openfhe() -> list[dict]:
+def openfhe() -> list[Row]:
+    """OpenFHE; with its automatic scaling a product rescales its operands when it has to."""
     import openfhe as fhe
 
     rows = []
@@ -58,9 +68,9 @@ def openfhe() -> list[dict]:
         context.EvalRotateKeyGen(keys.secretKey, [1])
         values = np.random.default_rng(1).uniform(-1, 1, 1 << (log_n - 1)).tolist()
         x = context.Encrypt(keys.publicKey, context.MakeCKKSPackedPlaintext(values))
-        for operation, body in (("multiply, relinearise", lambda: context.EvalMult(x, x)),
-                                ("rotate", lambda: context.EvalRotate(x, 1))):
-            rows.append({"operation": operation, "log_n": log_n, "threads": 1, "ms": median_ms(body)})
+        library = f"OpenFHE {version('openfhe')}"
+        rows.append(measure(library, "ckks.mul_relin", log_n, depth + 1, lambda: context.EvalMult(x, x)))
+        rows.append(measure(library, "ckks.rotate", log_n, depth + 1, lambda: context.EvalRotate(x, 1)))
     return rows
 
 

@@ -1,36 +1,90 @@
-"""`latticino bench report`: the committed records, or one of them, as tables."""
+"""`latticino bench report`: the newest row of each benchmark beside published figures of others."""
 
 from __future__ import annotations
 
 import json
+from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from .. import errors
+from . import records
+from .records import Row
 
-RECORDS = Path(__file__).resolve().parents[3] / "bench" / "records"
+# What tells two benchmarks of one name apart, beside preset, backend, library and mode; the value
+# that a row without it stands for.
+SHAPE = {"N": None, "limbs": None, "slots": None, "batch": 1, "threads": 0, "message": "complex", "chain": 0,
+         "minimal_keys": 0, "rows": None, "features": None, "dataset": None}
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def run(path: Path | None) -> int:
-    """Prints every record under bench/records of a checkout, or the named one."""
-    paths = [path] if path else sorted(RECORDS.glob("*.json"))
+    """Prints the newest rows under bench/records of a checkout, or those of the named record."""
+    paths = [path] if path else sorted(records.FOLDER.glob("*.json"))
     if not paths:
         raise errors.FileError.explain(
-            "bench report", f"no records in {RECORDS}", "a checkout of the repository, or --record FILE",
+            "bench report", f"no records in {records.FOLDER}", "a checkout of the repository, or --record FILE",
             "run it there")
-    for p in paths:
-        try:
-            content = json.loads(p.read_text())
-        except (OSError, json.JSONDecodeError) as why:
-            raise errors.FileError.explain("bench report", f"{p} ({why})", "a JSON record", "name another file") from why
-        rows = content["rows"] if isinstance(content, dict) else content
-        print(f"\n{p.name}")
-        if isinstance(content, dict):
-            print("  " + ", ".join(f"{k} {v}" for k, v in content.items() if not isinstance(v, (list, dict))))
-        for row in rows:
-            print("  " + "  ".join(f"{k}={_short(v)}" for k, v in row.items() if not isinstance(v, (list, dict))))
+    name = None
+    for row in newest([row for p in paths for row in records.read(p)]):
+        if row["name"] != name:
+            name = row["name"]
+            print(f"\n{name}")
+        _print(row)
     return 0
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def newest(rows: list[Row]) -> list[Row]:
+    """The last row of each benchmark by date, then by its commit's time, sorted by benchmark."""
+    found: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda r: (r.get("date", ""), _commit_time(r.get("commit", "unknown")))):
+        found[json.dumps(_identity(row))] = row
+    return sorted(found.values(), key=lambda r: [(x is not None, str(x).zfill(8)) for x in _identity(r)])
+
+
+def references(row: Row) -> list[Row]:
+    """Others' figures for the benchmark of this row."""
+    if "library" in row:
+        return []
+    params = {**SHAPE, **row.get("params", {})}
+    return [r for r in _all_references()
+            if r["name"] == row["name"] and r["backend"] == row.get("backend")
+            and r.get("preset") in (None, row.get("preset"))
+            and all(params.get(k) == v for k, v in r["params"].items())]
+
+
+def ratio(reference: Row, row: Row) -> float:
+    """How many times as long the reference takes."""
+    return reference["value"] * UNITS[reference["unit"]] / (row["value"] * UNITS[row["unit"]])
+
+
+@lru_cache
+def _all_references() -> list[Row]:
+    return json.loads(resources.files(__package__).joinpath("references.json").read_text())
+
+
+@lru_cache
+def _commit_time(commit: str) -> int:
+    return int(records.git("show", "-s", "--format=%ct", commit) or 0) if commit.isalnum() else 0
+
+
+def _identity(row: Row) -> list[Any]:
+    params = row.get("params", {})
+    return [row["name"], row.get("backend"), row.get("preset"), row.get("library"), row.get("mode"),
+            *(params.get(k, unsaid) for k, unsaid in SHAPE.items())]
+
+
+def _print(row: Row) -> None:
+    params = {k: v for k, v in row.get("params", {}).items() if k in SHAPE and v != SHAPE[k]}
+    what = [row.get("library", ""), "" if row.get("preset") == "none" else row.get("preset", ""),
+            *(f"{k} {v}" for k, v in params.items())]
+    more = [f"{label} {row[key]:.4g}{unit}" for key, label, unit in
+            (("mean_error_bits", "mean", " bits"), ("max_error_bits", "worst", " bits"),
+             ("ceiling_fraction", "of copying", ""), ("accuracy", "accuracy", "")) if key in row]
+    where = f"{row.get('device', '?')}, {row.get('date', '?')}, {row.get('commit', '?')}"
+    print(f"  {row['value']:10.4g} {row['unit']:4} {' '.join(filter(None, what))}"
+          + (f"; {', '.join(more)}" if more else "") + f"  [{where}]")
+    for r in references(row):
+        note = f"; {r['note']}" if "note" in r else ""
+        print(f"             {ratio(r, row):4.1f} x: {r['value']:g} {r['unit']}, {r['source']}, {r['device']}{note}")

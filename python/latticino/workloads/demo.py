@@ -6,6 +6,7 @@ import resource
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Result:
     dataset: str
     preset: str
     device: str
+    sizes: dict[str, int] = field(default_factory=dict)  # of the parameters and the mini-batches
+    device_name: str = ""
     rows: list[Row] = field(default_factory=list)
     wall: float = 0.0
     bootstraps: int = 0
@@ -68,7 +71,10 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     large = context.device != "cpu" and "MNIST" in chosen.name
     settings = helr.Settings(iterations=iterations or (32 if large else 16),
                              rows=rows or (1024 if large else 128))
-    result = Result(chosen.name, preset, context.device)
+    params = context.params
+    sizes = {"N": params.n, "limbs": params.limbs(params.top_level), "slots": context.slots, "batch": 1,
+             "threads": threads, "rows": settings.rows, "features": chosen.x_train.shape[1]}
+    result = Result(chosen.name, preset, context.device, sizes, context._native.device["name"])
     print(f"{chosen.name}: {len(chosen.x_train)} rows to train on, {len(chosen.x_test)} to test; "
           f"batches of {settings.rows} x {chosen.columns}")
     print(f"parameters {preset}: N = 2^{context.params.log_n}, log2 PQ = {context.params.log_pq:.0f}, "
@@ -125,6 +131,16 @@ def _summary(r: Result) -> None:
           f"{r.wall / len(r.rows):.3f} s an iteration")
     print(f"peak memory {r.host_peak_bytes / MIB:,.0f} MiB of the process, {r.device_peak_bytes / MIB:,.0f} MiB "
           f"of the library's buffers; evaluation keys {r.key_count}, {r.key_bytes / MIB:,.0f} MiB")
+
+
+def row(r: Result) -> dict[str, Any]:
+    """The measurements as a row of a record; the value is the mean over all iterations."""
+    return {"name": "helr.iteration", "value": 1e3 * r.wall / len(r.rows), "unit": "ms", "median_of": 1,
+            "device": r.device_name, "backend": r.device.partition(":")[0], "preset": r.preset,
+            "params": {**r.sizes, "iterations": len(r.rows), "dataset": r.dataset},
+            "accuracy": r.accuracy, "clear_accuracy": r.clear_accuracy, "bootstraps": r.bootstraps,
+            "key_bytes": r.key_bytes, "peak_bytes": r.device_peak_bytes,
+            "mean_error_bits": r.rows[-1].precision.mean, "max_error_bits": r.rows[-1].precision.worst}
 
 
 def plot(result: Result, path: Path) -> None:
