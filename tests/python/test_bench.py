@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from latticino import cli
-from latticino.measure import programs, records, report
+from latticino.measure import peers, programs, records, report
 from latticino.workloads import demo
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
@@ -73,6 +73,14 @@ def test_failures_of_a_program_are_seen(fake, capfd, status, message):
     fake(status)
     assert cli.main(["bench", "precision", "--device", "cpu"]) == 1
     assert message in capfd.readouterr().err
+
+
+def test_rows_of_other_libraries_name_them(tmp_path):
+    row = peers.measure("Other 1.0", "ckks.rotate", 10, 3, lambda: None)
+    assert row["library"] == "Other 1.0" and row["median_of"] == 5 and row["params"]["slots"] == 512
+    records.write(tmp_path / "r.json", [records.stamped(row)])
+    back, = records.read(tmp_path / "r.json")
+    assert report.references(back) == [] and len(report.newest([back, {**back, "library": "Ours 2"}])) == 2
 
 
 def test_a_package_without_the_programs_says_so(monkeypatch, capsys):

@@ -136,7 +136,8 @@ def _summary(r: Result) -> None:
 def row(r: Result) -> dict[str, Any]:
     """The measurements as a row of a record; the value is the mean over all iterations."""
     return {"name": "helr.iteration", "value": 1e3 * r.wall / len(r.rows), "unit": "ms", "median_of": 1,
-            "device": r.device_name, "backend": r.device.partition(":")[0], "preset": r.preset,
+            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "immediate",
+            "preset": r.preset,
             "params": {**r.sizes, "iterations": len(r.rows), "dataset": r.dataset},
             "accuracy": r.accuracy, "clear_accuracy": r.clear_accuracy, "bootstraps": r.bootstraps,
             "key_bytes": r.key_bytes, "peak_bytes": r.device_peak_bytes,
