@@ -3,9 +3,12 @@
 // --message: complex, real (random in the unit box), constant, alternating or spike; --chain 1
 // feeds each result to the next run. Every run refreshes a new random message and decrypts the
 // result, so a wrong result is seen; the program fails when the error is not within `--tolerance`
-// bits of the prediction.
+// bits of the prediction, and with --check 1 also when the time is not within a factor 2 of the
+// rate table's (runtime/rates.h).
 #include <iostream>
+#include <thread>
 
+#include "runtime/rates.h"
 #include "world.h"
 
 namespace latticino::bench {
@@ -100,6 +103,15 @@ class Benchmark {
                            : bootstrapper_->predicted_precision(make_message(kind, slots_, unused));
   }
 
+  double predicted_time() const {
+    if (context_->queue().device().backend == "cuda") {
+      return predicted_seconds(dry_.report, cuda_rates());
+    }
+    const int asked = arguments_.number("threads");
+    const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    return predicted_seconds(dry_.report, cpu_rates(), asked > 0 ? asked : all);
+  }
+
   int report(const std::vector<double>& seconds, const Errors& errors) const {
     const Bootstrapper::Precision predicted = prediction();
     const Queue& queue = context_->queue();
@@ -123,18 +135,23 @@ class Benchmark {
     row.add("predicted_mean_bits", predicted.mean_bits);
     row.add("predicted_max_bits", predicted.max_bits);
     row.add("levels_left", params_->level_after_bootstrap());
+    const double time = median(seconds), predicted_time = this->predicted_time();
+    row.add("predicted_ms", predicted_time * 1e3);
     write_rows({row}, arguments_.text("output"));
-    std::cout << "median " << median(seconds) * 1e3 << " ms, peak " << queue.peak_bytes() / 1e9
-              << " GB, mean " << errors.mean_bits() << " bits (predicted " << predicted.mean_bits
-              << "), max " << errors.max_bits() << " bits (predicted " << predicted.max_bits << ")"
-              << std::endl;
+    std::cout << "median " << time * 1e3 << " ms (predicted " << predicted_time * 1e3 << "), peak "
+              << queue.peak_bytes() / 1e9 << " GB, mean " << errors.mean_bits()
+              << " bits (predicted " << predicted.mean_bits << "), max " << errors.max_bits()
+              << " bits (predicted " << predicted.max_bits << ")" << std::endl;
     const double tolerance = arguments_.number("tolerance");
     // Errors of a chain add up; each run's own are in the lines above.
     const bool right =
         arguments_.flag("chain") || (errors.mean_bits() > predicted.mean_bits - tolerance &&
                                      errors.max_bits() > predicted.max_bits - tolerance);
     if (!right) std::cerr << "WRONG RESULT: the error is larger than predicted\n";
-    return right ? 0 : 1;
+    const bool in_time =
+        !arguments_.flag("check") || (time < 2 * predicted_time && predicted_time < 2 * time);
+    if (!in_time) std::cerr << "WRONG PREDICTION: the time is not within a factor 2\n";
+    return right && in_time ? 0 : 1;
   }
 
   const Arguments& arguments_;
@@ -154,24 +171,18 @@ class Benchmark {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  try {
-    const char* commit = std::getenv("LATTICINO_COMMIT");
-    const bench::Arguments arguments(argc, argv,
-                                     {{"device", "cpu"},
-                                      {"preset", "n16-d40-boot-v1"},
-                                      {"slots", "0"},
-                                      {"message", "complex"},
-                                      {"chain", "0"},
-                                      {"minimal-keys", "0"},
-                                      {"runs", "5"},
-                                      {"replay", "1"},
-                                      {"threads", "0"},
-                                      {"tolerance", "2"},
-                                      {"commit", commit == nullptr ? "unknown" : commit},
-                                      {"output", "-"}});
-    return bench::Benchmark(arguments).run();
-  } catch (const Error& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  }
+  return bench::run_program(
+      argc, argv,
+      {{"device", "cpu"},
+       {"preset", "n16-d40-boot-v1"},
+       {"slots", "0"},
+       {"message", "complex"},
+       {"chain", "0"},
+       {"minimal-keys", "0"},
+       {"runs", "5"},
+       {"replay", "1"},
+       {"threads", "0"},
+       {"tolerance", "2"},
+       {"check", "0"}},
+      [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

@@ -56,6 +56,23 @@ inline std::unique_ptr<Backend> make_backend(const std::string& device, int thre
                          "choose one");
 }
 
+inline std::string commit() {
+  const char* name = std::getenv("LATTICINO_COMMIT");
+  return name == nullptr ? "unknown" : name;
+}
+
+// What main() of a program does: its exit status, 2 after an error, which is printed.
+template <class Run>
+int run_program(int argc, char** argv, std::map<std::string, std::string> defaults, Run run) {
+  try {
+    defaults.insert({{"commit", commit()}, {"output", "-"}});
+    return run(Arguments(argc, argv, std::move(defaults)));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
+}
+
 class Stopwatch {
  public:
   double seconds() const {

@@ -25,7 +25,7 @@ class Client {
 
   ckks::Ciphertext encrypt(const ckks::Plaintext& x) {
     check(x.context, "encrypt");
-    std::lock_guard lock(mutex_);
+    const Hold hold(*this);
     auto pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(), secret_,
                                         x.poly.view, x.level, random_);
     ckks::Ciphertext out{context_, {}, x.level, x.scale, x.slots, secret_.id()};
@@ -48,20 +48,31 @@ class Client {
   };
   Shared decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding) {
     const auto parts = checked_parts(x, "decrypt_for_sharing");
-    std::lock_guard lock(mutex_);
+    const Hold hold(*this);
     const auto r = rlwe::decrypt_for_sharing(context_->constants(), context_->queue(), secret_, parts,
                                              x.level, x.scale, flooding, random_);
     return {context_->encoder().project(r.coefficients, x.slots), r.sigma, r.bits_lost};
   }
 
   std::shared_ptr<rlwe::PublicKey> public_key() {
-    std::lock_guard lock(mutex_);
+    const Hold hold(*this);
     return std::make_shared<rlwe::PublicKey>(
         rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_));
   }
 
  private:
   friend class KeyMaker;
+
+  // The queue's mutex comes first: recorded bodies hold it while they encrypt.
+  class Hold {
+   public:
+    explicit Hold(Client& client)
+        : queue_(client.context_->queue().lock()), client_(client.mutex_) {}
+
+   private:
+    std::unique_lock<std::recursive_mutex> queue_;
+    std::lock_guard<std::mutex> client_;
+  };
 
   std::vector<PolyView> checked_parts(const ckks::Ciphertext& x, const char* operation) const {
     check(x.context, operation);
@@ -99,7 +110,7 @@ class KeyMaker {
                                                      client.context_->params().hash())) {}
 
   void make(const rlwe::KeyLabel& label, int level) {
-    std::lock_guard lock(client_.mutex_);
+    const Client::Hold hold(client_);
     keys_->insert(generator_.make(label, level));
   }
   std::shared_ptr<rlwe::EvaluationKeys> keys() const { return keys_; }

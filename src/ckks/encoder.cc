@@ -159,6 +159,11 @@ std::vector<std::int64_t> Encoder::embed(std::span<const Complex> values, double
   return out;
 }
 
+double encoding_error_bound(int slots, double scale, double largest) {
+  const double n = slots, unit = std::exp2(-53);
+  return n / (std::sqrt(2.0) * scale) + std::sqrt(n) * largest * unit * (14 * std::log2(n) + 4);
+}
+
 std::vector<Complex> Encoder::project(std::span<const double> coefficients, int slots) const {
   check_slots("ckks.decode", static_cast<std::size_t>(slots), tables_->n);
   if (coefficients.size() != static_cast<std::size_t>(tables_->n)) {

@@ -35,6 +35,13 @@ class Encoder {
   std::unique_ptr<const Tables> tables_;
 };
 
+// Bound on |decode(encode(z)) - z| in every slot, for |z_j| <= largest. Rounding moves each of the
+// 2 n real coefficients by at most 1/2, so a slot by n / (sqrt(2) scale). Double precision
+// (u = 2^-53): each special FFT errs by at most 7 u log2(n) of the 2-norm (Higham, Accuracy and
+// Stability of Numerical Algorithms, Theorem 24.2: eta = u + 4 sqrt(2) u), scaling, conversion and
+// division by 4 u, and the 2-norm is at most sqrt(n) largest.
+double encoding_error_bound(int slots, double scale, double largest);
+
 // Encoded on the host, reduced and transformed on the context's queue. Throws ScaleError when the
 // coefficients would not fit the level's modulus.
 Plaintext encode(const std::shared_ptr<const Context>& context, std::span<const Complex> values,

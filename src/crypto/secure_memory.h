@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -29,6 +30,25 @@ struct LockedAllocator {
 };
 template <class T>
 using LockedVector = std::vector<T, LockedAllocator<T>>;
+
+// Clears blocks before they go back, those that a growing vector leaves behind included.
+template <class T, class Base = std::allocator<T>>
+struct ClearingAllocator {
+  using value_type = T;
+  template <class U>
+  struct rebind {
+    using other =
+        ClearingAllocator<U, typename std::allocator_traits<Base>::template rebind_alloc<U>>;
+  };
+  T* allocate(std::size_t n) { return Base().allocate(n); }
+  void deallocate(T* p, std::size_t n) noexcept {
+    secure_clear(p, n * sizeof(T));
+    Base().deallocate(p, n);
+  }
+  bool operator==(const ClearingAllocator&) const { return true; }
+};
+template <class T>
+using ClearingVector = std::vector<T, ClearingAllocator<T>>;
 
 // Clears an ordinary vector of secrets at the end of a scope.
 template <class T>

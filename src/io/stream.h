@@ -5,7 +5,8 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <vector>
+
+#include "crypto/secure_memory.h"
 
 namespace latticino::io {
 
@@ -22,13 +23,14 @@ class Source {
   virtual std::uint64_t remaining() const = 0;         // known before anything is read
 };
 
+// May hold a secret key: every block is cleared before it is released.
 class MemorySink : public Sink {
  public:
   void write(std::span<const std::uint8_t> bytes) override;
-  const std::vector<std::uint8_t>& bytes() const { return bytes_; }
+  const crypto::ClearingVector<std::uint8_t>& bytes() const { return bytes_; }
 
  private:
-  std::vector<std::uint8_t> bytes_;
+  crypto::ClearingVector<std::uint8_t> bytes_;
 };
 
 class MemorySource : public Source {

@@ -51,8 +51,13 @@ FreshPair encrypt_symmetric(const Constants& constants, Queue& queue, const Secr
 FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicKey& key,
                          const PolyView& m, int level, Random& random) {
   require_params("rlwe.encrypt", constants, key.params_hash);
-  const PolyView message = message_at(constants, m, level);
   const Ring& ring = constants.ring();
+  if (key.parts[0].view.ring != &ring) {
+    throw ContextError("rlwe.encrypt", "a public key of another context with equal parameters",
+                       "one of this context",
+                       "bring it over with save_public_key and load_public_key");
+  }
+  const PolyView message = message_at(constants, m, level);
   const Basis basis = constants.params().basis(level);
   std::vector<std::int8_t> ternary = random.ternary(ring.n());
   const crypto::ClearOnExit clear(ternary);

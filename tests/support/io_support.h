@@ -16,7 +16,7 @@ using Bytes = std::vector<std::uint8_t>;
 inline Bytes saved(const std::function<void(io::Sink&)>& body) {
   io::MemorySink sink;
   body(sink);
-  return sink.bytes();
+  return {sink.bytes().begin(), sink.bytes().end()};
 }
 
 struct FileWorld {

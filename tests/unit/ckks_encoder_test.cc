@@ -116,5 +116,24 @@ TEST(Encoder, RejectsWrongInput) {
   EXPECT_THROW(encoder.project(std::vector<double>(64), 5), ShapeError);
 }
 
+TEST(Encoder, DecodesWithinTheStatedBound) {
+  const Encoder encoder(12);
+  for (int slots = 1; slots <= 2048; slots *= 2) {
+    const std::vector<Complex> z = random_slots(slots, 91 + slots);
+    for (const double scale : {std::exp2(12), std::exp2(30), 3e9, std::exp2(45), std::exp2(58)}) {
+      const std::vector<std::int64_t> c = encoder.embed(z, scale);
+      std::vector<double> reals(c.size());
+      for (std::size_t i = 0; i < c.size(); ++i) reals[i] = static_cast<double>(c[i]) / scale;
+      const std::vector<Complex> back = encoder.project(reals, slots);
+      double error = 0;
+      for (int j = 0; j < slots; ++j) error = std::max(error, std::abs(back[j] - z[j]));
+      const double bound = encoding_error_bound(slots, scale, std::sqrt(2.0));
+      EXPECT_LE(error, bound) << slots << " slots, scale " << scale;
+      // Roundings are independent: the bound is loose by sqrt(n) and a small factor, no more.
+      if (scale < 0x1p40) EXPECT_GE(error, bound / (100 * std::sqrt(slots))) << slots << " slots, scale " << scale;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace latticino::ckks

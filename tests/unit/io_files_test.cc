@@ -212,7 +212,7 @@ TEST(Files, LengthsPassFourGibibytes) {
   };
   MemorySink sink;
   Writer(sink, header, e);
-  SparseSource source(sink.bytes());
+  SparseSource source({sink.bytes().begin(), sink.bytes().end()});
   const Reader reader(source, ObjectType::Params);
   EXPECT_EQ(reader.header().payload_bytes, header.payload_bytes);
   EXPECT_THROW(reader.require_payload(64), FileError);

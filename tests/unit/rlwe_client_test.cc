@@ -283,5 +283,17 @@ TEST(Galois, ElementsFormTheGroup) {
   }
 }
 
+TEST(Client, PublicKeysOfAnotherContextAreRefusedByName) {
+  RlweWorld a(kLeveled), b(kLeveled);
+  const PublicKey key = make_public_key(a.constants, a.queue, a.secret, a.random);
+  const Poly m = b.message(b.random_message(20), 1);
+  try {
+    encrypt_public(b.constants, b.queue, key, m.view, 1, b.random);
+    FAIL() << "accepted";
+  } catch (const ContextError& e) {
+    EXPECT_NE(std::string(e.what()).find("load_public_key"), std::string::npos) << e.what();
+  }
+}
+
 }  // namespace
 }  // namespace latticino::rlwe

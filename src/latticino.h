@@ -1,0 +1,18 @@
+// The whole public interface: parameters, keys and encryption, evaluation, bootstrapping, files.
+#pragma once
+
+#include "backend/backend.h"
+#include "ckks/bootstrap/bootstrap.h"
+#include "ckks/ciphertext.h"
+#include "ckks/context.h"
+#include "ckks/encoder.h"
+#include "ckks/evaluator.h"
+#include "ckks/linear_transform.h"
+#include "ckks/polynomial.h"
+#include "io/files.h"
+#include "math/errors.h"
+#include "params/params.h"
+#include "rlwe/client.h"
+#include "rlwe/evaluation_keys.h"
+#include "runtime/queue.h"
+#include "runtime/rates.h"
