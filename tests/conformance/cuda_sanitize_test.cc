@@ -1,5 +1,6 @@
 // What compute-sanitizer runs (./latticino test --sanitize): every record at the largest degree
-// that ships, with few limbs, so that its slowdown of some hundred times can be borne.
+// that ships and at smaller ones, with few limbs, so that its slowdown of some hundred times can be
+// borne.
 #include <gtest/gtest.h>
 
 #include "conformance/conformance.h"
@@ -50,6 +51,15 @@ class CudaSanitize : public testing::Test {
 TEST_F(CudaSanitize, RecordsOfARing) {
   const Report report = conformance::run(kLogN, test::ntt_primes(kLogN, 3), oracle, device, once());
   EXPECT_TRUE(report.passed()) << report.str();
+}
+
+// Other lengths have other kernels.
+TEST_F(CudaSanitize, RecordsOfSmallerRings) {
+  for (int log_n = 10; log_n < kLogN; ++log_n) {
+    const Report report =
+        conformance::run(log_n, test::ntt_primes(log_n, 3), oracle, device, once());
+    EXPECT_TRUE(report.passed()) << report.str();
+  }
 }
 
 TEST_F(CudaSanitize, RecordsOfEveryLevel) {
