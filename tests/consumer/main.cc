@@ -2,9 +2,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "ckks/encoder.h"
-#include "ckks/evaluator.h"
-#include "rlwe/client.h"
+#include "latticino.h"
 
 using latticino::ckks::Complex;
 
