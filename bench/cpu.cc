@@ -151,18 +151,11 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  try {
-    const char* commit = std::getenv("LATTICINO_COMMIT");
-    return bench::run({argc,
-                       argv,
-                       {{"threads", "1,2"},
-                        {"preset", ""},
-                        {"runs", "5"},
-                        {"bootstraps", "3"},
-                        {"commit", commit == nullptr ? "unknown" : commit},
-                        {"output", "-"}}});
-  } catch (const Error& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  }
+  return bench::run_program(
+      argc, argv,
+      {{"threads", "1,2"},
+       {"preset", ""},
+       {"runs", "5"},
+       {"bootstraps", "3"}},
+      [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

@@ -175,19 +175,12 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  try {
-    const char* commit = std::getenv("LATTICINO_COMMIT");
-    return bench::run({argc,
-                       argv,
-                       {{"device", "cpu"},
-                        {"preset", ""},
-                        {"runs", "20"},
-                        {"chain", "50"},
-                        {"threads", "0"},
-                        {"commit", commit == nullptr ? "unknown" : commit},
-                        {"output", "-"}}});
-  } catch (const Error& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  }
+  return bench::run_program(
+      argc, argv,
+      {{"device", "cpu"},
+       {"preset", ""},
+       {"runs", "20"},
+       {"chain", "50"},
+       {"threads", "0"}},
+      [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

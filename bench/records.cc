@@ -86,18 +86,12 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  try {
-    const char* commit = std::getenv("LATTICINO_COMMIT");
-    return bench::run(bench::Arguments(argc, argv,
-                                       {{"device", "cuda"},
-                                        {"threads", "0"},
-                                        {"log-n", "16"},
-                                        {"limbs", "47,23,13,7"},
-                                        {"replays", "15"},
-                                        {"commit", commit == nullptr ? "unknown" : commit},
-                                        {"output", "-"}}));
-  } catch (const Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  }
+  return bench::run_program(
+      argc, argv,
+      {{"device", "cuda"},
+       {"threads", "0"},
+       {"log-n", "16"},
+       {"limbs", "47,23,13,7"},
+       {"replays", "15"}},
+      [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }
