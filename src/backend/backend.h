@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/tuning.h"
 #include "ops/operations.h"
 
 namespace latticino {
@@ -15,6 +16,7 @@ struct DeviceInfo {
   std::string backend;  // "cpu" or "cuda"
   std::string name;     // of the hardware
   std::size_t total_bytes = 0, free_bytes = 0;
+  int arch = 0;  // of a GPU: 90 is sm_90
 };
 
 // An ordered stream of work with the memory and graphs that belong to it. One Backend instance owns
@@ -53,13 +55,17 @@ class Backend {
 };
 
 struct CpuOptions {
-  bool simd = true;   // false: the plain reference
-  int threads = 0;    // 0: all cores
+  bool simd = true;  // false: the plain reference
+  int threads = 0;   // 0: all cores
 };
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options = {});
 
 struct CudaOptions {
   int device = 0;
+  // A table of `latticino tune` to choose kernel variants by (tuning.h); none: the one shipped for
+  // the device's architecture. FileError where it cannot be read or is another architecture's.
+  std::string tuning_file;
+  std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
 };
 // Throws DeviceError where the library was built without CUDA or no device answers.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 CHECKOUT = Path(__file__).resolve().parents[3]
 FOLDER = CHECKOUT / "bench" / "records"
 SOURCES = ("src", "bench", "python")  # what a measurement depends on
-SUFFIXES = {".cc", ".h", ".cu", ".cuh", ".py"}
+SUFFIXES = {".cc", ".h", ".cu", ".cuh", ".py", ".txt"}
 
 
 def git(*command: str) -> str | None:

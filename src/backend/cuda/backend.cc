@@ -46,13 +46,15 @@ class GraphReplay : public Backend::Replay {
 
 class CudaBackend : public Backend {
  public:
-  explicit CudaBackend(int device) : launcher_(std::make_shared<Launcher>(device)) {}
+  explicit CudaBackend(const CudaOptions& options)
+      : launcher_(std::make_shared<Launcher>(options)) {}
 
   DeviceInfo info() const override {
     launcher_->activate();
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cuda.info");
-    return {"cuda", launcher_->properties().name, total, free + launcher_->idle_bytes()};
+    const Properties& device = launcher_->properties();
+    return {"cuda", device.name, total, free + launcher_->idle_bytes(), device.arch};
   }
 
   void* allocate(std::size_t bytes) override {
@@ -127,7 +129,7 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
                       "one of " + std::to_string(devices) + " devices that answer",
                       "choose another device, check the driver, or use the CPU backend");
   }
-  return std::make_unique<cuda::CudaBackend>(options.device);
+  return std::make_unique<cuda::CudaBackend>(options);
 }
 
 bool cuda_built() { return true; }

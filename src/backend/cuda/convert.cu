@@ -95,9 +95,28 @@ struct ConvertBatch {
     launcher.launch(convert_tile<S>, shape, args);
   }
 
-  // N = 2^16, one wave of blocks where possible. Wide tiles are the cheapest a column; deep ones
-  // (one a multiprocessor) fill the device with half the columns, and with a quarter when each
-  // block takes a part of the targets; narrow ones pair up where a wide tile's sources do not fit.
+  // Variants of a tile for tuning.h: its kind + kKinds (splits of the targets - 1).
+  enum Kind { kWide, kDeep, kNarrow, kKinds };
+  static constexpr unsigned kSplits = 4;
+  static int variant(Kind kind, unsigned split) {
+    return kind + kKinds * static_cast<int>(std::min(split, kSplits) - 1);
+  }
+  static Tuning::Variants variants(Kind kind, int targets) {
+    Tuning::Variants can_run = 0;
+    const auto most = std::min(kSplits, static_cast<unsigned>(targets + 3) / 4);
+    for (unsigned split = 1; split <= most; ++split) can_run |= 1u << variant(kind, split);
+    return can_run;
+  }
+  int pick(int own, Tuning::Variants can_run, int sources, int targets, unsigned count) const {
+    const TuningKey key{
+        TunedKernel::ConvertTile, ring.log_n(), {sources, targets, static_cast<int>(count)}};
+    return launcher.tuning().pick(key, own, can_run);
+  }
+
+  // N = 2^16. The rule without a table: one wave of blocks where possible. Wide tiles are the
+  // cheapest a column; deep ones (one a multiprocessor) fill the device with half the columns, and
+  // with a quarter when each block takes a part of the targets; narrow ones pair up where a wide
+  // tile's sources do not fit.
   template <int STEPS>
   void tile_square(const TileArgs& args, int sources, int targets, unsigned count) const {
     using Wide = TileShape<8, 8, 2, 512, 2, STEPS>;
@@ -107,13 +126,26 @@ struct ConvertBatch {
     const auto sms = static_cast<unsigned>(device.sms);
     const unsigned blocks = (count << args.log_cols) / Deep::kColumns;
     const auto fits = [&](std::size_t bytes) { return bytes <= device.shared_per_block; };
-    if (blocks > sms && fits(Wide::shared_bytes(sources, targets))) {
-      launch_tile<Wide>(args, sources, targets, count);
-    } else if (blocks <= sms && fits(Deep::shared_bytes(sources, targets))) {
+    const bool wide = fits(Wide::shared_bytes(sources, targets));
+    const bool deep = fits(Deep::shared_bytes(sources, targets));
+    Tuning::Variants can_run = variants(kNarrow, targets);
+    if (wide) can_run |= variants(kWide, targets);
+    if (deep) can_run |= variants(kDeep, targets);
+    int own = variant(kNarrow, 1);
+    if (blocks > sms && wide) own = variant(kWide, 1);
+    if (blocks <= sms && deep) {
       const unsigned parts = std::min(sms / blocks, static_cast<unsigned>(targets + 3) / 4);
-      launch_tile<Deep>(args, sources, targets, count, std::max(parts, 1u));
-    } else {
-      launch_tile<Narrow>(args, sources, targets, count);
+      own = variant(kDeep, std::max(parts, 1u));
+    }
+    const int chosen = pick(own, can_run, sources, targets, count);
+    const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
+    switch (chosen % kKinds) {
+      case kWide:
+        return launch_tile<Wide>(args, sources, targets, count, split);
+      case kDeep:
+        return launch_tile<Deep>(args, sources, targets, count, split);
+      default:
+        return launch_tile<Narrow>(args, sources, targets, count, split);
     }
   }
 
@@ -127,10 +159,13 @@ struct ConvertBatch {
       }
       dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
         constexpr int kLogRows = decltype(log_rows)::value;
+        const int chosen =
+            pick(variant(kNarrow, 1), variants(kNarrow, targets), sources, targets, count);
+        const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
         if (sources <= 12) {
-          launch_tile<NarrowTile<kLogRows, 3>>(args, sources, targets, count);
+          launch_tile<NarrowTile<kLogRows, 3>>(args, sources, targets, count, split);
         } else {
-          launch_tile<NarrowTile<kLogRows, 6>>(args, sources, targets, count);
+          launch_tile<NarrowTile<kLogRows, 6>>(args, sources, targets, count, split);
         }
       });
     });

@@ -28,6 +28,20 @@ Properties read_properties(int device) {
   return out;
 }
 
+std::shared_ptr<Tuning> tuning_of(const CudaOptions& options, int arch) {
+  auto tuning = options.tuning;
+  if (tuning == nullptr) {
+    const bool given = !options.tuning_file.empty();
+    tuning =
+        std::make_shared<Tuning>(given ? Tuning::load(options.tuning_file) : Tuning::shipped(arch));
+  }
+  if (tuning->arch() != 0 && tuning->arch() != arch) {
+    throw FileError("cuda.tuning", "a table of architecture " + std::to_string(tuning->arch()),
+                    "one of " + std::to_string(arch), "run latticino tune on this device");
+  }
+  return tuning;
+}
+
 std::string kernel_name(const void* function) {
   const char* mangled = nullptr;
   if (cudaFuncGetName(&mangled, function) != cudaSuccess || mangled == nullptr) {
@@ -43,10 +57,11 @@ std::string kernel_name(const void* function) {
 
 }  // namespace
 
-Launcher::Launcher(int device)
-    : identity_(std::make_shared<const int>(device)),
-      properties_(read_properties(device)),
-      pool_(device) {
+Launcher::Launcher(const CudaOptions& options)
+    : identity_(std::make_shared<const int>(options.device)),
+      properties_(read_properties(options.device)),
+      tuning_(tuning_of(options, properties_.arch)),
+      pool_(options.device) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");
   const cudaError_t status = cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking);
   if (status != cudaSuccess) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/backend.h"
 #include "backend/cuda/memory.h"
 
 namespace latticino::cuda {
@@ -40,13 +41,16 @@ class Scratch;
 
 class Launcher {
  public:
-  explicit Launcher(int device);  // throws DeviceError where the device does not answer
+  // Throws DeviceError where the device does not answer, FileError for a tuning table of another
+  // architecture.
+  explicit Launcher(const CudaOptions& options);
   ~Launcher();
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
   cudaStream_t stream() const { return stream_; }
   const Properties& properties() const { return properties_; }
+  Tuning& tuning() { return *tuning_; }
   // Names this launcher for as long as somebody holds it.
   const std::shared_ptr<const int>& identity() const { return identity_; }
   // Makes the device current for the calling thread.
@@ -94,6 +98,7 @@ class Launcher {
 
   std::shared_ptr<const int> identity_;
   Properties properties_;
+  std::shared_ptr<Tuning> tuning_;
   cudaStream_t stream_ = nullptr;
   cudaStream_t side_ = nullptr;  // never captured: allocation while recording
   Pool pool_;

@@ -1,0 +1,11 @@
+# Tuning tables (src/backend/tuned/*.txt) as strings in the library.
+file(GLOB LATTICINO_TUNED CONFIGURE_DEPENDS src/backend/tuned/*.txt)
+set(LATTICINO_TUNED_ROWS "")
+foreach(path ${LATTICINO_TUNED})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  get_filename_component(stem ${path} NAME_WE)
+  file(READ ${path} text)
+  string(APPEND LATTICINO_TUNED_ROWS "      {\"${stem}\", R\"table(${text})table\"},\n")
+endforeach()
+configure_file(cmake/tuned.cc.in ${PROJECT_BINARY_DIR}/tuned.cc @ONLY)
+target_sources(latticino PRIVATE ${PROJECT_BINARY_DIR}/tuned.cc)

@@ -1,0 +1,96 @@
+// Which variant of a kernel runs for which shape. A kernel with several equivalent forms numbers
+// them and asks pick() for the one to launch; results never depend on the answer. Answers come from
+// a table of measurements (`latticino tune`): one is shipped for each architecture measured, a file
+// replaces it, and where a shape has no entry the kernel's own rule stands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace latticino {
+
+// Kernels with variants. A kernel that renumbers its variants takes a new name in tuning.cc, so
+// that an old table is refused and not misread.
+enum class TunedKernel : std::uint8_t {
+  ConvertTile,  // shape: source limbs, target limbs, items
+  KeyInner,     // shape: digits, primes, targets of all groups, groups
+  kCount
+};
+const char* name(TunedKernel kernel);
+
+struct TuningKey {
+  TunedKernel kernel = TunedKernel::ConvertTile;
+  int log_n = 0;
+  std::array<int, 4> shape{};  // each counts up to 4095 apart; more are one shape
+
+  std::uint64_t packed() const;
+  static TuningKey unpacked(std::uint64_t packed);
+  bool operator==(const TuningKey&) const = default;
+};
+
+// Used by one backend at a time, like the backend itself.
+class Tuning {
+ public:
+  static constexpr int kVariants = 32;
+  // Bit v: the kernel can run variant v for this shape on this device.
+  using Variants = std::uint32_t;
+
+  explicit Tuning(int arch = 0) : arch_(arch) {}  // 0: for any
+  // The table shipped for an architecture (90: sm_90); empty where none is.
+  static Tuning shipped(int arch);
+  // FileError tells the line that is wrong. Format: the first lines are "latticino tuning 1" and
+  // "arch 90"; then an entry a line, "convert_tile 16  12 47 4 0 = 3" (kernel, log2 N, shape,
+  // variant); # begins a comment.
+  static Tuning parse(const std::string& text, const std::string& origin);
+  static Tuning load(const std::string& path);
+
+  int arch() const { return arch_; }
+  std::size_t size() const { return entries_.size(); }
+
+  // The variant to run: the table's if it can run, otherwise `own`, the kernel's choice.
+  int pick(const TuningKey& key, int own, Variants can_run) {
+    if (forced_ < 0 && !watching_) {
+      const auto it = entries_.find(key.packed());
+      return it != entries_.end() && (can_run >> it->second & 1) != 0 ? it->second : own;
+    }
+    return pick_for_tuner(key, own, can_run);
+  }
+
+  void set(const TuningKey& key, int variant);
+  void erase(const TuningKey& key) { entries_.erase(key.packed()); }
+
+  // For tuners and tests. force(n): every kernel runs the n-th of the variants that it can run,
+  // counted round; -1 ends that. watch() begins to note what is asked; seen() tells it once a
+  // shape.
+  struct Question {
+    TuningKey key;
+    int own = 0;
+    Variants can_run = 0;
+  };
+  void force(int n) { forced_ = n; }
+  void watch(bool on);
+  const std::vector<Question>& seen() const { return seen_; }
+
+  // The table as a file; every line of `comment` is shown at its head.
+  std::string text(const std::string& comment) const;
+
+ private:
+  int pick_for_tuner(const TuningKey& key, int own, Variants can_run);
+
+  int arch_ = 0, forced_ = -1;
+  bool watching_ = false;
+  std::unordered_map<std::uint64_t, std::uint8_t> entries_;
+  std::vector<Question> seen_;
+};
+
+// Texts compiled in from src/backend/tuned.
+struct ShippedTuning {
+  const char* name;
+  const char* text;
+};
+std::vector<ShippedTuning> shipped_tunings();
+
+}  // namespace latticino

@@ -1,0 +1,136 @@
+// The table of kernel variants: its text, its answers, and that no answer changes a bit.
+#include "backend/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "conformance/conformance.h"
+#include "math/errors.h"
+#include "support/ring_support.h"
+
+namespace latticino {
+namespace {
+
+TuningKey tile(int sources, int targets, int items) {
+  return {TunedKernel::ConvertTile, 16, {sources, targets, items}};
+}
+
+TEST(Tuning, PicksFromTheTableWhatCanRun) {
+  Tuning t =
+      Tuning::parse("latticino tuning 1\narch 90\nconvert_tile 16  12 47 4 0 = 3 # fast\n", "x");
+  EXPECT_EQ(t.arch(), 90);
+  EXPECT_EQ(t.pick(tile(12, 47, 4), 1, 0b1010), 3);
+  EXPECT_EQ(t.pick(tile(12, 47, 4), 1, 0b0110), 1);  // variant 3 cannot run here
+  EXPECT_EQ(t.pick(tile(12, 46, 4), 1, 0b1010), 1);  // no entry
+  EXPECT_EQ(t.pick({TunedKernel::ConvertTile, 15, {12, 47, 4}}, 1, 0b1010), 1);
+  EXPECT_EQ(t.pick({TunedKernel::KeyInner, 16, {12, 47, 4}}, 1, 0b1010), 1);
+}
+
+TEST(Tuning, KeysAreOneToOne) {
+  const TuningKey key{TunedKernel::KeyInner, 17, {4095, 1, 0, 77}};
+  EXPECT_EQ(TuningKey::unpacked(key.packed()), key);
+  TuningKey large = key;
+  large.shape[0] = 70000;  // counts are cut, not wrapped
+  EXPECT_EQ(large.packed(), key.packed());
+}
+
+TEST(Tuning, TextsComeBack) {
+  Tuning t(90);
+  t.set(tile(12, 47, 2), 4);
+  t.set({TunedKernel::KeyInner, 16, {4, 59, 1, 1}}, 0);
+  const std::string text = t.text("NVIDIA H200\nsecond line");
+  EXPECT_NE(text.find("\n# second line\n"), std::string::npos);
+  Tuning back = Tuning::parse(text, "x");
+  EXPECT_EQ(back.size(), 2u);
+  EXPECT_EQ(back.text(""), t.text(""));
+  EXPECT_EQ(back.pick(tile(12, 47, 2), 0, ~0u), 4);
+}
+
+TEST(Tuning, ForcedAndWatched) {
+  Tuning t(90);
+  t.watch(true);
+  EXPECT_EQ(t.pick(tile(1, 2, 3), 5, 0b101001), 5);
+  t.pick(tile(1, 2, 3), 5, 0b101001);
+  ASSERT_EQ(t.seen().size(), 1u);
+  EXPECT_EQ(t.seen()[0].key, tile(1, 2, 3));
+  EXPECT_EQ(t.seen()[0].own, 5);
+  EXPECT_EQ(t.seen()[0].can_run, 0b101001u);
+  t.watch(false);
+  const int want[] = {0, 3, 5, 0, 3};
+  for (int n = 0; n < 5; ++n) {
+    t.force(n);
+    EXPECT_EQ(t.pick(tile(1, 2, 3), 5, 0b101001), want[n]);
+  }
+  t.force(-1);
+  t.set(tile(1, 2, 3), 3);
+  EXPECT_EQ(t.pick(tile(1, 2, 3), 5, 0b101001), 3);
+}
+
+TEST(Tuning, BadFilesAreTypedErrorsThatNameTheLine) {
+  const std::string head = "latticino tuning 1\narch 90\n";
+  const char* entries[] = {"convert_tile 16 12 47 4 0 3",    "convert_tile 16 12 47 4 = 3",
+                           "other_kernel 16 12 47 4 0 = 3",  "convert_tile 16 12 47 4 0 = 32",
+                           "convert_tile 16 12 47 4 0 = -1", "convert_tile 16 12 4096 4 0 = 1",
+                           "convert_tile 99 12 47 4 0 = 1",  "convert_tile 16 12 47 4 0 = 1 2",
+                           "convert_tile 16 a 47 4 0 = 1",   "="};
+  for (const char* entry : entries) {
+    try {
+      Tuning::parse(head + "\n" + entry + "\n", "table.txt");
+      ADD_FAILURE() << entry;
+    } catch (const FileError& e) {
+      EXPECT_NE(std::string(e.what()).find("table.txt line 4"), std::string::npos) << e.what();
+    }
+  }
+  const std::string entry = "convert_tile 16 12 47 4 0 = 3\n";
+  EXPECT_THROW(Tuning::parse(head + entry + entry, "x"), FileError);
+  EXPECT_THROW(Tuning::parse("", "x"), FileError);
+  EXPECT_THROW(Tuning::parse("latticino tuning 2\narch 90\n", "x"), FileError);
+  EXPECT_THROW(Tuning::parse("latticino tuning 1\n", "x"), FileError);
+  EXPECT_THROW(Tuning::parse("latticino tuning 1\narch x\n", "x"), FileError);
+  EXPECT_THROW(Tuning::load("no/such/table.txt"), FileError);
+}
+
+TEST(Tuning, ShippedTablesAreGood) {
+  ASSERT_FALSE(shipped_tunings().empty());
+  for (const ShippedTuning& table : shipped_tunings()) {
+    const Tuning t = Tuning::parse(table.text, table.name);
+    EXPECT_EQ("sm_" + std::to_string(t.arch()), table.name);
+  }
+  EXPECT_EQ(Tuning::shipped(90).arch(), 90);
+  EXPECT_EQ(Tuning::shipped(70).size(), 0u);
+}
+
+TEST(Tuning, ATableOfAnotherArchitectureIsRefused) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  EXPECT_THROW(make_cuda_backend({.tuning = std::make_shared<Tuning>(10)}), FileError);
+  const std::string path = testing::TempDir() + "tuning.txt";
+  std::ofstream(path) << "latticino tuning 1\narch 10\n";
+  EXPECT_THROW(make_cuda_backend({.tuning_file = path}), FileError);
+  std::remove(path.c_str());
+}
+
+// Every variant of every kernel against the CPU.
+class EveryVariant : public testing::TestWithParam<int> {};
+
+TEST_P(EveryVariant, ComputesTheSame) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  const auto oracle = [] { return make_cpu_backend({true, 0}); };
+  const auto device = [] {
+    auto tuning = std::make_shared<Tuning>();
+    tuning->force(GetParam());
+    return make_cuda_backend({.tuning = tuning});
+  };
+  conformance::Options options;
+  options.levels = 3;
+  options.exact = false;
+  for (const char* set : {"n16-d40-boot-v1", "test-n12-boot-insecure"}) {
+    const auto report = conformance::run(preset(set), oracle, device, options);
+    EXPECT_TRUE(report.passed()) << report.str();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 12));
+
+}  // namespace
+}  // namespace latticino
