@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/features.h"
 #include "backend/tuning.h"
 #include "ops/operations.h"
 
@@ -66,6 +67,7 @@ struct CudaOptions {
   // the device's architecture. FileError where it cannot be read or is another architecture's.
   std::string tuning_file;
   std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
+  Features features;               // what is left out, for measurements (scratch is not cleared)
 };
 // Throws DeviceError where the library was built without CUDA or no device answers.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});

@@ -129,7 +129,12 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
                       "one of " + std::to_string(devices) + " devices that answer",
                       "choose another device, check the driver, or use the CPU backend");
   }
-  return std::make_unique<cuda::CudaBackend>(options);
+  const Features all;
+  CudaOptions chosen = options;
+  if (!options.features.tuning) chosen.tuning = std::make_shared<Tuning>();
+  auto backend = std::make_unique<cuda::CudaBackend>(chosen);
+  if (options.features == all) return backend;
+  return make_lowered_backend(std::move(backend), options.features);
 }
 
 bool cuda_built() { return true; }

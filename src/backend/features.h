@@ -1,0 +1,32 @@
+// What a backend can leave out to show what it gives. Nothing here changes a result.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace latticino {
+
+class Backend;
+
+struct Features {
+  bool tiles = true;      // Convert in Half is one pass; without: three, through Coeff
+  bool inner = true;      // KeyInner is one pass; without: transforms, products, transforms
+  bool last_step = true;  // SubtractScale is one pass; without: transform, sum, automorphism
+  bool sums = true;       // sums of any length in a pass; without: two terms at a time
+  bool batches = true;    // a pass over many polynomials; without: one at a time
+  bool graphs = true;     // recordings as graphs; without: one launch after the other
+  bool tuning = true;     // kernel variants from the table; without: each kernel's own rule
+
+  bool operator==(const Features&) const = default;
+  // All but those named in a list "tiles,sums"; UnsupportedError for another name.
+  static Features without(const std::string& list);
+  static const std::vector<std::string>& names();
+};
+
+// `inner` behind a stage that writes records of features that are left out as several simpler
+// records. Scratch comes from `inner`, beside what the queue counts.
+std::unique_ptr<Backend> make_lowered_backend(std::unique_ptr<Backend> inner,
+                                              const Features& features);
+
+}  // namespace latticino

@@ -1,0 +1,323 @@
+#include "backend/lowering.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "poly/ring.h"
+
+namespace latticino {
+namespace {
+
+// Runs of consecutive primes of `basis` on which label(prime) is one value.
+template <class Label>
+std::vector<Basis> runs_of_equal(const Basis& basis, const Label& label) {
+  std::vector<PrimeRange> runs;
+  for (int i = 0; i < basis.size(); ++i) {
+    const auto prime = static_cast<std::uint16_t>(basis.prime(i));
+    const auto next = static_cast<std::uint16_t>(prime + 1);
+    if (!runs.empty() && runs.back().end == prime && label(prime - 1) == label(prime)) {
+      runs.back().end = next;
+    } else {
+      runs.push_back({prime, next});
+    }
+  }
+  std::vector<Basis> out;
+  for (const PrimeRange& run : runs) out.push_back(Basis{run});
+  return out;
+}
+
+bool has(const PolyView& v, int prime) { return v.segments > 0 && v.basis().contains(prime); }
+
+// Entries of constants that go by position in `all`, for the primes of `part`.
+std::vector<std::uint32_t> part_of(const std::vector<std::uint32_t>& constants, const Basis& all,
+                                   const Basis& part) {
+  std::vector<std::uint32_t> out;
+  for (int i = 0; i < all.size() && !constants.empty(); ++i) {
+    if (part.contains(all.prime(i))) out.push_back(constants[i]);
+  }
+  return out;
+}
+
+bool overlap(const PolyView& a, const PolyView& b) {
+  for (int i = 0; i < a.basis().size(); ++i) {
+    const int prime = a.basis().prime(i);
+    if (has(b, prime) && a.limb(prime) == b.limb(prime)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Lowering::lower(const Operation& op) {
+  std::visit(
+      [&](const auto& record) {
+        if (!features_.batches && split(record)) return;
+        if (!replace(record)) emit_(op);
+      },
+      op);
+}
+
+bool Lowering::replace(const Convert& op) {
+  if (features_.tiles) return false;
+  Transform down, up;
+  Convert plain;
+  for (const Convert::Item& item : op.items) {
+    if (item.in.domain != Domain::Half) {
+      plain.items.push_back(item);
+      continue;
+    }
+    const PolyView in = like(item.in, Domain::Coeff), out = like(item.out, Domain::Coeff);
+    down.items.push_back({item.in, in});
+    plain.items.push_back({item.table, in, out});
+    up.items.push_back({out, item.out});
+  }
+  if (down.items.empty()) return false;
+  emit_(down);
+  emit_(plain);
+  emit_(up);
+  return true;
+}
+
+bool Lowering::replace(const KeyInner& op) {
+  if (features_.inner) return false;
+  for (const KeyInner::Group& group : op.groups) {
+    Transform rows;
+    std::vector<KeyInner::Digit> digits = group.digits;
+    for (KeyInner::Digit& digit : digits) {
+      if (digit.converted.segments == 0 || digit.converted.domain == Domain::Eval) continue;
+      const PolyView eval = like(digit.converted, Domain::Eval);
+      rows.items.push_back({digit.converted, eval});
+      digit.converted = eval;
+    }
+    if (!rows.items.empty()) lower(rows);
+    for (const KeyInner::Target& target : group.targets) key_target(op, digits, target);
+  }
+  return true;
+}
+
+void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>& digits,
+                          const KeyInner::Target& target) {
+  Basis basis;
+  for (const PolyView* v : {&digits[0].own, &digits[0].converted}) {
+    if (v->segments > 0) basis = basis.with(v->basis());
+  }
+  Transform columns;
+  Automorphism images;
+  std::array<PolyView, 2> eval, half;  // where the sums go, both in Eval
+  for (int h = 0; h < 2; ++h) {
+    if (target.eval[h].segments > 0) {
+      eval[h] = target.galois == 1 ? target.eval[h] : like(target.eval[h], Domain::Eval);
+      if (target.galois != 1) {
+        images.items.push_back({{{eval[h], target.galois}}, target.eval[h]});
+      }
+    }
+    if (target.half[h].segments > 0) {
+      half[h] = like(target.half[h], Domain::Eval);
+      columns.items.push_back({half[h], target.half[h]});
+    }
+  }
+  // Which views hold a prime: of the digits' two, and of the outputs' two.
+  const auto label = [&](int prime) {
+    std::vector<bool> in;
+    for (const KeyInner::Digit& digit : digits) in.push_back(has(digit.own, prime));
+    for (int h = 0; h < 2; ++h)
+      in.push_back(has(eval[h], prime)), in.push_back(has(target.add[h], prime));
+    return in;
+  };
+  Linear sums;
+  for (const Basis& part : runs_of_equal(basis, label)) {
+    const int prime = part.prime(0);
+    Dot products;
+    products.parts = 1;
+    for (const KeyInner::Digit& digit : digits) {
+      products.inputs.push_back({has(digit.own, prime) ? digit.own : digit.converted, {}, {}});
+    }
+    for (int h = 0; h < 2; ++h) {
+      const PolyView out = (has(eval[h], prime) ? eval[h] : half[h]).select(part);
+      Dot::Output& output = products.outputs.emplace_back();
+      output.out[0] = out;
+      for (std::size_t d = 0; d < digits.size(); ++d) {
+        output.terms.push_back({static_cast<int>(d), target.key[d][h]});
+      }
+      if (!has(target.add[h], prime)) continue;
+      const std::vector<std::uint32_t> factor(op.add_factor.begin() + part.prime(0),
+                                              op.add_factor.begin() + part.prime(0) + part.size());
+      sums.items.push_back({{{out, 1, {}, {}}, {target.add[h], 1, factor, {}}}, out, {}, {}});
+    }
+    lower(products);
+  }
+  if (!sums.items.empty()) lower(sums);
+  if (!columns.items.empty()) lower(columns);
+  if (!images.items.empty()) lower(images);
+}
+
+bool Lowering::replace(const SubtractScale& op) {
+  if (features_.last_step) return false;
+  Transform rows;
+  Linear sums;
+  Automorphism images;
+  for (const SubtractScale::Item& item : op.items) {
+    PolyView y = item.y;
+    if (y.domain == Domain::Half) {
+      y = like(item.y, Domain::Eval);
+      rows.items.push_back({item.y, y});
+    }
+    const PolyView out = item.galois == 1 ? item.out : like(item.out, Domain::Eval);
+    if (item.galois != 1) images.items.push_back({{{out, item.galois}}, item.out});
+    const Basis basis = item.out.basis();
+    const auto label = [&](int prime) { return 2 * has(item.x, prime) + has(item.add, prime); };
+    for (const Basis& part : runs_of_equal(basis, label)) {
+      const int prime = part.prime(0);
+      std::vector<std::uint32_t> minus = part_of(op.y_factor, basis, part);
+      for (int l = 0; l < part.size(); ++l) {
+        const std::uint32_t q = out.ring->prime(part.prime(l));
+        minus[l] = minus[l] == 0 ? 0 : q - minus[l];
+      }
+      Linear::Item sum;
+      sum.out = out.select(part);
+      sum.terms.push_back({y.select(part), 1, minus, {}});
+      if (has(item.x, prime)) {
+        sum.terms.push_back({item.x.select(part), 1, part_of(op.x_factor, basis, part), {}});
+      }
+      if (has(item.add, prime)) sum.terms.push_back({item.add.select(part), 1, {}, {}});
+      sums.items.push_back(std::move(sum));
+    }
+  }
+  if (!rows.items.empty()) lower(rows);
+  lower(sums);
+  if (!images.items.empty()) lower(images);
+  return true;
+}
+
+bool Lowering::replace(const Linear& op) {
+  const auto is_long = [](const Linear::Item& item) { return item.terms.size() > 2; };
+  if (features_.sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
+  Linear rest;
+  for (const Linear::Item& item : op.items) {
+    if (is_long(item)) {
+      long_sum(item);
+    } else {
+      rest.items.push_back(item);
+    }
+  }
+  if (!rest.items.empty()) emit_(rest);
+  return true;
+}
+
+// Two terms at a time, in scratch up to the last: out may be one of the terms.
+void Lowering::long_sum(const Linear::Item& item) {
+  const std::size_t last = item.terms.size() - 1;
+  const PolyView partial = like(item.out, item.out.domain);
+  emit_(Linear{{{{item.terms[0], item.terms[1]}, partial, {}, {}}}});
+  for (std::size_t k = 2; k <= last; ++k) {
+    Linear::Item step{{{partial, 1, {}, {}}, item.terms[k]}, partial, {}, {}};
+    if (k == last) {
+      step.out = item.out;
+      step.constant = item.constant;
+      step.constant_upper = item.constant_upper;
+    }
+    emit_(Linear{{step}});
+  }
+}
+
+bool Lowering::replace(const Tensor& op) {
+  const auto is_long = [](const Tensor::Item& item) { return item.pairs.size() > 1; };
+  if (features_.sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
+  for (const Tensor::Item& item : op.items) {
+    emit_(Tensor{{{{item.pairs[0]}, item.out}}});
+    for (std::size_t k = 1; k < item.pairs.size(); ++k) {
+      std::array<PolyView, 3> product;
+      Linear sum;
+      for (int i = 0; i < 3; ++i) {
+        product[i] = like(item.out[i], Domain::Eval);
+        sum.items.push_back(
+            {{{item.out[i], 1, {}, {}}, {product[i], 1, {}, {}}}, item.out[i], {}, {}});
+      }
+      emit_(Tensor{{{{item.pairs[k]}, product}}});
+      lower(sum);
+    }
+  }
+  return true;
+}
+
+bool Lowering::replace(const Dot& op) {
+  const auto is_long = [](const Dot::Output& o) { return o.terms.size() > 1; };
+  if (features_.sums || std::none_of(op.outputs.begin(), op.outputs.end(), is_long)) return false;
+  for (const Dot::Output& output : op.outputs) long_sum(op, output);
+  return true;
+}
+
+// A product at a time. Where an output is one of its inputs that product comes first; two such
+// inputs are computed together.
+void Lowering::long_sum(const Dot& op, const Dot::Output& output) {
+  const auto own = [&](const Dot::Term& term) {
+    for (int p = 0; p < op.parts; ++p) {
+      for (int i = 0; i < op.parts; ++i) {
+        if (overlap(output.out[i], op.inputs[term.input][p])) return true;
+      }
+    }
+    return false;
+  };
+  std::vector<Dot::Term> terms = output.terms;
+  const auto rest = std::stable_partition(terms.begin(), terms.end(), own);
+  const auto emit = [&](auto begin, auto end, bool accumulate) {
+    Dot step;
+    step.parts = op.parts;
+    Dot::Output& out = step.outputs.emplace_back();
+    out.out = output.out;
+    out.accumulate = accumulate;
+    for (auto term = begin; term != end; ++term) {
+      out.terms.push_back({static_cast<int>(step.inputs.size()), term->factor});
+      step.inputs.push_back(op.inputs[term->input]);
+    }
+    emit_(step);
+  };
+  auto next = std::max(rest, terms.begin() + 1);
+  emit(terms.begin(), next, output.accumulate);
+  for (; next != terms.end(); ++next) emit(next, next + 1, true);
+}
+
+bool Lowering::replace(const Automorphism& op) {
+  const auto is_long = [](const Automorphism::Item& item) { return item.terms.size() > 1; };
+  if (features_.sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
+  for (const Automorphism::Item& item : op.items) {
+    emit_(Automorphism{{{{item.terms[0]}, item.out}}});
+    for (std::size_t k = 1; k < item.terms.size(); ++k) {
+      const PolyView image = like(item.out, item.out.domain);
+      emit_(Automorphism{{{{item.terms[k]}, image}}});
+      emit_(Linear{{{{{item.out, 1, {}, {}}, {image, 1, {}, {}}}, item.out, {}, {}}}});
+    }
+  }
+  return true;
+}
+
+template <class Record>
+bool Lowering::split(const Record& op) {
+  if (op.items.size() < 2) return false;
+  for (const auto& item : op.items) lower(Record{{item}});
+  return true;
+}
+
+bool Lowering::split(const KeyInner& op) {
+  if (op.groups.size() < 2 && (op.groups.empty() || op.groups[0].targets.size() < 2)) return false;
+  for (const KeyInner::Group& group : op.groups) {
+    for (const KeyInner::Target& target : group.targets) {
+      lower(KeyInner{{{group.digits, {target}}}, op.add_factor});
+    }
+  }
+  return true;
+}
+
+bool Lowering::split(const SubtractScale& op) {
+  if (op.items.size() < 2) return false;
+  for (const auto& item : op.items) lower(SubtractScale{{item}, op.x_factor, op.y_factor});
+  return true;
+}
+
+bool Lowering::split(const Dot& op) {
+  if (op.outputs.size() < 2) return false;
+  for (const Dot::Output& output : op.outputs) lower(Dot{op.parts, op.inputs, {output}});
+  return true;
+}
+
+}  // namespace latticino

@@ -1,0 +1,57 @@
+// Writes fused records as sequences of simpler ones: the same integers in more passes.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "backend/features.h"
+#include "ops/operations.h"
+
+namespace latticino {
+
+class Lowering {
+ public:
+  using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;  // scratch
+  using Emit = std::function<void(const Operation&)>;
+
+  Lowering(const Features& features, Take take, Emit emit)
+      : features_(features), take_(std::move(take)), emit_(std::move(emit)) {}
+
+  // Emits `op` or what stands for it. Scratch is free again when this returns.
+  void lower(const Operation& op);
+
+ private:
+  template <class Record>
+  bool replace(const Record&) {
+    return false;
+  }
+  bool replace(const Convert& op);
+  bool replace(const KeyInner& op);
+  bool replace(const SubtractScale& op);
+  bool replace(const Linear& op);
+  bool replace(const Tensor& op);
+  bool replace(const Dot& op);
+  bool replace(const Automorphism& op);
+
+  // One item a record, where there are more.
+  template <class Record>
+  bool split(const Record& op);
+  bool split(const KeyInner& op);
+  bool split(const SubtractScale& op);
+  bool split(const Dot& op);
+
+  void key_target(const KeyInner& op, const std::vector<KeyInner::Digit>& digits,
+                  const KeyInner::Target& target);
+  void long_sum(const Linear::Item& item);
+  void long_sum(const Dot& op, const Dot::Output& output);
+  PolyView like(const PolyView& v, Domain domain) const {
+    return take_(*v.ring, v.basis(), domain);
+  }
+
+  Features features_;
+  Take take_;
+  Emit emit_;
+};
+
+}  // namespace latticino

@@ -1,0 +1,66 @@
+// Every feature left out computes the same words: on the CPU against the plain reference, on CUDA
+// against the CPU.
+#include "backend/features.h"
+
+#include <gtest/gtest.h>
+
+#include "conformance/conformance.h"
+#include "math/errors.h"
+#include "support/ring_support.h"
+
+namespace latticino {
+namespace {
+
+// Names of features that are left out together: each alone, then all.
+std::vector<std::string> choices() {
+  std::vector<std::string> lists = Features::names();
+  std::string all;
+  for (const std::string& name : Features::names()) all += (all.empty() ? "" : ",") + name;
+  lists.push_back(all);
+  return lists;
+}
+
+void expect_equal(const std::string& preset_name, const conformance::Factory& oracle,
+                  const conformance::Factory& device, int levels) {
+  conformance::Options options;
+  options.levels = levels;
+  options.exact = false;
+  const auto report = conformance::run(preset(preset_name), oracle, device, options);
+  EXPECT_TRUE(report.passed()) << report.str();
+}
+
+class LeftOut : public testing::TestWithParam<std::string> {};
+
+TEST_P(LeftOut, OnTheCpu) {
+  const auto oracle = [] { return make_cpu_backend({false, 0}); };
+  const auto device = [] {
+    return make_lowered_backend(make_cpu_backend({true, 0}), Features::without(GetParam()));
+  };
+  expect_equal("test-n10-boot-insecure", oracle, device, 4);
+  conformance::Options options;
+  options.exact = false;
+  const auto report = conformance::run(10, test::ntt_primes(10, 3), oracle, device, options);
+  EXPECT_TRUE(report.passed()) << report.str();
+}
+
+TEST_P(LeftOut, OnCuda) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  const auto oracle = [] { return make_cpu_backend({true, 0}); };
+  const auto device = [] { return make_cuda_backend({.features = Features::without(GetParam())}); };
+  expect_equal("test-n12-boot-insecure", oracle, device, 4);
+  expect_equal("n16-d40-boot-v1", oracle, device, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Features, LeftOut, testing::ValuesIn(choices()), [](const auto& info) {
+  return info.param.find(',') == std::string::npos ? info.param : std::string("all");
+});
+
+TEST(Features, UnknownNamesAreErrors) {
+  EXPECT_EQ(Features::without(""), Features{});
+  EXPECT_FALSE(Features::without("tiles,graphs").graphs);
+  EXPECT_TRUE(Features::without("tiles,graphs").sums);
+  EXPECT_THROW(Features::without("tiles,magic"), UnsupportedError);
+}
+
+}  // namespace
+}  // namespace latticino
