@@ -9,6 +9,7 @@
 #include <ctime>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,14 @@ inline std::unique_ptr<Backend> make_backend(const std::string& device, int thre
   if (device == "cpu-reference") return make_cpu_backend({false, threads});
   throw UnsupportedError("bench", "device '" + device + "'", "cpu, cpu-reference or cuda",
                          "choose one");
+}
+
+// "47,23" -> {47, 23}
+inline std::vector<int> numbers(const std::string& list) {
+  std::vector<int> values;
+  std::istringstream text(list);
+  for (std::string item; std::getline(text, item, ',');) values.push_back(std::atoi(item.c_str()));
+  return values;
 }
 
 inline std::string commit() {

@@ -152,10 +152,6 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   using namespace latticino;
   return bench::run_program(
-      argc, argv,
-      {{"threads", "1,2"},
-       {"preset", ""},
-       {"runs", "5"},
-       {"bootstraps", "3"}},
+      argc, argv, {{"threads", "1,2"}, {"preset", ""}, {"runs", "5"}, {"bootstraps", "3"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

@@ -177,10 +177,6 @@ int main(int argc, char** argv) {
   using namespace latticino;
   return bench::run_program(
       argc, argv,
-      {{"device", "cpu"},
-       {"preset", ""},
-       {"runs", "20"},
-       {"chain", "50"},
-       {"threads", "0"}},
+      {{"device", "cpu"}, {"preset", ""}, {"runs", "20"}, {"chain", "50"}, {"threads", "0"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

@@ -6,7 +6,7 @@ namespace latticino::bench {
 namespace {
 
 // A set moves at least 4 polynomials: at N = 2^16 and 32 limbs or fewer, 200 MB in all.
-int sets_for(int limbs) { return std::max(6, 210 / limbs); }
+int sets_for(int log_n, int limbs) { return std::clamp((210 << 16 >> log_n) / limbs, 6, 256); }
 
 constexpr std::uint32_t kGalois = 5;
 
@@ -17,7 +17,7 @@ Basis range(int begin, int end) {
 }  // namespace
 
 Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
-    : queue_(queue), ring_(ring), sets_(sets_for(limbs)) {
+    : queue_(queue), ring_(ring), sets_(sets_for(ring.log_n(), limbs)) {
   const int last = ring.prime_count() - aux;
   q_ = range(0, limbs);
   p_ = range(last, last + aux);
@@ -167,17 +167,25 @@ Operation Shapes::mod_up(int set) {
   return op;
 }
 
+std::vector<std::array<PolyView, 2>> Shapes::key(int set) {
+  std::vector<std::array<PolyView, 2>> pairs;
+  for (std::size_t j = 0; j < digits_.size(); ++j) {
+    const std::string digit = std::to_string(j);
+    pairs.push_back(
+        {poly("kb" + digit, set, all_, Domain::Eval), poly("ka" + digit, set, all_, Domain::Eval)});
+  }
+  return pairs;
+}
+
 Operation Shapes::key_inner(int set) {
   KeyInner::Group group;
   KeyInner::Target target;
   const PolyView input = poly("a1", set, q_, Domain::Eval);
   for (std::size_t j = 0; j < digits_.size(); ++j) {
-    const std::string digit = std::to_string(j);
-    group.digits.push_back(
-        {input.select(digits_[j]), poly("up" + digit, set, up_[j]->to(), Domain::Half)});
-    target.key.push_back(
-        {poly("kb" + digit, set, all_, Domain::Eval), poly("ka" + digit, set, all_, Domain::Eval)});
+    group.digits.push_back({input.select(digits_[j]),
+                            poly("up" + std::to_string(j), set, up_[j]->to(), Domain::Half)});
   }
+  target.key = key(set);
   target.eval = {poly("e0", set, q_, Domain::Eval), poly("e1", set, q_, Domain::Eval)};
   target.half = {poly("h0", set, p_, Domain::Half), poly("h1", set, p_, Domain::Half)};
   group.targets.push_back(target);
@@ -203,6 +211,34 @@ Operation Shapes::subtract(int set, std::uint32_t galois) {
   op.items[0].add = poly("a0", set, q_, Domain::Eval);
   op.x_factor = op.y_factor = constants(q_);
   return op;
+}
+
+Case Shapes::rotations(int batch) {
+  return {"ckks.rotate", [=, this](int k) {
+            Transform rows;
+            Convert up, down;
+            KeyInner inner;
+            SubtractScale last;
+            for (int set = k * batch; set < (k + 1) * batch; ++set) {
+              rows.items.push_back(
+                  {poly("a1", set, q_, Domain::Eval), poly("half", set, q_, Domain::Half)});
+              const auto append = [](auto& to, Operation op) {
+                const auto from = std::get<std::decay_t<decltype(to)>>(std::move(op));
+                if constexpr (std::is_same_v<std::decay_t<decltype(to)>, KeyInner>) {
+                  to.groups.push_back(from.groups[0]);
+                } else {
+                  to.items.insert(to.items.end(), from.items.begin(), from.items.end());
+                }
+              };
+              append(up, mod_up(set));
+              append(inner, key_inner(set));
+              inner.groups.back().targets[0].key = key(k);
+              append(down, mod_down(set));
+              append(last, subtract(set, kGalois));
+            }
+            last.x_factor = last.y_factor = constants(q_);
+            return std::vector<Operation>{rows, up, inner, down, last};
+          }};
 }
 
 void Shapes::add_key_switch(std::vector<Case>& out) {

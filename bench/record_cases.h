@@ -2,6 +2,7 @@
 // operation for the k-th of several buffer sets.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +26,8 @@ class Shapes {
   // Buffer sets: enough that one round over all of them is several times the cache.
   int sets() const { return sets_; }
   std::vector<Case> cases();
+  // `batch` rotations by one key as one record a pass; the k-th case works on sets k batch and on.
+  Case rotations(int batch);
 
  private:
   PolyView poly(const std::string& role, int set, const Basis& basis, Domain domain);
@@ -34,6 +37,7 @@ class Shapes {
   void add_lifts(std::vector<Case>& out);
   void add_key_switch(std::vector<Case>& out);
   Operation mod_up(int set);
+  std::vector<std::array<PolyView, 2>> key(int set);
   Operation key_inner(int set);
   Operation mod_down(int set);
   Operation subtract(int set, std::uint32_t galois);

@@ -4,41 +4,24 @@
 // cache when it comes round again; the value is the median of the replays, divided by the sets.
 // Fractions are of the rate of the copy with the most limbs: what this device's memory gives.
 #include <cstdio>
-#include <sstream>
 
-#include "common.h"
 #include "math/primes.h"
 #include "record_cases.h"
+#include "sample.h"
 
 namespace latticino::bench {
 namespace {
 
 constexpr int kAux = 12;  // auxiliary primes, and primes of a digit
 
-std::vector<int> numbers(const std::string& list) {
-  std::vector<int> values;
-  std::istringstream text(list);
-  for (std::string item; std::getline(text, item, ',');) values.push_back(std::atoi(item.c_str()));
-  return values;
-}
-
-double microseconds(Queue& queue, const Case& c, int sets, int replays) {
+Sample microseconds(Queue& queue, const Case& c, int sets, int replays) {
   for (int k = 0; k < sets; ++k) c.make(k);  // buffers exist before recording
-  Program program = queue.record([&] {
+  const auto round = [&] {
     for (int k = 0; k < sets; ++k) {
       for (Operation& op : c.make(k)) queue.submit(std::move(op));
     }
-  });
-  program.run();
-  queue.synchronize();
-  std::vector<double> times;
-  for (int i = 0; i < replays; ++i) {
-    const Stopwatch watch;
-    program.run();
-    queue.synchronize();
-    times.push_back(1e6 * watch.seconds());
-  }
-  return median(times) / sets;
+  };
+  return replayed(queue, replays, round).over(sets * 1e-6);
 }
 
 std::uint64_t least_bytes(const Case& c) {
@@ -60,13 +43,15 @@ int run(const Arguments& arguments) {
     Shapes shapes(queue, ring, limbs, kAux);
     for (const Case& c : shapes.cases()) {
       const std::uint64_t bytes = least_bytes(c);
-      const double time = microseconds(queue, c, shapes.sets(), replays);
+      const Sample sample = microseconds(queue, c, shapes.sets(), replays);
+      const double time = sample.median;
       const double rate = static_cast<double>(bytes) / time;
       if (c.name == "poly.copy") copy_rate = std::max(copy_rate, rate);
       Row params;
       params.add("N", ring.n()).add("limbs", limbs).add("aux", kAux).add("batch", 1);
       Row row;
-      row.add("name", c.name).add("value", time).add("unit", "us").add("median_of", replays);
+      row.add("name", c.name);
+      sample.add_to(row, "us");
       row.add("device", device.name).add("backend", device.backend).add("mode", "replayed");
       row.add("preset", "none").add("params", params).add("bytes_moved", bytes);
       row.add("ceiling_fraction", rate / copy_rate);

@@ -25,8 +25,9 @@ struct Features {
 };
 
 // `inner` behind a stage that writes records of features that are left out as several simpler
-// records. Scratch comes from `inner`, beside what the queue counts.
+// records. Scratch comes from `inner`, beside what the queue counts. `features` may change between
+// records and between recordings, not inside one.
 std::unique_ptr<Backend> make_lowered_backend(std::unique_ptr<Backend> inner,
-                                              const Features& features);
+                                              std::shared_ptr<const Features> features);
 
 }  // namespace latticino

@@ -84,11 +84,11 @@ class LoweredReplay : public Backend::Replay {
 
 class LoweredBackend : public Backend {
  public:
-  LoweredBackend(std::unique_ptr<Backend> inner, const Features& features)
+  LoweredBackend(std::unique_ptr<Backend> inner, std::shared_ptr<const Features> features)
       : inner_(std::move(inner)),
-        features_(features),
+        features_(std::move(features)),
         lowering_(
-            features,
+            features_,
             [this](const Ring& ring, const Basis& basis, Domain domain) {
               void* p = scratch_->take(sizeof(std::uint32_t) * ring.n() * basis.size());
               return PolyView::contiguous(static_cast<std::uint32_t*>(p), ring, basis, domain);
@@ -127,19 +127,20 @@ class LoweredBackend : public Backend {
 
   void begin_record() override {
     renew_scratch();
-    if (features_.graphs) inner_->begin_record();
+    graphs_ = features_->graphs;
+    if (graphs_) inner_->begin_record();
     recording_ = true;
   }
   std::unique_ptr<Replay> end_record() override {
     recording_ = false;
-    auto graph = features_.graphs ? inner_->end_record() : nullptr;
+    auto graph = graphs_ ? inner_->end_record() : nullptr;
     auto replay = std::make_unique<LoweredReplay>(inner_, std::move(scratch_), std::move(graph),
                                                   std::exchange(steps_, {}));
     renew_scratch();
     return replay;
   }
   void abandon_record() noexcept override {
-    if (recording_ && features_.graphs) inner_->abandon_record();
+    if (recording_ && graphs_) inner_->abandon_record();
     recording_ = false;
     steps_.clear();
     renew_scratch();
@@ -148,7 +149,7 @@ class LoweredBackend : public Backend {
  private:
   void renew_scratch() { scratch_ = std::make_unique<ScratchList>(inner_); }
   void step(Step s) {
-    if (recording_ && !features_.graphs) {
+    if (recording_ && !graphs_) {
       steps_.push_back(std::move(s));
     } else {
       run_step(*inner_, s);
@@ -161,11 +162,11 @@ class LoweredBackend : public Backend {
   }
 
   std::shared_ptr<Backend> inner_;
-  Features features_;
+  std::shared_ptr<const Features> features_;
   Lowering lowering_;
   std::unique_ptr<ScratchList> scratch_;
   std::vector<Step> steps_;
-  bool recording_ = false;
+  bool recording_ = false, graphs_ = true;
 };
 
 }  // namespace
@@ -196,8 +197,8 @@ const std::vector<std::string>& Features::names() {
 }
 
 std::unique_ptr<Backend> make_lowered_backend(std::unique_ptr<Backend> inner,
-                                              const Features& features) {
-  return std::make_unique<LoweredBackend>(std::move(inner), features);
+                                              std::shared_ptr<const Features> features) {
+  return std::make_unique<LoweredBackend>(std::move(inner), std::move(features));
 }
 
 }  // namespace latticino

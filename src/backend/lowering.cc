@@ -51,14 +51,14 @@ bool overlap(const PolyView& a, const PolyView& b) {
 void Lowering::lower(const Operation& op) {
   std::visit(
       [&](const auto& record) {
-        if (!features_.batches && split(record)) return;
+        if (!features_->batches && split(record)) return;
         if (!replace(record)) emit_(op);
       },
       op);
 }
 
 bool Lowering::replace(const Convert& op) {
-  if (features_.tiles) return false;
+  if (features_->tiles) return false;
   Transform down, up;
   Convert plain;
   for (const Convert::Item& item : op.items) {
@@ -79,7 +79,7 @@ bool Lowering::replace(const Convert& op) {
 }
 
 bool Lowering::replace(const KeyInner& op) {
-  if (features_.inner) return false;
+  if (features_->inner) return false;
   for (const KeyInner::Group& group : op.groups) {
     Transform rows;
     std::vector<KeyInner::Digit> digits = group.digits;
@@ -152,7 +152,7 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
 }
 
 bool Lowering::replace(const SubtractScale& op) {
-  if (features_.last_step) return false;
+  if (features_->last_step) return false;
   Transform rows;
   Linear sums;
   Automorphism images;
@@ -191,7 +191,7 @@ bool Lowering::replace(const SubtractScale& op) {
 
 bool Lowering::replace(const Linear& op) {
   const auto is_long = [](const Linear::Item& item) { return item.terms.size() > 2; };
-  if (features_.sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
+  if (features_->sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
   Linear rest;
   for (const Linear::Item& item : op.items) {
     if (is_long(item)) {
@@ -222,7 +222,7 @@ void Lowering::long_sum(const Linear::Item& item) {
 
 bool Lowering::replace(const Tensor& op) {
   const auto is_long = [](const Tensor::Item& item) { return item.pairs.size() > 1; };
-  if (features_.sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
+  if (features_->sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
   for (const Tensor::Item& item : op.items) {
     emit_(Tensor{{{{item.pairs[0]}, item.out}}});
     for (std::size_t k = 1; k < item.pairs.size(); ++k) {
@@ -242,7 +242,7 @@ bool Lowering::replace(const Tensor& op) {
 
 bool Lowering::replace(const Dot& op) {
   const auto is_long = [](const Dot::Output& o) { return o.terms.size() > 1; };
-  if (features_.sums || std::none_of(op.outputs.begin(), op.outputs.end(), is_long)) return false;
+  if (features_->sums || std::none_of(op.outputs.begin(), op.outputs.end(), is_long)) return false;
   for (const Dot::Output& output : op.outputs) long_sum(op, output);
   return true;
 }
@@ -279,7 +279,7 @@ void Lowering::long_sum(const Dot& op, const Dot::Output& output) {
 
 bool Lowering::replace(const Automorphism& op) {
   const auto is_long = [](const Automorphism::Item& item) { return item.terms.size() > 1; };
-  if (features_.sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
+  if (features_->sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
   for (const Automorphism::Item& item : op.items) {
     emit_(Automorphism{{{{item.terms[0]}, item.out}}});
     for (std::size_t k = 1; k < item.terms.size(); ++k) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,8 @@ class Lowering {
   using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;  // scratch
   using Emit = std::function<void(const Operation&)>;
 
-  Lowering(const Features& features, Take take, Emit emit)
-      : features_(features), take_(std::move(take)), emit_(std::move(emit)) {}
+  Lowering(std::shared_ptr<const Features> features, Take take, Emit emit)
+      : features_(std::move(features)), take_(std::move(take)), emit_(std::move(emit)) {}
 
   // Emits `op` or what stands for it. Scratch is free again when this returns.
   void lower(const Operation& op);
@@ -49,7 +50,7 @@ class Lowering {
     return take_(*v.ring, v.basis(), domain);
   }
 
-  Features features_;
+  std::shared_ptr<const Features> features_;
   Take take_;
   Emit emit_;
 };

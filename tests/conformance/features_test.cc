@@ -34,7 +34,8 @@ class LeftOut : public testing::TestWithParam<std::string> {};
 TEST_P(LeftOut, OnTheCpu) {
   const auto oracle = [] { return make_cpu_backend({false, 0}); };
   const auto device = [] {
-    return make_lowered_backend(make_cpu_backend({true, 0}), Features::without(GetParam()));
+    return make_lowered_backend(make_cpu_backend({true, 0}),
+                                std::make_shared<Features>(Features::without(GetParam())));
   };
   expect_equal("test-n10-boot-insecure", oracle, device, 4);
   conformance::Options options;

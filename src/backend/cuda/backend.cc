@@ -134,7 +134,7 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   if (!options.features.tuning) chosen.tuning = std::make_shared<Tuning>();
   auto backend = std::make_unique<cuda::CudaBackend>(chosen);
   if (options.features == all) return backend;
-  return make_lowered_backend(std::move(backend), options.features);
+  return make_lowered_backend(std::move(backend), std::make_shared<Features>(options.features));
 }
 
 bool cuda_built() { return true; }

@@ -1,0 +1,106 @@
+// How a rotation's key switch grows: with limbs, with N, and with independent rotations in one
+// batch.
+//   bench_growth --device cuda --output rows.json
+// Rows are replayed programs over buffers that leave the cache between uses; `footprint_bytes` is
+// the memory that one batch touches.
+#include <cstdio>
+#include <set>
+
+#include "math/primes.h"
+#include "ops/views.h"
+#include "record_cases.h"
+#include "sample.h"
+
+namespace latticino::bench {
+namespace {
+
+constexpr int kAux = 12;  // auxiliary primes, and primes of a digit
+
+std::uint64_t footprint(const std::vector<Operation>& ops) {
+  std::set<const std::uint32_t*> limbs;
+  std::uint64_t bytes = 0;
+  for (const Operation& op : ops) {
+    for_each_view(op, [&](const PolyView& v, bool) {
+      for (int i = 0; i < v.limbs(); ++i) {
+        const bool first = limbs.insert(v.limb(v.basis().prime(i))).second;
+        if (first) bytes += sizeof(std::uint32_t) * v.ring->n();
+      }
+    });
+  }
+  return bytes;
+}
+
+class Growth {
+ public:
+  explicit Growth(const Arguments& arguments)
+      : arguments_(arguments), queue_(make_backend(arguments.text("device"), 0)) {}
+
+  void point(const char* axis, int log_n, int limbs, int batch) {
+    const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, limbs + kAux));
+    Shapes shapes(queue_, ring, limbs, kAux);
+    const Case c = shapes.rotations(batch);
+    const int rounds = std::max(2, shapes.sets() / batch);
+    for (int k = 0; k < rounds; ++k) c.make(k);
+    const auto round = [&] {
+      for (int k = 0; k < rounds; ++k) {
+        for (Operation& op : c.make(k)) queue_.submit(std::move(op));
+      }
+    };
+    const Sample sample =
+        replayed(queue_, arguments_.number("runs"), round).over(rounds * batch * 1e-6);
+    const std::vector<Operation> ops = c.make(0);
+    std::uint64_t moved = 0;
+    for (const Operation& op : ops) moved += bytes_moved(op);
+    const DeviceInfo device = queue_.device();
+    Row params, row;
+    params.add("N", ring.n()).add("limbs", limbs).add("aux", kAux).add("batch", batch);
+    row.add("name", "growth.rotate").add("axis", axis);
+    sample.add_to(row, "us");
+    row.add("device", device.name).add("backend", device.backend).add("mode", "replayed");
+    row.add("preset", "none").add("params", params);
+    row.add("bytes_moved", moved / batch).add("footprint_bytes", footprint(ops));
+    row.add("commit", arguments_.text("commit")).add("date", today());
+    rows_.push_back(row);
+    std::printf("%-6s N = 2^%d, %2d limbs, batch %2d: %8.2f us each, footprint %7.1f MB\n", axis,
+                log_n, limbs, batch, sample.median, 1e-6 * static_cast<double>(footprint(ops)));
+    std::fflush(stdout);
+  }
+
+  int run() {
+    const int log_n = arguments_.number("log-n");
+    for (const int limbs : numbers(arguments_.text("limbs"))) point("limbs", log_n, limbs, 1);
+    for (const int log : numbers(arguments_.text("degrees"))) {
+      point("N", log, arguments_.number("degree-limbs"), 1);
+    }
+    for (const int limbs : numbers(arguments_.text("batch-limbs"))) {
+      for (const int batch : numbers(arguments_.text("batches"))) {
+        point("batch", log_n, limbs, batch);
+      }
+    }
+    write_rows(rows_, arguments_.text("output"));
+    return 0;
+  }
+
+ private:
+  const Arguments& arguments_;
+  Queue queue_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  return bench::run_program(
+      argc, argv,
+      {{"device", "cuda"},
+       {"log-n", "16"},
+       {"limbs", "2,4,7,10,13,16,20,23,28,35,41,47"},
+       {"degrees", "13,14,15,16,17"},
+       {"degree-limbs", "13"},
+       {"batch-limbs", "7,13,23"},
+       {"batches", "1,2,4,8,16,32,64"},
+       {"runs", "15"}},
+      [](const bench::Arguments& arguments) { return bench::Growth(arguments).run(); });
+}

@@ -1,0 +1,56 @@
+// Repeated timings of replayed programs, with their spread.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "common.h"
+#include "runtime/queue.h"
+
+namespace latticino::bench {
+
+// Median and quartiles: half of all runs lie between low and high.
+struct Sample {
+  double median = 0, low = 0, high = 0;
+  int runs = 0;
+
+  Sample over(double count) const { return {median / count, low / count, high / count, runs}; }
+  // value, unit, median_of and the spread.
+  void add_to(Row& row, const char* unit) const {
+    row.add("value", median).add("unit", unit).add("median_of", runs);
+    row.add("low", low).add("high", high);
+  }
+};
+
+inline Sample sample_of(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  const auto at = [&](double part) {
+    return x[static_cast<std::size_t>(part * static_cast<double>(x.size() - 1) + 0.5)];
+  };
+  return x.empty() ? Sample{} : Sample{median(x), at(0.25), at(0.75), static_cast<int>(x.size())};
+}
+
+// Seconds of `runs` calls of `body` and the synchronisation after each.
+inline Sample timed(int runs, const std::function<void()>& body,
+                    const std::function<void()>& synchronize) {
+  std::vector<double> seconds;
+  for (int i = 0; i < runs; ++i) {
+    const Stopwatch watch;
+    body();
+    synchronize();
+    seconds.push_back(watch.seconds());
+  }
+  return sample_of(std::move(seconds));
+}
+
+// Seconds of a recorded body, after one replay that is not counted.
+inline Sample replayed(Queue& queue, int runs, const std::function<void()>& body) {
+  Program program = queue.record(body);
+  program.run();
+  queue.synchronize();
+  return timed(
+      runs, [&] { program.run(); }, [&] { queue.synchronize(); });
+}
+
+}  // namespace latticino::bench

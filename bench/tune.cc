@@ -1,0 +1,181 @@
+// Measures every variant of every kernel at the shapes that parameter sets use, and writes the
+// table of the fastest (src/backend/tuned, or a file for CudaOptions::tuning_file):
+//   bench_tune --presets n16-d40-boot-v1,n16-d35-boot-v1 --table sm_90.txt
+// Bootstrapping and the operations below it are recorded once; each shape is then timed at the
+// places where it came up, after the record before it, so that the cache is as it will be.
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "sample.h"
+#include "trace.h"
+#include "world.h"
+
+namespace latticino::bench {
+namespace {
+
+constexpr std::size_t kPlaces = 12;  // of one shape that are timed together
+constexpr double kLeastGain = 0.01;  // of the time; less is noise, and the kernel's rule stays
+
+using Log = std::vector<Operation>;
+
+struct Subject {
+  Tuning::Question question;
+  std::vector<std::size_t> places;
+};
+
+class Tuner {
+ public:
+  Tuner(const Arguments& arguments, std::shared_ptr<Tuning> tuning)
+      : runs_(arguments.number("runs")), tuning_(std::move(tuning)) {}
+
+  void tune(const std::string& preset_name) {
+    auto inner = make_cuda_backend({.tuning = tuning_});
+    backend_ = inner.get();
+    log_ = std::make_shared<Log>();
+    World world(preset_name, std::make_unique<Trace>(std::move(inner), log_));
+    const Params& params = *world.params();
+    const int slots = params.max_slots();
+    std::printf("%s\n", preset_name.c_str());
+    if (params.bootstrap()) {
+      world.make_keys(dry_run(world.params(), 0, slots, bootstrapping({})).request);
+      const Bootstrapper bootstrapper(world.context());
+      const Ciphertext x = world.encrypt(world.message("complex", slots), 0);
+      Ciphertext y;
+      measure(world, [&] { y = bootstrapper.bootstrap(world.evaluator(), x); });
+    }
+    const std::vector<int> steps{1, 2, 3, 4, 5, 6, 7, 8};
+    const auto operations = [&](const ckks::Evaluator& e, const Ciphertext& x) {
+      e.relinearize_rescale(e.tensor(x, x));
+      e.relinearize(e.tensor(x, x));
+      e.rescale(x);
+      e.rotate(x, 1);
+      e.rotate_hoisted(x, steps);
+    };
+    const auto setup = [&](const auto&) -> Program1 { return operations; };
+    const int top = params.default_level();
+    world.make_keys(dry_run(world.params(), top, slots, setup).request);
+    std::vector<Ciphertext> x;
+    for (int level = top; level > 0; --level) {
+      x.push_back(world.encrypt(world.message("complex", slots), level));
+    }
+    measure(world, [&] {
+      for (const Ciphertext& c : x) operations(world.evaluator(), c);
+    });
+  }
+
+  double before = 0, after = 0;  // seconds of all timed places
+
+ private:
+  void measure(World& world, const std::function<void()>& body) {
+    const Program program = world.queue().record(body);  // keeps the memory of the log's views
+    world.queue().synchronize();
+    for (const Subject& subject : subjects()) tune(subject);
+  }
+
+  // Every shape with a choice that has no entry yet, with the places where it comes up.
+  std::vector<Subject> subjects() {
+    std::map<std::uint64_t, Subject> found;
+    for (std::size_t i = 0; i < log_->size(); ++i) {
+      tuning_->watch(true);
+      backend_->run((*log_)[i]);
+      for (const Tuning::Question& q : tuning_->seen()) {
+        if ((q.can_run & (q.can_run - 1)) == 0) continue;
+        Subject& subject = found[q.key.packed()];
+        subject.question = q;
+        if (subject.places.size() < kPlaces) subject.places.push_back(i);
+      }
+    }
+    tuning_->watch(false);
+    backend_->synchronize();
+    std::vector<Subject> out;
+    for (auto& [key, subject] : found) {
+      if (done_.insert(key).second) out.push_back(std::move(subject));
+    }
+    return out;
+  }
+
+  double seconds(const Subject& subject) {
+    backend_->begin_record();
+    for (const std::size_t i : subject.places) {
+      if (i > 0) backend_->run((*log_)[i - 1]);
+      backend_->run((*log_)[i]);
+    }
+    const auto replay = backend_->end_record();
+    const auto synchronize = [&] { backend_->synchronize(); };
+    timed(
+        2, [&] { replay->launch(); }, synchronize);
+    return timed(
+               runs_, [&] { replay->launch(); }, synchronize)
+        .median;
+  }
+
+  void tune(const Subject& subject) {
+    const TuningKey& key = subject.question.key;
+    const int own = subject.question.own;
+    tuning_->set(key, own);
+    const double rule = seconds(subject);
+    double best = rule;
+    int choice = own;
+    for (int v = 0; v < Tuning::kVariants; ++v) {
+      if (v == own || (subject.question.can_run >> v & 1) == 0) continue;
+      tuning_->set(key, v);
+      const double time = seconds(subject);
+      if (time < best) best = time, choice = v;
+    }
+    // Once more side by side, so that one lucky run does not decide.
+    if (choice != own) {
+      tuning_->set(key, own);
+      const double again = std::min(rule, seconds(subject));
+      tuning_->set(key, choice);
+      best = std::max(best, seconds(subject));
+      if (best > (1 - kLeastGain) * again) choice = own, best = rule;
+    }
+    if (choice == own) tuning_->erase(key);
+    before += rule;
+    after += best;
+    const double each = 1e6 / static_cast<double>(subject.places.size());
+    std::printf("  %-12s 2^%d (%d, %d, %d, %d): variant %d, %.2f us with the record before",
+                name(key.kernel), key.log_n, key.shape[0], key.shape[1], key.shape[2], key.shape[3],
+                own, rule * each);
+    if (choice != own) std::printf("; variant %d %.2f us", choice, best * each);
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+  int runs_;
+  std::shared_ptr<Tuning> tuning_;
+  Backend* backend_ = nullptr;  // below the trace
+  std::shared_ptr<Log> log_;
+  std::set<std::uint64_t> done_;
+};
+
+int run(const Arguments& arguments) {
+  const DeviceInfo device = make_cuda_backend()->info();
+  const auto tuning = std::make_shared<Tuning>(device.arch);
+  Tuner tuner(arguments, tuning);
+  std::istringstream list(arguments.text("presets"));
+  for (std::string name; std::getline(list, name, ',');) tuner.tune(name);
+  std::printf("timed places: %.3f ms by the kernels' rules, %.3f ms tuned; %zu entries\n",
+              tuner.before * 1e3, tuner.after * 1e3, tuning->size());
+  const std::string& path = arguments.text("table");
+  std::ofstream file(path);
+  file << tuning->text(device.name + ", " + today() + ", " + arguments.text("presets"));
+  if (!file.flush()) {
+    throw FileError("tune", path, "a path that can be written", "choose another --table");
+  }
+  std::printf("table written to %s\n", path.c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  return bench::run_program(
+      argc, argv,
+      {{"presets", "n16-d40-boot-v1,n16-d35-boot-v1"}, {"table", "tuned.txt"}, {"runs", "9"}},
+      [](const bench::Arguments& arguments) { return bench::run(arguments); });
+}
