@@ -174,6 +174,8 @@ Report run(int log_n, const std::vector<std::uint32_t>& primes, const Factory& o
   Side reference(oracle(), log_n, primes), tested(device(), log_n, primes);
   Runner runner("N = 2^" + std::to_string(log_n), reference, tested, options, progress);
   runner.run(ring_cases(reference.ring(), {{0, static_cast<std::uint16_t>(primes.size())}}), -1);
+  constexpr int kLargestTfheDegree = 13;
+  if (log_n <= kLargestTfheDegree) runner.run(lwe_cases(reference.ring()), -1);
   return runner.report();
 }
 

@@ -63,37 +63,90 @@ Side::Side(std::unique_ptr<Backend> backend, int log_n, const std::vector<std::u
       own_ring_(std::make_unique<Ring>(log_n, primes)),
       ring_(own_ring_.get()) {}
 
-PolyView Side::add(const Basis& basis, Domain domain, bool read, bool written) {
-  const std::size_t n = ring_->n();
-  Slot slot;
-  slot.words = read ? static_cast<int>(next_words_) : -1;
-  slot.written = written;
-  slot.result = domain;
-  slot.memory.buffer = queue_.allocate((basis.size() + 2) * n * sizeof(std::uint32_t));
-  slot.view = PolyView::contiguous(slot.memory.buffer->words(), *ring_, basis, domain, 1);
-  if (read) {
-    if (next_words_ == inputs_->words.size()) {
-      Words words(basis.size() * n);
-      for (int i = 0; i < basis.size(); ++i) {
-        fill(inputs_->pattern, inputs_->salt + 1000 * next_words_ + i, ring_->prime(basis.prime(i)),
-             words.data() + i * n, n);
-      }
-      inputs_->words.push_back(std::move(words));
-    }
-    ++next_words_;
-  }
-  slots_.push_back(std::move(slot));
-  return slots_.back().view;
+Words& Side::new_words(Slot& slot) {
+  slot.words = static_cast<int>(next_words_++);
+  if (next_words_ > inputs_->words.size()) inputs_->words.emplace_back();
+  return inputs_->words[slot.words];
 }
 
-PolyView Side::input(const Basis& basis, Domain domain) { return add(basis, domain, true, false); }
-PolyView Side::output(const Basis& basis, Domain domain) { return add(basis, domain, false, true); }
-PolyView Side::in_out(const Basis& basis, Domain domain) { return add(basis, domain, true, true); }
+Side::Slot& Side::add(const Basis& basis, Domain domain, std::uint32_t count, bool read,
+                      bool written) {
+  const std::size_t n = ring_->n(), limbs = static_cast<std::size_t>(basis.size()) * count;
+  Slot slot{};
+  slot.words = -1;
+  slot.written = written;
+  slot.result = domain;
+  slot.memory.buffer = queue_.allocate((limbs + 2) * n * sizeof(std::uint32_t));
+  const PolyArray array{PolyView::contiguous(slot.memory.buffer->words(), *ring_, basis, domain, 1),
+                        count};
+  for (std::uint32_t i = 0; i < count; ++i) slot.views.push_back(array[i]);
+  if (read) {
+    const std::size_t salt = inputs_->salt + 1000 * next_words_;
+    Words& words = new_words(slot);
+    for (std::size_t i = words.size() / n; i < limbs; ++i) {
+      words.resize(words.size() + n);
+      fill(inputs_->pattern, salt + i,
+           ring_->prime(basis.prime(static_cast<int>(i % basis.size()))), words.data() + i * n, n);
+    }
+  }
+  slots_.push_back(std::move(slot));
+  return slots_.back();
+}
+
+PolyView Side::input(const Basis& basis, Domain domain) {
+  return add(basis, domain, 1, true, false).views[0];
+}
+PolyView Side::output(const Basis& basis, Domain domain) {
+  return add(basis, domain, 1, false, true).views[0];
+}
+PolyView Side::in_out(const Basis& basis, Domain domain) {
+  return add(basis, domain, 1, true, true).views[0];
+}
 
 PolyView Side::in_out(const Basis& basis, Domain from, Domain to) {
-  const PolyView view = add(basis, from, true, true);
-  slots_.back().result = to;
-  return view;
+  Slot& slot = add(basis, from, 1, true, true);
+  slot.result = to;
+  return slot.views[0];
+}
+
+PolyArray Side::input_array(const Basis& basis, Domain domain, std::uint32_t count) {
+  return {add(basis, domain, count, true, false).views[0], count};
+}
+PolyArray Side::output_array(const Basis& basis, Domain domain, std::uint32_t count) {
+  return {add(basis, domain, count, false, true).views[0], count};
+}
+
+LweView Side::add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count,
+                      bool read) {
+  constexpr std::size_t kGap = 3;  // belongs to nobody: stays poisoned
+  const std::size_t n = ring_->n();
+  Slot slot{};
+  slot.words = -1;
+  slot.written = !read;
+  slot.lwe = {nullptr, modulus, dimension, count, dimension + 1 + kGap};
+  const std::size_t limbs = (slot.lwe.words() + n - 1) / n;
+  slot.memory.buffer = queue_.allocate((limbs + 2) * n * sizeof(std::uint32_t));
+  slot.lwe.data = slot.memory.buffer->words() + n;
+  if (read) {
+    const std::size_t salt = inputs_->salt + 1000 * next_words_;
+    Words& words = new_words(slot);
+    if (words.empty()) {
+      words.assign(slot.lwe.words(), kPoison);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        fill(inputs_->pattern, salt + i, modulus, words.data() + i * slot.lwe.stride,
+             dimension + std::size_t{1});
+      }
+    }
+  }
+  slots_.push_back(std::move(slot));
+  return slots_.back().lwe;
+}
+
+LweView Side::input_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count) {
+  return add_lwe(modulus, dimension, count, true);
+}
+LweView Side::output_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count) {
+  return add_lwe(modulus, dimension, count, false);
 }
 
 const std::int64_t* Side::integers() {
@@ -140,14 +193,36 @@ void Side::begin(SharedInputs* inputs) {
 }
 
 void Side::reset() {
+  const std::size_t n = ring_->n();
   std::size_t largest = 0;
   for (const Slot& slot : slots_) largest = std::max(largest, slot.memory.buffer->bytes());
   const Words poison(largest / sizeof(std::uint32_t), kPoison);
   for (const Slot& slot : slots_) {
     const Buffer& buffer = slot.memory.buffer;
     if (slot.written) queue_.copy_in(buffer->data(), poison.data(), buffer->bytes());
-    if (slot.words >= 0) queue_.upload(slot.view, inputs_->words[slot.words].data());
+    if (slot.words < 0) continue;
+    const Words& words = inputs_->words[slot.words];
+    if (slot.views.empty()) {
+      queue_.copy_in(slot.lwe.data, words.data(), words.size() * sizeof(std::uint32_t));
+    }
+    for (std::size_t i = 0; i < slot.views.size(); ++i) {
+      queue_.upload(slot.views[i], words.data() + i * n * slot.views[i].limbs());
+    }
   }
+}
+
+Words Side::read(const Slot& slot, Domain domain) {
+  Words words;
+  if (slot.views.empty()) {
+    words.resize(slot.lwe.words());
+    queue_.copy_out(words.data(), slot.lwe.data, words.size() * sizeof(std::uint32_t));
+  }
+  for (const PolyView& view : slot.views) {
+    const std::size_t at = words.size();
+    words.resize(at + static_cast<std::size_t>(view.limbs()) * ring_->n());
+    queue_.download(words.data() + at, view.in(domain));
+  }
+  return words;
 }
 
 std::vector<Words> Side::results(std::string& error) {
@@ -165,8 +240,7 @@ std::vector<Words> Side::results(std::string& error) {
         error = "wrote outside of polynomial " + std::to_string(s);
       }
     }
-    results.emplace_back(slot.view.limbs() * n);
-    queue_.download(results.back().data(), slot.view.in(slot.result));
+    results.push_back(read(slot, slot.result));
   }
   return results;
 }
@@ -175,10 +249,10 @@ std::string Side::changed_inputs() {
   for (std::size_t s = 0; s < slots_.size(); ++s) {
     const Slot& slot = slots_[s];
     if (slot.written) continue;
-    const Words& expected = inputs_->words[slot.words];
-    Words words(expected.size());
-    queue_.download(words.data(), slot.view);
-    if (words != expected) return "changed its input " + std::to_string(s);
+    const Domain domain = slot.views.empty() ? Domain::Coeff : slot.views[0].domain;
+    if (read(slot, domain) != inputs_->words[slot.words]) {
+      return "changed its input " + std::to_string(s);
+    }
   }
   return {};
 }
@@ -190,11 +264,14 @@ Observed Side::observed(const std::vector<Words>& results) {
   out.integers = &inputs_->integers;
   auto result = results.begin();
   for (const Slot& slot : slots_) {
-    const Basis basis = slot.view.basis();
-    if (slot.words >= 0) {
-      out.inputs.emplace_back(*ring_, basis, slot.view.domain, inputs_->words[slot.words]);
-    }
-    if (slot.written) out.outputs.emplace_back(*ring_, basis, slot.result, *result++);
+    const Words* in = slot.words >= 0 ? &inputs_->words[slot.words] : nullptr;
+    const Words* written = slot.written ? &*result++ : nullptr;
+    if (in != nullptr) out.input_words.push_back(in);
+    if (written != nullptr) out.output_words.push_back(written);
+    if (slot.views.size() != 1) continue;
+    const PolyView& view = slot.views[0];
+    if (in != nullptr) out.inputs.emplace_back(*ring_, view.basis(), view.domain, *in);
+    if (written != nullptr) out.outputs.emplace_back(*ring_, view.basis(), slot.result, *written);
   }
   return out;
 }

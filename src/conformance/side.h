@@ -36,7 +36,8 @@ struct Observed {
   };
   const Ring* ring = nullptr;
   std::size_t n = 0;
-  std::vector<Array> inputs, outputs;
+  std::vector<Array> inputs, outputs;                   // polynomials only
+  std::vector<const Words*> input_words, output_words;  // of everything
   const std::vector<std::vector<std::int64_t>>* integers = nullptr;
 };
 
@@ -73,6 +74,11 @@ class Side {
   // The same, left in another domain by the case: physical order may differ between domains.
   PolyView in_out(const Basis& basis, Domain from, Domain to);
   const std::int64_t* integers();
+  // Arrays of polynomials and LWE ciphertexts (with gaps between them).
+  PolyArray input_array(const Basis& basis, Domain domain, std::uint32_t count);
+  PolyArray output_array(const Basis& basis, Domain domain, std::uint32_t count);
+  LweView input_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count);
+  LweView output_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count);
 
   void begin(SharedInputs* inputs);  // drops the memory of the last case
   void reset();                      // inputs as they were, outputs and guards poisoned
@@ -83,13 +89,17 @@ class Side {
 
  private:
   struct Slot {
-    Poly memory;  // a guard limb, the polynomial, a guard limb
-    PolyView view;
+    Poly memory;                  // a guard limb, the words, a guard limb
+    std::vector<PolyView> views;  // none: LWE ciphertexts
+    LweView lwe;
     int words;  // index into the shared inputs; -1 for outputs
     bool written;
     Domain result;  // of a written view, after the case
   };
-  PolyView add(const Basis& basis, Domain domain, bool read, bool written);
+  Slot& add(const Basis& basis, Domain domain, std::uint32_t count, bool read, bool written);
+  LweView add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count, bool read);
+  Words& new_words(Slot& slot);  // of the slot's input; empty where they must be made
+  Words read(const Slot& slot, Domain domain);
 
   Queue queue_;
   std::unique_ptr<rlwe::Constants> constants_;
@@ -103,6 +113,8 @@ class Side {
 
 // Cases of one ring, over `basis` (at least two primes for all of them).
 std::vector<Case> ring_cases(const Ring& ring, const Basis& basis);
+// The records of TFHE, over the ring's first prime and its first two.
+std::vector<Case> lwe_cases(const Ring& ring);
 // Cases of one level of a parameter set, and those that belong to the set as a whole.
 std::vector<Case> level_cases(const Params& params, int level);
 std::vector<Case> set_cases(const Params& params);

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "math/errors.h"
-#include "ops/checker.h"
+#include "ops/check_lwe.h"
 #include "ops/operations.h"
 
 namespace latticino {

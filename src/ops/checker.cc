@@ -35,7 +35,11 @@ void Checker::view(const PolyView& v, const std::string& label) {
                 " primes");
     next = segment.prime + segment.count;
   }
-  const int with_data = v.data != nullptr;
+  memory(v.data, label);
+}
+
+void Checker::memory(const void* data, const std::string& label) {
+  const int with_data = data != nullptr;
   require(with_data_ < 0 || with_data_ == with_data,
           label + (with_data ? " with" : " without") + " memory beside views of the other kind",
           "views of one context");
@@ -68,6 +72,40 @@ void Checker::integers(const std::int64_t* in, int n) {
   if (in == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(in);
   read_.push_back({begin, begin + sizeof(std::int64_t) * n, 0, -1, "in"});
+}
+
+void Checker::array(const PolyArray& a, const std::string& label, std::vector<Span>& to) {
+  require(a.count > 0, label + " without polynomials", "at least one");
+  view(a.first, label);
+  require(a.first.segments == 1, label + " of " + a.first.str(),
+          "polynomials over one run of primes");
+  if (a.first.data == nullptr) return;
+  const std::uintptr_t bytes = sizeof(std::uint32_t) * static_cast<std::uintptr_t>(ring_->n());
+  const auto begin =
+      reinterpret_cast<std::uintptr_t>(a.first.data) + a.first.segment[0].limb * bytes;
+  to.push_back({begin, begin + a.count * static_cast<std::uintptr_t>(a.first.limbs()) * bytes,
+                begin, -1, label});
+}
+
+void Checker::input(const PolyArray& a, const std::string& label) { array(a, label, read_); }
+void Checker::output(const PolyArray& a, const std::string& label) { array(a, label, written_); }
+
+void Checker::batch(const LweView& v, const std::string& label, int owner, std::vector<Span>& to) {
+  require(v.count > 0, label + " without ciphertexts", "at least one");
+  require(v.modulus > 1, label + " modulo " + std::to_string(v.modulus), "a modulus");
+  require(v.stride > v.dimension, label + " with stride " + std::to_string(v.stride),
+          "more than the dimension " + std::to_string(v.dimension));
+  memory(v.data, label);
+  if (v.data == nullptr) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(v.data);
+  to.push_back({begin, begin + sizeof(std::uint32_t) * v.words(), begin, owner, label});
+}
+
+void Checker::input(const LweView& v, const std::string& label, int owner) {
+  batch(v, label, owner, read_);
+}
+void Checker::output(const LweView& v, const std::string& label, int owner) {
+  batch(v, label, owner, written_);
 }
 
 void Checker::domain(const PolyView& v, const std::string& label,

@@ -19,6 +19,11 @@ class Checker {
   void input(const PolyView& v, const std::string& label, int owner = -1);
   void output(const PolyView& v, const std::string& label, int owner = -1);
   void integers(const std::int64_t* in, int n);  // read-only memory of a FromIntegers item
+  // All polynomials of an array, and all ciphertexts of a batch with the words between them.
+  void input(const PolyArray& a, const std::string& label);
+  void output(const PolyArray& a, const std::string& label);
+  void input(const LweView& v, const std::string& label, int owner = -1);
+  void output(const LweView& v, const std::string& label, int owner = -1);
 
   void domain(const PolyView& v, const std::string& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const std::string& label);
@@ -42,6 +47,9 @@ class Checker {
     std::string label;
   };
   void view(const PolyView& v, const std::string& label);
+  void array(const PolyArray& a, const std::string& label, std::vector<Span>& to);
+  void batch(const LweView& v, const std::string& label, int owner, std::vector<Span>& to);
+  void memory(const void* data, const std::string& label);
   void add_spans(const PolyView& v, const std::string& label, int owner, std::vector<Span>& to);
   [[noreturn]] void fail(const std::string& had, const std::string& needs) const;
 

@@ -11,6 +11,10 @@ std::uint64_t limb_bytes(const PolyView& v, int limbs) {
   return v.ring == nullptr ? 0 : std::uint64_t(limbs) * v.ring->n() * sizeof(std::uint32_t);
 }
 std::uint64_t bytes(const PolyView& v) { return limb_bytes(v, v.limbs()); }
+std::uint64_t bytes(const PolyArray& a) { return a.count * bytes(a.first); }
+std::uint64_t bytes(const LweView& v) {
+  return sizeof(std::uint32_t) * std::uint64_t(v.count) * (v.dimension + 1);
+}
 
 // Every view once: right where inputs have no limbs beyond those that are used.
 template <class Record>
@@ -80,6 +84,37 @@ struct Cost {
     for (const FromIntegers::Item& item : op.items) sum += 2 * limb_bytes(item.out, 1);  // 64-bit
     return sum;
   }
+  std::uint64_t operator()(const LweLinear& op) const {
+    std::uint64_t sum = 0;
+    for (const LweLinear::Item& item : op.items) {
+      for (const LweLinear::Term& term : item.terms) sum += bytes(term.x);
+      sum += bytes(item.out);
+    }
+    return sum;
+  }
+  // The key once for a batch: a backend that reads it more often is free to do so.
+  std::uint64_t operator()(const LweKeySwitch& op) const {
+    std::uint64_t sum = bytes(op.key);
+    for (const LweKeySwitch::Item& item : op.items) sum += bytes(item.in) + bytes(item.out);
+    return sum;
+  }
+  std::uint64_t operator()(const ModSwitch& op) const {
+    std::uint64_t sum = 0;
+    for (const ModSwitch::Item& item : op.items) sum += bytes(item.in) + bytes(item.out);
+    return sum;
+  }
+  std::uint64_t operator()(const SampleExtract& op) const {
+    std::uint64_t sum = 0;
+    for (const SampleExtract::Item& item : op.items) sum += bytes(item.in) + bytes(item.out);
+    return sum;
+  }
+  std::uint64_t operator()(const BlindRotate& op) const {
+    std::uint64_t sum = bytes(op.key);
+    for (const BlindRotate::Item& item : op.items) {
+      sum += bytes(item.exponents) + bytes(item.table) + bytes(item.out);
+    }
+    return sum;
+  }
 };
 
 struct Name {
@@ -95,6 +130,11 @@ struct Name {
   const char* operator()(const FromIntegers&) const { return "FromIntegers"; }
   const char* operator()(const ExpandUniform&) const { return "ExpandUniform"; }
   const char* operator()(const Copy&) const { return "Copy"; }
+  const char* operator()(const LweLinear&) const { return "LweLinear"; }
+  const char* operator()(const LweKeySwitch&) const { return "LweKeySwitch"; }
+  const char* operator()(const ModSwitch&) const { return "ModSwitch"; }
+  const char* operator()(const SampleExtract&) const { return "SampleExtract"; }
+  const char* operator()(const BlindRotate&) const { return "BlindRotate"; }
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ops/conversion.h"
+#include "ops/lwe_operations.h"
 #include "poly/poly_view.h"
 
 namespace latticino {
@@ -179,7 +180,8 @@ struct Copy {
 };
 
 using Operation = std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot,
-                               Automorphism, ModRaise, FromIntegers, ExpandUniform, Copy>;
+                               Automorphism, ModRaise, FromIntegers, ExpandUniform, Copy, LweLinear,
+                               LweKeySwitch, ModSwitch, SampleExtract, BlindRotate>;
 
 const char* name(const Operation& op);
 

@@ -85,6 +85,19 @@ struct Walker {
   void operator()(const OutOnly& op) const {  // FromIntegers, ExpandUniform
     for (const auto& item : op.items) write(item.out);
   }
+  void operator()(const SampleExtract& op) const {
+    for (const SampleExtract::Item& item : op.items) read(item.in.first);
+  }
+  void operator()(const BlindRotate& op) const {
+    read(op.key.first);
+    for (const BlindRotate::Item& item : op.items) {
+      read(item.table);
+      write(item.out.first);
+    }
+  }
+  void operator()(const LweLinear&) const {}
+  void operator()(const LweKeySwitch&) const {}
+  void operator()(const ModSwitch&) const {}
   void operator()(const Copy& op) const {
     for (const Copy::Item& item : op.items) {
       read(item.x);
@@ -93,7 +106,47 @@ struct Walker {
   }
 };
 
+struct AddressWalker {
+  const std::function<void(const void*)>& visit;
+
+  template <class Record>
+  void operator()(const Record&) const {}
+  void operator()(const FromIntegers& op) const {
+    for (const FromIntegers::Item& item : op.items) visit(item.in);
+  }
+  void operator()(const LweLinear& op) const {
+    for (const LweLinear::Item& item : op.items) {
+      for (const LweLinear::Term& term : item.terms) visit(term.x.data);
+      visit(item.out.data);
+    }
+  }
+  void operator()(const LweKeySwitch& op) const {
+    visit(op.key.data);
+    in_out(op);
+  }
+  void operator()(const ModSwitch& op) const { in_out(op); }
+  void operator()(const SampleExtract& op) const {
+    for (const SampleExtract::Item& item : op.items) visit(item.out.data);
+  }
+  void operator()(const BlindRotate& op) const {
+    for (const BlindRotate::Item& item : op.items) visit(item.exponents.data);
+  }
+
+ private:
+  template <class InOut>
+  void in_out(const InOut& op) const {
+    for (const auto& item : op.items) {
+      visit(item.in.data);
+      visit(item.out.data);
+    }
+  }
+};
+
 }  // namespace
+
+void for_each_address(const Operation& op, const std::function<void(const void*)>& visit) {
+  std::visit(AddressWalker{visit}, op);
+}
 
 void for_each_view(const Operation& op,
                    const std::function<void(const PolyView& view, bool written)>& visit) {

@@ -6,8 +6,12 @@
 
 namespace latticino {
 
-// Calls visit(view, written) for every non-empty view of a record, in the order of its fields.
+// Calls visit(view, written) for every non-empty view of a record, in the order of its fields; of
+// an array of polynomials for the first one.
 void for_each_view(const Operation& op,
                    const std::function<void(const PolyView& view, bool written)>& visit);
+
+// Calls visit(address) for the memory that a record names in other ways: integers, LWE ciphertexts.
+void for_each_address(const Operation& op, const std::function<void(const void* address)>& visit);
 
 }  // namespace latticino

@@ -14,4 +14,12 @@ double max_log_encapsulation_128(int log_n) {
   return log_n == 15 ? 84 : 121;
 }
 
+double min_log_lwe_noise_128(int dimension) {
+  return dimension < 450 ? 0 : 2.657 - 0.02489 * dimension;
+}
+
+double estimated_lwe_bits(int dimension, double log_noise) {
+  return 3.3115 * dimension / (2.635 - log_noise);
+}
+
 }  // namespace latticino

@@ -70,9 +70,7 @@ void Block::Owner::keep_blocks(const Operation& op) {
     }
   };
   for_each_view(op, [&](const PolyView& v, bool) { keep(v.limb(v.segment[0].prime)); });
-  if (const auto* integers = std::get_if<FromIntegers>(&op)) {
-    for (const FromIntegers::Item& item : integers->items) keep(item.in);
-  }
+  for_each_address(op, keep);
 }
 
 Block::Arena::~Arena() {

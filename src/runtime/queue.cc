@@ -13,6 +13,7 @@ namespace {
 void require_memory(const Operation& op) {
   bool missing = false;
   for_each_view(op, [&](const PolyView& v, bool) { missing = missing || v.data == nullptr; });
+  for_each_address(op, [&](const void* address) { missing = missing || address == nullptr; });
   if (missing) {
     throw ContextError(name(op), "a view without memory", "views of this queue",
                        "do not mix objects of a dry run with real ones");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "math/errors.h"
+
 namespace latticino {
 
 // From bench_records at N = 2^16: the rate between two sizes, and what is left at the smaller one.
@@ -49,7 +51,12 @@ const RateTable& cuda_rates() {
 double predicted_seconds(const DryReport& report, const RateTable& table, int threads) {
   double seconds = 0;
   for (const auto& [name, bytes] : report.bytes_by_name) {
-    const RecordRate& rate = table.records.at(name);
+    const auto found = table.records.find(name);
+    if (found == table.records.end()) {
+      throw UnsupportedError("predicted_seconds", "the record " + name, "a measured rate",
+                             "time the program itself");
+    }
+    const RecordRate& rate = found->second;
     seconds += static_cast<double>(bytes) / rate.bytes_per_second +
                static_cast<double>(report.operations_by_name.at(name)) * rate.launch;
   }

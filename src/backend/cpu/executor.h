@@ -8,6 +8,7 @@
 
 #include "backend/cpu/host_pool.h"
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/lwe_kernels.h"
 #include "backend/cpu/tables.h"
 #include "backend/cpu/thread_pool.h"
 #include "ops/operations.h"
@@ -109,5 +110,10 @@ void run(Executor& executor, const ModRaise& op);
 void run(Executor& executor, const FromIntegers& op);
 void run(Executor& executor, const ExpandUniform& op);
 void run(Executor& executor, const Copy& op);
+void run(Executor& executor, const LweLinear& op);
+void run(Executor& executor, const LweKeySwitch& op);
+void run(Executor& executor, const ModSwitch& op);
+void run(Executor& executor, const SampleExtract& op);
+void run(Executor& executor, const BlindRotate& op);
 
 }  // namespace latticino::cpu

@@ -31,6 +31,8 @@ struct PrimeTable {
   const BackendTable* extra = nullptr;  // what CpuKernels::prepare made
 };
 
+struct LweKernels;
+
 struct CpuKernels {
   const char* name;  // "reference", "avx2", ...
 
@@ -83,6 +85,8 @@ struct CpuKernels {
 
   // out = in mod q for signed 64-bit integers.
   void (*reduce)(std::uint32_t* out, const std::int64_t* in, std::size_t count, const Modulus& m);
+
+  const LweKernels* lwe;  // lwe_kernels.h
 };
 
 const CpuKernels& reference_kernels();

@@ -18,5 +18,10 @@ void run(Launcher& launcher, const ModRaise& op);       // integers.cu
 void run(Launcher& launcher, const FromIntegers& op);   // integers.cu
 void run(Launcher& launcher, const ExpandUniform& op);  // expand.cu
 void run(Launcher& launcher, const Copy& op);           // linear.cu
+void run(Launcher& launcher, const LweLinear& op);      // lwe.cc
+void run(Launcher& launcher, const LweKeySwitch& op);   // lwe.cc
+void run(Launcher& launcher, const ModSwitch& op);      // lwe.cc
+void run(Launcher& launcher, const SampleExtract& op);  // lwe.cc
+void run(Launcher& launcher, const BlindRotate& op);    // lwe.cc
 
 }  // namespace latticino::cuda

@@ -144,9 +144,19 @@ inline void reduce(std::uint32_t* out, const std::int64_t* in, std::size_t count
 
 inline const CpuKernels& kernels(const char* name,
                                  std::shared_ptr<BackendTable> (*prepare)(const PrimeTable&)) {
-  static const CpuKernels table{
-      name,         prepare, forward_columns,     inverse_columns, forward_rows, inverse_rows,
-      centre_words, convert, multiply_accumulate, linear,          gather_row,   reduce};
+  static const CpuKernels table{name,
+                                prepare,
+                                forward_columns,
+                                inverse_columns,
+                                forward_rows,
+                                inverse_rows,
+                                centre_words,
+                                convert,
+                                multiply_accumulate,
+                                linear,
+                                gather_row,
+                                reduce,
+                                &reference_lwe_kernels()};
   return table;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/lwe_kernels.h"
 
 namespace latticino::cpu {
 

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/executor.h"
+
+namespace latticino::cpu {
+namespace {
+
+struct Unit {
+  std::uint32_t item, index;
+};
+
+// What all ciphertexts of a record share.
+struct Rotation {
+  Rotation(Executor& executor, const BlindRotate& op)
+      : op(op),
+        kernels(executor.kernels()),
+        ring(*op.key.first.ring),
+        table(executor.table(ring)),
+        n(static_cast<std::size_t>(ring.n())),
+        parts(op.glwe_dimension + 1) {
+    const Basis basis = op.key.first.basis();
+    digit.n = ring.n();
+    digit.primes = basis.size();
+    digit.gadget = op.gadget;
+    std::uint64_t q = 1;
+    for (int p = 0; p < basis.size(); ++p) {
+      prime[p] = &table.primes[basis.prime(p)];
+      digit.q[p] = prime[p]->modulus.q;
+      q *= digit.q[p];
+    }
+    digit.bits = bit_length(q);
+    if (digit.primes == 2) {
+      const Modulus& m = prime[1]->modulus;
+      digit.inverse = make_shoup(inverse_mod(digit.q[0] % m.q, m), m);
+    }
+    key = op.key.first.limb(basis.prime(0));
+  }
+
+  // Words of a working set: accumulators with their negatives, digits, one sum of products, its
+  // copy for the second selector.
+  std::size_t accumulator_words() const { return std::size_t(2) * parts * digit.primes * n; }
+  std::size_t digit_words() const { return std::size_t(op.rows()) * digit.primes * n; }
+  std::uint32_t* accumulator(std::uint32_t* at, int component, int p) const {
+    return at + 2 * n * (component * digit.primes + p);
+  }
+  // Limb of prime p of a key polynomial.
+  const std::uint32_t* key_limb(std::uint32_t index, int p) const {
+    return key + (std::size_t(index) * digit.primes + p) * n;
+  }
+
+  const BlindRotate& op;
+  const CpuKernels& kernels;
+  const Ring& ring;
+  const RingTable& table;
+  const std::size_t n;
+  const int parts;
+  DigitTable digit;
+  const PrimeTable* prime[2] = {};
+  const std::uint32_t* key = nullptr;
+};
+
+// y = X^-rotation x on canonical residues, rotation < 2n.
+void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32_t rotation,
+            std::uint32_t q) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t from = (i + rotation) & (2 * n - 1);
+    y[i] = from < n ? x[from] : neg_mod(x[from - n], q);
+  }
+}
+
+class Worker {
+ public:
+  Worker(const Rotation& r, std::uint32_t* scratch)
+      : r_(r), digits_(scratch), sum_(scratch + r.digit_words()), turned_(sum_ + r.n) {}
+
+  void start(std::uint32_t* acc, const BlindRotate::Item& item, std::uint32_t exponent) {
+    const Basis basis = r_.op.key.first.basis();
+    std::memset(acc, 0, r_.accumulator_words() * sizeof *acc);
+    for (int p = 0; p < r_.digit.primes; ++p) {
+      rotate(sum_, item.table.limb(basis.prime(p)), r_.n, exponent, r_.digit.q[p]);
+      r_.kernels.lwe->add_mirrored(r_.accumulator(acc, 0, p), sum_, r_.n, r_.digit.q[p]);
+    }
+  }
+
+  void step(std::uint32_t* acc, const std::uint32_t* exponents, std::uint32_t step) {
+    const std::uint32_t turn = 2 * static_cast<std::uint32_t>(r_.n);
+    const bool plain = r_.op.keys_per_step() == 1;
+    if (plain && exponents[step] == 0) return;  // (X^0 - 1) acc = 0
+    decompose(acc, plain ? exponents[step] : turn);
+    if (plain) return products(acc, step, 0, turn);
+    for (int j = 0; j < r_.op.keys_per_step(); ++j) {
+      std::uint32_t e = 0;
+      for (int i = 0; i < r_.op.group; ++i) {
+        if ((j + 1) >> i & 1) e += exponents[step * r_.op.group + i];
+      }
+      if (r_.op.ternary) e = j == 0 ? exponents[step] : turn - exponents[step];
+      held_[j] = e & (turn - 1);
+    }
+    selected(acc, step);
+  }
+
+  void finish(const std::uint32_t* acc, const PolyArray& out, std::uint32_t first) {
+    const Basis basis = r_.op.key.first.basis();
+    for (int c = 0; c < r_.parts; ++c) {
+      const PolyView poly = out[first + c];
+      for (int p = 0; p < r_.digit.primes; ++p) {
+        std::memcpy(poly.limb(basis.prime(p)),
+                    r_.accumulator(const_cast<std::uint32_t*>(acc), c, p), r_.n * sizeof *acc);
+      }
+    }
+  }
+
+ private:
+  std::uint32_t* digit(int row, int p) { return digits_ + (row * r_.digit.primes + p) * r_.n; }
+
+  // Digits of all components, in Eval.
+  void decompose(std::uint32_t* acc, std::uint32_t rotation) {
+    const int primes = r_.digit.primes, levels = r_.op.gadget.levels;
+    for (int c = 0; c < r_.parts; ++c) {
+      std::uint32_t* out[2 * 62];
+      const std::uint32_t* x[2] = {r_.accumulator(acc, c, 0), r_.accumulator(acc, c, primes - 1)};
+      for (int i = 0; i < levels * primes; ++i) {
+        out[i] = digit(c * levels + i / primes, i % primes);
+      }
+      r_.kernels.lwe->rotated_digits(out, x, rotation, r_.digit);
+    }
+    for (int row = 0; row < r_.op.rows(); ++row) {
+      for (int p = 0; p < primes; ++p) {
+        const PrimeTable& t = *r_.prime[p];
+        r_.kernels.forward_columns(digit(row, p), t.cols(), digit(row, p), t.cols(), t.cols(), t);
+        r_.kernels.forward_rows(digit(row, p), digit(row, p), 0, t.rows(), t);
+      }
+    }
+  }
+
+  // sum_ = component c of K [*] acc modulo prime p, Coeff.
+  void product(std::uint32_t step, int key, int c, int p) {
+    const std::uint32_t *a[2 * 62], *b[2 * 62];
+    for (int row = 0; row < r_.op.rows(); ++row) {
+      a[row] = digit(row, p);
+      b[row] = r_.key_limb(r_.op.key_index(step, key, row, c), p);
+    }
+    const PrimeTable& t = *r_.prime[p];
+    r_.kernels.multiply_accumulate(sum_, a, b, r_.op.rows(), nullptr, {}, r_.n, t.modulus);
+    r_.kernels.inverse_rows(sum_, sum_, 0, t.rows(), {1, 0}, t);
+    r_.kernels.inverse_columns(sum_, t.cols(), sum_, t.cols(), t.cols(), t.one_over_n, t);
+  }
+
+  void products(std::uint32_t* acc, std::uint32_t step, int key, std::uint32_t) {
+    for (int c = 0; c < r_.parts; ++c) {
+      for (int p = 0; p < r_.digit.primes; ++p) {
+        product(step, key, c, p);
+        r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, p), sum_, r_.n, r_.digit.q[p]);
+      }
+    }
+  }
+
+  // acc += sum_j (X^-e_j - 1) (K_j [*] acc), e_j in held_.
+  void selected(std::uint32_t* acc, std::uint32_t step) {
+    for (int c = 0; c < r_.parts; ++c) {
+      for (int p = 0; p < r_.digit.primes; ++p) {
+        const std::uint32_t q = r_.digit.q[p];
+        for (int j = 0; j < r_.op.keys_per_step(); ++j) {
+          if (held_[j] == 0) continue;
+          product(step, j, c, p);
+          rotate(turned_, sum_, r_.n, held_[j], q);
+          for (std::size_t i = 0; i < r_.n; ++i) turned_[i] = sub_mod(turned_[i], sum_[i], q);
+          r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, p), turned_, r_.n, q);
+        }
+      }
+    }
+  }
+
+  const Rotation& r_;
+  std::uint32_t *digits_, *sum_, *turned_;
+  std::uint32_t held_[15] = {};
+};
+
+}  // namespace
+
+void run(Executor& executor, const BlindRotate& op) {
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    for (std::uint32_t k = 0; k < op.items[i].exponents.count; ++k) {
+      units.push_back({static_cast<std::uint32_t>(i), k});
+    }
+  }
+  if (units.empty()) return;
+  const Rotation rotation(executor, op);
+  // Ciphertexts of one thread go through the key together, so that a step's rows are read once.
+  constexpr std::size_t kShare = 4;
+  const std::size_t share = std::clamp<std::size_t>(
+      units.size() / static_cast<std::size_t>(executor.threads()), 1, kShare);
+  const std::size_t groups = (units.size() + share - 1) / share;
+  executor.reserve_scratch(share * rotation.accumulator_words() + rotation.digit_words() +
+                           2 * rotation.n);
+  const std::size_t work = std::size_t(op.key.count) * rotation.n;
+  executor.parallel(groups, share * work, [&](std::size_t g, std::uint32_t* scratch) {
+    const std::size_t first = g * share, last = std::min(first + share, units.size());
+    Worker worker(rotation, scratch + share * rotation.accumulator_words());
+    const auto acc = [&](std::size_t u) {
+      return scratch + (u - first) * rotation.accumulator_words();
+    };
+    const auto exponents = [&](std::size_t u) {
+      return op.items[units[u].item].exponents.ciphertext(units[u].index);
+    };
+    std::uint32_t steps = 0;
+    for (std::size_t u = first; u < last; ++u) {
+      const BlindRotate::Item& item = op.items[units[u].item];
+      steps = item.exponents.dimension / static_cast<std::uint32_t>(op.group);
+      worker.start(acc(u), item, exponents(u)[item.exponents.dimension]);
+    }
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      for (std::size_t u = first; u < last; ++u) worker.step(acc(u), exponents(u), step);
+    }
+    for (std::size_t u = first; u < last; ++u) {
+      worker.finish(acc(u), op.items[units[u].item].out,
+                    units[u].index * static_cast<std::uint32_t>(rotation.parts));
+    }
+  });
+}
+
+}  // namespace latticino::cpu

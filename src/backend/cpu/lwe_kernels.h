@@ -1,0 +1,40 @@
+// The inner loops of the TFHE records, beside those of kernels.h and with the same rules: one plain
+// implementation, vectorised ones, equal integers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "math/gadget.h"
+
+namespace latticino::cpu {
+
+// Constants of the digits of one ring.
+struct DigitTable {
+  int n = 0, primes = 1;  // 1 or 2
+  std::uint32_t q[2] = {};
+  ShoupFactor inverse;  // of q[0] modulo q[1]
+  Gadget gadget;
+  int bits = 0;  // of the primes' product
+};
+
+struct LweKernels {
+  // Digits of X^-rotation x - x, or of x itself where rotation is 2N. x[p] has 2N words: the
+  // polynomial modulo q[p] and its negative behind it. Digit i modulo q[p] goes to
+  // out[i * primes + p], canonical.
+  void (*rotated_digits)(std::uint32_t* const* out, const std::uint32_t* const* x,
+                         std::uint32_t rotation, const DigitTable& table);
+
+  // x += y on such a polynomial with its negative (2N words).
+  void (*add_mirrored)(std::uint32_t* x, const std::uint32_t* y, std::size_t n, std::uint32_t q);
+
+  // sums += sum_r factors[r] rows[r], `words` of them; the order of sums (words 64-bit numbers) is
+  // the implementation's. reduce_sums does out = (out + sums) mod q and clears sums.
+  void (*multiply_add_rows)(std::int64_t* sums, const std::uint32_t* const* rows,
+                            const std::int32_t* factors, int count, std::size_t words);
+  void (*reduce_sums)(std::uint32_t* out, std::int64_t* sums, std::size_t words, const Modulus& m);
+};
+
+const LweKernels& reference_lwe_kernels();
+
+}  // namespace latticino::cpu

@@ -1,0 +1,173 @@
+#include "ops/check_lwe.h"
+
+#include <string>
+
+#include "math/errors.h"
+
+namespace latticino {
+namespace {
+
+std::string of_item(const char* what, std::size_t i) {
+  return std::string(what) + " of item " + std::to_string(i);
+}
+
+std::string number(const char* what, std::uint64_t x) {
+  return std::string(what) + " " + std::to_string(x);
+}
+
+void check_modulus(Checker& c, const LweView& v, std::uint32_t modulus, const std::string& label) {
+  c.require(v.modulus == modulus, label + number(" modulo", v.modulus),
+            number("ciphertexts modulo", modulus));
+}
+
+void check_dimension(Checker& c, const LweView& v, std::uint64_t dimension,
+                     const std::string& label) {
+  c.require(v.dimension == dimension, label + number(" of dimension", v.dimension),
+            number("dimension", dimension));
+}
+
+void check_count(Checker& c, std::uint64_t count, std::uint64_t needs, const std::string& label) {
+  c.require(count == needs, label + number(" with count", count), number("count", needs));
+}
+
+// A prime below 2^31 as kernels need it; that it is prime is the parameters' affair.
+void check_odd(Checker& c, const LweView& v, const std::string& label) {
+  c.require(v.modulus % 2 == 1 && v.modulus < (1u << 31), label + number(" modulo", v.modulus),
+            "an odd modulus below 2^31");
+}
+
+void check_exponents(Checker& c, const LweView& v, const std::string& label) {
+  c.require((v.modulus & (v.modulus - 1)) == 0 && v.modulus <= (1u << 18),
+            label + number(" modulo", v.modulus), "exponents modulo 2N, a power of two");
+}
+
+void check_gadget(Checker& c, Gadget g, int bits) {
+  c.require(g.log_base >= 1 && g.log_base <= 30 && g.levels >= 1 && g.levels * g.log_base <= bits,
+            number("a gadget of levels", g.levels) + number(" in base 2 ^", g.log_base),
+            number("at most so many bits in all:", bits));
+}
+
+}  // namespace
+
+void check_record(Checker& c, const LweLinear& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const LweLinear::Item& item = op.items[i];
+    const std::string out = of_item("out", i), label = of_item("x", i);
+    c.output(item.out, out, static_cast<int>(i));
+    check_odd(c, item.out, out);
+    c.require(item.constant < item.out.modulus, number("constant", item.constant),
+              "a canonical residue");
+    for (const LweLinear::Term& term : item.terms) {
+      c.input(term.x, label, static_cast<int>(i));
+      check_modulus(c, term.x, item.out.modulus, label);
+      check_dimension(c, term.x, item.out.dimension, label);
+      const bool in_place = term.x.data != nullptr && term.x.data == item.out.data;
+      if (term.x.count != 1 || in_place) check_count(c, term.x.count, item.out.count, label);
+      c.require(!in_place || term.x.stride == item.out.stride, label + " in place, another stride",
+                "the same ciphertexts");
+    }
+  }
+}
+
+void check_record(Checker& c, const LweKeySwitch& op) {
+  c.input(op.key, "key");
+  check_odd(c, op.key, "key");
+  check_gadget(c, op.gadget, bit_length(op.key.modulus));
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const LweKeySwitch::Item& item = op.items[i];
+    c.input(item.in, of_item("in", i));
+    c.output(item.out, of_item("out", i));
+    check_modulus(c, item.in, op.key.modulus, of_item("in", i));
+    check_modulus(c, item.out, op.key.modulus, of_item("out", i));
+    check_dimension(c, item.out, op.key.dimension, of_item("out", i));
+    check_count(c, item.out.count, item.in.count, of_item("out", i));
+    check_count(c, op.key.count, std::uint64_t{item.in.dimension} * op.gadget.levels, "key rows");
+  }
+}
+
+void check_record(Checker& c, const ModSwitch& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const ModSwitch::Item& item = op.items[i];
+    const std::string in = of_item("in", i), out = of_item("out", i);
+    c.input(item.in, in, static_cast<int>(i));
+    c.output(item.out, out, static_cast<int>(i));
+    check_odd(c, item.in, in);
+    check_exponents(c, item.out, out);
+    check_dimension(c, item.out, item.in.dimension, out);
+    check_count(c, item.out.count, item.in.count, out);
+    c.require(item.in.data != item.out.data || item.in.stride == item.out.stride ||
+                  item.in.data == nullptr,
+              out + " in place, another stride", "the same ciphertexts");
+    c.require(op.log_many >= 0 && (2u << op.log_many) <= item.out.modulus,
+              number("log_many", static_cast<std::uint64_t>(op.log_many)),
+              number("tables that fit into exponents modulo", item.out.modulus));
+  }
+}
+
+void check_record(Checker& c, const SampleExtract& op) {
+  c.require(op.glwe_dimension >= 1, "a GLWE dimension below 1", "k >= 1");
+  const std::uint32_t parts = static_cast<std::uint32_t>(op.glwe_dimension) + 1;
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const SampleExtract::Item& item = op.items[i];
+    const std::string in = of_item("in", i), out = of_item("out", i);
+    c.input(item.in, in);
+    c.output(item.out, out);
+    c.domain(item.in.first, in, {Domain::Coeff});
+    c.require(item.in.first.limbs() <= 2, in + " over " + item.in.first.basis().str(),
+              "one or two primes");
+    c.require(item.in.count % parts == 0, number("polynomials:", item.in.count),
+              number("a multiple of", parts));
+    check_count(c, item.out.count, std::uint64_t{item.in.count} / parts * item.coefficients.size(),
+                out);
+    const std::uint32_t n = static_cast<std::uint32_t>(c.ring()->n());
+    check_modulus(c, item.out, c.ring()->prime(item.in.first.segment[0].prime), out);
+    check_dimension(c, item.out, std::uint64_t{parts - 1} * n, out);
+    for (const std::uint32_t j : item.coefficients) {
+      c.require(j < n, number("coefficient", j), number("coefficients below", n));
+    }
+  }
+}
+
+void check_record(Checker& c, const BlindRotate& op) {
+  c.require(op.glwe_dimension >= 1, "a GLWE dimension below 1", "k >= 1");
+  if (op.arithmetic != BlindRotateArithmetic::Exact) {
+    throw UnsupportedError("BlindRotate", "the FP64 transform", "exact arithmetic",
+                           "set arithmetic to Exact");
+  }
+  c.require(op.group >= 1 && op.group <= 4 && !(op.ternary && op.group != 1),
+            number("group", static_cast<std::uint64_t>(op.group)),
+            "groups of 1 to 4, ternary secrets in groups of 1");
+  c.input(op.key, "key");
+  c.domain(op.key.first, "key", {Domain::Eval});
+  const Basis basis = op.key.first.basis();
+  c.require(basis.size() <= 2, "key over " + basis.str(), "one or two primes");
+  std::uint64_t q = 1;
+  for (int i = 0; i < basis.size(); ++i) q *= c.ring()->prime(basis.prime(i));
+  check_gadget(c, op.gadget, bit_length(q));
+  if (basis.size() == 2) {
+    const std::uint32_t q0 = c.ring()->prime(basis.prime(0)), q1 = c.ring()->prime(basis.prime(1));
+    c.require(q0 / 2 < q1, number("primes", q0) + number(" and", q1),
+              "a first prime below twice the second");
+  }
+  const std::uint32_t parts = static_cast<std::uint32_t>(op.glwe_dimension) + 1;
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const BlindRotate::Item& item = op.items[i];
+    const std::string out = of_item("out", i), exponents = of_item("exponents", i);
+    c.input(item.exponents, exponents);
+    check_modulus(c, item.exponents, 2u * static_cast<std::uint32_t>(c.ring()->n()), exponents);
+    c.require(item.exponents.dimension % op.group == 0,
+              number("exponents of dimension", item.exponents.dimension),
+              "a multiple of the group");
+    check_count(c, op.key.count, op.key_index(item.exponents.dimension / op.group, 0, 0, 0),
+                "key polynomials");
+    c.input(item.table, of_item("table", i));
+    c.domain(item.table, of_item("table", i), {Domain::Coeff});
+    c.same_basis(item.table, basis, of_item("table", i));
+    c.output(item.out, out);
+    c.domain(item.out.first, out, {Domain::Coeff});
+    c.same_basis(item.out.first, basis, out);
+    check_count(c, item.out.count, std::uint64_t{item.exponents.count} * parts, out);
+  }
+}
+
+}  // namespace latticino

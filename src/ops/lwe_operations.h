@@ -1,0 +1,112 @@
+// The records of TFHE, one family: LWE ciphertexts, and blind rotation of GLWE ciphertexts. The
+// rules of operations.h hold. Everything is exact integer arithmetic, so that every backend gives
+// the same words.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "math/gadget.h"
+#include "poly/lwe_view.h"
+#include "poly/poly_array.h"
+
+namespace latticino {
+
+// out = sum_t factor_t x_t + (0, constant), ciphertext by ciphertext: all of one modulus and
+// dimension; an x has as many ciphertexts as out, or one that is used for all. out may be exactly
+// an x of its item.
+struct LweLinear {
+  struct Term {
+    LweView x;
+    std::int32_t factor = 1;
+  };
+  struct Item {
+    std::vector<Term> terms;
+    LweView out;
+    std::uint32_t constant = 0;
+  };
+  std::vector<Item> items;
+};
+
+// Modulo one prime q, from in.dimension to out.dimension:
+//   out = (0, b) + sum_i sum_j d_ij key[i * levels + j]
+// with d_i0 .. the digits (math/gadget.h, bits = bit length of q) of the centred mask a_i. Row
+// i * levels + j of the key encrypts s_i 2^gadget_exponent(j) under the new secret.
+struct LweKeySwitch {
+  struct Item {
+    LweView in, out;
+  };
+  LweView key;
+  Gadget gadget;
+  std::vector<Item> items;
+};
+
+// Words modulo q to exponents modulo 2N = out.modulus, a power of two. With M = 2N / 2^log_many:
+//   e_i = 2^log_many (floor((2 M a_i + q) / 2q) mod M), r_i = M a_i - q round(a_i M / q)
+//   e_b = 2^log_many (floor((2 M b + q + (centred ? sum_i r_i : 0)) / 2q) mod M)
+// round being that of e_i before its reduction modulo M. `centred` adds half of the sum of the
+// rounding errors to b: the mean of what they do to the phase under a binary key. With log_many > 0
+// neighbouring positions of a table hold 2^log_many tables. out may be exactly in.
+struct ModSwitch {
+  struct Item {
+    LweView in, out;
+  };
+  bool centred = false;
+  int log_many = 0;
+  std::vector<Item> items;
+};
+
+// LWE ciphertexts of coefficients of GLWE ciphertexts (b, a_1 .. a_k), Coeff: ciphertext i,
+// coefficient j of the list goes to out[i * coefficients.size() + j], of dimension k N, modulo the
+// first prime q0 of `in`. Over two primes the value is divided by the second, rounding to nearest:
+// (x - centred(x mod q1)) / q1.
+struct SampleExtract {
+  struct Item {
+    PolyArray in;  // (k + 1) for each ciphertext
+    std::vector<std::uint32_t> coefficients;
+    LweView out;
+  };
+  int glwe_dimension = 1;
+  std::vector<Item> items;
+};
+
+// Which arithmetic multiplies polynomials. Exact: modulo the ring's primes, equal words everywhere.
+enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
+
+// acc = (table, 0 .. 0) X^-e_b; then for each step t of `group` mask elements
+//   binary, group 1:  acc += K_t [*] ((X^-e_t - 1) acc)
+//   otherwise:        acc += sum_j (X^-E_tj - 1) (K_tj [*] acc),
+// the sum over keys_per_step() keys. In a group key j encrypts the selector "exactly the secret
+// bits of the set j + 1 are 1" (bit i of j + 1: element group t + i) and E_tj is the sum of their
+// exponents. Of a ternary secret key 0 encrypts [s = 1] with E = e, key 1 [s = -1] with E = -e. So
+// acc ends as table X^-(e_b + sum e_i s_i), encrypted. [*] is the external product: component c of
+// (b, a_1 .. a_k), centred (over two primes: math/gadget.h, centred_pair), has digits d_ci, bits =
+// bit length of the primes' product, and
+//   K [*] x = sum_c sum_i d_ci row(c * levels + i).
+// Key polynomials, Eval: (t, j, row, component) in that order, components innermost. A row is a
+// GLWE encryption of zero with selector 2^gadget_exponent(i) added to its component c.
+struct BlindRotate {
+  struct Item {
+    LweView exponents;  // modulus 2N
+    PolyView table;     // Coeff
+    PolyArray out;      // Coeff, (k + 1) for each ciphertext
+  };
+  PolyArray key;
+  Gadget gadget;
+  int glwe_dimension = 1;
+  int group = 1;
+  bool ternary = false;  // group is 1 then
+  BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact;
+  std::vector<Item> items;
+
+  int keys_per_step() const { return ternary ? 2 : (1 << group) - 1; }
+  int rows() const { return (glwe_dimension + 1) * gadget.levels; }
+  // Polynomial of the key.
+  std::uint32_t key_index(std::uint32_t step, int key_of_step, int row, int component) const {
+    const auto rows32 = static_cast<std::uint32_t>(rows());
+    return ((step * keys_per_step() + key_of_step) * rows32 + row) * (glwe_dimension + 1) +
+           component;
+  }
+};
+
+}  // namespace latticino

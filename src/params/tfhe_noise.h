@@ -1,0 +1,40 @@
+// Noise of TFHE operations and the probability that a decoding fails. Torus units: variances of
+// error / q. Closed forms for independent, uniform rounding errors, binary keys unless said; the
+// tests compare them with published failure probabilities and with measurements.
+#pragma once
+
+#include "math/gadget.h"
+
+namespace latticino {
+
+// What the formulas need to know of a set. Deviations relative to the modulus concerned.
+struct TfheNoiseModel {
+  int lwe_dimension = 0, glwe_dimension = 0, degree = 0;  // n, k, N
+  double lwe_sigma = 0, glwe_sigma = 0;
+  Gadget bootstrap, key_switch;
+  // log2 of the gadget's rounding step, relative to the modulus: -levels log_base where the modulus
+  // is a power of two, up to one more for a prime just above one.
+  double bootstrap_step = 0, key_switch_step = 0;
+  double log_lwe_modulus = 0, log_ring_modulus = 0;
+  double secret_mean = 0.5, secret_square = 0.5;  // E[s], E[s^2] of an LWE key coefficient
+  int group = 1;                                  // mask elements a blind rotation step takes
+  bool ternary = false;
+  bool centred = true;  // the modulus switch corrects the mean of its rounding
+};
+
+// One blind rotation. The error of the key, for every digit, and the rounding of the digits times
+// the key; a step of several keys carries (X^e - 1) in front of each: twice the variance a key.
+double bootstrap_variance(const TfheNoiseModel& m);
+// What an FP64 transform of a 64-bit torus adds to it (tfhe-rs, noise formulas).
+double fft64_variance(const TfheNoiseModel& m);
+// k N coefficients to n.
+double key_switch_variance(const TfheNoiseModel& m);
+// To 2N, with 2^log_many neighbouring positions kept free.
+double mod_switch_variance(const TfheNoiseModel& m, int log_many = 0);
+// Dropping the second prime of the ring.
+double drop_variance(const TfheNoiseModel& m);
+
+// log2 Pr[|error| > distance].
+double log_failure(double variance, double distance);
+
+}  // namespace latticino

@@ -1,0 +1,106 @@
+// The named TFHE sets. Noise of the default sets is the least that the security curve allows at
+// their dimensions, rounded up to an integer; gadgets and dimensions were chosen by exhaustive
+// search for the least arithmetic under the stated failure probability.
+#include <algorithm>
+#include <cmath>
+
+#include "math/errors.h"
+#include "math/primes.h"
+#include "params/security.h"
+#include "params/tfhe_params.h"
+
+namespace latticino {
+namespace {
+
+using Security = ParamsLiteral::Security;
+
+TfheLiteral set(const char* name, int lwe, int glwe, int log_n, int primes, Gadget bootstrap,
+                Gadget key_switch) {
+  TfheLiteral x;
+  x.name = name;
+  x.lwe_dimension = lwe;
+  x.glwe_dimension = glwe;
+  x.log_n = log_n;
+  x.primes = ntt_primes_below(log_n, 1u << 31, primes);
+  x.bootstrap = bootstrap;
+  x.key_switch = key_switch;
+  double log_ring = 0;
+  for (const std::uint32_t q : x.primes) log_ring += std::log2(q);
+  const auto least = [](int dimension, double log_q) {
+    return std::max(3.19, std::ceil(std::exp2(log_q + min_log_lwe_noise_128(dimension))));
+  };
+  x.lwe_sigma = least(lwe, std::log2(x.primes[0]));
+  x.glwe_sigma = least(glwe << log_n, log_ring);
+  return x;
+}
+
+TfheLiteral integers(TfheLiteral x, double log_failure) {
+  x.message_bits = x.carry_bits = 2;
+  x.max_norm = 5;
+  x.log_failure = log_failure;
+  return x;
+}
+
+TfheLiteral failing(TfheLiteral x, double log_failure) {
+  x.log_failure = log_failure;
+  return x;
+}
+
+// The sets of Chameleon (Shen et al., section 6), which are those of the TFHE library of 2016 and
+// 2020 and one of its own whose noise is not published: assumed is that of the second.
+TfheLiteral legacy(TfheLiteral x, double lwe_sigma, double glwe_sigma) {
+  x.security = Security::Legacy;
+  x.lwe_sigma = lwe_sigma * x.primes[0];
+  x.glwe_sigma = glwe_sigma * x.primes[0];
+  x.log_failure = -30;
+  return x;
+}
+
+TfheLiteral insecure(TfheLiteral x) {
+  x.security = Security::Insecure;
+  x.lwe_sigma = x.glwe_sigma = 3.19;
+  return x;
+}
+
+TfheLiteral grouped(TfheLiteral x, int group, bool ternary = false) {
+  x.group = group;
+  x.ternary = ternary;
+  return x;
+}
+
+std::vector<TfheLiteral> literals() {
+  return {
+      set("tfhe-gates-v1", 720, 2, 10, 1, {9, 2}, {4, 3}),
+      failing(set("tfhe-gates-p64-v1", 700, 2, 10, 1, {9, 2}, {4, 3}), -64),
+      integers(set("tfhe-2-2-v1", 868, 1, 11, 2, {23, 1}, {3, 5}), -128),
+      integers(set("tfhe-2-2-p64-v1", 840, 1, 11, 2, {23, 1}, {4, 4}), -64),
+      legacy(set("chameleon-500-legacy", 500, 1, 10, 1, {10, 2}, {2, 8}), 2.44e-5, 7.18e-9),
+      legacy(set("chameleon-630-legacy", 630, 1, 10, 1, {7, 3}, {2, 8}), 0x1p-15, 0x1p-25),
+      legacy(set("chameleon-592-legacy", 592, 1, 11, 1, {7, 3}, {2, 8}), 0x1p-15, 0x1p-25),
+      // Small, for tests.
+      insecure(set("test-tfhe-gates-insecure", 64, 2, 10, 1, {9, 2}, {4, 3})),
+      insecure(grouped(set("test-tfhe-ternary-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 1, true)),
+      insecure(grouped(set("test-tfhe-group3-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 3)),
+      insecure(integers(set("test-tfhe-2-2-insecure", 48, 1, 11, 2, {23, 1}, {3, 5}), -128)),
+  };
+}
+
+}  // namespace
+
+std::shared_ptr<const TfheParams> tfhe_preset(const std::string& name) {
+  for (TfheLiteral& x : literals()) {
+    if (x.name == name) return TfheParams::check(std::move(x));
+  }
+  std::string names;
+  for (const std::string& n : tfhe_preset_names()) names += (names.empty() ? "" : ", ") + n;
+  throw ParameterError("params.tfhe_preset", "the name '" + name + "'", "one of " + names,
+                       "choose one of them, or write a literal");
+}
+
+std::vector<std::string> tfhe_preset_names() {
+  std::vector<std::string> names;
+  for (const TfheLiteral& x : literals()) names.push_back(x.name);
+  return names;
+}
+
+}  // namespace latticino
