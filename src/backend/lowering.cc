@@ -294,7 +294,11 @@ bool Lowering::replace(const Automorphism& op) {
 template <class Record>
 bool Lowering::split(const Record& op) {
   if (op.items.size() < 2) return false;
-  for (const auto& item : op.items) lower(Record{{item}});
+  Record one = op;
+  for (const auto& item : op.items) {
+    one.items = {item};
+    lower(one);
+  }
   return true;
 }
 
@@ -305,12 +309,6 @@ bool Lowering::split(const KeyInner& op) {
       lower(KeyInner{{{group.digits, {target}}}, op.add_factor});
     }
   }
-  return true;
-}
-
-bool Lowering::split(const SubtractScale& op) {
-  if (op.items.size() < 2) return false;
-  for (const auto& item : op.items) lower(SubtractScale{{item}, op.x_factor, op.y_factor});
   return true;
 }
 

@@ -39,7 +39,6 @@ class Lowering {
   template <class Record>
   bool split(const Record& op);
   bool split(const KeyInner& op);
-  bool split(const SubtractScale& op);
   bool split(const Dot& op);
 
   void key_target(const KeyInner& op, const std::vector<KeyInner::Digit>& digits,

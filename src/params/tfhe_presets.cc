@@ -70,7 +70,7 @@ TfheLiteral grouped(TfheLiteral x, int group, bool ternary = false) {
 
 std::vector<TfheLiteral> literals() {
   return {
-      set("tfhe-gates-v1", 720, 2, 10, 1, {9, 2}, {4, 3}),
+      set("tfhe-gates-v1", 724, 2, 10, 1, {9, 2}, {4, 3}),
       failing(set("tfhe-gates-p64-v1", 700, 2, 10, 1, {9, 2}, {4, 3}), -64),
       integers(set("tfhe-2-2-v1", 868, 1, 11, 2, {23, 1}, {3, 5}), -128),
       integers(set("tfhe-2-2-p64-v1", 840, 1, 11, 2, {23, 1}, {4, 4}), -64),
