@@ -88,12 +88,14 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "report"))
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")
+    bench.add_argument("--no-peers", action="store_true", help="cpu: leave other libraries out")
     bench.add_argument("--record", type=Path, help="the JSON file to write rows to (report: to read)")
 
     conformance = command("conformance", _conformance, "compare a device with the reference, bit for bit")
     on_device(conformance)
-    conformance.add_argument("--preset", help="default: every small preset")
-    conformance.add_argument("--all-levels", action="store_true", help="every level instead of a sample")
+    conformance.add_argument("--preset", help="default: every preset on a GPU, every small one on the CPU")
+    conformance.add_argument("--all-levels", action="store_true", help="every level of large sets on the CPU too")
+    conformance.add_argument("--sampled", action="store_true", help="a sample of levels of large sets on a GPU too")
     return parser
 
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ class Backend {
   // memory released after work was submitted may be handed out again to later work.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* p, std::size_t bytes) noexcept = 0;
-  virtual void clear(void* p, std::size_t bytes) = 0;  // stream-ordered zeroing (secrets)
+  // Stream-ordered zeroing of a block that held secrets, and of what operations on it may have left
+  // in scratch memory that is not cleared by itself.
+  virtual void clear(void* p, std::size_t bytes) = 0;
 
   // Bytes between host and device; return once the host memory may be reused.
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
@@ -68,6 +71,7 @@ struct CudaOptions {
   std::string tuning_file;
   std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
   Features features;               // what is left out, for measurements (scratch is not cleared)
+  std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
 };
 // Throws DeviceError where the library was built without CUDA or no device answers.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});

@@ -159,13 +159,20 @@ std::string Report::str() const {
 
 Report run(const std::shared_ptr<const Params>& params, const Factory& oracle,
            const Factory& device, const Options& options, const Progress& progress) {
+  if (options.parts < 1 || options.part < 0 || options.part >= options.parts) {
+    throw ValueError("conformance",
+                     "part " + std::to_string(options.part) + " of " + std::to_string(options.parts),
+                     "a part from 0 below their number", "number the parts from 0");
+  }
   Side reference(oracle(), params), tested(device(), params);
   Runner runner(params->name(), reference, tested, options, progress);
-  for (const int level : chosen_levels(params->top_level(), options.levels)) {
+  const std::vector<int> levels = chosen_levels(params->top_level(), options.levels);
+  for (std::size_t i = options.part; i < levels.size(); i += options.parts) {
+    const int level = levels[i];
     runner.run(ring_cases(reference.ring(), params->basis(level)), level);
     runner.run(level_cases(*params, level), level);
   }
-  runner.run(set_cases(*params), -1);
+  if (options.part == 0) runner.run(set_cases(*params), -1);
   return runner.report();
 }
 

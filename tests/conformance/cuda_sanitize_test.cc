@@ -1,7 +1,13 @@
-// What compute-sanitizer runs (./latticino test --sanitize): every record at the largest degree
-// that ships and at smaller ones, with few limbs, so that its slowdown of some hundred times can be
-// borne.
+// What compute-sanitizer runs (./latticino test --sanitize): every kernel that ships, at N = 2^16
+// and at every other degree, with few limbs, so that its slowdown of some hundred times can be
+// borne. That none is left out is checked against the kernels that this program contains.
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
 
 #include "conformance/conformance.h"
 #include "support/ring_support.h"
@@ -11,18 +17,20 @@ namespace {
 
 using conformance::Options;
 using conformance::Report;
+using test::range;
+using test::Words;
 
-constexpr int kLogN = 16;
+constexpr int kVariants = 12;  // of a kernel at most; one more would be seen as a kernel left out
 
-// Two primes a level, two auxiliaries: three levels and three digits.
-std::shared_ptr<const Params> few_limbs() {
+// Two primes a level, two auxiliaries: up to five digits.
+std::shared_ptr<const Params> few_limbs(int log_n) {
   ParamsLiteral x;
   x.name = "sanitize-insecure";
   x.security = ParamsLiteral::Security::Insecure;
-  x.log_n = kLogN;
-  x.mains = test::ntt_primes(kLogN, 6, 1u << 30);
-  x.aux = test::ntt_primes(kLogN, 2);
-  x.levels = {{2, 0}, {4, 0}, {6, 0}};
+  x.log_n = log_n;
+  x.mains = test::ntt_primes(log_n, 10, 1u << 30);
+  x.aux = test::ntt_primes(log_n, 2);
+  x.levels = {{2, 0}, {4, 0}, {6, 0}, {8, 0}, {10, 0}};
   x.alpha = 2;
   x.log_scale = 60;
   return Params::check(std::move(x));
@@ -32,40 +40,104 @@ Options once() {
   Options options;
   options.adversarial = false;
   options.exact = false;
+  options.replays = 0;
   return options;
 }
 
-TEST(Sanitize, ParametersOfFewLimbsExist) { EXPECT_EQ(few_limbs()->dnum(), 3); }
+// Mangled names of the kernels in this program: nvcc makes a function __device_stub_NAME for each,
+// and the length of its name stands before it in the symbol table.
+std::set<std::string> kernels_of_this_program() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  const std::string stub = "__device_stub_";
+  std::set<std::string> names;
+  for (std::size_t at = bytes.find(stub); at != std::string::npos; at = bytes.find(stub, at + 1)) {
+    std::size_t digits = at;
+    while (digits > 0 && '0' <= bytes[digits - 1] && bytes[digits - 1] <= '9') --digits;
+    const std::string length = bytes.substr(digits, std::min<std::size_t>(at - digits, 6));
+    if (length.empty()) continue;
+    names.insert(bytes.substr(at + stub.size(), std::stoul(length) - stub.size()));
+  }
+  return names;
+}
+
+TEST(Sanitize, ParametersOfFewLimbsExist) {
+  EXPECT_EQ(few_limbs(16)->dnum(), 5);
+  EXPECT_EQ(kernels_of_this_program().empty(), !cuda_built());
+}
 
 class CudaSanitize : public testing::Test {
  protected:
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device: no kernel was run";
   }
+
+  // `variant`: of each kernel that has several; -1: what it chooses itself.
+  std::unique_ptr<Backend> device(int variant) const {
+    auto tuning = std::make_shared<Tuning>();
+    tuning->force(variant);
+    return make_cuda_backend({.tuning = tuning, .launched = launched_});
+  }
   static std::unique_ptr<Backend> oracle() {
     return make_cpu_backend({.simd = true, .threads = 0});
   }
-  static std::unique_ptr<Backend> device() { return make_cuda_backend(); }
+
+  void expect_records(int log_n, int variant, int levels = 0) {
+    const auto on_device = [&] { return device(variant); };
+    Options options = once();
+    options.levels = levels;
+    const Report report = conformance::run(few_limbs(log_n), oracle, on_device, options);
+    EXPECT_TRUE(report.passed()) << report.str();
+  }
+
+  // Conversions of each size that has a kernel of its own, at the fewest limbs that choose it.
+  void expect_conversions(int log_n, int variant) {
+    constexpr int kTargets = 13, kMost = 17;
+    Queue queue[2] = {Queue(oracle()), Queue(device(variant))};
+    const Words primes = test::ntt_primes(log_n, kMost + kTargets);
+    const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
+    std::mt19937_64 random(1);
+    for (const int sources : {2, 9, 13, kMost}) {
+      const Basis from = range(0, sources), to = range(kMost, kMost + kTargets);
+      const Words in = test::random_words(ring[0], from, random);
+      Words out[2];
+      for (int s = 0; s < 2; ++s) {
+        const BaseConversion table(ring[s], from, to);
+        const Poly x = test::upload(queue[s], ring[s], from, Domain::Half, in);
+        const Poly y = queue[s].allocate(ring[s], to, Domain::Half);
+        queue[s].submit(Convert{{{&table, x.view, y.view}}});
+        out[s] = test::download(queue[s], y.view);
+      }
+      EXPECT_TRUE(out[0] == out[1]) << sources << " sources, variant " << variant;
+    }
+  }
+
+  std::shared_ptr<std::set<std::string>> launched_ = std::make_shared<std::set<std::string>>();
 };
 
-TEST_F(CudaSanitize, RecordsOfARing) {
-  const Report report = conformance::run(kLogN, test::ntt_primes(kLogN, 3), oracle, device, once());
-  EXPECT_TRUE(report.passed()) << report.str();
-}
-
-// Other lengths have other kernels.
-TEST_F(CudaSanitize, RecordsOfSmallerRings) {
-  for (int log_n = 10; log_n < kLogN; ++log_n) {
-    const Report report =
-        conformance::run(log_n, test::ntt_primes(log_n, 3), oracle, device, once());
-    EXPECT_TRUE(report.passed()) << report.str();
+TEST_F(CudaSanitize, EveryKernelThatShips) {
+  for (int log_n = 10; log_n <= 17; ++log_n) {
+    expect_records(log_n, -1);
+    expect_conversions(log_n, -1);
+  }
+  for (int variant = 0; variant < kVariants; ++variant) {
+    expect_records(16, variant, 2);
+    expect_conversions(16, variant);
+  }
+  for (const std::string& kernel : kernels_of_this_program()) {
+    EXPECT_TRUE(launched_->contains(kernel)) << kernel << " ships and was not run";
   }
 }
 
-TEST_F(CudaSanitize, RecordsOfEveryLevel) {
-  const Report report = conformance::run(few_limbs(), oracle, device, once());
-  EXPECT_TRUE(report.passed()) << report.str();
+class CudaSanitizeDegree : public CudaSanitize, public testing::WithParamInterface<int> {};
+
+TEST_P(CudaSanitizeDegree, Records) {
+  expect_records(GetParam(), -1);
+  expect_conversions(GetParam(), -1);
 }
+
+INSTANTIATE_TEST_SUITE_P(Degrees, CudaSanitizeDegree, testing::Values(16, 17),
+                         [](const auto& p) { return "N" + std::to_string(p.param); });
 
 }  // namespace
 }  // namespace latticino

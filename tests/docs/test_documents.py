@@ -36,9 +36,9 @@ def test_programs_run(path, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
-def test_examples_run(path, tmp_path):
-    run = subprocess.run([sys.executable, path, "--preset", "test-n12-boot-insecure", "--device", "cpu"],
-                         cwd=tmp_path, capture_output=True, text=True, timeout=300)
+def test_examples_run(path, device, tmp_path, child_environment):
+    run = subprocess.run([sys.executable, path, "--preset", "test-n12-boot-insecure", "--device", device],
+                         cwd=tmp_path, capture_output=True, text=True, timeout=300, env=child_environment)
     assert run.returncode == 0, run.stderr
 
 
@@ -89,6 +89,6 @@ def test_errors_end_a_command_with_their_message(capsys):
     assert "n16-d40-boot-v1" in capsys.readouterr().out
 
 
-def test_the_conformance_command(capsys):
-    assert cli.main(["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure"]) == 0
+def test_the_conformance_command(device, capsys):
+    assert cli.main(["conformance", "--device", device, "--preset", "test-n10-leveled-insecure"]) == 0
     assert "bit for bit" in capsys.readouterr().out

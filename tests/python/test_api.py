@@ -86,8 +86,8 @@ def test_bootstrap(ctx, encrypted, rng):
     assert lt.precision(z, x * x).mean > 14
 
 
-def test_bootstrapping_by_itself(client, rng):
-    own = lt.Context("test-n10-boot-insecure", auto_bootstrap=True)
+def test_bootstrapping_by_itself(device, rng):
+    own = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
     owner = lt.keygen(own)
     x = rng.uniform(-1, 1, 64)
 
@@ -184,11 +184,11 @@ def test_recorded_programs_replay_and_check(ctx, client, rng):
         program(a, other.encrypt(y))
 
 
-def test_two_contexts_in_two_threads():
+def test_two_contexts_in_two_threads(device):
     results = [0.0, 0.0]
 
     def work(i):
-        own = lt.Context("test-n10-leveled-insecure", device="cpu")
+        own = lt.Context("test-n10-leveled-insecure", device)
         client = lt.keygen(own)
         x = np.random.default_rng(i).uniform(-1, 1, 64)
         own.use(client.server_keys(lambda a: a * a, x))

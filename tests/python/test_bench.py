@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from latticino import cli
-from latticino.measure import peers, programs, records, report
+from latticino.measure import peer_environments, peers, programs, records, report
 from latticino.workloads import demo
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
@@ -76,11 +76,32 @@ def test_failures_of_a_program_are_seen(fake, capfd, status, message):
 
 
 def test_rows_of_other_libraries_name_them(tmp_path):
-    row = peers.measure("Other 1.0", "ckks.rotate", 10, 3, lambda: None)
+    row = {**peers.measure("Other 1.0", "ckks.rotate", 10, 3, lambda: None), "device": "d"}
     assert row["library"] == "Other 1.0" and row["median_of"] == 5 and row["params"]["slots"] == 512
     records.write(tmp_path / "r.json", [records.stamped(row)])
     back, = records.read(tmp_path / "r.json")
     assert report.references(back) == [] and len(report.newest([back, {**back, "library": "Ours 2"}])) == 2
+
+
+def test_other_libraries_run_in_an_environment_of_their_own(tmp_path, monkeypatch, capsys):
+    own = f"3.{sys.version_info.minor}"
+    monkeypatch.setattr(peer_environments, "FOLDER", tmp_path)
+    monkeypatch.setattr(peer_environments, "NEEDS", {"tenseal": {own: ["tenseal==0"]}, "openfhe": {"3.999": ["x"]}})
+    folder = tmp_path / f"tenseal-{own}"  # stands for the library: version and operations are made up
+    folder.mkdir()
+    (folder / "complete").write_text("")
+    (folder / "tenseal.py").write_text(
+        "class SCHEME_TYPE: CKKS = 1\n"
+        "def context(*a, **b): return type('Context', (), {})()\n"
+        "def ckks_vector(context, values): return len(values)\n")
+    (folder / "tenseal-0.0.dist-info").mkdir()
+    (folder / "tenseal-0.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tenseal\nVersion: 0.0\n")
+    rows = peer_environments.measured(("tenseal", "openfhe"))
+    assert [r["params"]["N"] for r in rows] == [2**14, 2**15] and rows[0]["library"] == "TenSEAL 0.0"
+    assert all(r["device"] and r["commit"] for r in rows)
+    assert "openfhe: left out, it needs one of the Pythons 3.999" in capsys.readouterr().out
+    (folder / "tenseal.py").write_text("raise SystemExit('broken')")
+    assert peer_environments.measured(("tenseal",)) == [] and "broken" in capsys.readouterr().out
 
 
 def test_a_package_without_the_programs_says_so(monkeypatch, capsys):

@@ -16,7 +16,7 @@ def test_a_client_and_a_server_share_only_files(ctx, client, rng, tmp_path):
     lt.save_secret_key(tmp_path / "secret", client)
     lt.save_ciphertext(tmp_path / "x", client.encrypt(x))
 
-    server = lt.Context(lt.load_params(tmp_path / "params"), device="cpu")
+    server = lt.Context(lt.load_params(tmp_path / "params"), ctx.device)
     server.use(lt.load_server_keys(tmp_path / "keys", server))
     a = lt.load_ciphertext(tmp_path / "x", server)
     result = lt.to_bytes((a * a + server.encrypt(x)).rotate(1))
@@ -47,7 +47,7 @@ def test_damaged_files_are_refused(ctx, client, tmp_path):
 
 
 def test_files_of_other_parameters_are_refused(ctx, client):
-    other = lt.Context("test-n10-leveled-insecure", device="cpu")
+    other = lt.Context("test-n10-leveled-insecure", ctx.device)
     with pytest.raises(lt.ContextError):
         lt.from_bytes(lt.to_bytes(client.encrypt(np.ones(8))), other)
 

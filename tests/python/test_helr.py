@@ -55,8 +55,8 @@ def test_the_clear_algorithm_reaches_the_paper_on_mnist():
     assert data.accuracy(last.real, mnist.x_test, mnist.y_test) >= 0.96
 
 
-def test_the_demo_runs_and_plots(tmp_path, capsys):
-    result = demo.run("test-n12-boot-insecure", "cpu", "digits", iterations=2, rows=32)
+def test_the_demo_runs_and_plots(device, tmp_path, capsys):
+    result = demo.run("test-n12-boot-insecure", device, "digits", iterations=2, rows=32)
     demo.plot(result, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     printed = capsys.readouterr().out

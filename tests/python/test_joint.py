@@ -157,7 +157,7 @@ def test_replays_carry_the_error_of_their_arguments(ctx, client, rng):
 
 def test_encoded_matrices_are_kept_up_to_a_limit(ctx, client, rng):
     x = rng.uniform(-1, 1, 8)
-    own = lt.Context("test-n10-leveled-insecure", device="cpu", threads=1)
+    own = lt.Context("test-n10-leveled-insecure", ctx.device, threads=1)
     owner = lt.keygen(own)
     ctx_limit = own._products.limit
     assert 0 < ctx_limit < 2**40 and isinstance(own._products, ConstantCache)

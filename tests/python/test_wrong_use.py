@@ -62,8 +62,8 @@ def test_missing_key(client, pair):
     assert lt.precision(client.decrypt(a * a), x * x).worst > 15
 
 
-def test_context_without_keys_and_without_a_public_key(client, rng):
-    bare = lt.Context("test-n10-leveled-insecure", device="cpu")
+def test_context_without_keys_and_without_a_public_key(device, rng):
+    bare = lt.Context("test-n10-leveled-insecure", device)
     own = lt.keygen(bare)
     a = own.encrypt(rng.uniform(-1, 1, 8))
     with pytest.raises(lt.KeyError, match="server_keys"):
@@ -74,7 +74,7 @@ def test_context_without_keys_and_without_a_public_key(client, rng):
 
 def test_mismatched_contexts_and_keys(ctx, client, pair):
     x, a = pair
-    other = lt.Context("test-n10-leveled-insecure", device="cpu")
+    other = lt.Context("test-n10-leveled-insecure", ctx.device)
     stranger = lt.keygen(other)
     b = stranger.encrypt(x)
     with pytest.raises(lt.ContextError):
@@ -93,7 +93,7 @@ def test_mismatched_contexts_and_keys(ctx, client, pair):
 
 def test_keys_in_the_memory_of_another_context(ctx, client, pair):
     x, a = pair
-    twin = lt.Context(ctx.params, device="cpu", threads=1)
+    twin = lt.Context(ctx.params, ctx.device, threads=1)
     with pytest.raises(lt.ContextError, match="load_server_keys"):
         twin.use(client.server_keys(lambda v: v * v, x))
 
@@ -150,8 +150,8 @@ def test_unsupported_options(client, pair):
         a / 0
 
 
-def test_bootstrapping_needs_a_set_that_has_it(rng):
-    own = lt.Context("test-n10-leveled-insecure", device="cpu")
+def test_bootstrapping_needs_a_set_that_has_it(device, rng):
+    own = lt.Context("test-n10-leveled-insecure", device)
     client = lt.keygen(own)
     x = rng.uniform(-1, 1, 8)
     own.use(client.server_keys(lambda a: a * a, x))

@@ -1,4 +1,6 @@
 // The CUDA backend beyond its kernels: transfers, recording, errors, two backends side by side.
+#include <algorithm>
+
 #include "math/errors.h"
 #include "unit/cuda_pair.h"
 
@@ -70,6 +72,29 @@ TEST_F(CudaBackendTest, RecordedScratchBelongsToTheReplay) {
   for (void* p : blocks) cuda().release(p, bytes);
   for (int i = 0; i < 6; ++i) step(0);
   compare({x, y});
+}
+
+// A transform of a secret passes through scratch memory: whoever is given that memory next finds
+// nothing in it.
+TEST_F(CudaBackendTest, ScratchIsClearedBeforeItIsGivenBack) {
+  use_ring(13, ntt_primes(13, 31, 4));
+  const Twin x = poly({{0, 4}}, Domain::Coeff);
+  const PolyView v = x.view[1];
+  const std::size_t words = std::size_t{4} * ring().n();
+  cuda().synchronize();
+  const auto run = [&] { cuda().run(Transform{{{v, v.in(Domain::Eval)}}}); };
+  run();  // makes the tables
+  for (int i = 0; i < 3; ++i) {
+    void* fresh = cuda().allocate(words * 4);  // what the pool gives next, cleared
+    cuda().clear(fresh, words * 4);
+    cuda().release(fresh, words * 4);
+    run();
+    void* after = cuda().allocate(words * 4);
+    std::vector<std::uint32_t> found(words);
+    cuda().copy_out(found.data(), after, words * 4);
+    cuda().release(after, words * 4);
+    EXPECT_EQ(std::count(found.begin(), found.end(), 0u), static_cast<std::ptrdiff_t>(words));
+  }
 }
 
 // Kernels may start before the previous one has ended: chains in which each step overwrites what

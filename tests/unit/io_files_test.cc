@@ -218,5 +218,56 @@ TEST(Files, LengthsPassFourGibibytes) {
   EXPECT_THROW(reader.require_payload(64), FileError);
 }
 
+// A file over 4 GiB on disk, of whole ciphertexts: all memory on the way is that of what is loaded.
+TEST(Files, CiphertextsPassFourGibibytes) {
+  const FileWorld world(preset("n16-d40-boot-v1"));
+  const int level = world.params->top_level();
+  const std::uint64_t part =
+      sizeof(std::uint32_t) * std::uint64_t{65536} * world.params->limbs(level);
+  const std::uint64_t count = (std::uint64_t{1} << 32) / (2 * part) + 2, total = 2 * part * count;
+  const std::filesystem::path folder = ::testing::TempDir();
+  const std::uint64_t disk = std::filesystem::space(folder).available;
+  const std::uint64_t memory = world.queue().device().free_bytes;
+  if (disk < total + (1u << 30) || memory < total + (2u << 30)) {
+    GTEST_SKIP() << "needs " << (total >> 30) + 1 << " GiB of disk in " << folder << " and "
+                 << (total >> 30) + 2 << " GiB of memory, has " << (disk >> 30) << " and "
+                 << (memory >> 30);
+  }
+  // One ciphertext many times, but for the last: its words are the largest residues.
+  std::vector<ckks::Ciphertext> saved;
+  for (int i = 0; i < 2; ++i) {
+    ckks::Ciphertext x{world.context, {}, level, 1.0, 4, world.secret.id(), {}};
+    for (int h = 0; h < 2; ++h) {
+      x.parts.push_back(world.queue().allocate(world.context->ring(), world.params->basis(level),
+                                               Domain::Eval));
+      std::vector<std::uint32_t> words;
+      for (int l = 0; l < x.parts[h].view.limbs(); ++l) {
+        words.insert(words.end(), 65536, i * (world.context->ring().prime(l) - 1) + h * (1 - i));
+      }
+      world.queue().upload(x.parts[h].view, words.data());
+    }
+    saved.push_back(std::move(x));
+  }
+  saved.insert(saved.begin(), count - 2, saved[0]);
+  const std::string path = (folder / "latticino_large_file_test").string();
+  write_file(path, [&](Sink& sink) { save_ciphertexts(sink, saved, "note"); });
+  EXPECT_GT(std::filesystem::file_size(path), std::uint64_t{1} << 32);
+  {
+    FileSource source(path);
+    const Ciphertexts loaded = load_ciphertexts(source, world.context);
+    ASSERT_EQ(loaded.ciphertexts.size(), saved.size());
+    for (const std::size_t i : {std::size_t{0}, saved.size() - 2, saved.size() - 1}) {
+      for (int h = 0; h < 2; ++h) {
+        expect_equal(world.queue(), loaded.ciphertexts[i].parts[h].view, saved[i].parts[h].view);
+      }
+    }
+  }
+  // Cut behind the four gibibytes: refused by its length, before anything is read.
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  FileSource cut(path);
+  EXPECT_THROW(load_ciphertexts(cut, world.context), FileError);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace latticino::io

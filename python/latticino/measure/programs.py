@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from .. import devices, errors
+from . import peer_environments
 from .records import Row, provenance, read, stamped
 
 FOLDER = "LATTICINO_BENCH_DIR"  # set by the launcher of a checkout
@@ -36,7 +35,7 @@ def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
     if args.runs:
         options["bootstraps"] = args.runs
     rows, good = _run("bench_cpu", options)
-    return rows + _peers(), good
+    return rows + ([] if args.no_peers else peer_environments.measured(PEERS)), good
 
 
 def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
@@ -84,20 +83,3 @@ def _run(name: str, options: dict[str, str | int]) -> tuple[list[Row], bool]:
             raise errors.Error.explain("bench", f"status {status} from {name}", "a run to the end",
                                        "see its message above")
         return [stamped(row) for row in read(output)], status == 0
-
-
-def _peers() -> list[Row]:
-    """Other libraries, if installed, each in a process of its own."""
-    rows = []
-    for name in PEERS:
-        if importlib.util.find_spec(name) is None:
-            print(f"{name}: not installed, left out")
-            continue
-        done = subprocess.run([sys.executable, "-m", "latticino.measure.peers", name], capture_output=True, text=True)
-        if done.returncode:
-            print(f"{name}: failed\n{done.stderr[-500:]}")
-            continue
-        for row in map(stamped, json.loads(done.stdout)):
-            print(f"{row['library']:24} {row['name']:24} N = {row['params']['N']}: {row['value']:10.2f} ms")
-            rows.append(row)
-    return rows

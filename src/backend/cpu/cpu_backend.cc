@@ -39,6 +39,7 @@ class CpuBackend final : public Backend {
       recorded_->push_back(Clear{p, bytes});
     } else {
       std::memset(p, 0, bytes);
+      executor_.clear_scratch();
     }
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "backend/cpu/host_pool.h"
@@ -11,6 +12,7 @@
 #include "backend/cpu/lwe_kernels.h"
 #include "backend/cpu/tables.h"
 #include "backend/cpu/thread_pool.h"
+#include "crypto/secure_memory.h"
 #include "ops/operations.h"
 
 namespace latticino::cpu {
@@ -31,9 +33,15 @@ class Executor {
     scratch_.resize(static_cast<std::size_t>(pool_.threads()));
     for (HostBuffer& buffer : scratch_) {
       if (buffer.bytes() < words * sizeof(std::uint32_t)) {
+        clear(buffer);
         buffer = HostBuffer(words * sizeof(std::uint32_t));
       }
     }
+  }
+
+  // Zeroes the scratch of every thread: called when a secret ends, which it may hold parts of.
+  void clear_scratch() {
+    for (const HostBuffer& buffer : scratch_) clear(buffer);
   }
 
   // Calls work(unit, scratch) for every unit below `units`; `entries` is what one unit touches.
@@ -53,6 +61,10 @@ class Executor {
   }
 
  private:
+  static void clear(const HostBuffer& buffer) {
+    if (buffer.bytes() > 0) crypto::secure_clear(buffer.data(), buffer.bytes());
+  }
+
   const CpuKernels& kernels_;
   ThreadPool pool_;
   std::vector<HostBuffer> scratch_;

@@ -42,14 +42,17 @@ std::shared_ptr<Tuning> tuning_of(const CudaOptions& options, int arch) {
   return tuning;
 }
 
-std::string kernel_name(const void* function) {
+std::string mangled_name(const void* function) {
   const char* mangled = nullptr;
-  if (cudaFuncGetName(&mangled, function) != cudaSuccess || mangled == nullptr) {
-    cudaGetLastError();
-    return "unknown kernel";
-  }
+  if (cudaFuncGetName(&mangled, function) == cudaSuccess && mangled != nullptr) return mangled;
+  cudaGetLastError();
+  return "unknown kernel";
+}
+
+std::string kernel_name(const void* function) {
+  const std::string mangled = mangled_name(function);
   int status = 0;
-  char* plain = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+  char* plain = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
   std::string name = plain != nullptr ? plain : mangled;
   std::free(plain);
   return name;
@@ -61,7 +64,8 @@ Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
       properties_(read_properties(options.device)),
       tuning_(tuning_of(options, properties_.arch)),
-      pool_(options.device) {
+      pool_(options.device),
+      launched_(options.launched) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");
   const cudaError_t status = cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking);
   if (status != cudaSuccess) {
@@ -92,6 +96,7 @@ void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
 }
 
 void Launcher::check_launch(cudaError_t status, const void* function) const {
+  if (launched_ != nullptr) launched_->insert(mangled_name(function));
   if (status == cudaSuccess) return;
   check(status, ("cuda kernel " + kernel_name(function)).c_str());
 }
@@ -127,6 +132,8 @@ void Launcher::return_scratch(void* p, std::size_t bytes) noexcept {
   if (recording_) {
     idle_scratch_.emplace_back(p, bytes);
   } else {
+    // It may have held a secret (a recording cannot). Where this fails the device is gone.
+    if (cudaMemsetAsync(p, 0, bytes, stream_) != cudaSuccess) cudaGetLastError();
     release(p, bytes);
   }
 }

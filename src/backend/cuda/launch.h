@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -104,6 +105,7 @@ class Launcher {
   Pool pool_;
   bool recording_ = false;
   std::unordered_map<const void*, std::size_t> shared_limit_;
+  std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
   // Scratch of the current recording: all blocks, and those free for the next record.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
 };
