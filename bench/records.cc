@@ -1,5 +1,6 @@
 // Times every operation record on one device:
 //   bench_records --device cuda --limbs 47,23,13,7 --output rows.json
+//   bench_records --only poly.key_inner,ckks.rotate
 // Each case is recorded once over several buffer sets, so that the data of one run have left the
 // cache when it comes round again; the value is the median of the replays, divided by the sets.
 // Fractions are of the rate of the copy with the most limbs: what this device's memory gives.
@@ -30,6 +31,11 @@ std::uint64_t least_bytes(const Case& c) {
   return bytes;
 }
 
+// Whether a list of names, all where it is empty, has this one.
+bool listed(const std::string& list, const std::string& name) {
+  return list.empty() || ("," + list + ",").find("," + name + ",") != std::string::npos;
+}
+
 int run(const Arguments& arguments) {
   Queue queue(make_backend(arguments.text("device"), arguments.number("threads")));
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
@@ -42,6 +48,7 @@ int run(const Arguments& arguments) {
   for (const int limbs : sizes) {
     Shapes shapes(queue, ring, limbs, kAux);
     for (const Case& c : shapes.cases()) {
+      if (!listed(arguments.text("only"), c.name)) continue;
       const std::uint64_t bytes = least_bytes(c);
       const Sample sample = microseconds(queue, c, shapes.sets(), replays);
       const double time = sample.median;
@@ -54,11 +61,12 @@ int run(const Arguments& arguments) {
       sample.add_to(row, "us");
       row.add("device", device.name).add("backend", device.backend).add("mode", "replayed");
       row.add("preset", "none").add("params", params).add("bytes_moved", bytes);
-      row.add("ceiling_fraction", rate / copy_rate);
+      if (copy_rate > 0) row.add("ceiling_fraction", rate / copy_rate);
       row.add("commit", arguments.text("commit")).add("date", today());
       rows.push_back(row);
       std::printf("%-24s L=%-3d %9.2f us  %7.1f MB  %7.1f GB/s  %5.2f of copy\n", c.name.c_str(),
-                  limbs, time, 1e-6 * static_cast<double>(bytes), 1e-3 * rate, rate / copy_rate);
+                  limbs, time, 1e-6 * static_cast<double>(bytes), 1e-3 * rate,
+                  copy_rate > 0 ? rate / copy_rate : 0);
       std::fflush(stdout);
     }
   }
@@ -77,6 +85,7 @@ int main(int argc, char** argv) {
        {"threads", "0"},
        {"log-n", "16"},
        {"limbs", "47,23,13,7"},
+       {"only", ""},
        {"replays", "15"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/eval_scatter.cuh"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_rows.cuh"
 #include "backend/cuda/tables.h"
 #include "backend/cuda/view.h"
@@ -12,120 +14,202 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kItems = 16, kLimbs = 128;
+constexpr int kItems = 16, kLimbs = 128, kBases = 256;
+
+// Where the limbs of an item lie over a run of primes; y is marked where it is in Half.
+struct ItemBases {
+  LimbBase x, y, add, out;
+};
 
 struct SubtractScaleArgs {
   RingView ring;
-  int log_rows;
-  struct Item {
-    View x, y, add, out;
-    std::uint32_t galois_inverse;
-    bool y_is_half;
-  } item[kItems];
+  int log_rows, items, runs;
+  std::uint32_t galois_inverse[kItems];
+  struct Run {
+    std::int16_t begin, prime;  // place of its first prime among the limbs
+  } run[kLimbs];
+  ItemBases base[kBases];  // [run][item]
   // By position in out's basis, times R: x_factor and -y_factor.
-  std::uint32_t x_factor[kLimbs], y_factor[kLimbs];
+  uint2 factor[kLimbs];
 };
-static_assert(sizeof(SubtractScaleArgs) <= 4096);
+
+// A block holds the same rows of POLYS items, which share their twiddles in the cache.
+template <int LOG_COLS, int POLYS, int WARPS>
+struct CombineShape : RowShape<LOG_COLS> {
+  using Base = RowShape<LOG_COLS>;
+  static constexpr int kPolys = POLYS, kPolyThreads = 32 * WARPS;
+  static constexpr int kThreadsOfBlock = POLYS * kPolyThreads;
+  static constexpr int kRows = kPolyThreads / Base::kThreads;
+  static constexpr int kSlots = 2 * Base::kVectors;  // of a thread: x and add on their way
+  static constexpr int kExchange = POLYS * kRows * Base::kStride;
+  static constexpr std::size_t kSharedBytes =
+      sizeof(uint4) * kSlots * kThreadsOfBlock + sizeof(std::uint32_t) * kExchange;
+};
 
 template <class S>
-__device__ __forceinline__ void load_transformed(std::uint32_t (&y)[S::kValues],
-                                                 const SubtractScaleArgs& a,
-                                                 const SubtractScaleArgs::Item& item, int prime,
-                                                 const RowPosition<S>& at, const Modulus& m) {
-  const std::uint32_t* limb = item.y.limb(prime, a.ring.log_n);
-  if (!item.y_is_half) return load_eval<S>(y, limb, at);
-  RowTwiddles<S> twiddles;
-  twiddles.load(a.ring.psi + (static_cast<std::size_t>(prime) << a.ring.log_n), at);
-  load_half<S>(y, limb, at);
-  row_forward<S>(y, twiddles, at, m);
+__device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& from,
+                                                std::size_t offset, const RowPosition<S>& at) {
+  if (from.empty()) return;
+  const auto* limb = reinterpret_cast<const uint4*>(from.limb(offset)) + at.vector();
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) y[j] = fold(y[j], m.q);
+  for (int j = 0; j < S::kVectors; ++j) {
+    copy_async(slots + j * S::kThreadsOfBlock, limb + j * S::kThreads);
+  }
 }
 
 template <class S>
-__global__ void __launch_bounds__(S::kBlockThreads)
+__global__ void __launch_bounds__(S::kThreadsOfBlock)
     subtract_scale(const __grid_constant__ SubtractScaleArgs a) {
-  __shared__ std::uint32_t shared[S::kSharedWords];
-  const SubtractScaleArgs::Item& item = a.item[blockIdx.z];
-  if (blockIdx.y >= item.out.limbs()) return;
-  const int prime = item.out.prime(blockIdx.y), log_n = a.ring.log_n;
-  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
+  extern __shared__ uint4 dynamic[];
+  const int poly = S::kPolys == 1 ? 0 : threadIdx.x / S::kPolyThreads;
+  const int thread = threadIdx.x % S::kPolyThreads;
+  const int item = blockIdx.x * S::kPolys + poly, limb = blockIdx.z, log_n = a.ring.log_n;
+  if (item >= a.items) return;
+  int r = 0;
+  while (r + 1 < a.runs && a.run[r + 1].begin <= limb) ++r;
+  const int prime = a.run[r].prime + limb - a.run[r].begin;
+  const ItemBases& base = a.base[r * a.items + item];
   const Modulus m = load_modulus(a.ring.modulus + prime);
-  const auto* x = reinterpret_cast<const uint4*>(item.x.limb(prime, log_n));
-  const auto* add = reinterpret_cast<const uint4*>(item.add.limb(prime, log_n));
-  std::uint32_t* out = item.out.limb(prime, log_n);
-  const std::uint32_t fx = x == nullptr ? 0 : a.x_factor[blockIdx.y], fy = a.y_factor[blockIdx.y];
+  const std::size_t offset = static_cast<std::size_t>(prime) << log_n;
+
+  auto* exchange = reinterpret_cast<std::uint32_t*>(dynamic + S::kSlots * S::kThreadsOfBlock);
+  const int local = thread / S::kThreads;
+  const RowPosition<S> at(thread % S::kThreads, blockIdx.y * S::kRows + local,
+                          exchange + (poly * S::kRows + local) * S::kStride, a.log_rows);
+  uint4 *x = dynamic + threadIdx.x, *add = x + S::kVectors * S::kThreadsOfBlock;
 
   std::uint32_t y[S::kValues];
-  load_transformed<S>(y, a, item, prime, at, m);
+  if (base.y.marked()) {
+    RowTwiddles<S> twiddles;
+    load_half<S>(y, base.y.limb(offset), at);
+    twiddles.load(a.ring.psi + offset, at);
+    request_vectors<S>(x, base.x, offset, at);
+    request_vectors<S>(add, base.add, offset, at);
+    row_forward<S>(y, twiddles, at, m);
+#pragma unroll
+    for (int j = 0; j < S::kValues; ++j) y[j] = fold(y[j], m.q);
+  } else {
+    load_eval<S>(y, base.y.limb(offset), at);
+    request_vectors<S>(x, base.x, offset, at);
+    request_vectors<S>(add, base.add, offset, at);
+  }
+  wait_for_copies();
+  const uint2 factor = a.factor[limb];
+  const bool has_x = !base.x.empty(), has_add = !base.add.empty();
+  const std::uint32_t galois_inverse = a.galois_inverse[item];
+  std::uint32_t* out = base.out.limb(offset);
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
-    const std::uint32_t at_vector = at.vector() + j * S::kThreads;
     const uint4 zero{};
-    const uint4 v = x == nullptr ? zero : x[at_vector];
-    const uint4 w = add == nullptr ? zero : add[at_vector];
+    const uint4 v = has_x ? x[j * S::kThreadsOfBlock] : zero;
+    const uint4 w = has_add ? add[j * S::kThreadsOfBlock] : zero;
     // Two products of residues: below q 2^32.
     const auto combine = [&](std::uint32_t xi, std::uint32_t yi, std::uint32_t wi) {
       const std::uint64_t sum =
-          static_cast<std::uint64_t>(xi) * fx + static_cast<std::uint64_t>(yi) * fy;
+          static_cast<std::uint64_t>(xi) * factor.x + static_cast<std::uint64_t>(yi) * factor.y;
       return add_mod(canonical(redc(sum, m), m), wi, m.q);
     };
-    const uint4 r = make_uint4(combine(v.x, y[4 * j], w.x), combine(v.y, y[4 * j + 1], w.y),
-                               combine(v.z, y[4 * j + 2], w.z), combine(v.w, y[4 * j + 3], w.w));
-    store_image<S>(r, at.row, at.t + j * S::kThreads, out, item.galois_inverse, log_n);
+    const uint4 value =
+        make_uint4(combine(v.x, y[4 * j], w.x), combine(v.y, y[4 * j + 1], w.y),
+                   combine(v.z, y[4 * j + 2], w.z), combine(v.w, y[4 * j + 3], w.w));
+    store_image<S>(value, at.row, at.t + j * S::kThreads, out, galois_inverse, log_n);
   }
 }
 
-void fill_factors(SubtractScaleArgs& args, const SubtractScale& op, const PolyView& out,
-                  const RingTables& tables) {
-  const auto times_r = [](std::uint32_t w, const Modulus& m) {
-    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(w) * m.r % m.q);
-  };
-  const Basis basis = out.basis();
-  for (int l = 0; l < basis.size(); ++l) {
-    const Modulus& m = tables.modulus(basis.prime(l));
-    const std::uint32_t y = op.y_factor[l];
-    args.x_factor[l] = l < static_cast<int>(op.x_factor.size()) ? times_r(op.x_factor[l], m) : 0;
-    args.y_factor[l] = times_r(y == 0 ? 0 : m.q - y, m);
+// Items of one basis, from the first of `items` on, as far as they fit a launch.
+class Combination {
+ public:
+  Combination(Launcher& launcher, const SubtractScale& op, const Ring& ring)
+      : launcher_(launcher), op_(op), ring_(ring), tables_(table_of<RingTables>(launcher, ring)) {
+    args_.ring = tables_.view();
+    args_.log_rows = half_log_rows(ring.log_n());
   }
-}
+
+  // Launches the items from `first` on that share a basis and fit; returns the next.
+  std::size_t launch(std::size_t first) {
+    const Basis basis = op_.items[first].out.basis();
+    const int limbs = basis.size();
+    if (limbs > kLimbs) {
+      throw UnsupportedError("cuda.subtract_scale", std::to_string(limbs) + " limbs",
+                             "at most " + std::to_string(kLimbs), "use fewer primes");
+    }
+    std::size_t last = first;
+    while (last < op_.items.size() && last - first < kItems &&
+           op_.items[last].out.basis() == basis) {
+      ++last;
+    }
+    while (!fill(basis, first, last)) --last;
+    fill_factors(basis);
+    dispatch<5, 9>(ring_.log_n() - args_.log_rows, [&](auto log_cols) {
+      constexpr int kLog = decltype(log_cols)::value;
+      if (args_.items > 1) return launch<CombineShape<kLog, 2, 2>>(limbs);
+      launch<CombineShape<kLog, 1, 4>>(limbs);
+    });
+    return last;
+  }
+
+ private:
+  template <class S>
+  void launch(int limbs) {
+    const Shape shape{
+        dim3((args_.items + S::kPolys - 1) / S::kPolys, (1u << args_.log_rows) / S::kRows, limbs),
+        dim3(S::kThreadsOfBlock), S::kSharedBytes};
+    launcher_.launch(subtract_scale<S>, shape, args_);
+  }
+
+  // False where the items have too many runs for one launch (one item never has).
+  bool fill(const Basis& basis, std::size_t first, std::size_t last) {
+    RunBounds bounds;
+    for (std::size_t i = first; i < last; ++i) {
+      const SubtractScale::Item& item = op_.items[i];
+      for (const PolyView* v : {&item.x, &item.y, &item.add, &item.out}) bounds.add(*v);
+    }
+    args_.items = static_cast<int>(last - first);
+    args_.runs = 0;
+    int place = 0, bases = 0;
+    const std::vector<int>& at = bounds.sorted();
+    for (std::size_t k = 0; k + 1 < at.size(); ++k) {
+      if (!basis.contains(at[k])) continue;
+      if (bases + args_.items > kBases) return false;
+      args_.run[args_.runs++] = {static_cast<std::int16_t>(place),
+                                 static_cast<std::int16_t>(at[k])};
+      place += at[k + 1] - at[k];
+      for (std::size_t i = first; i < last; ++i) {
+        const SubtractScale::Item& item = op_.items[i];
+        args_.galois_inverse[i - first] = inverse_galois(item.galois);
+        args_.base[bases++] = {LimbBase(item.x, at[k]),
+                               LimbBase(item.y, at[k], item.y.domain == Domain::Half),
+                               LimbBase(item.add, at[k]), LimbBase(item.out, at[k])};
+      }
+    }
+    return true;
+  }
+
+  void fill_factors(const Basis& basis) {
+    const auto times_r = [](std::uint32_t w, const Modulus& m) {
+      return static_cast<std::uint32_t>(static_cast<std::uint64_t>(w) * m.r % m.q);
+    };
+    for (int l = 0; l < basis.size(); ++l) {
+      const Modulus& m = tables_.modulus(basis.prime(l));
+      const std::uint32_t y = op_.y_factor[l];
+      const std::uint32_t x = l < static_cast<int>(op_.x_factor.size()) ? op_.x_factor[l] : 0;
+      args_.factor[l] = make_uint2(times_r(x, m), times_r(y == 0 ? 0 : m.q - y, m));
+    }
+  }
+
+  Launcher& launcher_;
+  const SubtractScale& op_;
+  const Ring& ring_;
+  const RingTables& tables_;
+  SubtractScaleArgs args_{};
+};
 
 }  // namespace
 
 void run(Launcher& launcher, const SubtractScale& op) {
   if (op.items.empty()) return;
-  const Ring& ring = *op.items.front().out.ring;
-  const RingTables& tables = table_of<RingTables>(launcher, ring);
-  SubtractScaleArgs args{};
-  args.ring = tables.view();
-  args.log_rows = half_log_rows(ring.log_n());
-  // Factors go by position: a launch takes items of one basis.
-  for (std::size_t first = 0; first < op.items.size();) {
-    const PolyView& out = op.items[first].out;
-    const int limbs = out.limbs();
-    if (limbs > kLimbs) {
-      throw UnsupportedError("cuda.subtract_scale", std::to_string(limbs) + " limbs",
-                             "at most " + std::to_string(kLimbs), "use fewer primes");
-    }
-    fill_factors(args, op, out, tables);
-    int count = 0;
-    for (; count < kItems && first < op.items.size(); ++count, ++first) {
-      const SubtractScale::Item& item = op.items[first];
-      if (item.out.basis() != out.basis()) break;
-      args.item[count] = {View(item.x),
-                          View(item.y),
-                          View(item.add),
-                          View(item.out),
-                          inverse_galois(item.galois),
-                          item.y.domain == Domain::Half};
-    }
-    dispatch<5, 9>(ring.log_n() - args.log_rows, [&](auto log_cols) {
-      using S = RowShape<decltype(log_cols)::value>;
-      const Shape shape{dim3((1u << args.log_rows) / S::kRows, limbs, count),
-                        dim3(S::kBlockThreads)};
-      launcher.launch(subtract_scale<S>, shape, args);
-    });
-  }
+  Combination combination(launcher, op, *op.items.front().out.ring);
+  for (std::size_t next = 0; next < op.items.size();) next = combination.launch(next);
 }
 
 }  // namespace latticino::cuda

@@ -1,0 +1,22 @@
+// Copies from global to shared memory that pass no registers and complete on their own (sm_80 and
+// later). A thread sees its own copies after wait_for_copies(), others after a barrier as well.
+// Without a cache hint: ptxas 13.0 makes an instruction of copies with one that an H200 calls
+// illegal, where it keeps a part of the shared address in a uniform register.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace latticino::cuda {
+
+__device__ __forceinline__ void copy_async(uint4* shared, const uint4* from) {
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+}  // namespace latticino::cuda

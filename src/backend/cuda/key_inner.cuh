@@ -1,0 +1,347 @@
+// The kernel of KeyInner: rows of the converted digits, their products with the keys of all
+// targets, and rows back where the result is wanted in Half. A block owns a few rows of one prime
+// in all digits and meets every key there.
+#pragma once
+
+#include "backend/cuda/async_copy.cuh"
+#include "backend/cuda/eval_scatter.cuh"
+#include "backend/cuda/limb_base.h"
+#include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/tables.h"
+
+namespace latticino::cuda {
+
+// A run holds an address a digit and then, for each target, (b, a) of the keys a digit, out and add
+// for h = 0, 1. Marked: digits to be transformed, outputs to be transformed back (Half).
+LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
+
+struct KeyInnerArgs {
+  static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 1024;
+  RingView ring;
+  int log_rows;
+  bool own_exchange;  // exchanges of results have words of their own: the digits are needed later
+  struct Group {
+    std::int16_t first_run, runs, first_target, targets, digits, primes;
+  } group[kGroups];
+  struct Run {
+    std::int16_t begin;  // place of its first prime among those of the group
+    std::int16_t prime;
+    std::int16_t first_base;
+  } run[kRuns];
+  std::uint32_t galois_inverse[kTargets];
+  LimbBase base[kBases];
+  std::uint32_t add_factor[kPrimes];  // by ring index
+};
+
+// A team of LANES warps shares the rows of one warp. Warp d of it transforms those rows of digit d
+// (and d + LANES ..) into shared memory; then all its threads share the 16-byte vectors of the
+// rows. DIGITS 0: any number, with any number of lanes up to LANES. Otherwise keys travel to shared
+// memory while digits are transformed, to slots that only the thread that asked for them reads.
+template <int LOG_COLS, int DIGITS, int LANES, int TEAMS>
+struct InnerShape : RowShape<LOG_COLS> {
+  using Base = RowShape<LOG_COLS>;
+  static constexpr int kDigits = DIGITS, kLanes = LANES, kTeams = TEAMS;
+  static constexpr int kTeamRows = 32 / Base::kThreads;
+  static constexpr int kRows = TEAMS * kTeamRows;
+  static constexpr int kTeamVectors = kTeamRows * Base::kRowVectors;
+  static constexpr int kBlockVectors = TEAMS * kTeamVectors;
+  static constexpr int kDigitWords = kRows * Base::kStride;
+  static constexpr int kMaxThreads = 32 * LANES * TEAMS;
+  // 64 registers a thread where a shape is in a hurry.
+  static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
+  static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
+  static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
+  static_assert(DIGITS == 0 || (LANES >= DIGITS && kTeamVectors % (32 * LANES) == 0));
+  static_assert(TEAMS <= 16);  // named barriers
+
+  static constexpr std::size_t shared_bytes(int digits, bool own_exchange) {
+    const int areas = own_exchange ? digits + kExchanges : std::max(digits, kExchanges);
+    return sizeof(uint4) * kSlots * kBlockVectors + sizeof(std::uint32_t) * kDigitWords * areas;
+  }
+};
+
+// What all parts of the kernel know.
+template <class S>
+struct InnerBlock {
+  const KeyInnerArgs& a;
+  const LimbBase* base;  // of the block's run
+  int prime, digits;
+  Modulus m;
+  std::size_t offset;       // of the prime: into tables, and from a limb base
+  uint4* slots;             // [slot][vector of the block]
+  std::uint32_t* rows;      // [digit][row][kStride]
+  std::uint32_t* exchange;  // [result][row][kStride]
+  int team, lane, lanes, thread;
+
+  __device__ __forceinline__ RowPosition<S> position(std::uint32_t* words) const {
+    const int local = team * S::kTeamRows + thread / S::kThreads;
+    return {thread % S::kThreads, blockIdx.y * S::kRows + local, words + local * S::kStride,
+            a.log_rows};
+  }
+  __device__ __forceinline__ void team_barrier() const {
+    if constexpr (S::kLanes == 1) {
+      __syncwarp();
+    } else {
+      // Names known to the compiler: a block holds no more barriers than it has teams.
+#pragma unroll
+      for (int i = 0; i < S::kTeams; ++i) {
+        if (team == i) asm volatile("bar.sync %0, %1;" ::"r"(i), "r"(32 * lanes) : "memory");
+      }
+    }
+  }
+};
+
+// The k-th vector of a thread of the team.
+template <class S>
+struct VectorPlace {
+  int local;             // its row of the block
+  int v;                 // which of the row
+  int slot;              // which of the block
+  std::uint32_t row, i;  // i: which of the limb
+  __device__ __forceinline__ VectorPlace(const InnerBlock<S>& b, int k) {
+    const int u = (k * b.lanes + b.lane) * 32 + b.thread;
+    local = b.team * S::kTeamRows + u / S::kRowVectors;
+    v = u % S::kRowVectors;
+    slot = b.team * S::kTeamVectors + u;
+    row = row_at(blockIdx.y * S::kRows + local, b.a.log_rows);
+    i = row * S::kRowVectors + v;
+  }
+};
+
+// Calls f with every vector of the thread.
+template <class S, class F>
+__device__ __forceinline__ void each_vector(const InnerBlock<S>& b, const F& f) {
+  if constexpr (S::kDigits == 0) {
+#pragma unroll 1
+    for (int k = 0; (k * b.lanes + b.lane) * 32 + b.thread < S::kTeamVectors; ++k) {
+      f(VectorPlace<S>(b, k));
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < S::kTeamVectors / (32 * S::kLanes); ++k) f(VectorPlace<S>(b, k));
+  }
+}
+
+// The addresses of a target in the block's run.
+struct TargetBases {
+  const LimbBase *key, *out, *add;
+  template <class S>
+  __device__ __forceinline__ TargetBases(const InnerBlock<S>& b, int target)
+      : key(b.base + b.digits + target * target_bases(b.digits)),
+        out(key + 2 * b.digits),
+        add(out + 2) {}
+};
+
+template <class S>
+__device__ __forceinline__ void request_keys(const InnerBlock<S>& b, const TargetBases& target,
+                                             const VectorPlace<S>& at) {
+#pragma unroll
+  for (int s = 0; s < 2 * S::kDigits; ++s) {
+    const auto* key = reinterpret_cast<const uint4*>(target.key[s].limb(b.offset));
+    copy_async(b.slots + s * S::kBlockVectors + at.slot, key + at.i);
+  }
+}
+
+// Rows of one digit, in [0, q), to shared memory: copied from Eval or transformed from Half.
+// `meanwhile` runs once loads are on their way.
+template <class S, class F>
+__device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBase& from,
+                                           std::uint32_t* words, const F& meanwhile) {
+  const auto at = b.position(words);
+  const std::uint32_t* limb = from.limb(b.offset);
+  auto* row = reinterpret_cast<uint4*>(at.shared) + at.t;
+  if (!from.marked()) {
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      copy_async(row + j * S::kThreads,
+                 reinterpret_cast<const uint4*>(limb) + at.vector() + j * S::kThreads);
+    }
+    return meanwhile();
+  }
+  std::uint32_t x[S::kValues];
+  RowTwiddles<S> twiddles;
+  load_half<S>(x, limb, at);
+  twiddles.load(b.a.ring.psi + b.offset, at);
+  meanwhile();
+  row_forward<S>(x, twiddles, at, b.m);
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], b.m.q);
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < S::kVectors; ++j) {
+    row[j * S::kThreads] = make_uint4(x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]);
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
+  if constexpr (S::kDigits == 0) {
+#pragma unroll 1
+    for (int d = b.lane; d < b.digits; d += b.lanes) {
+      load_digit<S>(b, b.base[d], b.rows + d * S::kDigitWords, [] {});
+    }
+  } else {
+    const auto keys = [&] {
+      each_vector<S>(b, [&](const auto& at) { request_keys<S>(b, TargetBases(b, 0), at); });
+    };
+    if (S::kLanes == S::kDigits || b.lane < S::kDigits) {
+      load_digit<S>(b, b.base[b.lane], b.rows + b.lane * S::kDigitWords, keys);
+    } else {
+      keys();
+    }
+  }
+  wait_for_copies();
+  b.team_barrier();
+}
+
+// Sums of products of residues. Four products are below 2 q 2^32 <= 2^64; one fold brings that
+// below q 2^32, and leaves room for two more.
+struct Sums {
+  std::uint64_t s[4] = {};
+  __device__ __forceinline__ void fold(std::uint32_t q) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) s[i] = fold_sum(s[i], q);
+  }
+  __device__ __forceinline__ void add(uint4 x, uint4 y) {
+    s[0] += static_cast<std::uint64_t>(x.x) * y.x;
+    s[1] += static_cast<std::uint64_t>(x.y) * y.y;
+    s[2] += static_cast<std::uint64_t>(x.z) * y.z;
+    s[3] += static_cast<std::uint64_t>(x.w) * y.w;
+  }
+  __device__ __forceinline__ uint4 reduce(const Modulus& m) const {
+    return make_uint4(reduce_products(s[0], m), reduce_products(s[1], m), reduce_products(s[2], m),
+                      reduce_products(s[3], m));
+  }
+};
+
+// Both halves of a target at one vector.
+template <class S>
+__device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const TargetBases& target,
+                                              const VectorPlace<S>& at, uint4 (&result)[2]) {
+  const std::uint32_t q = b.m.q;
+  const std::uint32_t* x = b.rows + at.local * S::kStride + 4 * at.v;
+  Sums sum[2];
+  const auto step = [&](int d, uint4 key_b, uint4 key_a) {
+    const uint4 v = *reinterpret_cast<const uint4*>(x + d * S::kDigitWords);
+    sum[0].add(v, key_b);
+    sum[1].add(v, key_a);
+  };
+  if constexpr (S::kDigits == 0) {
+#pragma unroll 2
+    for (int d = 0; d < b.digits; ++d) {
+      if (d >= 4 && d % 2 == 0) sum[0].fold(q), sum[1].fold(q);
+      const auto* key_b = reinterpret_cast<const uint4*>(target.key[2 * d].limb(b.offset));
+      const auto* key_a = reinterpret_cast<const uint4*>(target.key[2 * d + 1].limb(b.offset));
+      step(d, __ldcs(key_b + at.i), __ldcs(key_a + at.i));
+    }
+  } else {
+    const uint4* key = b.slots + at.slot;
+#pragma unroll
+    for (int d = 0; d < S::kDigits; ++d) {
+      step(d, key[2 * d * S::kBlockVectors], key[(2 * d + 1) * S::kBlockVectors]);
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    if ((S::kDigits == 0 ? b.digits : S::kDigits) > 2) sum[h].fold(q);
+    if (!target.add[h].empty()) {
+      const std::uint32_t f = b.a.add_factor[b.prime];
+      const auto* add = reinterpret_cast<const uint4*>(target.add[h].limb(b.offset));
+      sum[h].add(add[at.i], make_uint4(f, f, f, f));
+      sum[h].fold(q);
+    }
+    result[h] = sum[h].reduce(b.m);
+  }
+}
+
+// Rows of the results that leave in Half: from the first two slots.
+template <class S>
+__device__ __forceinline__ void invert_results(const InnerBlock<S>& b, const TargetBases& target) {
+  b.team_barrier();
+#pragma unroll 1
+  for (int h = b.lane; h < 2; h += b.lanes) {
+    if (!target.out[h].marked()) continue;
+    const auto at = b.position(b.exchange + (S::kExchanges == 1 ? 0 : h) * S::kDigitWords);
+    RowTwiddles<S> twiddles;
+    twiddles.load(b.a.ring.psi_inv + b.offset, at);
+    std::uint32_t x[S::kValues];
+    const int local = b.team * S::kTeamRows + b.thread / S::kThreads;
+    const uint4* row = b.slots + h * S::kBlockVectors + local * S::kRowVectors + at.t;
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      const uint4 v = row[j * S::kThreads];
+      x[4 * j] = v.x, x[4 * j + 1] = v.y, x[4 * j + 2] = v.z, x[4 * j + 3] = v.w;
+    }
+    row_inverse<S>(x, twiddles, at, b.a.ring.inverse[b.prime].cols, b.m);
+    store_half<S>(x, target.out[h].limb(b.offset), at);
+  }
+}
+
+// The results of target t, and requests for the keys of the next.
+template <class S>
+__device__ __forceinline__ void run_target(const InnerBlock<S>& b, int t, bool more,
+                                           std::uint32_t galois_inverse) {
+  const TargetBases target(b, t);
+  const bool half = target.out[0].marked() || target.out[1].marked();
+  const auto next = [&](const VectorPlace<S>& at) {
+    if constexpr (S::kDigits > 0) request_keys<S>(b, TargetBases(b, t + 1), at);
+  };
+  each_vector<S>(b, [&](const VectorPlace<S>& at) {
+    uint4 r[2];
+    multiply_keys<S>(b, target, at, r);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      if (target.out[h].marked()) {
+        b.slots[h * S::kBlockVectors + at.slot] = r[h];
+      } else {
+        store_image<S>(r[h], at.row, at.v, target.out[h].limb(b.offset), galois_inverse,
+                       b.a.ring.log_n);
+      }
+    }
+    if (more && !half) next(at);
+  });
+  if (half) {
+    invert_results<S>(b, target);
+    if (more) {
+      b.team_barrier();
+      each_vector<S>(b, next);
+    }
+  }
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::kMaxThreads, S::kMinBlocks)
+    key_inner(const __grid_constant__ KeyInnerArgs a) {
+  extern __shared__ uint4 dynamic[];
+  const KeyInnerArgs::Group g = a.group[blockIdx.x];
+  const int place = blockIdx.z;
+  if (place >= g.primes) return;
+  const KeyInnerArgs::Run* run = a.run + g.first_run;
+  for (int r = 1; r < g.runs && run[1].begin <= place; ++r) ++run;
+  const int prime = run->prime + place - run->begin;
+  auto* rows = reinterpret_cast<std::uint32_t*>(dynamic + S::kSlots * S::kBlockVectors);
+  const int digits = S::kDigits == 0 ? g.digits : S::kDigits;
+  const int lanes = S::kDigits == 0 ? blockDim.x / (32 * S::kTeams) : S::kLanes;
+  const int warp = threadIdx.x / 32;
+  const InnerBlock<S> block{a,
+                            a.base + run->first_base,
+                            prime,
+                            digits,
+                            load_modulus(a.ring.modulus + prime),
+                            static_cast<std::size_t>(prime) << a.ring.log_n,
+                            dynamic,
+                            rows,
+                            a.own_exchange ? rows + digits * S::kDigitWords : rows,
+                            warp / lanes,
+                            warp % lanes,
+                            lanes,
+                            static_cast<int>(threadIdx.x % 32)};
+  load_digits<S>(block);
+#pragma unroll 1
+  for (int t = 0; t < g.targets; ++t) {
+    if (S::kDigits > 0 && t > 0) wait_for_copies();
+    run_target<S>(block, t, t + 1 < g.targets, a.galois_inverse[g.first_target + t]);
+  }
+}
+
+}  // namespace latticino::cuda
