@@ -238,8 +238,8 @@ TEST(Files, CiphertextsPassFourGibibytes) {
   for (int i = 0; i < 2; ++i) {
     ckks::Ciphertext x{world.context, {}, level, 1.0, 4, world.secret.id(), {}};
     for (int h = 0; h < 2; ++h) {
-      x.parts.push_back(world.queue().allocate(world.context->ring(), world.params->basis(level),
-                                               Domain::Eval));
+      x.parts.push_back(
+          world.queue().allocate(world.context->ring(), world.params->basis(level), Domain::Eval));
       std::vector<std::uint32_t> words;
       for (int l = 0; l < x.parts[h].view.limbs(); ++l) {
         words.insert(words.end(), 65536, i * (world.context->ring().prime(l) - 1) + h * (1 - i));
