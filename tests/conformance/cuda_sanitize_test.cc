@@ -94,7 +94,7 @@ class CudaSanitize : public testing::Test {
   void expect_conversions(int log_n, int variant) {
     constexpr int kTargets = 13, kMost = 17;
     Queue queue[2] = {Queue(oracle()), Queue(device(variant))};
-    const Words primes = test::ntt_primes(log_n, kMost + kTargets);
+    const Words primes = test::ntt_primes(log_n, kMost + kTargets, 1u << 30);
     const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
     std::mt19937_64 random(1);
     for (const int sources : {2, 9, 13, kMost}) {
