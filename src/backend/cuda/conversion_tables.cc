@@ -44,8 +44,8 @@ ConversionTarget target_of(const BaseConversion& c, int i) {
     sum = latticino::add_mod(sum, mul_mod(half, c.matrix(i, j), m), m.q);
   }
   const std::uint64_t reciprocal = (std::uint64_t{1} << 48) / m.q;
-  return {m.q, static_cast<std::uint32_t>(reciprocal), latticino::neg_mod(sum, m.q),
-          static_cast<std::uint32_t>(prime)};
+  return {m.q, static_cast<std::uint32_t>(m.q_inverse), static_cast<std::uint32_t>(reciprocal),
+          latticino::neg_mod(sum, m.q)};
 }
 
 // Transposes the bytes of w 2^(8b) mod q, b = 0 .. 3.

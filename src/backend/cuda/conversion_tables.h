@@ -17,9 +17,9 @@ struct alignas(16) ConversionSource {
 // sum_j (q_j - 1)/2 matrix[i][j] back.
 struct alignas(16) ConversionTarget {
   std::uint32_t q;
+  std::uint32_t inv;         // q^-1 mod 2^32
   std::uint32_t reciprocal;  // floor(2^48 / q), where q > 2^16
   std::uint32_t offset;
-  std::uint32_t prime;  // index in the Ring
 };
 
 struct ConversionView {

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     y[j * kPlainThreads] = centred(fold(mul_shoup(x, item.table.source[j].factor, q), q), q);
   }
   for (int i = blockIdx.y; i < item.table.targets; i += gridDim.y) {
-    const int prime = static_cast<int>(item.table.target[i].prime);
+    const int prime = item.out.prime(i);
     const Modulus m = load_modulus(a.ring.modulus + prime);
     const std::int32_t* row = item.table.matrix + i * n;
     std::int64_t sum = 0;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kPlainThreads)
 
 // The least a tile can be: whole warps on whole strips.
 template <int LOG_ROWS, int STEPS>
-using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, STEPS>;
+using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, 1, STEPS>;
 
 struct Job {
   const Convert::Item* item;
@@ -88,10 +88,9 @@ struct ConvertBatch {
   }
 
   template <class S>
-  void launch_tile(const TileArgs& args, int sources, int targets, unsigned count,
-                   unsigned split = 1) const {
+  void launch_tile(const TileArgs& args, int targets, unsigned count, unsigned split) const {
     const Shape shape{dim3((1u << args.log_cols) / S::kColumns, split, count),
-                      dim3(S::kBlockThreads), S::shared_bytes(sources, targets)};
+                      dim3(S::kBlockThreads), S::shared_bytes(targets)};
     launcher.launch(convert_tile<S>, shape, args);
   }
 
@@ -115,37 +114,38 @@ struct ConvertBatch {
 
   // N = 2^16. The rule without a table: one wave of blocks where possible. Wide tiles are the
   // cheapest a column; deep ones (one a multiprocessor) fill the device with half the columns, and
-  // with a quarter when each block takes a part of the targets; narrow ones pair up where a wide
-  // tile's sources do not fit.
+  // with a quarter when each block takes a part of the targets; narrow ones pair up: one computes
+  // while the other loads, once there are several waves of them.
   template <int STEPS>
   void tile_square(const TileArgs& args, int sources, int targets, unsigned count) const {
-    using Wide = TileShape<8, 8, 2, 512, 2, STEPS>;
-    using Deep = TileShape<8, 8, 1, 512, 2, STEPS>;
-    using Narrow = TileShape<8, 8, 1, 256, 1, STEPS>;
+    using Wide = TileShape<8, 8, 2, 512, 2, 1, STEPS>;
+    using Deep = TileShape<8, 8, 1, 512, 2, 1, STEPS>;
+    using Narrow = TileShape<8, 8, 1, 256, 1, 1, STEPS>;
     const Properties& device = launcher.properties();
     const auto sms = static_cast<unsigned>(device.sms);
     const unsigned blocks = (count << args.log_cols) / Deep::kColumns;
     const auto fits = [&](std::size_t bytes) { return bytes <= device.shared_per_block; };
-    constexpr bool kWideExists = STEPS <= 3;  // more sources fit into no multiprocessor
-    const bool wide = kWideExists && fits(Wide::shared_bytes(sources, targets));
-    const bool deep = fits(Deep::shared_bytes(sources, targets));
+    const bool wide = fits(Wide::shared_bytes(targets));
+    const bool deep = fits(Deep::shared_bytes(targets));
     Tuning::Variants can_run = variants(kNarrow, targets);
     if (wide) can_run |= variants(kWide, targets);
     if (deep) can_run |= variants(kDeep, targets);
     int own = variant(kNarrow, 1);
-    if (blocks > sms && wide) own = variant(kWide, 1);
+    if (blocks > sms && blocks <= 2 * sms && wide) own = variant(kWide, 1);
     if (blocks <= sms && deep) {
       const unsigned parts = std::min(sms / blocks, static_cast<unsigned>(targets + 3) / 4);
       own = variant(kDeep, std::max(parts, 1u));
     }
     const int chosen = pick(own, can_run, sources, targets, count);
     const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
-    const int kind = chosen % kKinds;
-    if constexpr (kWideExists) {
-      if (kind == kWide) return launch_tile<Wide>(args, sources, targets, count, split);
+    switch (chosen % kKinds) {
+      case kWide:
+        return launch_tile<Wide>(args, targets, count, split);
+      case kDeep:
+        return launch_tile<Deep>(args, targets, count, split);
+      default:
+        return launch_tile<Narrow>(args, targets, count, split);
     }
-    if (kind == kDeep) return launch_tile<Deep>(args, sources, targets, count, split);
-    launch_tile<Narrow>(args, sources, targets, count, split);
   }
 
   void tiles(const std::vector<Job>& jobs) const {
@@ -162,9 +162,9 @@ struct ConvertBatch {
             pick(variant(kNarrow, 1), variants(kNarrow, targets), sources, targets, count);
         const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
         if (sources <= 12) {
-          launch_tile<NarrowTile<kLogRows, 3>>(args, sources, targets, count, split);
+          launch_tile<NarrowTile<kLogRows, 3>>(args, targets, count, split);
         } else {
-          launch_tile<NarrowTile<kLogRows, 6>>(args, sources, targets, count, split);
+          launch_tile<NarrowTile<kLogRows, 6>>(args, targets, count, split);
         }
       });
     });
@@ -175,7 +175,9 @@ struct ConvertBatch {
 std::size_t least_shared_bytes(int log_n, int sources, int targets) {
   std::size_t bytes = 0;
   dispatch<5, 8>(half_log_rows(log_n), [&](auto log_rows) {
-    bytes = NarrowTile<decltype(log_rows)::value, 6>::shared_bytes(sources, targets);
+    constexpr int kLogRows = decltype(log_rows)::value;
+    bytes = sources <= 12 ? NarrowTile<kLogRows, 3>::shared_bytes(targets)
+                          : NarrowTile<kLogRows, 6>::shared_bytes(targets);
   });
   return bytes;
 }
