@@ -18,8 +18,9 @@ namespace latticino::conformance {
 
 struct Options {
   std::uint64_t seed = 1;
-  int levels = 0;           // 0: every level; otherwise this many, evenly spread with both ends
-  int part = 0, parts = 1;  // of these levels every parts-th, from the part-th on: work can be split
+  int levels = 0;  // 0: every level; otherwise this many, evenly spread with both ends
+  int part = 0,
+      parts = 1;  // of these levels every parts-th, from the part-th on: work can be split
   bool adversarial = true;  // beside random inputs, one adversarial pattern in turn ...
   bool thorough = false;    // ... or all of them, replayed as well
   int replays = 1;          // runs of each recorded case; 0: immediate only

@@ -160,9 +160,10 @@ std::string Report::str() const {
 Report run(const std::shared_ptr<const Params>& params, const Factory& oracle,
            const Factory& device, const Options& options, const Progress& progress) {
   if (options.parts < 1 || options.part < 0 || options.part >= options.parts) {
-    throw ValueError("conformance",
-                     "part " + std::to_string(options.part) + " of " + std::to_string(options.parts),
-                     "a part from 0 below their number", "number the parts from 0");
+    throw ValueError(
+        "conformance",
+        "part " + std::to_string(options.part) + " of " + std::to_string(options.parts),
+        "a part from 0 below their number", "number the parts from 0");
   }
   Side reference(oracle(), params), tested(device(), params);
   Runner runner(params->name(), reference, tested, options, progress);

@@ -94,7 +94,7 @@ class CudaSanitize : public testing::Test {
   void expect_conversions(int log_n, int variant) {
     constexpr int kTargets = 13, kMost = 17;
     Queue queue[2] = {Queue(oracle()), Queue(device(variant))};
-    const Words primes = test::ntt_primes(log_n, kMost + kTargets);
+    const Words primes = test::ntt_primes(log_n, kMost + kTargets, 1u << 30);
     const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
     std::mt19937_64 random(1);
     for (const int sources : {2, 9, 13, kMost}) {
@@ -112,6 +112,43 @@ class CudaSanitize : public testing::Test {
     }
   }
 
+  // Sums of products with one, two or more outputs of one to three parts.
+  void expect_dots(int log_n) {
+    Queue queue[2] = {Queue(oracle()), Queue(device(-1))};
+    const Words primes = test::ntt_primes(log_n, 2);
+    const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
+    const Basis basis = range(0, 2);
+    std::mt19937_64 random(2);
+    for (int parts = 1; parts <= 3; ++parts) {
+      for (const int outputs : {1, 2, 4}) {
+        const Words in = test::random_words(ring[0], basis, random);
+        Words out[2];
+        for (int s = 0; s < 2; ++s) {
+          const Poly x = test::upload(queue[s], ring[s], basis, Domain::Eval, in);
+          std::vector<Poly> memory;
+          Dot dot;
+          dot.parts = parts;
+          dot.inputs.push_back({x.view, x.view, x.view});
+          dot.inputs.push_back(dot.inputs[0]);
+          for (int o = 0; o < outputs; ++o) {
+            Dot::Output& output = dot.outputs.emplace_back();
+            output.terms = {{0, x.view}, {1, x.view}};
+            for (int p = 0; p < parts; ++p) {
+              memory.push_back(queue[s].allocate(ring[s], basis, Domain::Eval));
+              output.out[p] = memory.back().view;
+            }
+          }
+          queue[s].submit(std::move(dot));
+          for (const Poly& p : memory) {
+            const Words words = test::download(queue[s], p.view);
+            out[s].insert(out[s].end(), words.begin(), words.end());
+          }
+        }
+        EXPECT_TRUE(out[0] == out[1]) << parts << " parts, " << outputs << " outputs";
+      }
+    }
+  }
+
   std::shared_ptr<std::set<std::string>> launched_ = std::make_shared<std::set<std::string>>();
 };
 
@@ -124,6 +161,7 @@ TEST_F(CudaSanitize, EveryKernelThatShips) {
     expect_records(16, variant, 2);
     expect_conversions(16, variant);
   }
+  expect_dots(16);
   for (const std::string& kernel : kernels_of_this_program()) {
     EXPECT_TRUE(launched_->contains(kernel)) << kernel << " ships and was not run";
   }
@@ -134,6 +172,7 @@ class CudaSanitizeDegree : public CudaSanitize, public testing::WithParamInterfa
 TEST_P(CudaSanitizeDegree, Records) {
   expect_records(GetParam(), -1);
   expect_conversions(GetParam(), -1);
+  expect_dots(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Degrees, CudaSanitizeDegree, testing::Values(16, 17),

@@ -125,7 +125,8 @@ struct ConvertBatch {
     const auto sms = static_cast<unsigned>(device.sms);
     const unsigned blocks = (count << args.log_cols) / Deep::kColumns;
     const auto fits = [&](std::size_t bytes) { return bytes <= device.shared_per_block; };
-    const bool wide = fits(Wide::shared_bytes(targets));
+    constexpr bool kWideExists = STEPS <= 3;  // more sources fit into no multiprocessor
+    const bool wide = kWideExists && fits(Wide::shared_bytes(targets));
     const bool deep = fits(Deep::shared_bytes(targets));
     Tuning::Variants can_run = variants(kNarrow, targets);
     if (wide) can_run |= variants(kWide, targets);
@@ -138,14 +139,12 @@ struct ConvertBatch {
     }
     const int chosen = pick(own, can_run, sources, targets, count);
     const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
-    switch (chosen % kKinds) {
-      case kWide:
-        return launch_tile<Wide>(args, targets, count, split);
-      case kDeep:
-        return launch_tile<Deep>(args, targets, count, split);
-      default:
-        return launch_tile<Narrow>(args, targets, count, split);
+    const int kind = chosen % kKinds;
+    if constexpr (kWideExists) {
+      if (kind == kWide) return launch_tile<Wide>(args, targets, count, split);
     }
+    if (kind == kDeep) return launch_tile<Deep>(args, targets, count, split);
+    launch_tile<Narrow>(args, targets, count, split);
   }
 
   void tiles(const std::vector<Job>& jobs) const {
