@@ -83,8 +83,8 @@ enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
 // (b, a_1 .. a_k), centred (over two primes: math/gadget.h, centred_pair), has digits d_ci, bits =
 // bit length of the primes' product, and
 //   K [*] x = sum_c sum_i d_ci row(c * levels + i).
-// Key polynomials, Eval: (t, j, row, component) in that order, components innermost. A row is a
-// GLWE encryption of zero with selector 2^gadget_exponent(i) added to its component c.
+// Key polynomials, Eval: (t, j, row, component) in that order, components innermost. Row
+// c * levels + i encrypts selector 2^gadget_exponent(i) times component c of (1, s_1 .. s_k).
 struct BlindRotate {
   struct Item {
     LweView exponents;  // modulus 2N

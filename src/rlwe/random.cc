@@ -14,7 +14,7 @@ namespace latticino::rlwe {
 namespace {
 
 // Domain labels of the streams.
-enum Label : std::uint32_t { kBytes, kPublicSeeds, kTernary, kGaussian, kLabels };
+enum Label : std::uint32_t { kBytes, kPublicSeeds, kTernary, kGaussian, kBinary, kLabels };
 
 std::uint64_t load_le64(const std::uint8_t* p) {
   std::uint64_t x = 0;
@@ -132,6 +132,15 @@ Seed Random::seed() {
   Seed seed;
   state_->fill(kPublicSeeds, seed);
   return seed;
+}
+
+std::vector<std::int8_t> Random::binary(int n) {
+  std::vector<std::uint8_t> bytes(n);
+  const crypto::ClearOnExit clear(bytes);
+  state_->fill(kBinary, bytes);
+  std::vector<std::int8_t> out(n);
+  for (int i = 0; i < n; ++i) out[i] = static_cast<std::int8_t>(bytes[i] & 1);
+  return out;
 }
 
 std::vector<std::int8_t> Random::ternary(int n) {

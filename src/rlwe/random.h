@@ -26,6 +26,7 @@ class Random {
   Seed seed();  // a fresh public seed
 
   // Samplers, constant time in the sampled values.
+  std::vector<std::int8_t> binary(int n);   // uniform in {0, 1}
   std::vector<std::int8_t> ternary(int n);  // uniform in {-1, 0, 1}
   std::vector<std::int8_t> ternary_weight(int n, int weight);
   // Discrete Gaussian, 0.5 <= sigma <= 2^57, every probability right to 2^-128 (rlwe/gaussian.h).

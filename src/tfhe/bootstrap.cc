@@ -1,0 +1,111 @@
+// Bootstrapping of batches: sums, key switch, modulus switch, blind rotation, extraction.
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "math/errors.h"
+#include "tfhe/evaluator.h"
+
+namespace latticino::tfhe {
+
+const ServerKeys& Evaluator::keys(const char* operation, const Ciphertext& x) const {
+  if (keys_ == nullptr) {
+    throw KeyError(operation, "an evaluator without keys", "the server keys of " + x.key.str(),
+                   "create the evaluator with keys");
+  }
+  if (keys_->id != x.key) {
+    throw KeyError(operation, "a ciphertext under key " + x.key.str(), "key " + keys_->id.str(),
+                   "use the server keys of the ciphertext's secret");
+  }
+  return *keys_;
+}
+
+std::uint32_t Evaluator::batch(const char* operation, const Sum& sum) const {
+  std::uint32_t count = 1;
+  for (const Term& term : sum.terms) {
+    const std::uint32_t size = term.x->size();
+    if (size != 1 && count != 1 && size != count) {
+      throw ShapeError(operation,
+                       "batches of " + std::to_string(count) + " and " + std::to_string(size),
+                       "equal sizes, or one element", "pass batches that go together");
+    }
+    count = std::max(count, size);
+  }
+  return count;
+}
+
+Ciphertext Evaluator::result(const Ciphertext& like, Encoding encoding, std::uint32_t count) const {
+  Ciphertext out;
+  out.context = context_;
+  out.key = like.key;
+  out.encoding = encoding;
+  auto [buffer, view] =
+      context_->allocate(static_cast<std::uint32_t>(context_->params().big_dimension()), count);
+  out.buffer = std::move(buffer);
+  out.view = view;
+  return out;
+}
+
+std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<const Lookup> lookups,
+                                             int log_many) const {
+  const TfheParams& params = context_->params();
+  const ServerKeys& server = keys(operation, *lookups[0].sum.terms[0].x);
+  std::vector<std::uint32_t> counts;
+  for (const Lookup& lookup : lookups) {
+    keys(operation, *lookup.sum.terms[0].x);
+    const double log_p =
+        log_failure(params.decision_variance(std::sqrt(lookup.norm2), log_many), lookup.distance);
+    if (log_p > params.literal().log_failure) {
+      throw LevelError(operation,
+                       "a sum of squared norm " + std::to_string(lookup.norm2) +
+                           " that fails with 2^" + std::to_string(log_p),
+                       "at most 2^" + std::to_string(params.literal().log_failure),
+                       "bootstrap the operands first");
+    }
+    counts.push_back(batch(operation, lookup.sum));
+  }
+  const std::uint32_t total = std::accumulate(counts.begin(), counts.end(), 0u);
+  const auto big = static_cast<std::uint32_t>(params.big_dimension());
+  const auto small = static_cast<std::uint32_t>(params.lwe_dimension());
+  const auto parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
+  const Context::Lwe sums = context_->allocate(big, total),
+                     switched = context_->allocate(small, total);
+  const Context::Lwe exponents =
+      context_->allocate(small, total, 2 * static_cast<std::uint32_t>(params.n()));
+  const Context::Polys rotated = context_->allocate_polys(total * parts, Domain::Coeff);
+
+  LweLinear linear;
+  BlindRotate rotate = blind_rotation(params);
+  SampleExtract extract;
+  extract.glwe_dimension = params.glwe_dimension();
+  rotate.key = server.bootstrap.view;
+  std::vector<std::uint32_t> coefficients(std::size_t{1} << log_many);
+  std::iota(coefficients.begin(), coefficients.end(), 0);
+  std::vector<Ciphertext> results;
+  std::uint32_t at = 0;
+  for (std::size_t i = 0; i < lookups.size(); at += counts[i++]) {
+    const Lookup& lookup = lookups[i];
+    LweLinear::Item item{{}, sums.view.part(at, counts[i]), lookup.sum.constant};
+    for (const Term& term : lookup.sum.terms) item.terms.push_back({term.x->view, term.factor});
+    linear.items.push_back(std::move(item));
+    const PolyArray out = rotated.view.part(at * parts, counts[i] * parts);
+    rotate.items.push_back({exponents.view.part(at, counts[i]), lookup.table, out});
+    for (const std::uint32_t c : coefficients) {
+      results.push_back(result(*lookup.sum.terms[0].x, lookup.out, counts[i]));
+      results.back().largest = lookup.largest;
+      extract.items.push_back({out, {c}, results.back().view});
+    }
+  }
+  Queue& queue = context_->queue();
+  queue.submit(std::move(linear));
+  queue.submit(LweKeySwitch{
+      server.key_switch.view, params.literal().key_switch, {{sums.view, switched.view}}});
+  queue.submit(ModSwitch{params.noise().centred && !params.literal().ternary,
+                         log_many,
+                         {{switched.view, exponents.view}}});
+  queue.submit(std::move(rotate));
+  queue.submit(std::move(extract));
+  return results;
+}
+
+}  // namespace latticino::tfhe

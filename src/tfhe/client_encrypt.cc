@@ -1,0 +1,106 @@
+#include <algorithm>
+
+#include "crypto/expand.h"
+#include "crypto/secure_memory.h"
+#include "math/errors.h"
+#include "tfhe/client.h"
+#include "tfhe/secret_lwe.h"
+
+namespace latticino::tfhe {
+
+std::uint32_t inner_product(const std::uint32_t* a, std::span<const std::int8_t> s,
+                            const Modulus& m) {
+  std::int64_t sum = 0;  // below 2^13 terms of 31 bits
+  for (std::size_t i = 0; i < s.size(); ++i) sum += static_cast<std::int64_t>(s[i]) * a[i];
+  return reduce_s64(sum, m);
+}
+
+void encrypt_rows(std::uint32_t* words, std::size_t stride, std::span<const std::uint32_t> messages,
+                  std::span<const std::int8_t> s, double sigma, const rlwe::Seed& seed,
+                  const Modulus& m, rlwe::Random& random) {
+  std::vector<std::int64_t> error = random.gaussian(static_cast<int>(messages.size()), sigma);
+  const crypto::ClearOnExit clear(error);
+  for (std::size_t r = 0; r < messages.size(); ++r, words += stride) {
+    crypto::expand_limb(seed, r, 0, m.q, {words, s.size()});
+    const std::uint32_t noisy = add_mod(messages[r], reduce_s64(error[r], m), m.q);
+    words[s.size()] = sub_mod(noisy, inner_product(words, s, m), m.q);
+  }
+}
+
+void require_params(const char* operation, const TfheParams& a, const TfheParams& b) {
+  if (a.hash() != b.hash()) {
+    throw ContextError(operation, "a key of the set " + a.name(), "one of the set " + b.name(),
+                       "use the key that was made for these parameters");
+  }
+}
+
+Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKey& secret,
+                   std::span<const std::uint32_t> messages, Encoding encoding,
+                   rlwe::Random& random) {
+  const TfheParams& params = context->params();
+  require_params("tfhe.encrypt", secret.params(), params);
+  if (messages.empty()) {
+    throw ShapeError("tfhe.encrypt", "no messages", "at least one", "pass some");
+  }
+  std::vector<std::uint32_t> residues;
+  for (const std::uint32_t m : messages) residues.push_back(encode(params, encoding, m));
+  const crypto::ClearOnExit clear(residues);
+  Ciphertext out;
+  out.context = context;
+  out.key = secret.id();
+  out.encoding = encoding;
+  out.largest = message_count(params, encoding) - 1;
+  auto [buffer, view] = context->allocate(static_cast<std::uint32_t>(params.big_dimension()),
+                                          static_cast<std::uint32_t>(messages.size()));
+  out.buffer = std::move(buffer);
+  out.view = view;
+  std::vector<std::uint32_t> words(view.stride * view.count);
+  encrypt_rows(words.data(), view.stride, residues, secret.glwe(), params.fresh_sigma(),
+               random.seed(), make_modulus(view.modulus), random);
+  context->queue().copy_in(view.data, words.data(), words.size() * sizeof(std::uint32_t));
+  return out;
+}
+
+std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secret,
+                                  const LweView& x) {
+  require_params("tfhe.decrypt", secret.params(), context.params());
+  const std::span<const std::int8_t> s =
+      x.dimension == secret.lwe().size() ? secret.lwe() : secret.glwe();
+  if (x.dimension != s.size()) {
+    throw ShapeError("tfhe.decrypt", "dimension " + std::to_string(x.dimension),
+                     std::to_string(secret.glwe().size()), "pass a ciphertext of this set");
+  }
+  std::vector<std::uint32_t> words(x.words());
+  context.queue().copy_out(words.data(), x.data, words.size() * sizeof(std::uint32_t));
+  const Modulus m = make_modulus(x.modulus);
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < x.count; ++i) {
+    const std::uint32_t* a = words.data() + i * x.stride;
+    out.push_back(add_mod(a[x.dimension], inner_product(a, s, m), m.q));
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> decrypt(const SecretKey& secret, const Ciphertext& x) {
+  if (x.key != secret.id()) {
+    throw KeyError("tfhe.decrypt", "a ciphertext under key " + x.key.str(),
+                   "key " + secret.id().str(), "use the secret key that encrypted it");
+  }
+  std::vector<std::uint32_t> out = phases(*x.context, secret, x.view);
+  for (std::uint32_t& v : out) v = decode(secret.params(), x.encoding, v);
+  return out;
+}
+
+std::vector<double> errors(const SecretKey& secret, const Ciphertext& x) {
+  const TfheParams& params = secret.params();
+  std::vector<double> out;
+  for (const std::uint32_t phase : phases(*x.context, secret, x.view)) {
+    const std::uint32_t exact = encode(params, x.encoding, decode(params, x.encoding, phase));
+    out.push_back(
+        static_cast<double>(centre(sub_mod(phase, exact, x.view.modulus), x.view.modulus)) /
+        x.view.modulus);
+  }
+  return out;
+}
+
+}  // namespace latticino::tfhe

@@ -1,0 +1,180 @@
+// Generation of a server's keys.
+#include <utility>
+
+#include "crypto/secure_memory.h"
+#include "math/errors.h"
+#include "rlwe/secret_poly.h"
+#include "tfhe/client.h"
+#include "tfhe/secret_lwe.h"
+
+namespace latticino::tfhe {
+namespace {
+
+// Whether the key bits of a step are what selector j asks for (ops/lwe_operations.h); 0 or 1.
+std::int32_t selector(const BlindRotate& op, std::span<const std::int8_t> bits, int j) {
+  if (op.ternary) {
+    const int s = bits[0];
+    return (j == 0 ? s * s + s : s * s - s) / 2;  // s = 1, s = -1
+  }
+  std::int32_t product = 1;
+  for (int i = 0; i < op.group; ++i) {
+    const int wanted = (j + 1) >> i & 1;
+    product &= 1 ^ wanted ^ bits[i];
+  }
+  return product;
+}
+
+class BootstrapKeyMaker {
+ public:
+  BootstrapKeyMaker(const Context& context, const SecretKey& secret, ServerKeys& keys,
+                    rlwe::Random& random)
+      : context_(context),
+        secret_(secret),
+        keys_(keys),
+        random_(random),
+        op_(blind_rotation(context.params())),
+        parts_(op_.glwe_dimension + 1) {
+    const std::size_t n = context.ring().n();
+    for (int c = 0; c < op_.glwe_dimension; ++c) {
+      secrets_.push_back(rlwe::secret_poly(context.queue(), context.ring(), context.basis(),
+                                           secret.glwe().subspan(c * n, n)));
+    }
+  }
+
+  // All rows of one selector.
+  void make(std::uint32_t step, int j) {
+    const std::uint32_t first = op_.key_index(step, j, 0, 0);
+    const std::int32_t chosen =
+        selector(op_, secret_.lwe().subspan(step * op_.group, op_.group), j);
+    masks(first);
+    const PolyArray e = errors();
+    Linear sum;
+    for (int row = 0; row < op_.rows(); ++row) {
+      const PolyView out = keys_.bootstrap.view[first + row * parts_];
+      Linear::Item item{{{e[row], 1, {}, {}}, {out, -1, {}, {}}}, out, {}, {}};
+      add_message(item, row / op_.gadget.levels, row % op_.gadget.levels, chosen);
+      sum.items.push_back(std::move(item));
+    }
+    context_.queue().submit(std::move(sum));
+  }
+
+ private:
+  PolyView polynomial(std::uint32_t i) const { return keys_.bootstrap.view[i]; }
+
+  // Uniform masks, and sum_c a_c s_c where the body will be.
+  void masks(std::uint32_t first) {
+    ExpandUniform expand;
+    Dot products;
+    products.parts = 1;
+    for (int row = 0; row < op_.rows(); ++row) {
+      const std::uint32_t at = first + row * parts_;
+      Dot::Output out;
+      for (int c = 1; c < parts_; ++c) {
+        const std::uint64_t stream =
+            std::uint64_t{at / parts_} * op_.glwe_dimension + static_cast<std::uint64_t>(c - 1);
+        expand.items.push_back({keys_.bootstrap_seed, stream, polynomial(at + c)});
+        out.terms.push_back({static_cast<int>(products.inputs.size()),
+                             secrets_[static_cast<std::size_t>(c) - 1].view});
+        products.inputs.push_back({polynomial(at + c)});
+      }
+      out.out[0] = polynomial(at);
+      products.outputs.push_back(std::move(out));
+    }
+    context_.queue().submit(std::move(expand));
+    context_.queue().submit(std::move(products));
+  }
+
+  // Errors of all rows, Eval, in a buffer that the next call uses again.
+  PolyArray errors() {
+    Queue& queue = context_.queue();
+    const std::size_t n = context_.ring().n(), count = op_.rows();
+    std::vector<std::int64_t> error =
+        random_.gaussian(static_cast<int>(count * n), context_.params().literal().glwe_sigma);
+    const crypto::ClearOnExit clear(error);
+    if (errors_ == nullptr) {
+      errors_ = queue.allocate(count * n * sizeof(std::int64_t), true);
+      polys_ =
+          queue.allocate(count * n * context_.ring().prime_count() * sizeof(std::uint32_t), true);
+    }
+    queue.copy_in(errors_->data(), error.data(), error.size() * sizeof(std::int64_t));
+    const PolyArray out{
+        PolyView::contiguous(polys_->words(), context_.ring(), context_.basis(), Domain::Coeff),
+        static_cast<std::uint32_t>(count)};
+    FromIntegers from;
+    Transform transform;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      from.items.push_back({static_cast<const std::int64_t*>(errors_->data()) + i * n, out[i]});
+      transform.items.push_back({out[i], out[i].in(Domain::Eval)});
+    }
+    queue.submit(std::move(from));
+    queue.submit(std::move(transform));
+    return {out.first.in(Domain::Eval), out.count};
+  }
+
+  // selector 2^exponent times component `c` of (1, s_1 .. s_k).
+  void add_message(Linear::Item& item, int c, int level, std::int32_t chosen) {
+    std::vector<std::uint32_t> factor;
+    std::uint64_t q = 1;
+    for (const std::uint32_t p : context_.ring().primes()) q *= p;
+    const int exponent = gadget_exponent(op_.gadget, bit_length(q), level);
+    for (const std::uint32_t p : context_.ring().primes()) {
+      const std::uint64_t power = (std::uint64_t{1} << exponent) % p;
+      factor.push_back(static_cast<std::uint32_t>(power) * static_cast<std::uint32_t>(chosen));
+    }
+    if (c == 0) {
+      item.constant = std::move(factor);
+    } else {
+      item.terms.push_back(
+          {secrets_[static_cast<std::size_t>(c) - 1].view, 1, std::move(factor), {}});
+    }
+  }
+
+  const Context& context_;
+  const SecretKey& secret_;
+  ServerKeys& keys_;
+  rlwe::Random& random_;
+  const BlindRotate op_;
+  const int parts_;
+  std::vector<Poly> secrets_;
+  Buffer errors_, polys_;
+};
+
+// Row i * levels + j: s_i 2^exponent(j).
+void make_key_switch_key(const Context& context, const SecretKey& secret, ServerKeys& keys,
+                         rlwe::Random& random) {
+  const TfheParams& params = context.params();
+  const LweView& view = keys.key_switch.view;
+  const Gadget g = params.literal().key_switch;
+  std::vector<std::uint32_t> messages;
+  for (const std::int8_t s : secret.glwe()) {
+    for (int j = 0; j < g.levels; ++j) {
+      const int exponent = gadget_exponent(g, bit_length(view.modulus), j);
+      messages.push_back(static_cast<std::uint32_t>(s) << exponent);
+    }
+  }
+  const crypto::ClearOnExit clear(messages);
+  std::vector<std::uint32_t> words(view.stride * view.count);
+  encrypt_rows(words.data(), view.stride, messages, secret.lwe(), params.literal().lwe_sigma,
+               keys.key_switch_seed, make_modulus(view.modulus), random);
+  context.queue().copy_in(view.data, words.data(), words.size() * sizeof(std::uint32_t));
+}
+
+}  // namespace
+
+std::shared_ptr<ServerKeys> make_server_keys(const Context& context, const SecretKey& secret,
+                                             rlwe::Random& random) {
+  require_params("tfhe.make_server_keys", secret.params(), context.params());
+  auto keys = allocate_server_keys(context, secret.id());
+  keys->bootstrap_seed = random.seed();
+  keys->key_switch_seed = random.seed();
+  BootstrapKeyMaker maker(context, secret, *keys, random);
+  for (int step = 0; step < context.params().steps(); ++step) {
+    for (int j = 0; j < context.params().keys_per_step(); ++j) {
+      maker.make(static_cast<std::uint32_t>(step), j);
+    }
+  }
+  make_key_switch_key(context, secret, *keys, random);
+  return keys;
+}
+
+}  // namespace latticino::tfhe

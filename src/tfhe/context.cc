@@ -1,0 +1,42 @@
+#include "tfhe/context.h"
+
+namespace latticino::tfhe {
+
+std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
+                                               std::unique_ptr<Queue> queue) {
+  std::shared_ptr<Context> context(new Context);
+  context->ring_ = std::make_unique<Ring>(params->log_n(), params->literal().primes);
+  context->params_ = std::move(params);
+  context->queue_ = std::move(queue);
+  return context;
+}
+
+std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const TfheParams> params) {
+  return create(std::move(params), Queue::dry());
+}
+
+// Tables that the backend keeps beside the ring go while the backend is alive.
+Context::~Context() { ring_.reset(); }
+
+Context::Lwe Context::allocate(std::uint32_t dimension, std::uint32_t count,
+                               std::uint32_t modulus) const {
+  constexpr std::size_t kAlignment = 16;  // words: ciphertexts begin at whole cache lines
+  Lwe lwe;
+  lwe.view.modulus = modulus == 0 ? params_->lwe_modulus() : modulus;
+  lwe.view.dimension = dimension;
+  lwe.view.count = count;
+  lwe.view.stride = (dimension + kAlignment) / kAlignment * kAlignment;
+  lwe.buffer = queue_->allocate(sizeof(std::uint32_t) * lwe.view.stride * count);
+  lwe.view.data = lwe.buffer->words();
+  return lwe;
+}
+
+Context::Polys Context::allocate_polys(std::uint32_t count, Domain domain) const {
+  Polys polys;
+  const std::size_t limbs = static_cast<std::size_t>(count) * ring_->prime_count();
+  polys.buffer = queue_->allocate(sizeof(std::uint32_t) * ring_->n() * limbs);
+  polys.view = {PolyView::contiguous(polys.buffer->words(), *ring_, basis(), domain), count};
+  return polys;
+}
+
+}  // namespace latticino::tfhe

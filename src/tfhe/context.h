@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+
+#include "params/tfhe_params.h"
+#include "poly/ring.h"
+#include "runtime/queue.h"
+
+namespace latticino::tfhe {
+
+// TFHE parameters on a device, as ckks::Context is for CKKS. Owns no secret; threads may share it.
+class Context {
+ public:
+  static std::shared_ptr<const Context> create(std::shared_ptr<const TfheParams> params,
+                                               std::unique_ptr<Queue> queue);
+  static std::shared_ptr<const Context> create_dry(std::shared_ptr<const TfheParams> params);
+  ~Context();
+
+  const TfheParams& params() const { return *params_; }
+  std::shared_ptr<const TfheParams> shared_params() const { return params_; }
+  const Ring& ring() const { return *ring_; }
+  Basis basis() const { return {{0, static_cast<std::uint16_t>(ring_->prime_count())}}; }
+  Queue& queue() const { return *queue_; }
+  bool is_dry() const { return queue_->is_dry(); }
+
+  // `count` LWE ciphertexts of a dimension, modulo `modulus` (0: the LWE modulus).
+  struct Lwe {
+    Buffer buffer;
+    LweView view;
+  };
+  Lwe allocate(std::uint32_t dimension, std::uint32_t count, std::uint32_t modulus = 0) const;
+  // `count` polynomials, one after another.
+  struct Polys {
+    Buffer buffer;
+    PolyArray view;
+  };
+  Polys allocate_polys(std::uint32_t count, Domain domain) const;
+
+ private:
+  Context() = default;
+  std::shared_ptr<const TfheParams> params_;
+  std::unique_ptr<Ring> ring_;
+  std::unique_ptr<Queue> queue_;
+};
+
+}  // namespace latticino::tfhe

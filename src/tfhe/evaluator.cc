@@ -1,0 +1,295 @@
+#include "tfhe/evaluator.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "math/errors.h"
+
+namespace latticino::tfhe {
+namespace {
+
+std::uint32_t eighth(const TfheParams& params) { return encode(params, Encoding::Boolean, 1); }
+
+// factor_x x + factor_y y + eighths q/8 is positive where the gate is true.
+struct GateSum {
+  int x, y, eighths;
+};
+GateSum gate_sum(Gate gate) {
+  switch (gate) {
+    case Gate::And:
+      return {1, 1, -1};
+    case Gate::Nand:
+      return {-1, -1, 1};
+    case Gate::Or:
+      return {1, 1, 1};
+    case Gate::Nor:
+      return {-1, -1, -1};
+    case Gate::Xor:
+      return {2, 2, 2};
+    case Gate::Xnor:
+      return {-2, -2, -2};
+    case Gate::AndNot:
+      return {1, -1, -1};
+    case Gate::NotAnd:
+      return {-1, 1, -1};
+    case Gate::OrNot:
+      return {1, -1, 1};
+    case Gate::NotOr:
+      return {-1, 1, 1};
+  }
+  throw UnsupportedError("tfhe.gate", "gate " + std::to_string(static_cast<int>(gate)),
+                         "a two-input gate", "choose one of Gate");
+}
+
+std::uint32_t times(std::uint32_t x, std::int64_t factor, std::uint32_t q) {
+  return reduce_s64(factor * x, make_modulus(q));
+}
+
+}  // namespace
+
+Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys)
+    : context_(std::move(context)), keys_(std::move(keys)) {
+  const TfheParams& params = context_->params();
+  if (keys_ != nullptr && keys_->params_hash != params.hash()) {
+    throw ContextError("tfhe.evaluator", "server keys of other parameters",
+                       "keys of the set " + params.name(),
+                       "use the keys made for these parameters");
+  }
+  if (params.booleans()) {
+    eighth_ = constant_polynomial(*context_, eighth(params));
+  } else {
+    quarter_ = constant_polynomial(*context_, params.lwe_modulus() / 4);
+  }
+}
+
+void Evaluator::require(const char* operation, const Ciphertext& x, Encoding encoding) const {
+  if (x.context != context_) {
+    throw ContextError(operation, "a ciphertext of another context", "one of this context",
+                       "encrypt it with this context");
+  }
+  if (x.encoding != encoding) {
+    throw ParameterError(operation, std::string(name(x.encoding)) + " messages", name(encoding),
+                         "encrypt them in that encoding");
+  }
+}
+
+Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding encoding) const {
+  if (messages.empty()) {
+    throw ShapeError("tfhe.clear", "no messages", "at least one", "pass some");
+  }
+  Ciphertext like;
+  if (keys_ != nullptr) like.key = keys_->id;
+  Ciphertext out = result(like, encoding, static_cast<std::uint32_t>(messages.size()));
+  out.norm2 = 0;
+  LweLinear linear;
+  for (std::uint32_t i = 0; i < out.size(); ++i) {
+    linear.items.push_back(
+        {{}, out.view.part(i, 1), encode(context_->params(), encoding, messages[i])});
+    out.largest = std::max(out.largest, messages[i]);
+  }
+  context_->queue().submit(std::move(linear));
+  return out;
+}
+
+Ciphertext Evaluator::combine(const char* operation, const Sum& sum, Encoding encoding,
+                              std::uint32_t largest) const {
+  Ciphertext out = result(*sum.terms[0].x, encoding, batch(operation, sum));
+  out.largest = largest;
+  out.norm2 = 0;
+  LweLinear::Item item{{}, out.view, sum.constant};
+  for (const Term& term : sum.terms) {
+    if (term.x->key != out.key) {
+      throw KeyError(operation, "ciphertexts under two keys", "one key", "use one secret key");
+    }
+    out.norm2 += static_cast<double>(term.factor) * term.factor * term.x->norm2;
+    item.terms.push_back({term.x->view, term.factor});
+  }
+  context_->queue().submit(LweLinear{{std::move(item)}});
+  return out;
+}
+
+Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
+                                         const Ciphertext& y) const {
+  constexpr const char* kOperation = "tfhe.gate";
+  require(kOperation, x, Encoding::Boolean);
+  require(kOperation, y, Encoding::Boolean);
+  if (x.key != y.key) {
+    throw KeyError(kOperation, "ciphertexts under two keys", "one key", "use one secret key");
+  }
+  const GateSum g = gate_sum(gate);
+  const std::uint32_t q = context_->params().lwe_modulus();
+  Lookup lookup;
+  lookup.sum = {{{&x, g.x}, {&y, g.y}}, times(eighth(context_->params()), g.eighths, q)};
+  lookup.table = eighth_.view;
+  lookup.distance = std::abs(g.x) / 8.0;
+  lookup.norm2 = g.x * g.x * (x.norm2 + y.norm2);
+  return lookup;
+}
+
+Ciphertext Evaluator::gate(Gate gate, const Ciphertext& x, const Ciphertext& y) const {
+  const Lookup lookup = gate_lookup(gate, x, y);
+  return bootstrap("tfhe.gate", {&lookup, 1}, 0)[0];
+}
+
+std::vector<Ciphertext> Evaluator::gates(std::span<const Gate> gates, std::span<const Ciphertext> x,
+                                         std::span<const Ciphertext> y) const {
+  if (gates.size() != x.size() || x.size() != y.size() || x.empty()) {
+    throw ShapeError("tfhe.gates",
+                     std::to_string(gates.size()) + " gates, " + std::to_string(x.size()) +
+                         " and " + std::to_string(y.size()) + " operands",
+                     "as many of each, at least one", "pass two operands a gate");
+  }
+  std::vector<Lookup> lookups;
+  for (std::size_t i = 0; i < gates.size(); ++i) {
+    lookups.push_back(gate_lookup(gates[i], x[i], y[i]));
+  }
+  return bootstrap("tfhe.gates", lookups, 0);
+}
+
+Ciphertext Evaluator::logical_not(const Ciphertext& x) const {
+  require("tfhe.not", x, Encoding::Boolean);
+  return combine("tfhe.not", {{{&x, -1}}, 0}, Encoding::Boolean, 1);
+}
+
+// (s and x) or (not s and y), the two never both true: their sum plus q/8 is the result.
+Ciphertext Evaluator::mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const {
+  const Lookup lookups[] = {gate_lookup(Gate::And, s, x), gate_lookup(Gate::NotAnd, s, y)};
+  const std::vector<Ciphertext> halves = bootstrap("tfhe.mux", lookups, 0);
+  return combine("tfhe.mux", {{{&halves[0], 1}, {&halves[1], 1}}, eighth(context_->params())},
+                 Encoding::Boolean, 1);
+}
+
+namespace {
+
+void require_room(const char* operation, const TfheParams& params, Encoding encoding,
+                  std::uint64_t largest) {
+  if (encoding != Encoding::Padded || largest < message_count(params, encoding)) return;
+  throw LevelError(operation, "messages up to " + std::to_string(largest),
+                   "messages below " + std::to_string(message_count(params, encoding)),
+                   "take carries off first, or add in the full encoding");
+}
+
+void require_integers(const char* operation, const Ciphertext& x) {
+  if (x.encoding == Encoding::Boolean) {
+    throw ParameterError(operation, "booleans", "integers", "use gates");
+  }
+}
+
+}  // namespace
+
+Ciphertext Evaluator::add(const Ciphertext& x, const Ciphertext& y) const {
+  require_integers("tfhe.add", x);
+  require("tfhe.add", x, x.encoding);
+  require("tfhe.add", y, x.encoding);
+  const std::uint64_t largest = std::uint64_t{x.largest} + y.largest;
+  require_room("tfhe.add", context_->params(), x.encoding, largest);
+  return combine("tfhe.add", {{{&x, 1}, {&y, 1}}, 0}, x.encoding,
+                 static_cast<std::uint32_t>(largest));
+}
+
+Ciphertext Evaluator::sub(const Ciphertext& x, const Ciphertext& y) const {
+  require("tfhe.sub", x, Encoding::Full);
+  require("tfhe.sub", y, Encoding::Full);
+  return combine("tfhe.sub", {{{&x, 1}, {&y, -1}}, 0}, Encoding::Full, x.largest);
+}
+
+Ciphertext Evaluator::add_clear(const Ciphertext& x, std::uint32_t m) const {
+  require_integers("tfhe.add_clear", x);
+  require("tfhe.add_clear", x, x.encoding);
+  const std::uint32_t residue = encode(context_->params(), x.encoding, m);
+  const std::uint64_t largest = std::uint64_t{x.largest} + m;
+  require_room("tfhe.add_clear", context_->params(), x.encoding, largest);
+  return combine("tfhe.add_clear", {{{&x, 1}}, residue}, x.encoding,
+                 static_cast<std::uint32_t>(largest));
+}
+
+Ciphertext Evaluator::multiply_clear(const Ciphertext& x, std::int32_t factor) const {
+  constexpr const char* kOperation = "tfhe.multiply_clear";
+  require_integers(kOperation, x);
+  require(kOperation, x, x.encoding);
+  if (x.encoding == Encoding::Padded && factor < 0) {
+    throw ValueError(kOperation, "the factor " + std::to_string(factor), "0 or more",
+                     "use the full encoding");
+  }
+  const std::uint64_t largest =
+      std::uint64_t{x.largest} * static_cast<std::uint64_t>(std::abs(std::int64_t{factor}));
+  require_room(kOperation, context_->params(), x.encoding, largest);
+  return combine(kOperation, {{{&x, factor}}, 0}, x.encoding, static_cast<std::uint32_t>(largest));
+}
+
+Evaluator::Lookup Evaluator::table_lookup(const char* operation, const Ciphertext& x,
+                                          const Table& table) const {
+  if (table.context != context_) {
+    throw ContextError(operation, "a table of another context", "one of this context",
+                       "make it with this context");
+  }
+  Lookup lookup;
+  lookup.sum = {{{&x, 1}}, 0};
+  lookup.table = table.polynomial.view;
+  lookup.distance = std::exp2(-(context_->params().plain_bits() + 2));
+  lookup.norm2 = x.norm2;
+  lookup.out = table.out;
+  lookup.largest = table.largest[0];
+  return lookup;
+}
+
+Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {
+  return apply_many(x, table)[0];
+}
+
+std::vector<Ciphertext> Evaluator::apply_many(const Ciphertext& x, const Table& table) const {
+  require("tfhe.apply", x, Encoding::Padded);
+  const Lookup lookup = table_lookup("tfhe.apply", x, table);
+  std::vector<Ciphertext> out = bootstrap("tfhe.apply", {&lookup, 1}, table.log_many);
+  for (std::size_t t = 0; t < out.size(); ++t) out[t].largest = table.largest[t];
+  return out;
+}
+
+std::vector<Ciphertext> Evaluator::apply_each(std::span<const Ciphertext> x,
+                                              std::span<const Table* const> tables) const {
+  constexpr const char* kOperation = "tfhe.apply_each";
+  if (x.size() != tables.size() || x.empty()) {
+    throw ShapeError(
+        kOperation,
+        std::to_string(x.size()) + " batches, " + std::to_string(tables.size()) + " tables",
+        "one table a batch", "pass as many tables as batches");
+  }
+  std::vector<Lookup> lookups;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    require(kOperation, x[i], Encoding::Padded);
+    if (tables[i]->log_many != 0) {
+      throw ShapeError(kOperation, "a table of several functions", "tables of one function",
+                       "use apply_many");
+    }
+    lookups.push_back(table_lookup(kOperation, x[i], *tables[i]));
+  }
+  return bootstrap(kOperation, lookups, 0);
+}
+
+// Halving the phase modulo the odd q gives m q / 2^(p+1) or that plus q/2, whichever the parity of
+// the phase says. Half a box up, so that noise does not cross the edge of a half, its sign (a table
+// of +- q/4) then tells which, and is taken off: what is left is padded.
+Ciphertext Evaluator::apply_full(const Ciphertext& x, const Table& table) const {
+  constexpr const char* kOperation = "tfhe.apply_full";
+  require(kOperation, x, Encoding::Full);
+  if (table.log_many != 0) {
+    throw ShapeError(kOperation, "a table of several functions", "a table of one function",
+                     "apply the functions one by one");
+  }
+  const TfheParams& params = context_->params();
+  const std::uint32_t q = params.lwe_modulus();
+  Lookup lookup = table_lookup(kOperation, x, table);
+  Lookup sign = lookup;
+  const std::int32_t half = static_cast<std::int32_t>(q / 2) + 1;
+  const std::uint32_t half_box = q >> (params.plain_bits() + 2);
+  sign.sum = {{{&x, half}}, half_box};
+  sign.table = quarter_.view;
+  sign.norm2 = x.norm2 / 4;
+  const Ciphertext top = bootstrap(kOperation, {&sign, 1}, 0)[0];
+  lookup.sum = {{{&x, half}, {&top, 1}}, q - q / 4};
+  lookup.norm2 = x.norm2 / 4 + top.norm2;
+  return bootstrap(kOperation, {&lookup, 1}, 0)[0];
+}
+
+}  // namespace latticino::tfhe

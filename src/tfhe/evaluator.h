@@ -1,0 +1,87 @@
+// What a server computes: gates on booleans, sums and tables on small integers. Every function
+// takes and gives batches, element by element; a batch of one goes with every element. Functions
+// return new ciphertexts; operands stay valid, also after an exception.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tfhe/ciphertext.h"
+#include "tfhe/server_keys.h"
+#include "tfhe/table.h"
+
+namespace latticino::tfhe {
+
+enum class Gate : std::uint8_t { And, Nand, Or, Nor, Xor, Xnor, AndNot, NotAnd, OrNot, NotOr };
+// AndNot: x and not y; NotAnd: not x and y; OrNot: x or not y; NotOr: not x or y.
+
+class Evaluator {
+ public:
+  // Without keys (null) only sums work; the others throw KeyError.
+  Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys);
+  const std::shared_ptr<const Context>& context() const { return context_; }
+
+  // A ciphertext that anyone can read: no mask, no noise.
+  Ciphertext clear(std::span<const std::uint32_t> messages, Encoding encoding) const;
+
+  // One bootstrapping each.
+  Ciphertext gate(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
+  // Different gates in one blind rotation of all: gates[i] on x[i] and y[i].
+  std::vector<Ciphertext> gates(std::span<const Gate> gates, std::span<const Ciphertext> x,
+                                std::span<const Ciphertext> y) const;
+  Ciphertext logical_not(const Ciphertext& x) const;  // no bootstrapping
+  // s ? x : y, two bootstrappings side by side; the result has norm2 = 2.
+  Ciphertext mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const;
+
+  // Sums without bootstrapping. Padded results must stay below 2^p (LevelError), full ones wrap.
+  Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // Full only
+  Ciphertext add_clear(const Ciphertext& x, std::uint32_t m) const;
+  Ciphertext multiply_clear(const Ciphertext& x, std::int32_t factor) const;
+
+  // f(x) for padded x, one bootstrapping; several functions at once share it (one result each).
+  Ciphertext apply(const Ciphertext& x, const Table& table) const;
+  std::vector<Ciphertext> apply_many(const Ciphertext& x, const Table& table) const;
+  // Tables on several batches in one blind rotation of all: tables[i] (of one function) on x[i].
+  std::vector<Ciphertext> apply_each(std::span<const Ciphertext> x,
+                                     std::span<const Table* const> tables) const;
+  // f(x) for full x: one bootstrapping finds the half of the torus, a second one looks up.
+  Ciphertext apply_full(const Ciphertext& x, const Table& table) const;
+
+ private:
+  struct Term {
+    const Ciphertext* x;
+    std::int32_t factor;
+  };
+  struct Sum {
+    std::vector<Term> terms;
+    std::uint32_t constant = 0;
+  };
+  // One blind rotation of a batch: the sum's phases look up in `table`.
+  struct Lookup {
+    Sum sum;
+    PolyView table;
+    double distance = 0;  // of a phase to a wrong decision, over q
+    double norm2 = 0;     // of the sum
+    Encoding out = Encoding::Boolean;
+    std::uint32_t largest = 1;
+  };
+  void require(const char* operation, const Ciphertext& x, Encoding encoding) const;
+  const ServerKeys& keys(const char* operation, const Ciphertext& x) const;
+  std::uint32_t batch(const char* operation, const Sum& sum) const;
+  Ciphertext combine(const char* operation, const Sum& sum, Encoding encoding,
+                     std::uint32_t largest) const;
+  Ciphertext result(const Ciphertext& like, Encoding encoding, std::uint32_t count) const;
+  Lookup gate_lookup(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
+  Lookup table_lookup(const char* operation, const Ciphertext& x, const Table& table) const;
+  // Results of lookup i, coefficient t at [i * 2^log_many + t].
+  std::vector<Ciphertext> bootstrap(const char* operation, std::span<const Lookup> lookups,
+                                    int log_many) const;
+
+  std::shared_ptr<const Context> context_;
+  std::shared_ptr<const ServerKeys> keys_;
+  Poly eighth_, quarter_;  // constant test polynomials of gates, and of the sign
+};
+
+}  // namespace latticino::tfhe

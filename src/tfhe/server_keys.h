@@ -1,0 +1,35 @@
+// What a server needs to bootstrap. Nothing here decrypts (tfhe/client.h has what does).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "rlwe/keys.h"
+#include "tfhe/context.h"
+
+namespace latticino::tfhe {
+
+struct ServerKeys {
+  rlwe::KeyId id;
+  std::string params_hash;
+  // Selectors of the LWE key's bits under the GLWE key, in the order of BlindRotate. The masks are
+  // ExpandUniform{seed, stream} with stream = (row of all rows) k + (c - 1) for component c.
+  Context::Polys bootstrap;
+  std::array<std::uint8_t, 32> bootstrap_seed{};
+  // The GLWE key's coefficients under the LWE key: rows of LweKeySwitch. The mask of row r is the
+  // first n entries of the expansion (seed, stream r) of the ring's first prime.
+  Context::Lwe key_switch;
+  std::array<std::uint8_t, 32> key_switch_seed{};
+
+  std::size_t bytes() const { return bootstrap.buffer->bytes() + key_switch.buffer->bytes(); }
+};
+
+// Keys of the right shape without meaning: for dry contexts.
+std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id);
+
+// The blind rotation that a set asks for, without items.
+BlindRotate blind_rotation(const TfheParams& params);
+
+}  // namespace latticino::tfhe

@@ -1,0 +1,234 @@
+// Gates, sums and tables: every input of every function.
+#include "tfhe/evaluator.h"
+
+#include <gtest/gtest.h>
+
+#include "math/errors.h"
+#include "support/tfhe_support.h"
+
+namespace latticino::tfhe {
+namespace {
+
+using test::every_message;
+using test::TfheWorld;
+using Messages = std::vector<std::uint32_t>;
+
+constexpr Gate kGates[] = {Gate::And,  Gate::Nand,   Gate::Or,     Gate::Nor,   Gate::Xor,
+                           Gate::Xnor, Gate::AndNot, Gate::NotAnd, Gate::OrNot, Gate::NotOr};
+
+std::uint32_t truth(Gate gate, bool x, bool y) {
+  switch (gate) {
+    case Gate::And:
+      return x && y;
+    case Gate::Nand:
+      return !(x && y);
+    case Gate::Or:
+      return x || y;
+    case Gate::Nor:
+      return !(x || y);
+    case Gate::Xor:
+      return x != y;
+    case Gate::Xnor:
+      return x == y;
+    case Gate::AndNot:
+      return x && !y;
+    case Gate::NotAnd:
+      return !x && y;
+    case Gate::OrNot:
+      return x || !y;
+    case Gate::NotOr:
+      return !x || y;
+  }
+  return 2;
+}
+
+class TfheGates : public testing::TestWithParam<const char*> {};
+
+TEST_P(TfheGates, TruthTables) {
+  TfheWorld w(GetParam());
+  const Messages x = {0, 0, 1, 1}, y = {0, 1, 0, 1};
+  const Ciphertext cx = w.encrypt(x, Encoding::Boolean), cy = w.encrypt(y, Encoding::Boolean);
+  EXPECT_EQ(w.decrypt(cx), x);
+  for (const Gate gate : kGates) {
+    const Messages got = w.decrypt(w.evaluator.gate(gate, cx, cy));
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(got[i], truth(gate, x[i], y[i])) << int(gate) << " " << i;
+  }
+  EXPECT_EQ(w.decrypt(w.evaluator.logical_not(cx)), (Messages{1, 1, 0, 0}));
+  const Ciphertext s = w.encrypt({0, 1}, Encoding::Boolean);
+  for (std::uint32_t bit : {0u, 1u}) {
+    const Ciphertext selector = w.encrypt({bit}, Encoding::Boolean);
+    EXPECT_EQ(w.decrypt(w.evaluator.mux(selector, cx, cy)), bit ? x : y) << "and one for all";
+  }
+}
+
+TEST_P(TfheGates, ResultsFeedOnEachOther) {
+  TfheWorld w(GetParam());
+  // A full adder, twice over.
+  const Messages x = every_message(8);
+  std::array<Ciphertext, 3> bit;
+  for (int b = 0; b < 3; ++b) {
+    Messages m;
+    for (const std::uint32_t v : x) m.push_back(v >> b & 1);
+    bit[b] = w.encrypt(m, Encoding::Boolean);
+  }
+  const Evaluator& e = w.evaluator;
+  for (int round = 0; round < 2; ++round) {
+    const Gate gates[] = {Gate::Xor, Gate::And};
+    const Ciphertext left[] = {bit[0], bit[0]}, right[] = {bit[1], bit[1]};
+    const std::vector<Ciphertext> half = e.gates(gates, left, right);
+    const Ciphertext sum = e.gate(Gate::Xor, half[0], bit[2]);
+    const Ciphertext carry = e.mux(half[0], bit[2], bit[0]);
+    const Messages s = w.decrypt(sum), c = w.decrypt(carry), a = w.decrypt(half[1]);
+    Messages in[3];
+    for (int b = 0; b < 3; ++b) in[b] = w.decrypt(bit[b]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(s[i] + 2 * c[i], in[0][i] + in[1][i] + in[2][i]) << i;
+      EXPECT_EQ(a[i], in[0][i] & in[1][i]);
+    }
+    bit[2] = carry;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Keys, TfheGates,
+                         testing::Values("test-tfhe-gates-insecure", "test-tfhe-ternary-insecure",
+                                         "test-tfhe-group3-insecure"));
+
+struct Integers : testing::Test {
+  TfheWorld w{"test-tfhe-2-2-insecure"};
+  const Evaluator& e = w.evaluator;
+};
+
+TEST_F(Integers, TablesOfEveryMessage) {
+  const Messages m = every_message(16, 4);
+  const Ciphertext x = w.encrypt(m, Encoding::Padded);
+  EXPECT_EQ(w.decrypt(x), m);
+  const auto f = [](std::uint32_t v) { return (v * v * 7 + 3) % 16; };
+  const Ciphertext y = e.apply(x, make_table(w.context, f));
+  Messages want;
+  for (const std::uint32_t v : m) want.push_back(f(v));
+  EXPECT_EQ(w.decrypt(y), want);
+  EXPECT_EQ(y.largest, 15u);
+  EXPECT_EQ(w.decrypt(e.apply(y, make_table(w.context, [](auto v) { return v; }))), want);
+}
+
+TEST_F(Integers, SeveralTablesOverOneRotation) {
+  const Messages m = every_message(16);
+  const std::vector<Messages> values = {m, Messages(m.rbegin(), m.rend()), Messages(16, 5),
+                                        every_message(2, 8)};
+  const Table table = make_table(w.context, values, Encoding::Padded);
+  const std::vector<Ciphertext> got = e.apply_many(w.encrypt(m, Encoding::Padded), table);
+  ASSERT_EQ(got.size(), 4u);
+  for (int t = 0; t < 4; ++t) {
+    EXPECT_EQ(w.decrypt(got[t]), values[t]) << t;
+    EXPECT_EQ(got[t].largest, t == 2 ? 5u : t == 3 ? 1u : 15u);
+  }
+}
+
+TEST_F(Integers, TablesSideBySide) {
+  const Messages m = every_message(16), few = {3, 9};
+  const Table twice = make_table(w.context, [](auto v) { return 2 * v % 16; });
+  const Table high = make_table(w.context, [](auto v) { return v >> 2; });
+  const Ciphertext x[] = {w.encrypt(m, Encoding::Padded), w.encrypt(few, Encoding::Padded)};
+  const Table* tables[] = {&twice, &high};
+  const std::vector<Ciphertext> got = e.apply_each(x, tables);
+  for (std::uint32_t i = 0; i < 16; ++i) EXPECT_EQ(w.decrypt(got[0])[i], 2 * i % 16);
+  EXPECT_EQ(w.decrypt(got[1]), (Messages{0, 2}));
+}
+
+TEST_F(Integers, FullMessagesWrapAndLookUp) {
+  const Messages m = every_message(16);
+  const Ciphertext x = w.encrypt(m, Encoding::Full);
+  const Ciphertext y = e.multiply_clear(e.sub(e.add_clear(x, 13), e.add(x, x)), 3);
+  const auto f = [](std::uint32_t v) { return (v * 5 + 1) % 16; };
+  const Ciphertext z = e.apply_full(y, make_table(w.context, f, Encoding::Padded));
+  const Ciphertext full = e.apply_full(y, make_table(w.context, f, Encoding::Full));
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    const std::uint32_t want = 3 * (i + 13 + 2 * 16 - 2 * i) % 16;
+    EXPECT_EQ(w.decrypt(y)[i], want);
+    EXPECT_EQ(w.decrypt(z)[i], f(want));
+    EXPECT_EQ(w.decrypt(full)[i], f(want));
+  }
+}
+
+TEST_F(Integers, ClearCiphertexts) {
+  const Ciphertext five = e.clear(Messages{5}, Encoding::Padded);
+  const Ciphertext x = w.encrypt({1, 10}, Encoding::Padded);
+  EXPECT_EQ(w.decrypt(five), Messages{5});
+  EXPECT_EQ(five.norm2, 0);
+  Ciphertext small = x;
+  small.largest = 10;
+  EXPECT_EQ(w.decrypt(e.add(small, five)), (Messages{6, 15}));
+}
+
+TEST_F(Integers, WrongUse) {
+  const Ciphertext x = w.encrypt({1, 2, 3}, Encoding::Padded),
+                   y = w.encrypt({1, 2}, Encoding::Padded);
+  const Ciphertext full = w.encrypt({1}, Encoding::Full);
+  const Table id = make_table(w.context, [](auto v) { return v; });
+  EXPECT_THROW(w.encrypt({16}, Encoding::Padded), ValueError);
+  EXPECT_THROW(w.encrypt({}, Encoding::Padded), ShapeError);
+  EXPECT_THROW(w.encrypt({1}, Encoding::Boolean), ParameterError);
+  EXPECT_THROW(e.add(x, x), LevelError) << "could exceed 15";
+  EXPECT_THROW(e.add(full, y), ParameterError);
+  EXPECT_THROW(e.sub(x, y), ParameterError);
+  EXPECT_THROW(e.gate(Gate::And, x, x), ParameterError);
+  EXPECT_THROW(e.apply(full, id), ParameterError);
+  EXPECT_THROW(e.apply_full(x, id), ParameterError);
+  EXPECT_THROW(e.multiply_clear(x, -1), ValueError);
+  EXPECT_THROW(e.add(e.apply(x, make_table(w.context, [](auto) { return 1u; })),
+                     e.apply(y, make_table(w.context, [](auto) { return 1u; }))),
+               ShapeError);
+  EXPECT_THROW(make_table(w.context, [](auto v) { return v + 1; }), ValueError);
+  const std::vector<Messages> three(3, every_message(16)), short_one(1, Messages(15, 0));
+  EXPECT_THROW(make_table(w.context, three, Encoding::Padded), ShapeError);
+  EXPECT_THROW(make_table(w.context, short_one, Encoding::Padded), ShapeError);
+  EXPECT_THROW(Evaluator(w.context, nullptr).apply(x, id), KeyError);
+  Ciphertext noisy = x;
+  noisy.norm2 = 1e12;
+  EXPECT_THROW(e.apply(noisy, id), LevelError);
+
+  TfheWorld other("test-tfhe-2-2-insecure", true, 2);
+  EXPECT_THROW(other.decrypt(x), KeyError);
+  EXPECT_THROW(other.evaluator.apply(x, id), ContextError);
+  EXPECT_THROW(e.apply(x, make_table(other.context, [](auto v) { return v; })), ContextError);
+  TfheWorld gates("test-tfhe-gates-insecure");
+  EXPECT_THROW(Evaluator(w.context, gates.keys), ContextError);
+  EXPECT_THROW(encrypt(w.context, gates.secret, Messages{1}, Encoding::Padded, w.random),
+               ContextError);
+  EXPECT_THROW(make_server_keys(*w.context, gates.secret, w.random), ContextError);
+}
+
+TEST(TfheSecret, RestoreChecks) {
+  TfheWorld w("test-tfhe-gates-insecure");
+  const std::vector<std::int8_t> lwe(w.secret.lwe().begin(), w.secret.lwe().end());
+  const std::vector<std::int8_t> glwe(w.secret.glwe().begin(), w.secret.glwe().end());
+  const SecretKey again = SecretKey::restore(w.params, w.secret.id(), lwe, glwe);
+  EXPECT_EQ(tfhe::decrypt(again, w.encrypt({1, 0}, Encoding::Boolean)), (Messages{1, 0}));
+  std::vector<std::int8_t> bad = lwe;
+  bad[3] = -1;
+  EXPECT_THROW(SecretKey::restore(w.params, w.secret.id(), bad, glwe), KeyError);
+  bad.pop_back();
+  EXPECT_THROW(SecretKey::restore(w.params, w.secret.id(), bad, glwe), KeyError);
+  EXPECT_THROW(SecretKey::restore(w.params, w.secret.id(), glwe, lwe), KeyError);
+}
+
+TEST(TfheRecording, ReplaysAndDryRuns) {
+  TfheWorld w("test-tfhe-gates-insecure");
+  const Ciphertext x = w.encrypt({0, 0, 1, 1}, Encoding::Boolean),
+                   y = w.encrypt({0, 1, 0, 1}, Encoding::Boolean);
+  Ciphertext out;
+  Program program = w.context->queue().record([&] { out = w.evaluator.gate(Gate::Nand, x, y); });
+  program.run();
+  EXPECT_EQ(w.decrypt(out), (Messages{1, 1, 1, 0}));
+
+  const auto dry = Context::create_dry(w.params);
+  const Evaluator e(dry, allocate_server_keys(*dry, {}));
+  e.gate(Gate::And, e.clear(Messages(100, 1), Encoding::Boolean),
+         e.clear(Messages(1, 1), Encoding::Boolean));
+  const DryReport report = dry->queue().report();
+  EXPECT_EQ(report.operations_by_name.at("BlindRotate"), 1u);
+  EXPECT_GT(report.bytes_by_name.at("BlindRotate"), w.params->bootstrap_key_bytes());
+}
+
+}  // namespace
+}  // namespace latticino::tfhe
