@@ -28,7 +28,8 @@ class Benchmark {
       : arguments_(arguments),
         options_(options_of(arguments)),
         world_(arguments.text("preset"),
-               make_backend(arguments.text("device"), arguments.number("threads"))),
+               make_backend(arguments.text("device"), arguments.number("threads"),
+                            arguments.text("tuning"))),
         params_(world_.params()),
         context_(world_.context()),
         slots_(options_.slots == 0 ? params_->max_slots() : options_.slots) {}
@@ -182,6 +183,7 @@ int main(int argc, char** argv) {
        {"runs", "5"},
        {"replay", "1"},
        {"threads", "0"},
+       {"tuning", ""},
        {"tolerance", "2"},
        {"check", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });

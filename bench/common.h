@@ -49,8 +49,10 @@ class Arguments {
   std::map<std::string, std::string> values_;
 };
 
-inline std::unique_ptr<Backend> make_backend(const std::string& device, int threads) {
-  if (device == "cuda") return make_cuda_backend();
+// `tuning`: a table of kernel variants for CUDA instead of the shipped one.
+inline std::unique_ptr<Backend> make_backend(const std::string& device, int threads,
+                                             const std::string& tuning = "") {
+  if (device == "cuda") return make_cuda_backend({.tuning_file = tuning});
   if (device == "cpu") return make_cpu_backend({true, threads});
   if (device == "cpu-reference") return make_cpu_backend({false, threads});
   throw UnsupportedError("bench", "device '" + device + "'", "cpu, cpu-reference or cuda",

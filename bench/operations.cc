@@ -26,7 +26,8 @@ class Operations {
       : arguments_(arguments),
         runs_(arguments.number("runs")),
         world_(arguments.text("preset"),
-               make_backend(arguments.text("device"), arguments.number("threads"))),
+               make_backend(arguments.text("device"), arguments.number("threads"),
+                            arguments.text("tuning"))),
         params_(*world_.params()) {
     for (const int limbs : numbers(arguments.text("limbs"))) levels_.push_back(level_of(limbs));
     if (levels_.empty()) levels_.push_back(params_.default_level());
@@ -190,6 +191,7 @@ int main(int argc, char** argv) {
   return bench::run_program(argc, argv,
                             {{"device", "cuda"},
                              {"threads", "0"},
+                             {"tuning", ""},
                              {"preset", "n16-d40-boot-v1"},
                              {"limbs", "47,23,13,7"},
                              {"batches", "16"},

@@ -37,7 +37,8 @@ bool listed(const std::string& list, const std::string& name) {
 }
 
 int run(const Arguments& arguments) {
-  Queue queue(make_backend(arguments.text("device"), arguments.number("threads")));
+  Queue queue(make_backend(arguments.text("device"), arguments.number("threads"),
+                           arguments.text("tuning")));
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
       argc, argv,
       {{"device", "cuda"},
        {"threads", "0"},
+       {"tuning", ""},
        {"log-n", "16"},
        {"limbs", "47,23,13,7"},
        {"only", ""},

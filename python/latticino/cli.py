@@ -50,6 +50,12 @@ def _bench(args: argparse.Namespace) -> int:
     return run(args)
 
 
+def _tune(args: argparse.Namespace) -> int:
+    from .measure import programs
+
+    return programs.tune(args.presets, args.table)
+
+
 def _conformance(args: argparse.Namespace) -> int:
     from .measure.conformance import run
 
@@ -83,13 +89,22 @@ def _parser() -> argparse.ArgumentParser:
     explain = command("explain", _explain, "everything about a parameter set")
     explain.add_argument("preset", nargs="?", default=DEFAULT_PRESET)
 
-    bench = command("bench", _bench, "measure precision or speed, or report what was measured")
+    bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
-    bench.add_argument("what", choices=("precision", "cpu", "gpu", "report"))
+    bench.add_argument("what", choices=("precision", "cpu", "gpu", "ablation", "roofline", "growth",
+                                         "compare", "report"))
+    bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
+                       "work from instead of measuring")
+    bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
+    bench.add_argument("--plot", type=Path, help="growth: the picture to draw")
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")
     bench.add_argument("--no-peers", action="store_true", help="cpu: leave other libraries out")
     bench.add_argument("--record", type=Path, help="the JSON file to write rows to (report: to read)")
+
+    tune = command("tune", _tune, "measure every variant of the GPU's kernels and write the table of the fastest")
+    tune.add_argument("--presets", help="whose shapes; default: those of the shipped table")
+    tune.add_argument("--table", type=Path, default=Path("tuned.txt"), help="the file to write")
 
     conformance = command("conformance", _conformance, "compare a device with the reference, bit for bit")
     on_device(conformance)

@@ -35,16 +35,17 @@ class Context:
     ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
     ``"cuda:1"`` or None (CUDA where it was built and a GPU answers); ``threads`` 0 means all cores;
     ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks
-    levels refreshes its operand first. May be shared between threads.
+    levels refreshes its operand first. ``tuning`` names a table of `latticino tune` that chooses the
+    GPU's kernel variants instead of the shipped one. May be shared between threads.
 
-    Raises ParameterError, DeviceError or OutOfMemoryError.
+    Raises ParameterError, DeviceError, FileError or OutOfMemoryError.
     """
 
     def __init__(self, params: str | _native.Params = "n16-d40-boot-v1", device: str | None = None, *,
-                 threads: int = 0, simd: bool = True, auto_bootstrap: bool = False) -> None:
+                 threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "") -> None:
         self.params = preset(params) if isinstance(params, str) else params
         kind, index = devices.choose(device)
-        self._setup(_native.Context.create(self.params, kind, index, threads, simd), auto_bootstrap)
+        self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads = threads
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from latticino import cli
-from latticino.measure import peer_environments, peers, programs, records, report
+from latticino.measure import compare, peer_environments, peers, programs, records, report, roofline, targets
 from latticino.workloads import demo
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
@@ -22,6 +22,10 @@ sys.exit({status})
 """
 
 
+PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_records", "bench_ablation",
+            "bench_growth", "bench_tune")
+
+
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
     """Makes a folder of stand-ins for all programs."""
@@ -29,7 +33,7 @@ def fake(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "PEERS", ())
 
     def make(status=0, value=1.5):
-        for name in ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_records"):
+        for name in PROGRAMS:
             path = tmp_path / name
             path.write_text(PROGRAM.format(python=sys.executable, status=status, value=value))
             path.chmod(0o755)
@@ -61,11 +65,126 @@ def test_gpu_replays_bootstrapping_and_times_the_records(fake, monkeypatch):
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     record = fake()
     assert cli.main(["bench", "gpu", "--record", str(record)]) == 0
-    boot, ops = json.loads(record.read_text())
-    assert boot["name"] == "bench_bootstrap" and boot["options"]["runs"] == "20" and boot["options"]["replay"] == "1"
-    assert ops["name"] == "bench_records" and ops["options"]["device"] == "cuda"
-    fake(value=programs.MOST_MS + 1)
+    boots, ops, parts = (rows := json.loads(record.read_text()))[:2], *rows[2:]
+    assert [b["options"]["preset"] for b in boots] == ["n16-d40-boot-v1", "n16-d35-boot-v1"]
+    assert boots[0]["options"] | {"output": ""} == {"output": "", "device": "cuda", "preset": "n16-d40-boot-v1",
+                                                    "runs": "20", "replay": "1"}
+    assert (ops["name"], parts["name"]) == ("bench_operations", "bench_records")
+    assert cli.main(["bench", "gpu", "--tuning", "t.txt", "--preset", "p", "--record", str(record)]) == 0
+    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 3
+
+
+def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
+    monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
+    rows = [timed("ckks.rotate", 179.0, "us", limbs=47), timed("ckks.rotate", 31.0, "us", limbs=13, batch=16)]
+    monkeypatch.setattr(programs, "run_program", lambda name, options: (rows, True))
+    assert cli.main(["bench", "gpu"]) == 0
+    rows.append(timed("ckks.bootstrap", 10.6, "ms", slots=32768))
     assert cli.main(["bench", "gpu"]) == 1
+    rows[-1] = timed("ckks.bootstrap", 10.4, "ms", slots=32768) | {"key_bytes": 7 * 2**30, "matrix_bytes": 1}
+    assert cli.main(["bench", "gpu"]) == 1
+
+
+def timed(name, value, unit, **params):
+    return {"name": name, "value": value, "unit": unit, "device": "NVIDIA H200", "backend": "cuda",
+            "mode": "replayed", "preset": "n16-d40-boot-v1", "date": "2026-11-21", "commit": "unknown",
+            "params": {"N": 65536, **params}}
+
+
+def test_targets_belong_to_full_bootstrapping_on_their_device():
+    row = timed("ckks.bootstrap", 1, "ms", slots=32768)
+    assert targets.target(row) == (10_500, 7_000)
+    assert targets.target(row | {"device": "other"}) is None
+    assert targets.target(timed("ckks.bootstrap", 1, "ms", slots=32768, minimal_keys=1)) is None
+    assert targets.target(timed("ckks.bootstrap", 1, "ms", slots=1024)) is None
+    assert targets.target(timed("ckks.rotate", 1, "us", limbs=13, batch=2)) is None
+
+
+def test_ablation_and_tuning_run_their_programs(fake, monkeypatch, tmp_path):
+    monkeypatch.setattr(programs.devices, "choose", lambda name: (name or "cuda", 0))
+    record = fake()
+    assert cli.main(["bench", "ablation", "--runs", "3", "--record", str(record)]) == 0
+    row, = json.loads(record.read_text())
+    assert row["name"] == "bench_ablation" and row["options"]["runs"] == "3" and row["options"]["device"] == "cuda"
+    told = tmp_path / "told"
+    (tmp_path / "bench_tune").write_text(f"#!/bin/sh\necho \"$@\" > {told}\n")
+    assert cli.main(["tune", "--presets", "p,q", "--table", "t.txt"]) == 0
+    assert told.read_text() == "--presets=p,q --table=t.txt\n"
+
+
+def test_compare_flags_changes_over_noise(tmp_path, capsys):
+    a, b = tmp_path / "a.json", tmp_path / "b.json"
+
+    def compare(*values, spread=0.5):
+        for path, value in zip((a, b), values):
+            rows = [] if value is None else [
+                timed("ckks.rotate", value, "us", limbs=47) | {"low": value - spread, "high": value + spread}]
+            records.write(path, rows + [timed("ckks.add", 10.0, "us", limbs=47) | {"low": 10, "high": 10}])
+        capsys.readouterr()
+        status = cli.main(["bench", "compare", str(a), str(b)])
+        return status, capsys.readouterr().out
+
+    assert compare(100, 101.9) == (0, "0 slower, 0 faster, 2 within noise, 0 missing, 0 new\n")
+    status, out = compare(100, 103)
+    assert status == 1 and "SLOWER" in out and "ckks.rotate" in out and "+3.0 %" in out
+    assert compare(100, 103, spread=3)[0] == 0  # the runs themselves differed by more
+    status, out = compare(100, 90)
+    assert status == 0 and "faster" in out and "1 faster, 1 within noise" in out
+    status, out = compare(100, None)
+    assert status == 1 and "MISSING ckks.rotate" in out
+    assert compare(None, 100)[0] == 0  # a new benchmark
+    assert cli.main(["bench", "compare", str(a)]) == 1
+    assert "two" in capsys.readouterr().err
+
+
+def test_compare_keeps_shapes_steps_and_devices_apart(tmp_path):
+    rows = [timed("ablation.rotate", 100.0, "us", limbs=47) | {"step": s} for s in ("unfused", "+ tiles")]
+    rows += [timed("growth.rotate", 100.0, "us", limbs=47) | {"axis": axis} for axis in ("limbs", "batch")]
+    rows += [rows[0] | {"device": "other"}]
+    assert len(compare.keyed(rows)) == 5
+    ms = compare.keyed([rows[0] | {"value": 0.1, "unit": "ms"}])
+    assert ms.keys() <= compare.keyed(rows).keys()
+
+
+def records_row(name, value, limbs, nbytes):
+    return timed(name, value, "us", limbs=limbs, aux=12, batch=1) | {"preset": "none", "bytes_moved": nbytes}
+
+
+def test_the_roofline_names_what_binds(tmp_path, capsys):
+    a, out = tmp_path / "a.json", tmp_path / "b.json"
+    rows = [records_row("poly.mod_up", 50.0, 47, 60_000_000), records_row("poly.copy", 20.0, 47, 49_283_072),
+            records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.expand", 1.0, 47, 1)]
+    rows[0] |= {"counted_dram_bytes": 66_000_000, "counted_instructions": 10**9}
+    records.write(a, rows)
+    assert cli.main(["bench", "roofline", str(a), "--record", str(out)]) == 0
+    tile, copy, rotate = json.loads(out.read_text())
+    assert (tile["name"], tile["binding"]) == ("roofline.mod_up", "issue")
+    assert copy["binding"] == "memory" and copy["ceiling_fraction"] == pytest.approx(49_283_072 / 4.2e12 / 20e-6, abs=1e-3)
+    passes = [roofline.work(name, roofline.Shape(65536, 47, 12)) for name in roofline.PASSES]
+    assert rotate["instructions"] == round(sum(p.issue for p in passes))
+    assert "1.10" in capsys.readouterr().out  # DRAM bytes counted over least
+    records.write(a, [timed("ckks.rotate", 1.0, "us", limbs=47) | {"device": "other"}])
+    assert cli.main(["bench", "roofline", str(a)]) == 1
+
+
+def test_least_work_by_hand():
+    shape = roofline.Shape(2**16, 24, 12)
+    assert shape.digits == [12, 12] and (shape.log_rows, shape.log_columns) == (8, 8)
+    tile = roofline.work("poly.mod_switch_tile", shape)
+    words = 2 * 2**16
+    assert tile.matrix == words * 24 * 12 * 16
+    assert tile.multiply == words * ((12 + 24) * 4 * 4 + 12 * 4 + 24 * 3)
+
+
+def test_growth_is_drawn(tmp_path):
+    record, picture = tmp_path / "r.json", tmp_path / "p.png"
+    rows = [timed("growth.rotate", 10.0 * limbs / batch + n / 2**16, "us", limbs=limbs, batch=batch) |
+            {"axis": axis, "footprint_bytes": 4_000_000 * limbs * batch, "params": {"N": n, "limbs": limbs, "batch": batch}}
+            for axis, limbs, batch, n in (("limbs", 7, 1, 2**16), ("limbs", 47, 1, 2**16), ("N", 13, 1, 2**13),
+                                          ("N", 13, 1, 2**16), ("batch", 7, 1, 2**16), ("batch", 7, 16, 2**16))]
+    records.write(record, rows)
+    assert cli.main(["bench", "growth", str(record), "--plot", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])

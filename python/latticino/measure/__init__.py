@@ -5,16 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 
+from .. import errors
 from . import records
 
 
 def run(args: argparse.Namespace) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import programs, report
+    from . import compare, growth, programs, report, roofline
 
     if args.what == "report":
         return report.run(args.record)
-    bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu}[args.what]
+    if args.what == "compare":
+        if len(args.files) != 2:
+            raise errors.UnsupportedError.explain("bench compare", f"{len(args.files)} records", "two", "name A and B")
+        return compare.run(*args.files)
+    bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "ablation": programs.ablation,
+             "roofline": roofline.run, "growth": growth.run}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

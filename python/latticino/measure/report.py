@@ -35,12 +35,12 @@ def run(path: Path | None) -> int:
     return 0
 
 
-def newest(rows: list[Row]) -> list[Row]:
-    """The last row of each benchmark by date, then by its commit's time, sorted by benchmark."""
+def newest(rows: list[Row], extra: tuple[str, ...] = ()) -> list[Row]:
+    """The last row of each benchmark (and value of `extra`) by date, then by its commit's time, sorted."""
     found: dict[str, Row] = {}
     for row in sorted(rows, key=lambda r: (r.get("date", ""), _commit_time(r.get("commit", "unknown")))):
-        found[json.dumps(_identity(row))] = row
-    return sorted(found.values(), key=lambda r: [(x is not None, str(x).zfill(8)) for x in _identity(r)])
+        found[json.dumps([identity(row), [row.get(k) for k in extra]])] = row
+    return sorted(found.values(), key=lambda r: [(x is not None, str(x).zfill(8)) for x in identity(r)])
 
 
 def references(row: Row) -> list[Row]:
@@ -69,21 +69,27 @@ def _commit_time(commit: str) -> int:
     return int(records.git("show", "-s", "--format=%ct", commit) or 0) if commit.isalnum() else 0
 
 
-def _identity(row: Row) -> list[Any]:
+def identity(row: Row) -> list[Any]:
+    """What tells a benchmark from all others."""
     params = row.get("params", {})
     return [row["name"], row.get("backend"), row.get("preset"), row.get("library"), row.get("mode"),
-            *(params.get(k, unsaid) for k, unsaid in SHAPE.items())]
+            row.get("axis"), row.get("step"), *(params.get(k, unsaid) for k, unsaid in SHAPE.items())]
+
+
+def described(row: Row) -> str:
+    """What was measured beside the name, in words."""
+    params = {k: v for k, v in row.get("params", {}).items() if k in SHAPE and v != SHAPE[k]}
+    what = [row.get("library", ""), "" if row.get("preset") == "none" else row.get("preset", ""), row.get("step", ""),
+            *(f"{k} {v}" for k, v in params.items())]
+    return " ".join(filter(None, what))
 
 
 def _print(row: Row) -> None:
-    params = {k: v for k, v in row.get("params", {}).items() if k in SHAPE and v != SHAPE[k]}
-    what = [row.get("library", ""), "" if row.get("preset") == "none" else row.get("preset", ""),
-            *(f"{k} {v}" for k, v in params.items())]
     more = [f"{label} {row[key]:.4g}{unit}" for key, label, unit in
             (("mean_error_bits", "mean", " bits"), ("max_error_bits", "worst", " bits"),
              ("ceiling_fraction", "of copying", ""), ("accuracy", "accuracy", "")) if key in row]
     where = f"{row.get('device', '?')}, {row.get('date', '?')}, {row.get('commit', '?')}"
-    print(f"  {row['value']:10.4g} {row['unit']:4} {' '.join(filter(None, what))}"
+    print(f"  {row['value']:10.4g} {row['unit']:4} {described(row)}"
           + (f"; {', '.join(more)}" if more else "") + f"  [{where}]")
     for r in references(row):
         note = f"; {r['note']}" if "note" in r else ""

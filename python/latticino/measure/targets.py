@@ -1,0 +1,51 @@
+"""What the CUDA backend has to reach on an H200, and the check of `latticino bench gpu`."""
+
+from __future__ import annotations
+
+from .records import Row
+
+DEVICE = "NVIDIA H200"
+# name, preset, params -> (to reach, beyond), microseconds; bytes for peaks.
+BOOT = {"n16-d40-boot-v1": (10_500, 7_000), "n16-d35-boot-v1": (10_500, 7_000)}
+OPERATIONS = {
+    ("ckks.mul_relin_rescale", 47, 1): (190, 140), ("ckks.mul_relin_rescale", 23, 1): (108, 75),
+    ("ckks.mul_relin_rescale", 13, 1): (65, 45), ("ckks.mul_relin_rescale", 7, 1): (36, 25),
+    ("ckks.rotate", 47, 1): (180, 130), ("ckks.rotate", 23, 1): (100, 70),
+    ("ckks.rotate", 13, 1): (60, 42), ("ckks.rotate", 7, 1): (33, 22),
+    ("ckks.rescale", 47, 1): (45, 35), ("ckks.rescale", 23, 1): (28, 18),
+    ("ckks.rotate", 13, 16): (32, 25),
+}
+HELR = (16_000, 12_000)
+SCALE = {"us": 1.0, "ms": 1e3}
+
+
+def target(row: Row) -> tuple[float, float] | None:
+    """(to reach, beyond) of a row in microseconds; None where nothing is stated."""
+    params = row.get("params", {})
+    if row.get("device") != DEVICE or row.get("mode") == "immediate":
+        return None
+    if row["name"] == "ckks.bootstrap":
+        plain = not params.get("minimal_keys") and not params.get("chain") and params.get("slots") == 2**15
+        return BOOT.get(row.get("preset", "")) if plain else None
+    if row["name"] == "helr.iteration":
+        return HELR
+    if row.get("preset") != "n16-d40-boot-v1":
+        return None
+    return OPERATIONS.get((row["name"], params.get("limbs"), params.get("batch", 1)))
+
+
+def check(rows: list[Row]) -> bool:
+    """Prints every stated target beside what was measured; whether all were met."""
+    good = True
+    for row in rows:
+        stated = target(row)
+        if stated is None:
+            continue
+        us = row["value"] * SCALE[row["unit"]]
+        met = us <= stated[0]
+        good &= met
+        word = "beyond" if us <= stated[1] else "met" if met else "MISSED"
+        shape = row["preset"] if row["name"] == "ckks.bootstrap" else (
+            f"{row['params'].get('limbs', '')} limbs, batch {row['params'].get('batch', 1)}")
+        print(f"{row['name']:24} {shape:22} {us:10.1f} us, to reach {stated[0]:8.0f}, beyond {stated[1]:8.0f}: {word}")
+    return good
