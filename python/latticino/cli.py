@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
-    bench.add_argument("what", choices=("precision", "cpu", "gpu", "ablation", "roofline", "growth",
+    bench.add_argument("what", choices=("precision", "cpu", "gpu", "systems", "ablation", "roofline", "growth",
                                          "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
                        "work from instead of measuring")

@@ -15,7 +15,8 @@ import json, os, sys
 options = dict(a[2:].split("=", 1) for a in sys.argv[1:])
 row = {{"name": os.path.basename(sys.argv[0]), "value": {value}, "unit": "ms", "options": options,
        "commit": os.environ["LATTICINO_COMMIT"], "date": "2026-01-02", "preset": options.get("preset"),
-       "device": "NVIDIA H200", "peak_bytes": 1 << 30}}
+       "device": "NVIDIA H200", "peak_bytes": 1 << 30, "levels_left": 5, "mean_error_bits": 20,
+       "max_error_bits": 18}}
 if {status} < 2:
     json.dump([row], open(options["output"], "w"))
 sys.exit({status})
@@ -112,6 +113,15 @@ def test_ablation_and_tuning_run_their_programs(fake, monkeypatch, tmp_path):
     assert told.read_text() == "--presets=p,q --table=t.txt\n"
 
 
+def test_systems_are_all_sets_that_bootstrap(fake, monkeypatch, capsys):
+    monkeypatch.setattr(programs.devices, "choose", lambda name: (name or "cuda", 0))
+    record = fake(value=10)
+    assert cli.main(["bench", "systems", "--record", str(record)]) == 0
+    sets = {row["options"]["preset"] for row in json.loads(record.read_text())}
+    assert {f"n16-d{d}-boot-v1" for d in (30, 35, 40, 45, 50)} <= sets and "n16-d40-structured-v1" not in sets
+    assert "2.000 ms a level" in capsys.readouterr().out
+
+
 def test_compare_flags_changes_over_noise(tmp_path, capsys):
     a, b = tmp_path / "a.json", tmp_path / "b.json"
 
@@ -154,7 +164,8 @@ def test_the_roofline_names_what_binds(tmp_path, capsys):
     a, out = tmp_path / "a.json", tmp_path / "b.json"
     rows = [records_row("poly.mod_up", 50.0, 47, 60_000_000), records_row("poly.copy", 20.0, 47, 49_283_072),
             records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.expand", 1.0, 47, 1)]
-    rows[0] |= {"counted_dram_bytes": 66_000_000, "counted_instructions": 10**9}
+    rows.append(timed("counters.mod_up", 6e7, "bytes", limbs=47, aux=12) | {
+        "preset": "none", "counted_l2_bytes": 66_000_000, "issue_percent": 51.0})
     records.write(a, rows)
     assert cli.main(["bench", "roofline", str(a), "--record", str(out)]) == 0
     tile, copy, rotate = json.loads(out.read_text())
@@ -162,7 +173,8 @@ def test_the_roofline_names_what_binds(tmp_path, capsys):
     assert copy["binding"] == "memory" and copy["ceiling_fraction"] == pytest.approx(49_283_072 / 4.2e12 / 20e-6, abs=1e-3)
     passes = [roofline.work(name, roofline.Shape(65536, 47, 12)) for name in roofline.PASSES]
     assert rotate["instructions"] == round(sum(p.issue for p in passes))
-    assert "1.10" in capsys.readouterr().out  # DRAM bytes counted over least
+    assert "L2 bytes 1.10" in capsys.readouterr().out
+    assert tile["issue_percent"] == 51.0 and "issue_percent" not in copy
     records.write(a, [timed("ckks.rotate", 1.0, "us", limbs=47) | {"device": "other"}])
     assert cli.main(["bench", "roofline", str(a)]) == 1
 

@@ -19,7 +19,8 @@ def run(args: argparse.Namespace) -> int:
         if len(args.files) != 2:
             raise errors.UnsupportedError.explain("bench compare", f"{len(args.files)} records", "two", "name A and B")
         return compare.run(*args.files)
-    bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "ablation": programs.ablation,
+    bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "systems": programs.systems,
+             "ablation": programs.ablation,
              "roofline": roofline.run, "growth": growth.run}[args.what]
     rows, good = bench(args)
     if args.record:

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .. import devices, errors
+from .. import _native, devices, errors
 from . import peer_environments, targets
 from .records import Row, provenance, read, stamped
 
@@ -61,6 +61,26 @@ def ablation(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Key switching and bootstrapping with one step of the design more at a time, and with one left out."""
     options = {"device": _device(args.device or "cuda"), "runs": args.runs or 9}
     return run_program("bench_ablation", options | ({"preset": args.preset} if args.preset else {}))
+
+
+def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Bootstrapping of every parameter set, and its time for each level that it leaves."""
+    chosen = [args.preset] if args.preset else [p for p in _native.preset_names() if is_system(p)]
+    rows, good = [], True
+    for name in chosen:
+        options = {"device": _device(args.device or "cuda"), "preset": name, "runs": args.runs or 7, "replay": 1}
+        more, well = run_program("bench_bootstrap", options)
+        rows, good = rows + more, good and well
+    for row in rows:
+        left = row["levels_left"]
+        print(f"{row['preset']:24} {row['value']:8.2f} ms, {left:2} levels left: {row['value'] / left:6.3f} ms a level, "
+              f"mean {row['mean_error_bits']:.1f}, worst {row['max_error_bits']:.1f} bits")
+    return rows, good
+
+
+def is_system(name: str) -> bool:
+    params = _native.preset(name)
+    return params.has_bootstrap and params.log_n == 16 and "structured" not in name
 
 
 def tune(presets: str | None, table: Path) -> int:

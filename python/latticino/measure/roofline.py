@@ -155,13 +155,16 @@ def checked(rows: list[Row], counted: list[Row]) -> list[Row]:
     by_shape = {(c["name"], c["params"]["limbs"]): c for c in counted}
     out = []
     for row in rows:
-        found = by_shape.get((row["name"].replace("roofline.", "poly."), row["params"]["limbs"]))
-        extra = {k: v for k, v in (found or {}).items() if k.startswith("counted_")}
-        if found is not None:
-            bytes_ratio = extra.get("counted_dram_bytes", 0) / row["bytes_moved"]
-            issue_ratio = extra.get("counted_instructions", 0) / max(row["instructions"], 1)
-            print(f"{row['name'][9:]:18} {row['params']['limbs']:5} limbs: DRAM bytes counted / least "
-                  f"{bytes_ratio:5.2f}, instructions counted / least {issue_ratio:5.2f}")
+        found = by_shape.get((row["name"].replace("roofline.", "counters."), row["params"]["limbs"]), {})
+        extra = {k: v for k, v in found.items() if k.startswith("counted_") or k.endswith("_percent")}
+        if extra:
+            ratios = {"L2 bytes": extra.get("counted_l2_bytes", 0) / row["bytes_moved"],
+                      "DRAM reads": extra.get("counted_dram_read", 0) / row["bytes_moved"],
+                      "instructions": extra.get("counted_instructions", 0) / max(row["instructions"], 1)}
+            busy = {k[:-8]: v for k, v in extra.items() if k.endswith("_percent")}
+            print(f"{row['name'][9:]:18} {row['params']['limbs']:5} counted / least: "
+                  + ", ".join(f"{k} {v:.2f}" for k, v in ratios.items())
+                  + "; busy %: " + ", ".join(f"{k} {v:.0f}" for k, v in busy.items()))
         out.append({**row, **extra})
     return out
 
@@ -179,5 +182,5 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
             "bench roofline", "no rows of a device with measured ceilings", f"one of {', '.join(CEILINGS)}",
             "measure its ceilings and add them to roofline.py")
     show(rows)
-    counted = [row for row in measured if "counted_dram_bytes" in row]
+    counted = [row for row in measured if row["name"].startswith("counters.")]
     return (checked(rows, counted) if counted else rows), True
