@@ -70,6 +70,7 @@ class Ablation {
     Queue& queue = world_.queue();
     const Ring ring(16, ntt_primes_below(16, 1u << 30, limbs + kAux));
     Shapes shapes(queue, ring, limbs, kAux);
+    overlap(limbs);
     for (const Step& step : kSteps) {
       if (step.name == std::string("+ hoisting")) continue;  // of several rotations
       choose(step);
@@ -86,6 +87,52 @@ class Ablation {
       add("ablation.rotate", step, sample, "us", sizes);
     }
   }
+
+  // Rotations of two programs on two streams, at once and one program after the other.
+  void overlap(int limbs) {
+    if (arguments_.text("device") != "cuda") return;
+    Side sides[2] = {Side(limbs), Side(limbs)};
+    const auto both = [&](bool at_once) {
+      return timed(
+          runs_,
+          [&] {
+            for (Side& side : sides) {
+              side.program->run();
+              if (!at_once) side.queue.synchronize();
+            }
+          },
+          [&] {
+            for (Side& side : sides) side.queue.synchronize();
+          });
+    };
+    both(true);
+    *features_ = Features{};
+    Row sizes;
+    sizes.add("N", sides[0].ring.n()).add("limbs", limbs).add("aux", kAux).add("batch", 1);
+    const double count = 2e-6 * sides[0].shapes.sets();
+    add("ablation.rotate", {"two programs in turn", ""}, both(false).over(count), "us", sizes);
+    add("ablation.rotate", {"two programs at once", ""}, both(true).over(count), "us", sizes);
+  }
+
+  struct Side {
+    explicit Side(int limbs)
+        : queue(make_cuda_backend()),
+          ring(16, ntt_primes_below(16, 1u << 30, limbs + kAux)),
+          shapes(queue, ring, limbs, kAux),
+          rotation(shapes.rotations(1)) {
+      for (int k = 0; k < shapes.sets(); ++k) rotation.make(k);
+      program = std::make_unique<Program>(queue.record([&] {
+        for (int k = 0; k < shapes.sets(); ++k) {
+          for (Operation& op : rotation.make(k)) queue.submit(std::move(op));
+        }
+      }));
+    }
+    Queue queue;
+    Ring ring;
+    Shapes shapes;
+    Case rotation;
+    std::unique_ptr<Program> program;
+  };
 
   void bootstrap() {
     const std::shared_ptr<const Params>& params = world_.params();

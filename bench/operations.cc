@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <sstream>
 
-#include "rlwe/galois.h"
-#include "rlwe/key_switch.h"
 #include "sample.h"
 #include "world.h"
 
@@ -113,37 +111,9 @@ class Operations {
     const std::vector<Ciphertext> x = inputs(level, batch);
     const int rounds = static_cast<int>(x.size()) / batch;
     time("ckks.rotate", level, batch, rounds * batch, [&](std::vector<Ciphertext>& out) {
-      for (int k = 0; k < rounds; ++k) rotate(std::span(x).subspan(k * batch, batch), k, out);
+      for (int k = 0; k < rounds; ++k)
+        rotate_batch(world_, std::span(x).subspan(k * batch, batch), k % kKeys + 1, out);
     });
-  }
-
-  void rotate(std::span<const Ciphertext> x, int k, std::vector<Ciphertext>& out) {
-    Queue& queue = world_.queue();
-    const rlwe::Constants& constants = world_.context()->constants();
-    const int level = x[0].level;
-    const std::uint32_t galois = rlwe::rotation_element(k % kKeys + 1, params_.log_n());
-    const rlwe::SwitchKey& key =
-        world_.evaluator().key("bench", x[0], {rlwe::KeyKind::Galois, galois});
-    std::vector<PolyView> a;
-    for (const Ciphertext& c : x) a.push_back(c.parts[1].view);
-    const std::vector<rlwe::Raised> raised = rlwe::mod_up(queue, constants, a, level);
-    std::vector<rlwe::InnerGroup> groups;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      groups.push_back({&raised[i], {{&key, {x[i].parts[0].view, {}}, 1, true, false}}});
-    }
-    const auto sums = rlwe::key_inner(queue, constants, groups);
-    std::vector<rlwe::DownItem> items;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      for (int h = 0; h < 2; ++h) {
-        items.push_back(rlwe::down_item(constants, sums[i][0], h, false, {}, galois));
-      }
-    }
-    std::vector<Poly> parts = rlwe::mod_down(queue, constants, items, level, false);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      Ciphertext y = x[i];
-      y.parts = {std::move(parts[2 * i]), std::move(parts[2 * i + 1])};
-      out.push_back(std::move(y));
-    }
   }
 
   void time(const std::string& name, int level, int batch, int count, const Body& body) {

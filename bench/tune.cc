@@ -60,8 +60,15 @@ class Tuner {
     for (int level = top; level > 0; --level) {
       x.push_back(world.encrypt(world.message("complex", slots), level));
     }
+    std::vector<Ciphertext> out;
     measure(world, [&] {
-      for (const Ciphertext& c : x) operations(world.evaluator(), c);
+      out.clear();
+      for (const Ciphertext& c : x) {
+        operations(world.evaluator(), c);
+        for (const int batch : {2, 4, 8, 16}) {
+          rotate_batch(world, std::vector<Ciphertext>(batch, c), 1, out);
+        }
+      }
     });
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <span>
 
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/encoder.h"
@@ -72,6 +73,10 @@ class World {
   std::shared_ptr<rlwe::EvaluationKeys> keys_;
   std::unique_ptr<ckks::Evaluator> evaluator_;
 };
+
+// Independent rotations by one key, submitted pass by pass as one batch.
+void rotate_batch(const World& world, std::span<const Ciphertext> x, int step,
+                  std::vector<Ciphertext>& out);
 
 // Median seconds of `body` after one run that is not counted.
 double median_seconds(Queue& queue, int runs, const std::function<void()>& body);
