@@ -4,7 +4,10 @@
 // feeds each result to the next run. Every run refreshes a new random message and decrypts the
 // result, so a wrong result is seen; the program fails when the error is not within `--tolerance`
 // bits of the prediction, and with --check 1 also when the time is not within a factor 2 of the
-// rate table's (runtime/rates.h).
+// rate table's (runtime/rates.h) or the memory not within 5 % of the dry run's.
+// --dry 1 only tells what a dry run knows.
+// --replays N runs one input N times more and compares the results bit by bit, --poison 1 compares
+// with runs whose every buffer was full of 0xA5 first.
 #include <iostream>
 #include <thread>
 
@@ -37,6 +40,9 @@ class Benchmark {
   int run() {
     std::cout << params_->name() << ", " << slots_ << " slots, " << context_->queue().device().name
               << std::endl;
+    dry_ = dry_run(params_, 0, slots_, bootstrapping(options_));
+    describe();
+    if (arguments_.flag("dry")) return 0;
     prepare();
     input_ = world_.encrypt(message(), 0);
     std::vector<double> seconds;
@@ -71,14 +77,20 @@ class Benchmark {
       std::cout << "run " << i << ": " << seconds.back() * 1e3 << " ms, mean " << errors.mean_bits()
                 << " bits, max " << errors.max_bits() << " bits so far" << std::endl;
     }
-    return report(seconds, errors);
+    const int status = report(seconds, errors);
+    return same_bits() ? status : 1;
   }
 
  private:
+  void describe() const {
+    std::cout << dry_.request.size() << " keys of " << dry_.key_bytes / 1e9 << " GB, peak "
+              << (dry_.key_bytes + dry_.report.peak_bytes) / 1e9 << " GB, "
+              << dry_.report.operations << " records, at least " << dry_.report.bytes_moved / 1e9
+              << " GB moved; on an H200 about " << predicted_seconds(dry_.report, cuda_rates()) * 1e3
+              << " ms" << std::endl;
+  }
+
   void prepare() {
-    dry_ = dry_run(params_, 0, slots_, bootstrapping(options_));
-    std::cout << dry_.request.size() << " keys, " << dry_.report.operations << " records, at least "
-              << dry_.report.bytes_moved / 1e9 << " GB moved" << std::endl;
     const Stopwatch keys_watch;
     world_.make_keys(dry_.request);
     std::cout << "keys " << world_.key_bytes() / 1e9 << " GB in " << keys_watch.seconds() << " s"
@@ -93,6 +105,54 @@ class Benchmark {
 
   Ciphertext refresh(const Ciphertext& x) const {
     return bootstrapper_->bootstrap(world_.evaluator(), x);
+  }
+
+  std::vector<std::uint32_t> bits(const Ciphertext& x) const {
+    std::vector<std::uint32_t> words;
+    for (const Poly& part : x.parts) {
+      const std::size_t at = words.size();
+      words.resize(at + static_cast<std::size_t>(part.view.limbs()) * params_->n());
+      context_->queue().download(words.data() + at, part.view);
+    }
+    return words;
+  }
+
+  // One input again and again, as it is and with poisoned buffers: always the same bits.
+  bool same_bits() {
+    Queue& queue = context_->queue();
+    const std::vector<std::uint32_t> want = bits(refresh(input_));
+    int runs = 0, different = 0;
+    const auto compare = [&](const Ciphertext& x) {
+      ++runs;
+      different += bits(x) != want;
+    };
+    const Stopwatch watch;
+    for (int i = 0; i < arguments_.number("replays"); ++i) {
+      if (program_) {
+        program_->run();
+        compare(output_);
+      } else {
+        compare(refresh(input_));
+      }
+    }
+    if (arguments_.flag("poison")) {
+      queue.poison(true);
+      compare(refresh(input_));
+      if (program_) {
+        program_.reset();
+        Program poisoned = queue.record([this] { output_ = refresh(input_); });
+        for (int i = 0; i < 3; ++i) {
+          poisoned.run();
+          compare(output_);
+        }
+      }
+      queue.poison(false);
+    }
+    if (runs > 0) {
+      std::cout << runs << " more runs of one input in " << watch.seconds() << " s, " << different
+                << " with other bits" << std::endl;
+    }
+    return different == 0;
   }
 
   std::vector<Complex> message() { return world_.message(arguments_.text("message"), slots_); }
@@ -129,7 +189,11 @@ class Benchmark {
     row.add("backend", device.backend).add("mode", program_ ? "replayed" : "immediate");
     row.add("preset", params_->name()).add("params", sizes);
     row.add("commit", arguments_.text("commit")).add("date", today());
+    const MemoryUse memory = queue.device_memory();
+    const double dry_peak = static_cast<double>(dry_.key_bytes + dry_.report.peak_bytes);
     row.add("bytes_moved", dry_.report.bytes_moved).add("peak_bytes", queue.peak_bytes());
+    row.add("dry_peak_bytes", dry_peak).add("device_peak_bytes", std::uint64_t{memory.peak});
+    row.add("device_held_bytes", std::uint64_t{memory.held});
     row.add("key_bytes", std::uint64_t{world_.key_bytes()});
     row.add("matrix_bytes", std::uint64_t{bootstrapper_->bytes()});
     row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
@@ -140,7 +204,8 @@ class Benchmark {
     row.add("predicted_ms", predicted_time * 1e3);
     write_rows({row}, arguments_.text("output"));
     std::cout << "median " << time * 1e3 << " ms (predicted " << predicted_time * 1e3 << "), peak "
-              << queue.peak_bytes() / 1e9 << " GB, mean " << errors.mean_bits()
+              << queue.peak_bytes() / 1e9 << " GB (dry run " << dry_peak / 1e9 << ", device "
+              << memory.peak / 1e9 << ", held " << memory.held / 1e9 << "), mean " << errors.mean_bits()
               << " bits (predicted " << predicted.mean_bits << "), max " << errors.max_bits()
               << " bits (predicted " << predicted.max_bits << ")" << std::endl;
     const double tolerance = arguments_.number("tolerance");
@@ -152,7 +217,10 @@ class Benchmark {
     const bool in_time =
         !arguments_.flag("check") || (time < 2 * predicted_time && predicted_time < 2 * time);
     if (!in_time) std::cerr << "WRONG PREDICTION: the time is not within a factor 2\n";
-    return right && in_time ? 0 : 1;
+    const double ratio = dry_peak / static_cast<double>(memory.peak);
+    const bool in_memory = !arguments_.flag("check") || std::abs(ratio - 1) < 0.05;
+    if (!in_memory) std::cerr << "WRONG PREDICTION: the memory is not within 5 %\n";
+    return right && in_time && in_memory ? 0 : 1;
   }
 
   const Arguments& arguments_;
@@ -185,6 +253,9 @@ int main(int argc, char** argv) {
        {"threads", "0"},
        {"tuning", ""},
        {"tolerance", "2"},
-       {"check", "0"}},
+       {"check", "0"},
+       {"dry", "0"},
+       {"replays", "0"},
+       {"poison", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

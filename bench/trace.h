@@ -17,6 +17,12 @@ class Trace : public Backend {
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void release(void* p, std::size_t bytes) noexcept override { inner_->release(p, bytes); }
   void clear(void* p, std::size_t bytes) override { inner_->clear(p, bytes); }
+  void fill(void* p, std::size_t bytes, std::uint8_t value) override {
+    inner_->fill(p, bytes, value);
+  }
+  MemoryUse memory() const override { return inner_->memory(); }
+  void reset_memory_peak() override { inner_->reset_memory_peak(); }
+  void trim() noexcept override { inner_->trim(); }
   void copy_in(void* device, const void* host, std::size_t bytes) override {
     inner_->copy_in(device, host, bytes);
   }

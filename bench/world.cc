@@ -58,7 +58,7 @@ DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots
         context->queue().allocate(context->ring(), params->basis(level), Domain::Eval));
   }
   program(evaluator, x);
-  DryRun out{keys->request(), context->queue().report()};
+  DryRun out{keys->request(), context->queue().report(), keys->bytes()};
   out.report.bytes_moved -= before.bytes_moved;
   out.report.operations -= before.operations;
   for (const auto& [name, count] : before.operations_by_name) {

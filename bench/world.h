@@ -34,7 +34,8 @@ struct Errors {
 // What a program asks for and moves. `setup` may encode constants, which are not counted.
 struct DryRun {
   rlwe::KeyRequest request;
-  DryReport report;
+  DryReport report;  // its peak_bytes: all but keys
+  std::uint64_t key_bytes = 0;
 };
 using Program1 = std::function<void(const ckks::Evaluator&, const Ciphertext&)>;
 using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&)>;

@@ -21,6 +21,12 @@ struct DeviceInfo {
   int arch = 0;  // of a GPU: 90 is sm_90
 };
 
+// Memory that a backend took for blocks, programs and scratch; tables of constants are apart.
+struct MemoryUse {
+  std::size_t peak = 0;  // in use at once at most since reset_memory_peak()
+  std::size_t held = 0;  // taken from the device, in use or kept for reuse
+};
+
 // An ordered stream of work with the memory and graphs that belong to it. One Backend instance owns
 // one stream; several may live side by side on one device. Not thread-safe: Queue serialises.
 class Backend {
@@ -32,8 +38,13 @@ class Backend {
   // memory released after work was submitted may be handed out again to later work.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* p, std::size_t bytes) noexcept = 0;
+  // Stream-ordered: every byte of the block to `value`; may be recorded.
+  virtual void fill(void* p, std::size_t bytes, std::uint8_t value) = 0;
+  virtual MemoryUse memory() const = 0;
+  virtual void reset_memory_peak() = 0;
+  virtual void trim() noexcept = 0;  // gives back to the device what is kept for reuse
   // Stream-ordered zeroing of a block that held secrets, and of what operations on it may have left
-  // in scratch memory that is not cleared by itself.
+  // in scratch memory that is not cleared by itself. Not while recording.
   virtual void clear(void* p, std::size_t bytes) = 0;
 
   // Bytes between host and device; return once the host memory may be reused.

@@ -19,15 +19,17 @@ constexpr Flag kFlags[] = {{"tiles", &Features::tiles},         {"inner", &Featu
                            {"batches", &Features::batches},     {"graphs", &Features::graphs},
                            {"tuning", &Features::tuning}};
 
-struct Clear {
+struct Fill {
   void* p;
   std::size_t bytes;
+  std::uint8_t value;
 };
-using Step = std::variant<Operation, Clear>;
+using Step = std::variant<Operation, Fill>;
 
 void run_step(Backend& backend, const Step& step) {
   if (const auto* op = std::get_if<Operation>(&step)) return backend.run(*op);
-  backend.clear(std::get<Clear>(step).p, std::get<Clear>(step).bytes);
+  const Fill& fill = std::get<Fill>(step);
+  backend.fill(fill.p, fill.bytes, fill.value);
 }
 
 // Blocks of one record, or of one recording, which keeps them.
@@ -100,7 +102,13 @@ class LoweredBackend : public Backend {
   DeviceInfo info() const override { return inner_->info(); }
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void release(void* p, std::size_t bytes) noexcept override { inner_->release(p, bytes); }
-  void clear(void* p, std::size_t bytes) override { step(Clear{p, bytes}); }
+  MemoryUse memory() const override { return inner_->memory(); }
+  void reset_memory_peak() override { inner_->reset_memory_peak(); }
+  void trim() noexcept override { inner_->trim(); }
+  void clear(void* p, std::size_t bytes) override { inner_->clear(p, bytes); }
+  void fill(void* p, std::size_t bytes, std::uint8_t value) override {
+    step(Fill{p, bytes, value});
+  }
   void copy_in(void* device, const void* host, std::size_t bytes) override {
     refuse_transfer("copy_in");
     inner_->copy_in(device, host, bytes);

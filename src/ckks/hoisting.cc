@@ -197,6 +197,33 @@ std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum
   return DoubleHoisting(evaluator, sum, x).run();
 }
 
+namespace {
+
+// For every giant: sum_b factor * baby, one record that reads each baby once.
+std::vector<Ciphertext> rows_of(const HoistedSum& sum, const std::vector<Ciphertext>& babies) {
+  const Context& context = *babies[0].context;
+  Dot op;
+  for (const Ciphertext& b : babies) op.inputs.push_back({b.parts[0].view, b.parts[1].view, {}});
+  std::vector<Ciphertext> out;
+  for (const auto& row : sum.rows) {
+    Ciphertext& y = out.emplace_back(babies[0]);
+    y.scale *= row[0].factor.scale;
+    Dot::Output& output = op.outputs.emplace_back();
+    for (int h = 0; h < 2; ++h) {
+      y.parts[h] =
+          context.queue().allocate(context.ring(), context.params().basis(y.level), Domain::Eval);
+      output.out[h] = y.parts[h].view;
+    }
+    for (const HoistedSum::Term& term : row) {
+      output.terms.push_back({term.baby, term.factor.poly.view});
+    }
+  }
+  context.queue().submit(std::move(op));
+  return out;
+}
+
+}  // namespace
+
 Ciphertext iterated_sum(const Evaluator& evaluator, const HoistedSum& sum, int baby_step,
                         int giant_step, const Ciphertext& x) {
   std::vector<Ciphertext> babies;  // by position in sum.babies
@@ -205,18 +232,17 @@ Ciphertext iterated_sum(const Evaluator& evaluator, const HoistedSum& sum, int b
     if (r > 0) turned = evaluator.rotate(turned, baby_step);
     if (std::binary_search(sum.babies.begin(), sum.babies.end(), r)) babies.push_back(turned);
   }
+  std::vector<Ciphertext> rows = rows_of(sum, babies);
+  babies.clear();
   // Horner over the giants: the highest is rotated most often.
-  Ciphertext out;
-  bool started = false;
-  std::size_t row = sum.giants.size();
-  for (int r = sum.giants.back(); r >= 0; r -= giant_step) {
-    if (started) out = evaluator.rotate(out, giant_step);
-    if (row == 0 || sum.giants[row - 1] != r) continue;
-    for (const HoistedSum::Term& term : sum.rows[--row]) {
-      const Ciphertext product = evaluator.multiply_no_rescale(babies[term.baby], term.factor);
-      out = started ? evaluator.add(out, product) : product;
-      started = true;
-    }
+  Ciphertext out = std::move(rows.back());
+  rows.pop_back();
+  for (int r = sum.giants.back(); r > 0;) {
+    out = evaluator.rotate(out, giant_step);
+    r -= giant_step;
+    if (rows.empty() || sum.giants[rows.size() - 1] != r) continue;
+    out = evaluator.add(out, rows.back());
+    rows.pop_back();
   }
   return evaluator.rescale(out);
 }

@@ -34,7 +34,7 @@ void Block::Owner::end_block(const std::shared_ptr<Block::Arena>& from, void* da
   const bool reusable = from != nullptr && from->open();
   try {
     if (secret && reusable) {
-      recording->steps.push_back(ClearStep{data, bytes});
+      recording->steps.push_back(FillStep{data, bytes, 0});
     } else if (secret) {
       backend->clear(data, bytes);
     }

@@ -14,11 +14,12 @@
 namespace latticino {
 
 // What a program does, in order, before the backend captures it.
-struct ClearStep {
+struct FillStep {
   void* p;
   std::size_t bytes;
+  std::uint8_t value;
 };
-using ProgramStep = std::variant<Operation, ClearStep>;
+using ProgramStep = std::variant<Operation, FillStep>;
 
 // State shared by a queue, its blocks and its programs: whoever lives longest ends the backend.
 struct Block::Owner {
@@ -31,6 +32,7 @@ struct Block::Owner {
   std::recursive_mutex mutex;        // recursive: dropping the last owner of a block locks it again
   std::unique_ptr<Backend> backend;  // null: dry
   std::unique_ptr<Recording> recording;
+  bool poisoned = false;    // new blocks are filled with kPoison
   bool warming_up = false;  // first run of a body that will be recorded
   std::map<std::uintptr_t, std::weak_ptr<Block>> blocks;  // by address
   std::uint64_t live = 0, peak = 0, baseline = 0;

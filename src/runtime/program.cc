@@ -51,6 +51,7 @@ std::uint64_t warm_up(Block::Owner& owner, const std::function<void()>& body) {
   owner.warming_up = true;
   body();
   owner.backend->synchronize();
+  owner.backend->trim();  // what the body gave back in pieces, for the arena to take in one
   return owner.peak - live;
 }
 
@@ -80,7 +81,8 @@ std::unique_ptr<Backend::Replay> capture(Backend& backend, const std::vector<Pro
       if (const auto* op = std::get_if<Operation>(&step)) {
         backend.run(*op);
       } else {
-        backend.clear(std::get<ClearStep>(step).p, std::get<ClearStep>(step).bytes);
+        const FillStep& fill = std::get<FillStep>(step);
+        backend.fill(fill.p, fill.bytes, fill.value);
       }
     }
     return backend.end_record();

@@ -20,6 +20,8 @@ void require_memory(const Operation& op) {
   }
 }
 
+constexpr std::uint8_t kPoison = 0xA5;  // words above every prime
+
 [[noreturn]] void no_transfer(const char* operation, bool dry) {
   throw UnsupportedError(operation, dry ? "a dry run" : "a recording", "a queue that computes now",
                          "move the transfer outside");
@@ -72,7 +74,13 @@ Buffer Queue::allocate(std::size_t bytes, bool secret) {
   block->owner_ = owner_;
   block->bytes_ = bytes;
   block->secret_ = secret;
-  if (!is_dry()) owner_->blocks[reinterpret_cast<std::uintptr_t>(block->data_)] = block;
+  if (is_dry()) return block;
+  owner_->blocks[reinterpret_cast<std::uintptr_t>(block->data_)] = block;
+  if (owner_->poisoned && owner_->recording != nullptr) {
+    owner_->recording->steps.push_back(FillStep{block->data_, bytes, kPoison});
+  } else if (owner_->poisoned) {
+    owner_->backend->fill(block->data_, bytes, kPoison);
+  }
   return block;
 }
 
@@ -159,6 +167,18 @@ std::uint64_t Queue::peak_bytes() const {
 void Queue::reset_peak() {
   const std::lock_guard lock(owner_->mutex);
   owner_->peak = owner_->baseline = owner_->live;
+  if (!is_dry()) owner_->backend->reset_memory_peak();
+}
+
+void Queue::poison(bool on) {
+  const std::lock_guard lock(owner_->mutex);
+  owner_->poisoned = on;
+}
+
+MemoryUse Queue::device_memory() const {
+  const std::lock_guard lock(owner_->mutex);
+  owner_->settle();
+  return is_dry() ? MemoryUse{owner_->peak, owner_->live} : owner_->backend->memory();
 }
 
 DeviceInfo Queue::device() const {

@@ -103,6 +103,11 @@ class Queue {
   std::uint64_t live_bytes() const;  // allocated now
   std::uint64_t peak_bytes() const;  // since construction or reset_peak()
   void reset_peak();
+  // What the backend took for it, scratch included: what a dry run's peak is held to.
+  MemoryUse device_memory() const;
+  // Every block allocated from now on starts full of 0xA5 bytes, in recorded programs at each run:
+  // a result that depends on memory nobody wrote changes (tests).
+  void poison(bool on);
   DeviceInfo device() const;
   Backend* backend();  // null when dry; conformance tests and benchmarks only
 

@@ -65,6 +65,10 @@ class Faulty : public Backend {
   void* allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
   void release(void* p, std::size_t bytes) noexcept override { inner_->release(p, bytes); }
   void clear(void* p, std::size_t bytes) override { inner_->clear(p, bytes); }
+  void fill(void* p, std::size_t bytes, std::uint8_t v) override { inner_->fill(p, bytes, v); }
+  MemoryUse memory() const override { return inner_->memory(); }
+  void reset_memory_peak() override { inner_->reset_memory_peak(); }
+  void trim() noexcept override { inner_->trim(); }
   void copy_in(void* d, const void* h, std::size_t bytes) override { inner_->copy_in(d, h, bytes); }
   void copy_out(void* h, const void* d, std::size_t bytes) override {
     inner_->copy_out(h, d, bytes);

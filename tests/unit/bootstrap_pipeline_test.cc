@@ -194,6 +194,56 @@ TEST(Bootstrap, MinimalKeysAreFewer) {
   check_precision(b, 1);
 }
 
+// What a dry run says of memory, against what the device gave: at once and as a program.
+void check_peak(const BootstrapOptions& options) {
+  World world(kSmall);
+  const Ciphertext x = world.encrypt(world.values(world.params().max_slots()), 0);
+  rlwe::KeyRequest request;
+  double planned = 0;
+  world.dry_run(
+      [&](const Evaluator& e, const World::Batch& b) -> World::Batch {
+        const Bootstrapper dry(e.context(), options);
+        const Ciphertext y = dry.bootstrap(e, b[0]);
+        const auto keys = dynamic_cast<const rlwe::KeyRecorder&>(e.keys()).bytes();
+        planned = static_cast<double>(keys + e.context()->queue().report().peak_bytes);
+        return {y};
+      },
+      {x}, &request);
+  const Evaluator evaluator(world.context(), world.make_keys(request));
+  const Bootstrapper plan(world.context(), options);
+  Queue& queue = world.context()->queue();
+  queue.reset_peak();
+  { const Ciphertext y = plan.bootstrap(evaluator, x); }
+  EXPECT_NEAR(planned / static_cast<double>(queue.device_memory().peak), 1, 0.05);
+  Ciphertext y;
+  queue.record([&] { y = plan.bootstrap(evaluator, x); }).run();
+  EXPECT_NEAR(planned / static_cast<double>(queue.device_memory().peak), 1, 0.05);
+}
+
+TEST(Bootstrap, DryRunsKnowThePeak) {
+  check_peak({});
+  check_peak({.minimal_keys = true});
+}
+
+TEST(Bootstrap, SameBitsAgainAndFromPoisonedMemory) {
+  const BootstrapWorld& b = BootstrapWorld::of(kSmall, 0);
+  Queue& queue = b.world().context()->queue();
+  const Ciphertext x = b.world().encrypt(b.world().values(b.slots(), 40), 0);
+  const auto bits = [&](const Ciphertext& y) {
+    return std::pair(b.world().download(y.parts[0]), b.world().download(y.parts[1]));
+  };
+  const auto want = bits(b.bootstrap(x));
+  queue.poison(true);
+  EXPECT_EQ(bits(b.bootstrap(x)), want);
+  Ciphertext y;
+  Program program = queue.record([&] { y = b.bootstrap(x); });
+  queue.poison(false);
+  for (int run = 0; run < 3; ++run) {
+    program.run();
+    EXPECT_EQ(bits(y), want);
+  }
+}
+
 TEST(Bootstrap, RejectsWrongUse) {
   World& world = World::of(kSmall);
   const BootstrapWorld& b = BootstrapWorld::of(kSmall, 16);

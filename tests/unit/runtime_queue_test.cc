@@ -168,6 +168,33 @@ TEST_F(QueueTest, ReplayClearsSecrets) {
   EXPECT_TRUE(std::all_of(inner, inner + 3 * ring_.n(), [](auto w) { return w == 0; }));
 }
 
+TEST_F(QueueTest, PoisonedBlocksAreFilledAtEachRun) {
+  Queue queue(make_cpu_backend());
+  const Poly out = zero_poly(queue);
+  const Words poison(basis_.size() * ring_.n(), 0xA5A5A5A5u);
+  queue.poison(true);
+  Program program = queue.record([&] {
+    const Poly fresh = queue.allocate(ring_, basis_, Domain::Eval);
+    queue.submit(Copy{{{fresh.view, out.view}}});
+  });
+  queue.poison(false);
+  for (int run = 0; run < 2; ++run) {
+    queue.submit(Copy{{{{}, out.view}}});
+    program.run();
+    EXPECT_EQ(test::download(queue, out.view), poison);
+  }
+}
+
+TEST_F(QueueTest, TellsWhatTheDeviceGave) {
+  Queue queue(make_cpu_backend());
+  const Buffer kept = queue.allocate(1 << 20);
+  queue.reset_peak();
+  { const Buffer more = queue.allocate(3 << 20); }
+  EXPECT_EQ(queue.device_memory().peak, std::size_t{4} << 20);
+  queue.backend()->trim();
+  EXPECT_EQ(queue.device_memory().held, std::size_t{1} << 20);
+}
+
 TEST_F(QueueTest, RecordingRefusesTransfersAndStaysUsable) {
   const Poly in = random_poly(queue_), out = random_poly(queue_);
   Words host(3 * ring_.n());

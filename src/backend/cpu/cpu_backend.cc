@@ -34,12 +34,18 @@ class CpuBackend final : public Backend {
 
   void* allocate(std::size_t bytes) override { return pool_.allocate(bytes); }
   void release(void* p, std::size_t bytes) noexcept override { pool_.release(p, bytes); }
+  MemoryUse memory() const override { return {pool_.peak_bytes(), pool_.held_bytes()}; }
+  void reset_memory_peak() override { pool_.reset_peak(); }
+  void trim() noexcept override { pool_.trim(0); }
   void clear(void* p, std::size_t bytes) override {
+    std::memset(p, 0, bytes);
+    executor_.clear_scratch();
+  }
+  void fill(void* p, std::size_t bytes, std::uint8_t value) override {
     if (recorded_) {
-      recorded_->push_back(Clear{p, bytes});
+      recorded_->push_back(Fill{p, bytes, value});
     } else {
-      std::memset(p, 0, bytes);
-      executor_.clear_scratch();
+      std::memset(p, value, bytes);
     }
   }
 
@@ -84,11 +90,12 @@ class CpuBackend final : public Backend {
   void abandon_record() noexcept override { recorded_.reset(); }
 
  private:
-  struct Clear {
+  struct Fill {
     void* p;
     std::size_t bytes;
+    std::uint8_t value;
   };
-  using Step = std::variant<Operation, Clear>;
+  using Step = std::variant<Operation, Fill>;
 
   class CpuReplay final : public Replay {
    public:
@@ -99,8 +106,8 @@ class CpuBackend final : public Backend {
         if (const auto* op = std::get_if<Operation>(&step)) {
           backend_.execute(*op);
         } else {
-          const Clear& clear = std::get<Clear>(step);
-          std::memset(clear.p, 0, clear.bytes);
+          const Fill& fill = std::get<Fill>(step);
+          std::memset(fill.p, fill.value, fill.bytes);
         }
       }
     }

@@ -65,10 +65,10 @@ HostBuffer::HostBuffer(std::size_t bytes) {
 
 HostBuffer::~HostBuffer() { std::free(data_); }
 
-// Eight classes a power of two: at most 1/8 of a block is waste.
+// Classes are exact for polynomials of up to 63 limbs; at most 1/32 of a block is waste.
 std::size_t HostPool::size_class(std::size_t bytes) {
   const std::size_t floor = std::max<std::size_t>(std::bit_floor(bytes), HostBuffer::kAlignment);
-  const std::size_t step = std::max<std::size_t>(floor / 8, HostBuffer::kAlignment);
+  const std::size_t step = std::max<std::size_t>(floor / 32, HostBuffer::kAlignment);
   return (bytes + step - 1) / step * step;
 }
 
@@ -92,6 +92,7 @@ void* HostPool::allocate(std::size_t bytes) {
   live_.emplace(data, std::move(buffer));
   live_bytes_ += size;
   peak_live_bytes_ = std::max(peak_live_bytes_, live_bytes_);
+  reported_peak_ = std::max(reported_peak_, live_bytes_);
   // Kept memory and live memory together stay near what was once needed.
   trim(peak_live_bytes_ - live_bytes_ + peak_live_bytes_ / 16);
   return data;

@@ -38,14 +38,18 @@ class HostPool {
  public:
   void* allocate(std::size_t bytes);
   void release(void* p, std::size_t bytes) noexcept;
+  void trim(std::size_t keep) noexcept;  // frees released blocks down to `keep` bytes of them
+
+  std::size_t held_bytes() const { return live_bytes_ + free_bytes_; }
+  std::size_t peak_bytes() const { return reported_peak_; }  // handed out at once since the reset
+  void reset_peak() { reported_peak_ = live_bytes_; }
 
  private:
   static std::size_t size_class(std::size_t bytes);
-  void trim(std::size_t keep) noexcept;
 
   std::map<void*, HostBuffer> live_;
   std::multimap<std::size_t, HostBuffer> free_;  // by size class
-  std::size_t live_bytes_ = 0, free_bytes_ = 0, peak_live_bytes_ = 0;
+  std::size_t live_bytes_ = 0, free_bytes_ = 0, peak_live_bytes_ = 0, reported_peak_ = 0;
 };
 
 }  // namespace latticino::cpu

@@ -62,10 +62,17 @@ class CudaBackend : public Backend {
     return launcher_->allocate(bytes);
   }
   void release(void* p, std::size_t bytes) noexcept override { launcher_->release(p, bytes); }
+  MemoryUse memory() const override { return launcher_->pool().use(); }
+  void reset_memory_peak() override { launcher_->pool().reset_peak(); }
+  void trim() noexcept override { launcher_->pool().trim(); }
   void clear(void* p, std::size_t bytes) override {
     launcher_->activate();
     check(cudaMemsetAsync(p, 0, bytes, launcher_->stream()), "cuda.clear");
-    if (!launcher_->recording()) staging_.wipe();  // it may have carried the block's contents
+    staging_.wipe();  // it may have carried the block's contents
+  }
+  void fill(void* p, std::size_t bytes, std::uint8_t value) override {
+    launcher_->activate();
+    check(cudaMemsetAsync(p, value, bytes, launcher_->stream()), "cuda.fill");
   }
 
   void copy_in(void* device, const void* host, std::size_t bytes) override {

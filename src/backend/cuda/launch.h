@@ -81,6 +81,7 @@ class Launcher {
   void release(void* p, std::size_t bytes) noexcept;
   Scratch scratch(std::size_t bytes);
   std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
+  Pool& pool() { return pool_; }
 
   // Waits for everything submitted; errors of earlier kernels surface here.
   void synchronize();

@@ -101,6 +101,18 @@ std::size_t Pool::idle_bytes() const {
   return held - used;
 }
 
+MemoryUse Pool::use() const {
+  std::uint64_t held = 0, peak = 0;
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held), "cuda.pool");
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &peak), "cuda.pool");
+  return {peak, held};
+}
+
+void Pool::reset_peak() {
+  std::uint64_t zero = 0;  // the driver starts again from what is in use
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &zero), "cuda.pool");
+}
+
 void Pool::trim() noexcept {
   if (cudaMemPoolTrimTo(pool_, 0) != cudaSuccess) cudaGetLastError();
 }

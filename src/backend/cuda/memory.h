@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/backend.h"
+
 namespace latticino::cuda {
 
 // Throws OutOfMemoryError or DeviceError naming `operation` unless status is success.
@@ -23,6 +25,8 @@ class Pool {
   void* allocate(std::size_t bytes, cudaStream_t stream);  // throws OutOfMemoryError
   void release(void* p, cudaStream_t stream) noexcept;
   std::size_t idle_bytes() const;  // held and not in use
+  MemoryUse use() const;           // as the driver counts
+  void reset_peak();
   void trim() noexcept;            // gives idle memory back to the driver
 
  private:
