@@ -1,9 +1,11 @@
 // The CPU backend: CKKS operations at several degrees and sizes, and full-slot bootstrapping.
 //   bench_cpu --threads 1,2 --output rows.json
 // Other sets than those below: --preset, at the limbs of fresh ciphertexts.
-// Times are medians. Peak memory is that of the process so far, so bootstrapping comes first.
+// Times are medians. The peak memory of bootstrapping is that of the process so far, so it comes
+// first; that of an operation counts what the queue holds: buffers, keys and inputs.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <iostream>
 #include <sstream>
 
@@ -97,21 +99,34 @@ class CpuBenchmark {
   std::vector<Row> rows;
 
  private:
+  // Each operation's time, the memory of its buffers and keys, and the precision of its result.
   void measure(World& world, const std::vector<Complex>& z, int level) {
     const ckks::Evaluator& e = world.evaluator();
-    const Ciphertext x = world.encrypt(z, level);
+    const Ciphertext x = world.encrypt(z, level), product = e.relinearize(e.tensor(x, x));
     const std::vector<int> steps = hoisted_steps();
-    const auto time = [&](const char* name, double count, const std::function<void()>& body) {
-      const double seconds = median_seconds(world.queue(), runs_, body) / count;
-      rows.push_back(start(world, name, seconds, runs_, level));
+    std::vector<Complex> squares = z, turned = z;
+    for (Complex& v : squares) v *= v;
+    std::rotate(turned.begin(), turned.begin() + 1, turned.end());
+    const auto time = [&](const char* name, double count, const std::vector<Complex>& want,
+                          const std::function<Ciphertext()>& body) {
+      Ciphertext y;
+      world.queue().reset_peak();
+      const double seconds = median_seconds(world.queue(), runs_, [&] { y = body(); }) / count;
+      Row row = start(world, name, seconds, runs_, level);
+      row.add("peak_bytes", world.queue().peak_bytes());
+      Errors errors;
+      errors.add(want, world.decrypt(y));
+      row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
+      rows.push_back(row);
     };
-    time("ckks.mul_relin", 1, [&] { e.relinearize(e.tensor(x, x)); });
-    time("ckks.mul_relin_rescale", 1, [&] { e.relinearize_rescale(e.tensor(x, x)); });
-    time("ckks.rotate", 1, [&] { e.rotate(x, 1); });
-    time("ckks.rotate_hoisted", kHoisted, [&] { e.rotate_hoisted(x, steps); });
-    time("ckks.rescale", 1, [&] { e.rescale(x); });
-    time("ckks.encrypt", 1, [&] { world.encrypt(z, level); });
-    time("ckks.decrypt", 1, [&] { world.decrypt(x); });
+    time("ckks.mul_relin", 1, squares, [&] { return e.relinearize(e.tensor(x, x)); });
+    time("ckks.mul_relin_rescale", 1, squares,
+         [&] { return e.relinearize_rescale(e.tensor(x, x)); });
+    time("ckks.rotate", 1, turned, [&] { return e.rotate(x, 1); });
+    time("ckks.rotate_hoisted", kHoisted, turned, [&] { return e.rotate_hoisted(x, steps)[0]; });
+    time("ckks.rescale", 1, squares, [&] { return e.rescale(product); });
+    time("ckks.encrypt", 1, z, [&] { return world.encrypt(z, level); });
+    time("ckks.decrypt", 1, z, [&] { return world.decrypt(x), x; });
   }
 
   Row start(const World& world, const std::string& name, double seconds, int runs, int level) {
