@@ -12,5 +12,10 @@ file(GLOB LATTICINO_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_native NB_STATIC ${LATTICINO_BINDINGS})
 target_link_libraries(_native PRIVATE latticino)
 target_compile_options(_native PRIVATE -Wall -Wextra)
+if(UNIX AND NOT APPLE)
+  # Nothing but the module's entry is exported. Where the compiler links its own static libstdc++, its
+  # locale ids would otherwise be merged with those of the libstdc++ that other modules have loaded.
+  target_link_options(_native PRIVATE LINKER:--exclude-libs,ALL)
+endif()
 target_compile_definitions(_native PRIVATE LATTICINO_VERSION="${PROJECT_VERSION}")
 install(TARGETS _native LIBRARY DESTINATION latticino COMPONENT python)

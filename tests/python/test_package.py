@@ -1,6 +1,7 @@
 """What the package ships beside code: stubs, versions."""
 
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -23,6 +24,14 @@ def test_the_committed_stub_is_what_the_extension_offers(tmp_path, child_environ
                    capture_output=True, env=child_environment)
     assert (ROOT / "python/latticino/_native.pyi").read_text() == made.read_text(), (
         "write it again: ./latticino python -m nanobind.stubgen -m latticino._native -O python/latticino")
+
+
+def test_the_extension_exports_its_entry_alone():
+    nm = shutil.which("nm")
+    if nm is None or sys.platform != "linux":
+        pytest.skip("needs nm on Linux")
+    listed = subprocess.run([nm, "-D", "--defined-only", lt._native.__file__], check=True, capture_output=True, text=True)
+    assert {line.split()[-1] for line in listed.stdout.splitlines()} == {"PyInit__native"}
 
 
 def test_versions_agree():
