@@ -98,8 +98,7 @@ class Context:
     """Parameters on a device."""
 
     @staticmethod
-    def create(params: Params, device: str, index: int, threads: int, simd: bool,
-               tuning: str = "") -> Context: ...
+    def create(params: Params, device: str, index: int, threads: int, simd: bool, tuning: str = '') -> Context: ...
 
     @staticmethod
     def create_dry(params: Params) -> Context: ...

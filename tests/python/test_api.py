@@ -179,6 +179,8 @@ def test_recorded_programs_replay_and_check(ctx, client, rng):
         program(a, client.encrypt(y, level=2))
     with pytest.raises(lt.ShapeError):
         program(a, client.encrypt(np.zeros(32)))
+    with pytest.raises(lt.ScaleError):
+        program(a, client.encrypt(y, scale=2.0**34))
     other = lt.keygen(ctx)
     with pytest.raises(lt.KeyError):
         program(a, other.encrypt(y))
