@@ -4,9 +4,11 @@
 //   bench_ablation --device cuda --output rows.json
 #include <cstdio>
 
+#include "chain.h"
 #include "math/primes.h"
 #include "record_cases.h"
 #include "sample.h"
+#include "trace.h"
 #include "world.h"
 
 namespace latticino::bench {
@@ -56,9 +58,12 @@ class Ablation {
 
  private:
   std::unique_ptr<Backend> backend(const std::string& device) {
-    if (device != "cuda") return make_lowered_backend(make_backend(device, 0), features_);
-    shipped_ = Tuning::shipped(make_cuda_backend()->info().arch);
-    return make_lowered_backend(make_cuda_backend({.tuning = tuning_}), features_);
+    const bool cuda = device == "cuda";
+    if (cuda) shipped_ = Tuning::shipped(make_cuda_backend()->info().arch);
+    return std::make_unique<Trace>(
+        make_lowered_backend(
+            cuda ? make_cuda_backend({.tuning = tuning_}) : make_backend(device, 0), features_),
+        log_);
   }
 
   void choose(const Step& step) {
@@ -159,6 +164,7 @@ class Ablation {
       Ciphertext y;
       const auto body = [&] { y = plans[step.hoisting]->bootstrap(world_.evaluator(), x); };
       const Sample sample = replayed(world_.queue(), runs_, body).over(1e-3);
+      if (step.name == std::string("+ hoisting")) add_chain(sizes);
       add("ablation.bootstrap", step, sample, "ms", sizes);
       std::vector<std::uint32_t> words;
       for (const Poly& part : y.parts) {
@@ -173,6 +179,19 @@ class Ablation {
         std::fprintf(stderr, "WRONG RESULT: %s differs from the first\n", step.name);
       }
     }
+  }
+
+  // How much of the bootstrapping recorded last could run side by side.
+  void add_chain(const Row& sizes) {
+    const Chain chain = chain_of(*log_);
+    Row row;
+    row.add("name", "ablation.chain").add("value", chain.share).add("unit", "share");
+    row.add("records", chain.records).add("longest", chain.longest);
+    row.add("preset", world_.params()->name()).add("params", sizes);
+    row.add("commit", arguments_.text("commit")).add("date", today());
+    rows_.push_back(row);
+    std::printf("%d records, %d of them one after the other: %.1f %% of the bytes\n", chain.records,
+                chain.longest, 100 * chain.share);
   }
 
   void add(const char* name, const Step& step, const Sample& sample, const char* unit,
@@ -197,6 +216,7 @@ class Ablation {
   std::shared_ptr<Features> features_ = std::make_shared<Features>();
   std::shared_ptr<Tuning> tuning_ = std::make_shared<Tuning>();
   Tuning shipped_;
+  std::shared_ptr<std::vector<Operation>> log_ = std::make_shared<std::vector<Operation>>();
   World world_;
   bool equal_ = true;
   std::vector<Row> rows_;

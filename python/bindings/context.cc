@@ -43,7 +43,9 @@ nb::dict report(const ckks::Context& context) {
 }
 
 double predicted(const ckks::Context& context, bool cuda, int threads) {
-  return predicted_seconds(context.queue().report(), cuda ? cuda_rates() : cpu_rates(), threads);
+  const DryReport report = context.queue().report();
+  return cuda ? predicted_seconds(report, cuda_rates())
+              : predicted_seconds(report, cpu_rates(), threads);
 }
 
 nb::dict device(const ckks::Context& context) {

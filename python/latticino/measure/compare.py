@@ -10,7 +10,7 @@ from .records import Row
 
 LEAST = 0.02    # of the value: less is never called a change
 SPREADS = 2.0   # of the runs' spread: nor is less than this
-UNKNOWN = 0.05  # spread of rows that do not tell theirs
+UNKNOWN = 0.015  # spread of rows that do not tell theirs
 
 
 def spread(row: Row) -> float:

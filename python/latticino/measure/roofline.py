@@ -158,9 +158,11 @@ def checked(rows: list[Row], counted: list[Row]) -> list[Row]:
         found = by_shape.get((row["name"].replace("roofline.", "counters."), row["params"]["limbs"]), {})
         extra = {k: v for k, v in found.items() if k.startswith("counted_") or k.endswith("_percent")}
         if extra:
-            ratios = {"L2 bytes": extra.get("counted_l2_bytes", 0) / row["bytes_moved"],
-                      "DRAM reads": extra.get("counted_dram_read", 0) / row["bytes_moved"],
-                      "instructions": extra.get("counted_instructions", 0) / max(row["instructions"], 1)}
+            if {"counted_dram_read", "counted_dram_write"} <= extra.keys():
+                extra["counted_dram"] = extra["counted_dram_read"] + extra["counted_dram_write"]
+            ratios = {label: extra[key] / max(row[least], 1) for key, label, least in
+                      (("counted_dram", "DRAM bytes", "bytes_moved"), ("counted_l2_bytes", "L2 bytes", "bytes_moved"),
+                       ("counted_instructions", "instructions", "instructions")) if key in extra}
             busy = {k[:-8]: v for k, v in extra.items() if k.endswith("_percent")}
             print(f"{row['name'][9:]:18} {row['params']['limbs']:5} counted / least: "
                   + ", ".join(f"{k} {v:.2f}" for k, v in ratios.items())
