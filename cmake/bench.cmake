@@ -8,8 +8,9 @@ add_executable(bench_ablation bench/ablation.cc bench/record_cases.cc bench/worl
 add_executable(bench_growth bench/growth.cc bench/record_cases.cc)
 add_executable(bench_tune bench/tune.cc bench/world.cc)
 add_executable(bench_soak bench/soak.cc bench/world.cc)
+add_executable(bench_tfhe bench/tfhe.cc)
 add_executable(chain_study bench/params/chain_study.cc)
 foreach(program bench_records bench_operations bench_bootstrap bench_precision bench_cpu
-        bench_ablation bench_growth bench_tune bench_soak chain_study)
+        bench_ablation bench_growth bench_tune bench_soak bench_tfhe chain_study)
   target_link_libraries(${program} PRIVATE latticino)
 endforeach()

@@ -371,6 +371,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   const Basis one{{0, 1}}, two{{0, 2}};
   cases.push_back(extract(ring, one, 2));
   cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, 3, 2}));
+  cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 2, 1}));
   cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, 2, 5}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, true, 2, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 2, false, 1, 2}));

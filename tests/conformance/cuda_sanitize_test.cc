@@ -20,6 +20,7 @@ using conformance::Report;
 using test::range;
 using test::Words;
 
+constexpr int kLargestTfheDegree = 13;
 constexpr int kVariants = 12;  // of a kernel at most; one more would be seen as a kernel left out
 
 // Two primes a level, two auxiliaries: up to five digits.
@@ -87,6 +88,13 @@ class CudaSanitize : public testing::Test {
     Options options = once();
     options.levels = levels;
     const Report report = conformance::run(few_limbs(log_n), oracle, on_device, options);
+    EXPECT_TRUE(report.passed()) << report.str();
+  }
+
+  // The records of TFHE in small rings, in one block and step by step.
+  void expect_tfhe(int log_n) {
+    const Report report = conformance::run(
+        log_n, test::ntt_primes(log_n, 2), oracle, [&] { return device(-1); }, once());
     EXPECT_TRUE(report.passed()) << report.str();
   }
 
@@ -162,6 +170,7 @@ TEST_F(CudaSanitize, EveryKernelThatShips) {
     expect_conversions(16, variant);
   }
   expect_dots(16);
+  for (int log_n = 10; log_n <= kLargestTfheDegree; ++log_n) expect_tfhe(log_n);
   for (const std::string& kernel : kernels_of_this_program()) {
     EXPECT_TRUE(launched_->contains(kernel)) << kernel << " ships and was not run";
   }
@@ -174,6 +183,13 @@ TEST_P(CudaSanitizeDegree, Records) {
   expect_conversions(GetParam(), -1);
   expect_dots(GetParam());
 }
+
+class CudaSanitizeTfhe : public CudaSanitize, public testing::WithParamInterface<int> {};
+
+TEST_P(CudaSanitizeTfhe, Records) { expect_tfhe(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Degrees, CudaSanitizeTfhe, testing::Range(10, kLargestTfheDegree + 1),
+                         [](const auto& p) { return "N" + std::to_string(p.param); });
 
 INSTANTIATE_TEST_SUITE_P(Degrees, CudaSanitizeDegree, testing::Values(16, 17),
                          [](const auto& p) { return "N" + std::to_string(p.param); });

@@ -47,10 +47,10 @@ __device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, c
   return fold(mul_shoup(x, w, m.q), m.q);
 }
 
-// The stages of strides FIRST, FIRST/2 .. 1 over the registers; w holds the twiddles stage by
-// stage, a stage of stride h having VALUES / 2h of them.
-template <int FIRST, int VALUES, class Twiddle>
-__device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const Twiddle* w,
+// The stages of strides FIRST, FIRST/2 .. 1 over the registers; w[i] are the twiddles stage
+// by stage, a stage of stride h having VALUES / 2h of them.
+template <int FIRST, int VALUES, class Twiddles>
+__device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
   const std::uint32_t zero = opaque_zero(m);
 #pragma unroll
@@ -68,8 +68,8 @@ __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const
 }
 
 // The mirror image: strides 1, 2 .. FIRST.
-template <int FIRST, int VALUES, class Twiddle>
-__device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const Twiddle* w,
+template <int FIRST, int VALUES, class Twiddles>
+__device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
   const std::uint32_t zero = opaque_zero(m);
 #pragma unroll
@@ -87,8 +87,8 @@ __device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const
 
 // The last stage of an inverse transform (stride VALUES/2, one block), with a constant merged in:
 // `last` is the stage's twiddle times `scale`.
-template <int VALUES, class Last>
-__device__ __forceinline__ void inverse_last_stage(std::uint32_t (&x)[VALUES], Shoup scale,
+template <int VALUES, class Scale, class Last>
+__device__ __forceinline__ void inverse_last_stage(std::uint32_t (&x)[VALUES], Scale scale,
                                                    Last last, const Modulus& m) {
   constexpr int H = VALUES / 2;
   const std::uint32_t zero = opaque_zero(m);
