@@ -17,7 +17,10 @@ Basis range(int begin, int end) {
 }  // namespace
 
 Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
-    : queue_(queue), ring_(ring), sets_(sets_for(ring.log_n(), limbs)) {
+    : queue_(queue),
+      ring_(ring),
+      slot_transform_(ring.log_n()),
+      sets_(sets_for(ring.log_n(), limbs)) {
   const int last = ring.prime_count() - aux;
   q_ = range(0, limbs);
   p_ = range(last, last + aux);
@@ -139,9 +142,27 @@ void Shapes::add_lifts(std::vector<Case>& out) {
                    return {ModRaise{{{poly("m", k, range(0, 2), Domain::Coeff),
                                       poly("a0", k, q_, Domain::Coeff)}}}};
                  }});
+  out.push_back({"poly.embed", [this](int k) -> std::vector<Operation> {
+                   return {embed(k, poly("a0", k, q_, Domain::Coeff))};
+                 }});
+  out.push_back({"poly.project", [this](int k) -> std::vector<Operation> {
+                   const std::size_t known = polys_.size();
+                   const PolyView small = poly("small", k, q_, Domain::Coeff);
+                   if (polys_.size() > known) queue_.submit(embed(k, small));
+                   return {Project{{{&slot_transform_, small, 1e9, ring_.n() / 2, slots(k)}}}};
+                 }});
   out.push_back({"poly.expand", [this](int k) -> std::vector<Operation> {
                    return {ExpandUniform{{{{1, 2, 3}, 7, poly("a0", k, q_, Domain::Eval)}}}};
                  }});
+}
+
+// Memory for full slots; as doubles, residues below 2^30 are numbers below 2.
+double* Shapes::slots(int set) {
+  return reinterpret_cast<double*>(poly("slots", set, range(0, 4), Domain::Coeff).limb(0));
+}
+
+Operation Shapes::embed(int set, const PolyView& out) {
+  return Embed{{{&slot_transform_, slots(set), ring_.n() / 2, 0x1p30, 0, out}}};
 }
 
 void Shapes::add_transforms(std::vector<Case>& out) {

@@ -36,6 +36,8 @@ class Shapes {
   void add_products(std::vector<Case>& out);
   void add_lifts(std::vector<Case>& out);
   void add_key_switch(std::vector<Case>& out);
+  double* slots(int set);
+  Operation embed(int set, const PolyView& out);
   Operation mod_up(int set);
   std::vector<std::array<PolyView, 2>> key(int set);
   Operation key_inner(int set);
@@ -45,6 +47,7 @@ class Shapes {
 
   Queue& queue_;
   const Ring& ring_;
+  SlotTransform slot_transform_;
   Basis q_, p_, all_;
   int sets_;
   std::vector<Basis> digits_;

@@ -91,15 +91,11 @@ void World::make_keys(const rlwe::KeyRequest& request) {
 
 Ciphertext World::encrypt(const std::vector<Complex>& z, int level) {
   const ckks::Plaintext p = ckks::encode(context_, z, level, scale_at(*params_, level));
-  rlwe::FreshPair pair =
-      rlwe::encrypt_symmetric(context_->constants(), queue(), secret_, p.poly.view, level, random_);
-  return {context_, {pair.parts[0], pair.parts[1]}, level, p.scale, p.slots, secret_.id()};
+  return std::move(ckks::encrypt(secret_, {&p, 1}, random_).front());
 }
 
 std::vector<Complex> World::decrypt(const Ciphertext& x) const {
-  const PolyView views[2] = {x.parts[0].view, x.parts[1].view};
-  return context_->encoder().project(
-      rlwe::decrypt(context_->constants(), queue(), secret_, views, x.level, x.scale), x.slots);
+  return std::move(ckks::decrypt(secret_, {&x, 1}).front());
 }
 
 void World::copy(const Ciphertext& x, const Ciphertext& y) const {

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "ckks/bootstrap/bootstrap.h"
+#include "ckks/client.h"
 #include "ckks/encoder.h"
 #include "common.h"
-#include "rlwe/client.h"
 #include "rlwe/evaluation_keys.h"
 
 namespace latticino::bench {

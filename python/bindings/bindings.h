@@ -27,6 +27,7 @@ using ContextPtr = std::shared_ptr<const ckks::Context>;
 using ParamsPtr = std::shared_ptr<const Params>;
 using ComplexArray = nb::ndarray<nb::numpy, std::complex<double>, nb::ndim<1>>;
 using ComplexInput = nb::ndarray<const std::complex<double>, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ComplexRows = nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
 // Hands a vector to numpy without copying it again.

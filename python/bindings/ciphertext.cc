@@ -90,6 +90,16 @@ void bind_ciphertext(nb::module_& m) {
         return ckks::encode(context, as_span(values), level, scale);
       },
       "context"_a, "values"_a, "level"_a, "scale"_a, ReleaseGil());
+  m.def(
+      "encode_all",
+      [](const ContextPtr& context, const ComplexRows& values, int level, double scale) {
+        std::vector<ckks::Values> rows;
+        for (std::size_t i = 0; i < values.shape(0); ++i) {
+          rows.push_back({values.data() + i * values.shape(1), values.shape(1)});
+        }
+        return ckks::encode_all(context, rows, level, scale);
+      },
+      "context"_a, "values"_a, "level"_a, "scale"_a, ReleaseGil());
   m.def("decode", [](const ckks::Plaintext& x) {
     std::vector<ckks::Complex> values;
     {

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "bindings.h"
-#include "ckks/encoder.h"
+#include "ckks/client.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
 
@@ -23,35 +23,21 @@ class Client {
 
   std::string key_id() const { return secret_.id().str(); }
 
-  ckks::Ciphertext encrypt(const ckks::Plaintext& x) {
-    check(x.context, "encrypt");
+  std::vector<ckks::Ciphertext> encrypt(const std::vector<ckks::Plaintext>& batch) {
+    for (const ckks::Plaintext& x : batch) check(x.context, "encrypt");
     const Hold hold(*this);
-    auto pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(), secret_,
-                                        x.poly.view, x.level, random_);
-    ckks::Ciphertext out{context_, {}, x.level, x.scale, x.slots, secret_.id()};
-    for (Poly& part : pair.parts) out.parts.push_back(std::move(part));
-    out.seed = pair.seed;
-    return out;
+    return ckks::encrypt(secret_, batch, random_);
   }
 
-  std::vector<ckks::Complex> decrypt(const ckks::Ciphertext& x) const {
-    const auto parts = checked_parts(x, "decrypt");
-    const auto coefficients = rlwe::decrypt(context_->constants(), context_->queue(), secret_, parts,
-                                            x.level, x.scale);
-    return context_->encoder().project(coefficients, x.slots);
+  std::vector<std::vector<ckks::Complex>> decrypt(const std::vector<ckks::Ciphertext>& batch) const {
+    for (const ckks::Ciphertext& x : batch) check_own(x, "decrypt");
+    return ckks::decrypt(secret_, batch);
   }
 
-  // Values with noise that hides the ciphertext's own, its deviation, and the bits it cost.
-  struct Shared {
-    std::vector<ckks::Complex> values;
-    double sigma = 0, bits_lost = 0;
-  };
-  Shared decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding) {
-    const auto parts = checked_parts(x, "decrypt_for_sharing");
+  ckks::SharedSlots decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding) {
+    check_own(x, "decrypt_for_sharing");
     const Hold hold(*this);
-    const auto r = rlwe::decrypt_for_sharing(context_->constants(), context_->queue(), secret_, parts,
-                                             x.level, x.scale, flooding, random_);
-    return {context_->encoder().project(r.coefficients, x.slots), r.sigma, r.bits_lost};
+    return ckks::decrypt_for_sharing(secret_, x, flooding, random_);
   }
 
   std::shared_ptr<rlwe::PublicKey> public_key() {
@@ -74,16 +60,13 @@ class Client {
     std::lock_guard<std::mutex> client_;
   };
 
-  std::vector<PolyView> checked_parts(const ckks::Ciphertext& x, const char* operation) const {
+  void check_own(const ckks::Ciphertext& x, const char* operation) const {
     check(x.context, operation);
     if (x.key != secret_.id()) {
       throw KeyError(operation, "a ciphertext under key " + x.key.str(),
                      "one under this client's key " + secret_.id().str(),
                      "decrypt it with the client that made its keys");
     }
-    std::vector<PolyView> parts;
-    for (const Poly& part : x.parts) parts.push_back(part.view);
-    return parts;
   }
 
   void check(const ContextPtr& other, const char* operation) const {

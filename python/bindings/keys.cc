@@ -61,20 +61,24 @@ void bind_keys(nb::module_& m) {
   nb::class_<Client>(m, "Client", "Holds a secret key.")
       .def(nb::init<ContextPtr>(), "context"_a, ReleaseGil())
       .def_prop_ro("key_id", &Client::key_id)
-      .def("encrypt", &Client::encrypt, ReleaseGil())
-      .def("decrypt",
-           [](const Client& client, const Ciphertext& x) {
-             std::vector<ckks::Complex> values;
-             {
-               nb::gil_scoped_release release;
-               values = client.decrypt(x);
-             }
-             return to_numpy(std::move(values));
-           })
+      .def("encrypt", &Client::encrypt, "batch"_a, ReleaseGil())
+      .def(
+          "decrypt",
+          [](const Client& client, const std::vector<Ciphertext>& batch) {
+            std::vector<std::vector<ckks::Complex>> values;
+            {
+              nb::gil_scoped_release release;
+              values = client.decrypt(batch);
+            }
+            std::vector<ComplexArray> out;
+            for (std::vector<ckks::Complex>& v : values) out.push_back(to_numpy(std::move(v)));
+            return out;
+          },
+          "batch"_a)
       .def(
           "decrypt_for_sharing",
           [](Client& client, const Ciphertext& x, double noise_bound, std::uint64_t queries, int bits) {
-            Client::Shared r;
+            ckks::SharedSlots r;
             {
               nb::gil_scoped_release release;
               r = client.decrypt_for_sharing(x, {noise_bound, queries, bits});

@@ -60,12 +60,17 @@ def slots_for(size: int, most: int, operation: str) -> int:
     return min(most, 1 << (size - 1).bit_length())
 
 
-def chunks(values: np.ndarray, slots: int) -> list[np.ndarray]:
-    """Flat values cut into runs of `slots`, the last padded with zeros."""
+def rows(values: np.ndarray, slots: int) -> np.ndarray:
+    """Flat values as rows of `slots`, the last padded with zeros."""
     count = -(-values.size // slots)
     if values.size != count * slots:
         values = np.concatenate([values, np.zeros(count * slots - values.size, values.dtype)])
-    return [values[i * slots : (i + 1) * slots] for i in range(count)]
+    return values.reshape(count, slots)
+
+
+def chunks(values: np.ndarray, slots: int) -> list[np.ndarray]:
+    """The same, row by row."""
+    return list(rows(values, slots))
 
 
 class PrivateArray(np.ndarray):

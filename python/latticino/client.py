@@ -144,14 +144,15 @@ class Client:
             costs.append((sigma, lost))
             return values
 
-        values = self._decrypted(x, decrypt)
+        values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
 
-    def _decrypted(self, x: Ciphertext, decrypt: Callable[[_native.Ciphertext], np.ndarray]) -> np.ndarray:
+    def _decrypted(self, x: Ciphertext,
+                   decrypt: Callable[[list[_native.Ciphertext]], list[np.ndarray]]) -> np.ndarray:
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
-        values = np.concatenate([decrypt(part) for part in x._parts])
+        values = np.concatenate(decrypt(x._parts))
         return values[: math.prod(x.shape)].reshape(x.shape)
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .client import ServerKeys
 
 
+_TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
+
+
 def preset(name: str) -> _native.Params:
     """The named, versioned parameters; ParameterError lists near names."""
     return _native.preset(name)
@@ -159,10 +162,12 @@ class Context:
             raise errors.KeyError.explain(
                 "encrypt", "a context without a public key", "a bundle that has one",
                 "make it with client.server_keys(..., public=True), or encrypt with the client")
-        return self._encrypt(x, level, scale, lambda p: _native.encrypt_public(key, p), public=True)
+        return self._encrypt(x, level, scale, lambda batch: [_native.encrypt_public(key, p) for p in batch],
+                             public=True)
 
     def _encrypt(self, x: Any, level: int | None, scale: float | None,
-                 encrypt: Callable[[_native.Plaintext], _native.Ciphertext], public: bool) -> Ciphertext:
+                 encrypt: Callable[[list[_native.Plaintext]], list[_native.Ciphertext]],
+                 public: bool) -> Ciphertext:
         level = self.level if level is None else level
         if not 0 <= level <= self.params.top_level:
             raise errors.LevelError.explain(
@@ -175,8 +180,11 @@ class Context:
         array = arrays.as_numpy(x, "encrypt")
         values = arrays.as_slots(array, "encrypt")
         slots = arrays.slots_for(values.size, self.slots, "encrypt")
-        parts = [encrypt(_native.encode(self._native, piece, level, float(scale)))
-                 for piece in arrays.chunks(values, slots)]
+        rows = arrays.rows(values, slots)
+        parts = []
+        for first in range(0, len(rows), _TOGETHER):
+            batch = rows[first : first + _TOGETHER]
+            parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
         return Ciphertext(self, parts, array.shape, noise.fresh(self.params, scale, public), clean=True)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:

@@ -54,7 +54,10 @@ class Backend {
   virtual void upload(const PolyView& to, const std::uint32_t* host) = 0;
   virtual void download(std::uint32_t* host, const PolyView& from) = 0;
 
-  virtual void run(const Operation& op) = 0;  // already checked
+  // Already checked. A fault in the data (Embed) is a ScaleError: a CPU throws it here, or where a
+  // replay is launched; a GPU at the next synchronize, copy_out or download, for all that ran
+  // before.
+  virtual void run(const Operation& op) = 0;
   virtual void synchronize() = 0;
 
   // Recording: operations run between begin and end are captured, not executed. The replayable

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ckks/ciphertext.h"
+#include "ops/slot_transform.h"
 
 namespace latticino::ckks {
 
@@ -30,9 +31,13 @@ class Encoder {
   void forward(std::span<Complex> values) const;
   void inverse(std::span<Complex> values) const;
 
+  // What embed throws, but for coefficients that are too large.
+  void check(std::span<const Complex> values, double scale) const;
+  const SlotTransform& transform() const { return *transform_; }
+
  private:
-  struct Tables;
-  std::unique_ptr<const Tables> tables_;
+  int n() const { return 1 << transform_->log_n(); }
+  std::unique_ptr<const SlotTransform> transform_;
 };
 
 // Bound on |decode(encode(z)) - z| in every slot, for |z_j| <= largest. Rounding moves each of the
@@ -42,10 +47,32 @@ class Encoder {
 // division by 4 u, and the 2-norm is at most sqrt(n) largest.
 double encoding_error_bound(int slots, double scale, double largest);
 
-// Encoded on the host, reduced and transformed on the context's queue. Throws ScaleError when the
-// coefficients would not fit the level's modulus.
-Plaintext encode(const std::shared_ptr<const Context>& context, std::span<const Complex> values,
-                 int level, double scale, bool extended = false);
+// Everything from here on runs on the context's queue and gives the bits of Encoder.
+//
+// Values from the host are checked before they are uploaded; ScaleError when the coefficients would
+// not fit the level's modulus. A batch has vectors of one size, and is transformed together.
+using Values = std::span<const Complex>;
+Plaintext encode(const std::shared_ptr<const Context>& context, Values values, int level,
+                 double scale, bool extended = false);
+std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
+                                  std::span<const Values> batch, int level, double scale,
+                                  bool extended = false);
+// Of `count` vectors that lie in the queue's memory one after another, as pairs of doubles; may be
+// recorded. Nothing waits for them: coefficients that do not fit are a ScaleError at the next call
+// that does (backend/backend.h).
+std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& context,
+                                       const double* values, int count, int slots, int level,
+                                       double scale, bool extended = false);
+
 std::vector<Complex> decode(const Plaintext& plaintext);
+
+// Slots of polynomials in Coeff; their memory on the device is cleared if they are secret.
+struct Coefficients {
+  PolyView view;
+  double scale = 0;
+  int slots = 0;
+};
+std::vector<std::vector<Complex>> project_all(const Context& context,
+                                              std::span<const Coefficients> batch, bool secret);
 
 }  // namespace latticino::ckks

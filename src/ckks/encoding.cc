@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -5,40 +7,120 @@
 #include "math/errors.h"
 
 namespace latticino::ckks {
+namespace {
 
-Plaintext encode(const std::shared_ptr<const Context>& context, std::span<const Complex> values,
-                 int level, double scale, bool extended) {
-  const Params& params = context->params();
+constexpr std::size_t kTogether = 64;  // vectors of one record: bounds what is staged for them
+
+double coefficient_bound(const Context& context, int level) {
+  const Params& params = context.params();
   if (level < 0 || level > params.top_level()) {
     throw LevelError("ckks.encode", "level " + std::to_string(level),
                      "0 to " + std::to_string(params.top_level()), "choose a level of the set");
   }
-  const double bound = std::exp2(params.log_q(level) - 1);
-  const std::vector<std::int64_t> integers = context->encoder().embed(values, scale, bound);
-  Queue& queue = context->queue();
-  Plaintext out{context, {}, level, scale, static_cast<int>(values.size()), extended};
+  return std::exp2(params.log_q(level) - 1);
+}
+
+// No coefficient exceeds the mean of |re| + |im| times the scale. Where that is not clearly below
+// the bound (rounding adds less than 2^-30 of it), or not finite, the encoder on the host decides,
+// and throws what is wrong.
+void require_fit(const Context& context, Values values, double scale, double bound) {
+  double sum = 0;
+  for (const Complex& z : values) sum += std::abs(z.real()) + std::abs(z.imag());
+  const double most = sum / static_cast<double>(values.size()) * scale * (1 + 0x1p-20);
+  const bool fits = scale > 0 && std::has_single_bit(values.size()) &&
+                    values.size() <= static_cast<std::size_t>(context.params().max_slots()) &&
+                    most < slots::coefficient_limit(bound);
+  if (!fits) context.encoder().embed(values, scale, bound);
+}
+
+}  // namespace
+
+std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& context,
+                                       const double* values, int count, int slots, int level,
+                                       double scale, bool extended) {
+  const double bound = coefficient_bound(*context, level);
+  const Params& params = context->params();
   const Basis basis = extended ? params.extended(level) : params.basis(level);
-  out.poly = queue.allocate(context->ring(), basis, Domain::Coeff);
-  const Buffer staged = queue.allocate(integers.size() * sizeof(std::int64_t));
-  if (!queue.is_dry()) {
-    queue.copy_in(staged->data(), integers.data(), integers.size() * sizeof(std::int64_t));
+  Queue& queue = context->queue();
+  std::vector<Plaintext> out;
+  Embed embed;
+  Transform transform;
+  for (int i = 0; i < count; ++i) {
+    Plaintext p{context, queue.allocate(context->ring(), basis, Domain::Coeff), level, scale, slots,
+                extended};
+    const double* in =
+        values == nullptr ? nullptr : values + 2 * static_cast<std::size_t>(slots) * i;
+    embed.items.push_back({&context->encoder().transform(), in, slots, scale, bound, p.poly.view});
+    const PolyView eval = p.poly.view.in(Domain::Eval);
+    transform.items.push_back({p.poly.view, eval});
+    p.poly.view = eval;
+    out.push_back(std::move(p));
   }
-  queue.submit(FromIntegers{{{static_cast<const std::int64_t*>(staged->data()), out.poly.view}}});
-  const PolyView eval = out.poly.view.in(Domain::Eval);
-  queue.submit(Transform{{{out.poly.view, eval}}});
-  out.poly.view = eval;
+  queue.submit(std::move(embed));
+  queue.submit(std::move(transform));
+  return out;
+}
+
+std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
+                                  std::span<const Values> batch, int level, double scale,
+                                  bool extended) {
+  const double bound = coefficient_bound(*context, level);
+  for (const Values values : batch) {
+    require_fit(*context, values, scale, bound);
+    if (values.size() != batch[0].size()) {
+      throw ShapeError("ckks.encode",
+                       "vectors of " + std::to_string(values.size()) + " and " +
+                           std::to_string(batch[0].size()) + " slots",
+                       "one size", "pad them, or encode them one by one");
+    }
+  }
+  Queue& queue = context->queue();
+  std::vector<Plaintext> out;
+  for (std::size_t first = 0; first < batch.size(); first += kTogether) {
+    const std::size_t count = std::min(kTogether, batch.size() - first);
+    const std::size_t bytes = batch[0].size_bytes();
+    const Buffer staged = queue.allocate(count * bytes);
+    for (std::size_t i = 0; i < count && !queue.is_dry(); ++i) {
+      queue.copy_in(static_cast<char*>(staged->data()) + i * bytes, batch[first + i].data(), bytes);
+    }
+    for (Plaintext& p : encode_resident(context, static_cast<const double*>(staged->data()),
+                                        static_cast<int>(count), static_cast<int>(batch[0].size()),
+                                        level, scale, extended)) {
+      out.push_back(std::move(p));
+    }
+  }
+  return out;
+}
+
+Plaintext encode(const std::shared_ptr<const Context>& context, Values values, int level,
+                 double scale, bool extended) {
+  return std::move(encode_all(context, {&values, 1}, level, scale, extended).front());
+}
+
+std::vector<std::vector<Complex>> project_all(const Context& context,
+                                              std::span<const Coefficients> batch, bool secret) {
+  Queue& queue = context.queue();
+  Project project;
+  std::vector<Buffer> slots;
+  for (const Coefficients& c : batch) {
+    if (!(c.scale > 0) || !std::isfinite(c.scale)) {
+      throw ScaleError("ckks.decode", "scale " + std::to_string(c.scale), "a positive finite scale",
+                       "pass the scale of the ciphertext");
+    }
+    slots.push_back(queue.allocate(sizeof(Complex) * c.slots, secret));
+    project.items.push_back({&context.encoder().transform(), c.view, c.scale, c.slots,
+                             static_cast<double*>(slots.back()->data())});
+  }
+  queue.submit(std::move(project));
+  std::vector<std::vector<Complex>> out;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    out.emplace_back(batch[i].slots);
+    queue.copy_out(out.back().data(), slots[i]->data(), sizeof(Complex) * out.back().size());
+  }
   return out;
 }
 
 namespace {
-
-std::uint64_t power_mod(std::uint64_t x, std::uint64_t e, std::uint64_t q) {
-  std::uint64_t r = 1;
-  for (x %= q; e != 0; e >>= 1, x = x * x % q) {
-    if ((e & 1) != 0) r = r * x % q;
-  }
-  return r;
-}
 
 // Enough leading primes of `basis` to tell integers below 2^62 in size apart, or all of them.
 Basis leading_primes(const Ring& ring, const Basis& basis) {
@@ -52,42 +134,15 @@ Basis leading_primes(const Ring& ring, const Basis& basis) {
   return out;
 }
 
-// Centred values from residues (limb after limb) by Garner's mixed radix; modulus below 2^96.
-std::vector<double> centred(const Ring& ring, const Basis& basis,
-                            const std::vector<std::uint32_t>& residues, double scale) {
-  const std::size_t n = static_cast<std::size_t>(ring.n());
-  std::vector<__int128> value(n, 0);
-  __int128 product = 1;
-  for (int i = 0; i < basis.size(); ++i) {
-    const std::uint64_t q = ring.prime(basis.prime(i));
-    const std::uint64_t inverse = power_mod(static_cast<std::uint64_t>(product % q), q - 2, q);
-    for (std::size_t k = 0; k < n; ++k) {
-      const std::uint64_t have = static_cast<std::uint64_t>(value[k] % q);
-      const std::uint64_t digit = (residues[i * n + k] + q - have) % q * inverse % q;
-      value[k] += product * digit;
-    }
-    product *= q;
-  }
-  std::vector<double> out(n);
-  for (std::size_t k = 0; k < n; ++k) {
-    const __int128 v = 2 * value[k] > product ? value[k] - product : value[k];
-    out[k] = static_cast<double>(v) / scale;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<Complex> decode(const Plaintext& plaintext) {
   const Context& context = *plaintext.context;
-  const Ring& ring = context.ring();
-  const Basis basis = leading_primes(ring, plaintext.poly.view.basis());
-  const Poly coefficients = context.queue().allocate(ring, basis, Domain::Coeff);
+  const Basis basis = leading_primes(context.ring(), plaintext.poly.view.basis());
+  const Poly coefficients = context.queue().allocate(context.ring(), basis, Domain::Coeff);
   context.queue().submit(Transform{{{plaintext.poly.view.select(basis), coefficients.view}}});
-  std::vector<std::uint32_t> residues(static_cast<std::size_t>(basis.size()) * ring.n());
-  context.queue().download(residues.data(), coefficients.view);
-  return context.encoder().project(centred(ring, basis, residues, plaintext.scale),
-                                   plaintext.slots);
+  const Coefficients one{coefficients.view, plaintext.scale, plaintext.slots};
+  return std::move(project_all(context, {&one, 1}, false).front());
 }
 
 }  // namespace latticino::ckks

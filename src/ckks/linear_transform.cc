@@ -99,16 +99,20 @@ LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
   plan.sum.babies = plan.steps.babies;
   plan.sum.giants = plan.steps.giants;
   plan.sum.rows.resize(plan.sum.giants.size());
+  std::vector<std::vector<Complex>> turned;  // the giant rotation comes after the product
   for (const auto& [index, values] : given) {
-    const int giant = plan.steps.giant_of(index), baby = plan.steps.baby_of(index);
-    const auto position = [](const std::vector<int>& v, int x) {
-      return static_cast<int>(std::lower_bound(v.begin(), v.end(), x) - v.begin());
-    };
-    // The giant rotation comes after the product: the diagonal is turned back by it.
-    plan.sum.rows[position(plan.sum.giants, giant)].push_back(
-        {position(plan.sum.babies, baby),
-         encode(context, rotated(values, -giant), options.level, plan.options.plaintext_scale,
-                plan.rotates && options.hoisted)});
+    turned.push_back(rotated(values, -plan.steps.giant_of(index)));
+  }
+  const std::vector<Values> batch(turned.begin(), turned.end());
+  std::vector<Plaintext> encoded = encode_all(
+      context, batch, options.level, plan.options.plaintext_scale, plan.rotates && options.hoisted);
+  const auto position = [](const std::vector<int>& v, int x) {
+    return static_cast<int>(std::lower_bound(v.begin(), v.end(), x) - v.begin());
+  };
+  auto next = encoded.begin();
+  for (const auto& [index, values] : given) {
+    plan.sum.rows[position(plan.sum.giants, plan.steps.giant_of(index))].push_back(
+        {position(plan.sum.babies, plan.steps.baby_of(index)), std::move(*next++)});
   }
 }
 

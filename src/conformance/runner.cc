@@ -36,7 +36,7 @@ class Runner {
   void run(const Case& c, int level, Pattern pattern) {
     Row row{set_, level, c.record, c.name, name(pattern), "immediate", 0, 0, {}};
     try {
-      SharedInputs inputs{pattern, mix(options_.seed) + mix(cases_), {}, {}};
+      SharedInputs inputs{pattern, mix(options_.seed) + mix(cases_), {}, {}, {}};
       const std::vector<Words> expected = immediate(oracle_, c, inputs, row);
       compare(expected, immediate(device_, c, inputs, row), row);
       if (row.detail.empty()) row.detail = device_.changed_inputs();

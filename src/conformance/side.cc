@@ -1,11 +1,34 @@
 #include "conformance/side.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace latticino::conformance {
 namespace {
 
 constexpr std::uint32_t kPoison = 0xFFFFFFFF;  // never a residue
+
+// Numbers from 2^-60 to 1 in size; +-0; the corners of the box; alternating; a spike; and, for one
+// slot at 2^40, halves of units, where rounding ties.
+double slot_value(Pattern pattern, std::uint64_t random, std::size_t i, std::size_t spike) {
+  const double sign = (random & 1) == 0 ? 1 : -1;
+  const double unit = static_cast<double>(random >> 11) * 0x1p-53;
+  switch (pattern) {
+    case Pattern::Random:
+      return sign * std::ldexp(unit, -static_cast<int>((random >> 1) % 8 * (i % 9)));
+    case Pattern::Zero:
+      return sign * 0.0;
+    case Pattern::Largest:
+      return 1;
+    case Pattern::Alternating:
+      return i / 2 % 2 == 0 ? 1 : -1;
+    case Pattern::Spike:
+      return i == spike ? 1 : 0;
+    case Pattern::Middle:
+      return sign * (std::floor(unit * 1024) + 0.5) * 0x1p-40;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -56,12 +79,14 @@ Observed::Array::Array(const Ring& ring, const Basis& b, Domain d, const Words& 
 Side::Side(std::unique_ptr<Backend> backend, std::shared_ptr<const Params> params)
     : queue_(std::move(backend)),
       constants_(std::make_unique<rlwe::Constants>(std::move(params))),
-      ring_(&constants_->ring()) {}
+      ring_(&constants_->ring()),
+      slot_transform_(ring_->log_n()) {}
 
 Side::Side(std::unique_ptr<Backend> backend, int log_n, const std::vector<std::uint32_t>& primes)
     : queue_(std::move(backend)),
       own_ring_(std::make_unique<Ring>(log_n, primes)),
-      ring_(own_ring_.get()) {}
+      ring_(own_ring_.get()),
+      slot_transform_(log_n) {}
 
 Words& Side::new_words(Slot& slot) {
   slot.words = static_cast<int>(next_words_++);
@@ -149,6 +174,13 @@ LweView Side::output_lwe(std::uint32_t modulus, std::uint32_t dimension, std::ui
   return add_lwe(modulus, dimension, count, false);
 }
 
+template <class T>
+const T* Side::upload(const std::vector<T>& values) {
+  number_buffers_.push_back(queue_.allocate(values.size() * sizeof(T)));
+  queue_.copy_in(number_buffers_.back()->data(), values.data(), values.size() * sizeof(T));
+  return static_cast<const T*>(number_buffers_.back()->data());
+}
+
 const std::int64_t* Side::integers() {
   const std::size_t n = ring_->n();
   if (next_integers_ == inputs_->integers.size()) {
@@ -179,17 +211,27 @@ const std::int64_t* Side::integers() {
     }
     inputs_->integers.push_back(std::move(values));
   }
-  const std::vector<std::int64_t>& values = inputs_->integers[next_integers_++];
-  integer_buffers_.push_back(queue_.allocate(n * sizeof(std::int64_t)));
-  queue_.copy_in(integer_buffers_.back()->data(), values.data(), n * sizeof(std::int64_t));
-  return static_cast<const std::int64_t*>(integer_buffers_.back()->data());
+  return upload(inputs_->integers[next_integers_++]);
+}
+
+const double* Side::slots(int count) {
+  const std::size_t size = 2 * static_cast<std::size_t>(count);
+  if (next_slots_ == inputs_->slots.size()) {
+    const std::uint64_t start = mix(inputs_->salt + 555 * next_slots_);
+    std::vector<double> values(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      values[i] = slot_value(inputs_->pattern, mix(start + i), i, start % size);
+    }
+    inputs_->slots.push_back(std::move(values));
+  }
+  return upload(inputs_->slots[next_slots_++]);
 }
 
 void Side::begin(SharedInputs* inputs) {
   slots_.clear();
-  integer_buffers_.clear();
+  number_buffers_.clear();
   inputs_ = inputs;
-  next_words_ = next_integers_ = 0;
+  next_words_ = next_integers_ = next_slots_ = 0;
 }
 
 void Side::reset() {
@@ -262,6 +304,7 @@ Observed Side::observed(const std::vector<Words>& results) {
   out.ring = ring_;
   out.n = ring_->n();
   out.integers = &inputs_->integers;
+  out.slots = &inputs_->slots;
   auto result = results.begin();
   for (const Slot& slot : slots_) {
     const Words* in = slot.words >= 0 ? &inputs_->words[slot.words] : nullptr;

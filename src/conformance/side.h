@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/slot_transform.h"
 #include "poly/ring.h"
 #include "rlwe/constants.h"
 #include "runtime/queue.h"
@@ -39,6 +40,7 @@ struct Observed {
   std::vector<Array> inputs, outputs;                   // polynomials only
   std::vector<const Words*> input_words, output_words;  // of everything
   const std::vector<std::vector<std::int64_t>>* integers = nullptr;
+  const std::vector<std::vector<double>>* slots = nullptr;  // pairs
 };
 
 class Side;
@@ -56,6 +58,7 @@ struct SharedInputs {
   std::uint64_t salt = 0;
   std::vector<Words> words;
   std::vector<std::vector<std::int64_t>> integers;
+  std::vector<std::vector<double>> slots;
 };
 
 class Side {
@@ -74,6 +77,8 @@ class Side {
   // The same, left in another domain by the case: physical order may differ between domains.
   PolyView in_out(const Basis& basis, Domain from, Domain to);
   const std::int64_t* integers();
+  const double* slots(int count);  // complex numbers in the unit box
+  const SlotTransform& slot_transform() const { return slot_transform_; }
   // Arrays of polynomials and LWE ciphertexts (with gaps between them).
   PolyArray input_array(const Basis& basis, Domain domain, std::uint32_t count);
   PolyArray output_array(const Basis& basis, Domain domain, std::uint32_t count);
@@ -100,15 +105,18 @@ class Side {
   LweView add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count, bool read);
   Words& new_words(Slot& slot);  // of the slot's input; empty where they must be made
   Words read(const Slot& slot, Domain domain);
+  template <class T>
+  const T* upload(const std::vector<T>& values);
 
   Queue queue_;
   std::unique_ptr<rlwe::Constants> constants_;
   std::unique_ptr<Ring> own_ring_;
   const Ring* ring_;
   SharedInputs* inputs_ = nullptr;
-  std::size_t next_words_ = 0, next_integers_ = 0;
+  SlotTransform slot_transform_;
+  std::size_t next_words_ = 0, next_integers_ = 0, next_slots_ = 0;
   std::vector<Slot> slots_;
-  std::vector<Buffer> integer_buffers_;
+  std::vector<Buffer> number_buffers_;
 };
 
 // Cases of one ring, over `basis` (at least two primes for all of them).

@@ -1,3 +1,5 @@
+#include <bit>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -252,11 +254,38 @@ void check_record(Checker& c, const FromIntegers& op) {
   for (const FromIntegers::Item& item : op.items) {
     c.output(item.out, "out");
     c.domain(item.out, "out", {kCoeff});
-    c.integers(item.in, c.ring()->n());
-    c.require((item.in == nullptr) == (item.out.data == nullptr),
-              "integers and out of which one "
-              "has no memory",
-              "memory for both");
+    c.read_memory(item.in, sizeof(std::int64_t) * c.ring()->n(), item.out);
+  }
+}
+
+// What Embed and Project share: `v` is the polynomial, `multiplier` the factor or divisor.
+void check_slots(Checker& c, const SlotTransform* table, const PolyView& v, int slots,
+                 double multiplier) {
+  c.domain(v, "a polynomial of slots", {kCoeff});
+  c.require(table != nullptr && table->log_n() == c.ring()->log_n(),
+            "a missing slot transform, or one of another degree",
+            "the transform of the ring's degree");
+  c.require(
+      slots > 0 && std::has_single_bit(static_cast<unsigned>(slots)) && slots <= table->max_slots(),
+      numbered("slots:", static_cast<std::size_t>(slots)), "a power of two up to N/2");
+  c.require(multiplier > 0 && std::isfinite(multiplier),
+            "the multiplier " + std::to_string(multiplier), "a positive finite number");
+}
+
+void check_record(Checker& c, const Embed& op) {
+  for (const Embed::Item& item : op.items) {
+    c.output(item.out, "out");
+    check_slots(c, item.table, item.out, item.slots, item.factor);
+    c.require(item.bound >= 0, "the bound " + std::to_string(item.bound), "0 or a positive number");
+    c.read_memory(item.in, 2 * sizeof(double) * item.slots, item.out);
+  }
+}
+
+void check_record(Checker& c, const Project& op) {
+  for (const Project::Item& item : op.items) {
+    c.input(item.in, "in");
+    check_slots(c, item.table, item.in, item.slots, item.divisor);
+    c.write_memory(item.out, 2 * sizeof(double) * item.slots, item.in);
   }
 }
 

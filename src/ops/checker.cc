@@ -68,10 +68,21 @@ void Checker::output(const PolyView& v, const std::string& label, int owner) {
   add_spans(v, label, owner, written_);
 }
 
-void Checker::integers(const std::int64_t* in, int n) {
-  if (in == nullptr) return;
-  const auto begin = reinterpret_cast<std::uintptr_t>(in);
-  read_.push_back({begin, begin + sizeof(std::int64_t) * n, 0, -1, "in"});
+void Checker::numbers(const void* p, std::size_t bytes, const PolyView& with, const char* label,
+                      std::vector<Span>& to) {
+  require((p == nullptr) == (with.data == nullptr),
+          std::string(label) + " and a view of which one has no memory", "memory for both");
+  if (p == nullptr) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  to.push_back({begin, begin + bytes, 0, -1, label});
+}
+
+void Checker::read_memory(const void* p, std::size_t bytes, const PolyView& with) {
+  numbers(p, bytes, with, "in", read_);
+}
+
+void Checker::write_memory(const void* p, std::size_t bytes, const PolyView& with) {
+  numbers(p, bytes, with, "out", written_);
 }
 
 void Checker::array(const PolyArray& a, const std::string& label, std::vector<Span>& to) {

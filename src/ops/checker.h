@@ -1,6 +1,7 @@
 // What check() knows about one record: its ring, and which memory it reads and writes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -18,12 +19,14 @@ class Checker {
   // `owner` >= 0 on an input: it may be exactly the memory of outputs with that owner.
   void input(const PolyView& v, const std::string& label, int owner = -1);
   void output(const PolyView& v, const std::string& label, int owner = -1);
-  void integers(const std::int64_t* in, int n);  // read-only memory of a FromIntegers item
   // All polynomials of an array, and all ciphertexts of a batch with the words between them.
   void input(const PolyArray& a, const std::string& label);
   void output(const PolyArray& a, const std::string& label);
   void input(const LweView& v, const std::string& label, int owner = -1);
   void output(const LweView& v, const std::string& label, int owner = -1);
+  // Memory that is no polynomial, beside a view `with` of the same item: both exist, or neither.
+  void read_memory(const void* p, std::size_t bytes, const PolyView& with);
+  void write_memory(const void* p, std::size_t bytes, const PolyView& with);
 
   void domain(const PolyView& v, const std::string& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const std::string& label);
@@ -50,6 +53,8 @@ class Checker {
   void array(const PolyArray& a, const std::string& label, std::vector<Span>& to);
   void batch(const LweView& v, const std::string& label, int owner, std::vector<Span>& to);
   void memory(const void* data, const std::string& label);
+  void numbers(const void* p, std::size_t bytes, const PolyView& with, const char* label,
+               std::vector<Span>& to);
   void add_spans(const PolyView& v, const std::string& label, int owner, std::vector<Span>& to);
   [[noreturn]] void fail(const std::string& had, const std::string& needs) const;
 

@@ -79,6 +79,21 @@ struct Cost {
       sum += bytes(item.out) * (item.terms.size() + 1);
     return sum;
   }
+  static std::uint64_t slot_bytes(int slots) { return std::uint64_t(slots) * 2 * sizeof(double); }
+  std::uint64_t operator()(const Embed& op) const {
+    std::uint64_t sum = all_views(op);
+    for (const Embed::Item& item : op.items) sum += slot_bytes(item.slots);
+    return sum;
+  }
+  // Coefficients between those that slots come from are not read.
+  std::uint64_t operator()(const Project& op) const {
+    std::uint64_t sum = 0;
+    for (const Project::Item& item : op.items) {
+      const std::uint64_t words = std::uint64_t(item.in.limbs()) * 2 * item.slots;
+      sum += words * sizeof(std::uint32_t) + slot_bytes(item.slots);
+    }
+    return sum;
+  }
   std::uint64_t operator()(const FromIntegers& op) const {
     std::uint64_t sum = all_views(op);
     for (const FromIntegers::Item& item : op.items) sum += 2 * limb_bytes(item.out, 1);  // 64-bit
@@ -128,6 +143,8 @@ struct Name {
   const char* operator()(const Automorphism&) const { return "Automorphism"; }
   const char* operator()(const ModRaise&) const { return "ModRaise"; }
   const char* operator()(const FromIntegers&) const { return "FromIntegers"; }
+  const char* operator()(const Embed&) const { return "Embed"; }
+  const char* operator()(const Project&) const { return "Project"; }
   const char* operator()(const ExpandUniform&) const { return "ExpandUniform"; }
   const char* operator()(const Copy&) const { return "Copy"; }
   const char* operator()(const LweLinear&) const { return "LweLinear"; }

@@ -12,6 +12,7 @@
 
 #include "ops/conversion.h"
 #include "ops/lwe_operations.h"
+#include "ops/slot_transform.h"
 #include "poly/poly_view.h"
 
 namespace latticino {
@@ -159,6 +160,38 @@ struct FromIntegers {
   std::vector<Item> items;
 };
 
+// Complex slots (backend memory: `slots` pairs of doubles) -> integer coefficients -> residues.
+// With w the inverse special FFT of `in` (ops/slot_transform.h fixes every rounding), gap = N/(2
+// slots):
+//   coefficient k gap       = round((w_rev(k).re * (1/slots)) * factor),   k < slots
+//   coefficient N/2 + k gap = round((w_rev(k).im * (1/slots)) * factor)
+// half to even, all others 0, in Coeff. What is not below `bound` (0 or more than 2^62: 2^62) in
+// size, NaN included, is a fault: written as 0, and reported as a ScaleError (backend.h says when).
+struct Embed {
+  struct Item {
+    const SlotTransform* table = nullptr;
+    const double* in = nullptr;
+    int slots = 0;
+    double factor = 1, bound = 0;
+    PolyView out;
+  };
+  std::vector<Item> items;
+};
+
+// The way back: with x_i the integer in (-Q/2, Q/2) that coefficient i of `in` (Coeff, any primes,
+// product Q) stands for and c_i = x_i / divisor (x_i rounded to double, then the quotient), out is
+// the special FFT of w_rev(k) = c_(k gap) + i c_(N/2 + k gap). Branches on the values.
+struct Project {
+  struct Item {
+    const SlotTransform* table = nullptr;
+    PolyView in;
+    double divisor = 1;
+    int slots = 0;
+    double* out = nullptr;  // `slots` pairs of doubles
+  };
+  std::vector<Item> items;
+};
+
 // Uniform residues expanded from a public 256-bit seed: the wire format's expander (crypto/expand.h
 // states it exactly). `stream` separates objects under one seed; limb p of the output depends only
 // on (seed, stream, prime index in the Ring). Written in out's domain as they come.
@@ -179,9 +212,10 @@ struct Copy {
   std::vector<Item> items;
 };
 
-using Operation = std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot,
-                               Automorphism, ModRaise, FromIntegers, ExpandUniform, Copy, LweLinear,
-                               LweKeySwitch, ModSwitch, SampleExtract, BlindRotate>;
+using Operation =
+    std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot, Automorphism,
+                 ModRaise, FromIntegers, Embed, Project, ExpandUniform, Copy, LweLinear,
+                 LweKeySwitch, ModSwitch, SampleExtract, BlindRotate>;
 
 const char* name(const Operation& op);
 

@@ -81,8 +81,11 @@ struct Walker {
       write(item.out);
     }
   }
+  void operator()(const Project& op) const {
+    for (const Project::Item& item : op.items) read(item.in);
+  }
   template <class OutOnly>
-  void operator()(const OutOnly& op) const {  // FromIntegers, ExpandUniform
+  void operator()(const OutOnly& op) const {  // FromIntegers, Embed, ExpandUniform
     for (const auto& item : op.items) write(item.out);
   }
   void operator()(const SampleExtract& op) const {
@@ -113,6 +116,12 @@ struct AddressWalker {
   void operator()(const Record&) const {}
   void operator()(const FromIntegers& op) const {
     for (const FromIntegers::Item& item : op.items) visit(item.in);
+  }
+  void operator()(const Embed& op) const {
+    for (const Embed::Item& item : op.items) visit(item.in);
+  }
+  void operator()(const Project& op) const {
+    for (const Project::Item& item : op.items) visit(item.out);
   }
   void operator()(const LweLinear& op) const {
     for (const LweLinear::Item& item : op.items) {

@@ -11,7 +11,8 @@ namespace latticino {
 void for_each_view(const Operation& op,
                    const std::function<void(const PolyView& view, bool written)>& visit);
 
-// Calls visit(address) for the memory that a record names in other ways: integers, LWE ciphertexts.
+// Calls visit(address) for the memory that a record names in other ways: integers, slots, LWE
+// ciphertexts.
 void for_each_address(const Operation& op, const std::function<void(const void* address)>& visit);
 
 }  // namespace latticino

@@ -71,19 +71,27 @@ PublicKey make_public_key(const Constants& constants, Queue& queue, const Secret
                           Random& random);
 
 // Encryptions of an Eval polynomial m over basis(level): (b, a) = (-a s + e + m, a). The seed that
-// makes `a` is returned for files that store it instead of a.
+// makes `a` is returned for files that store it instead of a. Errors are sampled on the host; all
+// else runs on the queue, a batch together.
 struct FreshPair {
   std::array<Poly, 2> parts;
   std::array<std::uint8_t, 32> seed{};
   bool seeded = false;
 };
+std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queue,
+                                         const SecretKey& secret, std::span<const PolyView> m,
+                                         int level, Random& random);
 FreshPair encrypt_symmetric(const Constants& constants, Queue& queue, const SecretKey& secret,
                             const PolyView& m, int level, Random& random);
 // (b v + e0 + m, a v + e1) with v ternary.
 FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicKey& key,
                          const PolyView& m, int level, Random& random);
 
-// b + a s (+ r s^2): centred coefficients as doubles divided by `scale`, Coeff order; exact CRT for
+// b + a s (+ r s^2) of several ciphertexts, in Coeff over basis(level): secret blocks.
+std::vector<Poly> phases(const Constants& constants, Queue& queue, const SecretKey& secret,
+                         std::span<const std::vector<PolyView>> ciphertexts, int level);
+
+// The phase's centred coefficients as doubles divided by `scale`, Coeff order; exact CRT for
 // any modulus, correctly rounded but for the division. For the owner of the key only: the result
 // holds the noise, and with the ciphertext it gives the secret away (Li-Micciancio, EUROCRYPT
 // 2021).
@@ -106,6 +114,14 @@ struct Flooding {
   // log2 of sigma_f over the coefficients' own noise, noise_bound / sqrt(n).
   double bits_lost(int n) const;
 };
+// The phase (a secret block) with the flood added.
+struct FloodedPhase {
+  Poly phase;
+  double sigma = 0, bits_lost = 0;
+};
+FloodedPhase flooded_phase(const Constants& constants, Queue& queue, const SecretKey& secret,
+                           std::span<const PolyView> parts, int level, const Flooding& flooding,
+                           Random& random);
 struct SharedDecryption {
   std::vector<double> coefficients;
   double sigma = 0, bits_lost = 0;

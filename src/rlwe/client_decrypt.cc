@@ -3,34 +3,13 @@
 #include <vector>
 
 #include "crypto/secure_memory.h"
+#include "math/centred_crt.h"
 #include "math/errors.h"
-#include "rlwe/centred_crt.h"
 #include "rlwe/client.h"
 #include "rlwe/secret_poly.h"
 
 namespace latticino::rlwe {
 namespace {
-
-// sum_i parts[i] s^i over basis(level), in Coeff (Horner).
-Poly phase(const Constants& constants, Queue& queue, const SecretKey& secret,
-           std::span<const PolyView> parts, int level) {
-  require_params("rlwe.decrypt", constants, secret.params().hash());
-  if (parts.empty()) {
-    throw ShapeError("rlwe.decrypt", "no parts", "two or three", "pass the parts of a ciphertext");
-  }
-  const Ring& ring = constants.ring();
-  const Basis basis = constants.params().basis(level);
-  const Poly s = secret_poly(queue, ring, basis, secret.coefficients());
-  Poly sum = queue.allocate(ring, basis, Domain::Eval, true);
-  queue.submit(Copy{{{parts.back().select(basis), sum.view}}});
-  for (std::size_t i = parts.size() - 1; i-- > 0;) {
-    const Poly product = secret_product(queue, sum.view, s.view, basis);
-    combine(queue, sum.view, {{product.view}, {parts[i].select(basis)}});
-  }
-  queue.submit(Transform{{{sum.view, sum.view.in(Domain::Coeff)}}});
-  sum.view = sum.view.in(Domain::Coeff);
-  return sum;
-}
 
 std::vector<double> reconstruct(Queue& queue, const PolyView& x, double scale) {
   if (!(scale > 0) || !std::isfinite(scale)) {
@@ -57,9 +36,38 @@ std::vector<double> reconstruct(Queue& queue, const PolyView& x, double scale) {
 
 }  // namespace
 
+std::vector<Poly> phases(const Constants& constants, Queue& queue, const SecretKey& secret,
+                         std::span<const std::vector<PolyView>> ciphertexts, int level) {
+  require_params("rlwe.decrypt", constants, secret.params().hash());
+  const Ring& ring = constants.ring();
+  const Basis basis = constants.params().basis(level);
+  const Poly s = secret_poly(queue, ring, basis, secret.coefficients());
+  std::vector<Poly> out;
+  Transform transform;
+  for (const std::vector<PolyView>& parts : ciphertexts) {
+    if (parts.empty()) {
+      throw ShapeError("rlwe.decrypt", "no parts", "two or three",
+                       "pass the parts of a ciphertext");
+    }
+    Poly sum = queue.allocate(ring, basis, Domain::Eval, true);
+    if (parts.size() == 1) queue.submit(Copy{{{parts[0].select(basis), sum.view}}});
+    for (std::size_t i = parts.size() - 1; i-- > 0;) {  // Horner
+      const PolyView high = i + 2 == parts.size() ? parts.back() : sum.view;
+      const Poly product = secret_product(queue, high, s.view, basis);
+      combine(queue, sum.view, {{product.view}, {parts[i].select(basis)}});
+    }
+    transform.items.push_back({sum.view, sum.view.in(Domain::Coeff)});
+    sum.view = sum.view.in(Domain::Coeff);
+    out.push_back(std::move(sum));
+  }
+  queue.submit(std::move(transform));
+  return out;
+}
+
 std::vector<double> decrypt(const Constants& constants, Queue& queue, const SecretKey& secret,
                             std::span<const PolyView> parts, int level, double scale) {
-  return reconstruct(queue, phase(constants, queue, secret, parts, level).view, scale);
+  const std::vector<PolyView> one(parts.begin(), parts.end());
+  return reconstruct(queue, phases(constants, queue, secret, {&one, 1}, level)[0].view, scale);
 }
 
 double Flooding::sigma() const {
@@ -75,11 +83,10 @@ double Flooding::sigma() const {
 
 double Flooding::bits_lost(int n) const { return std::log2(sigma() / noise_bound * std::sqrt(n)); }
 
-SharedDecryption decrypt_for_sharing(const Constants& constants, Queue& queue,
-                                     const SecretKey& secret, std::span<const PolyView> parts,
-                                     int level, double scale, const Flooding& flooding,
-                                     Random& random) {
-  SharedDecryption out;
+FloodedPhase flooded_phase(const Constants& constants, Queue& queue, const SecretKey& secret,
+                           std::span<const PolyView> parts, int level, const Flooding& flooding,
+                           Random& random) {
+  FloodedPhase out;
   out.sigma = flooding.sigma();
   const Params& params = constants.params();
   out.bits_lost = flooding.bits_lost(params.n());
@@ -92,11 +99,21 @@ SharedDecryption decrypt_for_sharing(const Constants& constants, Queue& queue,
   }
   std::vector<std::int64_t> flood = random.gaussian(params.n(), out.sigma);
   const crypto::ClearOnExit clear(flood);
-  const Poly exact = phase(constants, queue, secret, parts, level);
-  const Poly noise = secret_poly(queue, constants.ring(), exact.view.basis(), flood, Domain::Coeff);
-  combine(queue, exact.view, {{exact.view}, {noise.view}});
-  out.coefficients = reconstruct(queue, exact.view, scale);
+  const std::vector<PolyView> one(parts.begin(), parts.end());
+  out.phase = std::move(phases(constants, queue, secret, {&one, 1}, level)[0]);
+  const PolyView& exact = out.phase.view;
+  const Poly noise = secret_poly(queue, constants.ring(), exact.basis(), flood, Domain::Coeff);
+  combine(queue, exact, {{exact}, {noise.view}});
   return out;
+}
+
+SharedDecryption decrypt_for_sharing(const Constants& constants, Queue& queue,
+                                     const SecretKey& secret, std::span<const PolyView> parts,
+                                     int level, double scale, const Flooding& flooding,
+                                     Random& random) {
+  const FloodedPhase flooded =
+      flooded_phase(constants, queue, secret, parts, level, flooding, random);
+  return {reconstruct(queue, flooded.phase.view, scale), flooded.sigma, flooded.bits_lost};
 }
 
 }  // namespace latticino::rlwe

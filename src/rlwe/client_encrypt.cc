@@ -29,23 +29,46 @@ PolyView message_at(const Constants& constants, const PolyView& m, int level) {
 
 }  // namespace
 
+std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queue,
+                                         const SecretKey& secret, std::span<const PolyView> m,
+                                         int level, Random& random) {
+  require_params("rlwe.encrypt", constants, secret.params().hash());
+  const Ring& ring = constants.ring();
+  std::vector<PolyView> messages;
+  for (const PolyView& x : m) messages.push_back(message_at(constants, x, level));
+  const Basis basis = constants.params().basis(level);
+  const Poly s = secret_poly(queue, ring, basis, secret.coefficients());
+  std::vector<FreshPair> out(m.size());
+  std::vector<Poly> products;
+  ExpandUniform expand;
+  Dot dot{1, {{s.view}}, {}};
+  for (FreshPair& pair : out) {
+    pair.seed = random.seed();
+    pair.seeded = true;
+    for (Poly& part : pair.parts) part = queue.allocate(ring, basis, Domain::Eval);
+    expand.items.push_back({pair.seed, 0, pair.parts[1].view});
+    products.push_back(queue.allocate(ring, basis, Domain::Eval, true));
+    dot.outputs.push_back({{{0, pair.parts[1].view}}, {products.back().view}, false});
+  }
+  queue.submit(std::move(expand));
+  queue.submit(std::move(dot));
+  const std::vector<Poly> errors = error_polys(queue, ring, basis, random, m.size());
+  Linear sum;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    sum.items.push_back(
+        {{{products[i].view, -1, {}, {}}, {errors[i].view, 1, {}, {}}, {messages[i], 1, {}, {}}},
+         out[i].parts[0].view,
+         {},
+         {}});
+  }
+  queue.submit(std::move(sum));
+  return out;
+}
+
 FreshPair encrypt_symmetric(const Constants& constants, Queue& queue, const SecretKey& secret,
                             const PolyView& m, int level, Random& random) {
-  require_params("rlwe.encrypt", constants, secret.params().hash());
-  const PolyView message = message_at(constants, m, level);
-  const Ring& ring = constants.ring();
-  const Basis basis = constants.params().basis(level);
-  FreshPair out;
-  out.seed = random.seed();
-  out.seeded = true;
-  out.parts[1] = queue.allocate(ring, basis, Domain::Eval);
-  queue.submit(ExpandUniform{{{out.seed, 0, out.parts[1].view}}});
-  const Poly s = secret_poly(queue, ring, basis, secret.coefficients());
-  const Poly product = secret_product(queue, out.parts[1].view, s.view, basis);
-  const Poly error = error_poly(queue, ring, basis, random);
-  out.parts[0] = queue.allocate(ring, basis, Domain::Eval);
-  combine(queue, out.parts[0].view, {{product.view, -1}, {error.view}, {message}});
-  return out;
+  return std::move(
+      encrypt_symmetric(constants, queue, secret, std::span(&m, 1), level, random).front());
 }
 
 FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicKey& key,

@@ -1,5 +1,7 @@
 #include "rlwe/secret_poly.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "crypto/secure_memory.h"
@@ -7,19 +9,37 @@
 
 namespace latticino::rlwe {
 
-Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
-                 std::span<const std::int64_t> coefficients, Domain domain) {
+namespace {
+
+// Several polynomials, their coefficients one after another.
+std::vector<Poly> secret_polys(Queue& queue, const Ring& ring, const Basis& basis,
+                               std::span<const std::int64_t> coefficients, std::size_t count,
+                               Domain domain) {
   const Buffer integers = queue.allocate(coefficients.size_bytes(), true);
   if (!queue.is_dry()) {
     queue.copy_in(integers->data(), coefficients.data(), coefficients.size_bytes());
   }
-  Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
-  queue.submit(FromIntegers{{{static_cast<const std::int64_t*>(integers->data()), poly.view}}});
-  if (domain != Domain::Coeff) {
-    queue.submit(Transform{{{poly.view, poly.view.in(domain)}}});
+  std::vector<Poly> out;
+  FromIntegers reduce;
+  Transform transform;
+  const auto* in = static_cast<const std::int64_t*>(integers->data());
+  for (std::size_t i = 0; i < count; ++i) {
+    Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
+    reduce.items.push_back({in == nullptr ? nullptr : in + i * ring.n(), poly.view});
+    transform.items.push_back({poly.view, poly.view.in(domain)});
     poly.view = poly.view.in(domain);
+    out.push_back(std::move(poly));
   }
-  return poly;
+  queue.submit(std::move(reduce));
+  if (domain != Domain::Coeff) queue.submit(std::move(transform));
+  return out;
+}
+
+}  // namespace
+
+Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
+                 std::span<const std::int64_t> coefficients, Domain domain) {
+  return std::move(secret_polys(queue, ring, basis, coefficients, 1, domain).front());
 }
 
 Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
@@ -29,10 +49,21 @@ Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
   return secret_poly(queue, ring, basis, wide, domain);
 }
 
+std::vector<Poly> error_polys(Queue& queue, const Ring& ring, const Basis& basis, Random& random,
+                              std::size_t count) {
+  const std::size_t n = ring.n();
+  std::vector<std::int64_t> all(n * count);
+  const crypto::ClearOnExit clear(all);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<std::int64_t> error = random.gaussian(ring.n(), kErrorSigma);
+    const crypto::ClearOnExit clear_one(error);
+    std::copy(error.begin(), error.end(), all.begin() + static_cast<std::ptrdiff_t>(i * n));
+  }
+  return secret_polys(queue, ring, basis, all, count, Domain::Eval);
+}
+
 Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& random) {
-  std::vector<std::int64_t> error = random.gaussian(ring.n(), kErrorSigma);
-  const crypto::ClearOnExit clear(error);
-  return secret_poly(queue, ring, basis, error);
+  return std::move(error_polys(queue, ring, basis, random, 1).front());
 }
 
 void combine(Queue& queue, const PolyView& out, std::initializer_list<Multiple> sum) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "rlwe/client.h"
 #include "runtime/queue.h"
@@ -16,7 +17,9 @@ Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
 Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
                  std::span<const std::int8_t> coefficients, Domain domain = Domain::Eval);
 
-// A fresh error polynomial, Eval.
+// Fresh error polynomials, Eval.
+std::vector<Poly> error_polys(Queue& queue, const Ring& ring, const Basis& basis, Random& random,
+                              std::size_t count);
 Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& random);
 
 // out = sum of factor * view; out may be one of the views.

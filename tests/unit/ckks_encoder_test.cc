@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "ckks/fft_tables.h"
 #include "math/errors.h"
+#include "math/fft_tables.h"
 
 namespace latticino::ckks {
 namespace {
@@ -130,7 +130,8 @@ TEST(Encoder, DecodesWithinTheStatedBound) {
       const double bound = encoding_error_bound(slots, scale, std::sqrt(2.0));
       EXPECT_LE(error, bound) << slots << " slots, scale " << scale;
       // Roundings are independent: the bound is loose by sqrt(n) and a small factor, no more.
-      if (scale < 0x1p40) EXPECT_GE(error, bound / (100 * std::sqrt(slots))) << slots << " slots, scale " << scale;
+      if (scale < 0x1p40)
+        EXPECT_GE(error, bound / (100 * std::sqrt(slots))) << slots << " slots, scale " << scale;
     }
   }
 }

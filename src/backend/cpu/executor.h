@@ -42,6 +42,16 @@ class Executor {
   // Zeroes the scratch of every thread: called when a secret ends, which it may hold parts of.
   void clear_scratch() {
     for (const HostBuffer& buffer : scratch_) clear(buffer);
+    clear(workspace_);
+  }
+
+  // Memory that all threads share, valid until the next call.
+  void* workspace(std::size_t bytes) {
+    if (workspace_.bytes() < bytes) {
+      clear(workspace_);
+      workspace_ = HostBuffer(bytes);
+    }
+    return workspace_.data();
   }
 
   // Calls work(unit, scratch) for every unit below `units`; `entries` is what one unit touches.
@@ -68,6 +78,7 @@ class Executor {
   const CpuKernels& kernels_;
   ThreadPool pool_;
   std::vector<HostBuffer> scratch_;
+  HostBuffer workspace_;
 };
 
 // Limb of `prime` in a view, or null where the view does not have it.
@@ -120,6 +131,8 @@ void run(Executor& executor, const Dot& op);
 void run(Executor& executor, const Automorphism& op);
 void run(Executor& executor, const ModRaise& op);
 void run(Executor& executor, const FromIntegers& op);
+void run(Executor& executor, const Embed& op);
+void run(Executor& executor, const Project& op);
 void run(Executor& executor, const ExpandUniform& op);
 void run(Executor& executor, const Copy& op);
 void run(Executor& executor, const LweLinear& op);

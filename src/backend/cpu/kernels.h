@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "math/modulus.h"
+#include "ops/slot_transform.h"
 #include "poly/ring.h"
 
 namespace latticino::cpu {
@@ -85,6 +86,9 @@ struct CpuKernels {
 
   // out = in mod q for signed 64-bit integers.
   void (*reduce)(std::uint32_t* out, const std::int64_t* in, std::size_t count, const Modulus& m);
+
+  // One stage of the special FFT and of its inverse (ops/slot_transform.h): n any power of two.
+  slots::Stage forward_slots, inverse_slots;
 
   const LweKernels* lwe;  // lwe_kernels.h
 };

@@ -214,6 +214,8 @@ const CpuKernels& reference_kernels() {
                                   linear,
                                   gather_row,
                                   reduce,
+                                  slots::forward_stage,
+                                  slots::inverse_stage,
                                   &reference_lwe_kernels()};
   return kernels;
 }

@@ -82,6 +82,7 @@ class CudaBackend : public Backend {
   void copy_out(void* host, const void* device, std::size_t bytes) override {
     begin_transfer("cuda.copy_out");
     staging_.copy_out(host, device, bytes, launcher_->stream());
+    launcher_->raise_fault();
   }
   void upload(const PolyView& to, const std::uint32_t* host) override {
     begin_transfer("cuda.upload");
@@ -90,6 +91,7 @@ class CudaBackend : public Backend {
   void download(std::uint32_t* host, const PolyView& from) override {
     begin_transfer("cuda.download");
     cuda::download(*launcher_, staging_, host, from);
+    launcher_->raise_fault();
   }
 
   void run(const Operation& op) override {

@@ -3,6 +3,7 @@
 
 #include "backend/cuda/elementwise.cuh"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/reduce.cuh"
 #include "backend/cuda/tables.h"
 #include "math/modulus.h"
 
@@ -12,30 +13,10 @@ namespace {
 constexpr int kItems = 40;
 constexpr int kLimbsABlock = 8;  // outputs computed from one read of the integers
 
-struct Integers {
-  std::int64_t w[kGroup];
-};
-
-// x = high 2^32 + low, so x = high R^2 R^-1 + low R R^-1.
-__device__ __forceinline__ std::uint32_t reduce(std::int64_t x, const Modulus& m) {
-  const auto high = static_cast<std::int32_t>(x >> 32);
-  const auto low = static_cast<std::uint32_t>(x);
-  const std::uint32_t h = canonical(mul_signed(static_cast<std::int32_t>(m.r2), high, m), m);
-  return add_mod(h, mul_mod(m.r, low, m), m.q);
-}
-
-__device__ __forceinline__ void reduce_into(const RingArgs& ring, const View& out, int limbs,
-                                            std::uint32_t g, const Integers& x) {
-  const int first = blockIdx.y * kLimbsABlock, last = min(first + kLimbsABlock, limbs);
-#pragma unroll 2
-  for (int l = first; l < last; ++l) {
-    const int prime = out.prime(l);
-    const Modulus m = load_modulus(ring.modulus + prime);
-    Group y;
-#pragma unroll
-    for (int j = 0; j < kGroup; ++j) y.w[j] = reduce(x.w[j], m);
-    store_group(out.limb(prime, ring.log_n), g, y);
-  }
+__device__ __forceinline__ void reduce_limbs(const RingArgs& ring, const View& out, int limbs,
+                                             std::uint32_t g, const Integers& x) {
+  const int first = blockIdx.y * kLimbsABlock;
+  reduce_into(ring, out, first, min(first + kLimbsABlock, limbs), g, x);
 }
 
 struct FromIntegersArgs {
@@ -57,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
   const longlong2* in = reinterpret_cast<const longlong2*>(item.in) + 2 * g;
   wait_for_previous();
   const longlong2 p = in[0], q = in[1];
-  reduce_into(a.ring, item.out, item.limbs, g, {{p.x, p.y, q.x, q.y}});
+  reduce_limbs(a.ring, item.out, item.limbs, g, {{p.x, p.y, q.x, q.y}});
 }
 
 struct ModRaiseArgs {
@@ -97,7 +78,7 @@ __global__ void __launch_bounds__(kThreads) mod_raise(const __grid_constant__ Mo
     const std::uint64_t v = item.two ? combine(x0.w[j], x1.w[j], q0, item.inverse, m1) : x0.w[j];
     x.w[j] = static_cast<std::int64_t>(v > modulus / 2 ? v - modulus : v);
   }
-  reduce_into(a.ring, item.out, item.limbs, g, x);
+  reduce_limbs(a.ring, item.out, item.limbs, g, x);
 }
 
 // Launches the items of an operation in batches of kItems; fill writes one item's arguments.

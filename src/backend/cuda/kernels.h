@@ -16,6 +16,8 @@ void run(Launcher& launcher, const Dot& op);            // products.cu
 void run(Launcher& launcher, const Automorphism& op);   // automorphism.cu
 void run(Launcher& launcher, const ModRaise& op);       // integers.cu
 void run(Launcher& launcher, const FromIntegers& op);   // integers.cu
+void run(Launcher& launcher, const Embed& op);          // embed.cu
+void run(Launcher& launcher, const Project& op);        // project.cu
 void run(Launcher& launcher, const ExpandUniform& op);  // expand.cu
 void run(Launcher& launcher, const Copy& op);           // linear.cu
 void run(Launcher& launcher, const LweLinear& op);      // lwe.cc

@@ -72,6 +72,11 @@ Launcher::Launcher(const CudaOptions& options)
     cudaStreamDestroy(stream_);
     check(status, "cuda.stream");
   }
+  void* word = nullptr;
+  check(cudaHostAlloc(&word, sizeof(std::uint32_t), cudaHostAllocMapped), "cuda.fault");
+  fault_ = static_cast<std::uint32_t*>(word);
+  *fault_ = 0;
+  check(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device_fault_), word, 0), "cuda.fault");
 }
 
 Launcher::~Launcher() {
@@ -81,6 +86,7 @@ Launcher::~Launcher() {
   cudaStreamSynchronize(side_);
   cudaStreamDestroy(side_);
   cudaStreamDestroy(stream_);
+  cudaFreeHost(const_cast<std::uint32_t*>(fault_));
 }
 
 void Launcher::activate() const { check(cudaSetDevice(properties_.device), "cuda.device"); }
@@ -138,7 +144,18 @@ void Launcher::return_scratch(void* p, std::size_t bytes) noexcept {
   }
 }
 
-void Launcher::synchronize() { check(cudaStreamSynchronize(stream_), "cuda.synchronize"); }
+void Launcher::synchronize() {
+  check(cudaStreamSynchronize(stream_), "cuda.synchronize");
+  raise_fault();
+}
+
+void Launcher::raise_fault() {
+  if (*fault_ == 0) return;
+  *fault_ = 0;
+  throw ScaleError("Embed", "values that are not finite, or a coefficient not below its bound",
+                   "coefficients that fit, in everything encoded since the last wait",
+                   "scale the values down or encode at a smaller scale or a higher level");
+}
 
 void Launcher::begin_capture() {
   // Memory freed before the capture must be complete: allocations while recording come from

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -83,8 +84,12 @@ class Launcher {
   std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
   Pool& pool() { return pool_; }
 
-  // Waits for everything submitted; errors of earlier kernels surface here.
+  // Waits for everything submitted; errors of earlier kernels, and faults, surface here.
   void synchronize();
+  // A word that kernels set when values do not fit (Embed); host memory, as the device sees it.
+  std::uint32_t* fault() const { return device_fault_; }
+  // Throws ScaleError for a fault of work that has ended, and forgets it.
+  void raise_fault();
 
   bool recording() const { return recording_; }
   void begin_capture();
@@ -102,6 +107,8 @@ class Launcher {
   Properties properties_;
   std::shared_ptr<Tuning> tuning_;
   cudaStream_t stream_ = nullptr;
+  volatile std::uint32_t* fault_ = nullptr;
+  std::uint32_t* device_fault_ = nullptr;
   cudaStream_t side_ = nullptr;  // never captured: allocation while recording
   Pool pool_;
   bool recording_ = false;

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "ckks/fft_tables.h"
 #include "ckks/linear_transform.h"
+#include "math/fft_tables.h"
 
 namespace latticino::ckks::bootstrap {
 

@@ -142,6 +142,39 @@ inline void reduce(std::uint32_t* out, const std::int64_t* in, std::size_t count
   }
 }
 
+// Stages of the special FFT as plain loops for the compiler to vectorise: the products and sums of
+// ops/slot_transform.h one by one (contraction is off), so the same doubles.
+inline void forward_slots(double* re, double* im, std::size_t n, std::size_t half,
+                          const double* __restrict w_re, const double* __restrict w_im) {
+  for (std::size_t first = 0; first < n; first += 2 * half) {
+    double *__restrict x_re = re + first, *__restrict y_re = x_re + half;
+    double *__restrict x_im = im + first, *__restrict y_im = x_im + half;
+    for (std::size_t j = 0; j < half; ++j) {
+      const double v_re = y_re[j] * w_re[j] - y_im[j] * w_im[j];
+      const double v_im = y_re[j] * w_im[j] + y_im[j] * w_re[j];
+      y_re[j] = x_re[j] - v_re;
+      y_im[j] = x_im[j] - v_im;
+      x_re[j] = x_re[j] + v_re;
+      x_im[j] = x_im[j] + v_im;
+    }
+  }
+}
+
+inline void inverse_slots(double* re, double* im, std::size_t n, std::size_t half,
+                          const double* __restrict w_re, const double* __restrict w_im) {
+  for (std::size_t first = 0; first < n; first += 2 * half) {
+    double *__restrict x_re = re + first, *__restrict y_re = x_re + half;
+    double *__restrict x_im = im + first, *__restrict y_im = x_im + half;
+    for (std::size_t j = 0; j < half; ++j) {
+      const double d_re = x_re[j] - y_re[j], d_im = x_im[j] - y_im[j];
+      x_re[j] = x_re[j] + y_re[j];
+      x_im[j] = x_im[j] + y_im[j];
+      y_re[j] = d_re * w_re[j] + d_im * w_im[j];
+      y_im[j] = d_im * w_re[j] - d_re * w_im[j];
+    }
+  }
+}
+
 inline const CpuKernels& kernels(const char* name,
                                  std::shared_ptr<BackendTable> (*prepare)(const PrimeTable&)) {
   static const CpuKernels table{name,
@@ -156,6 +189,8 @@ inline const CpuKernels& kernels(const char* name,
                                 linear,
                                 gather_row,
                                 reduce,
+                                forward_slots,
+                                inverse_slots,
                                 &reference_lwe_kernels()};
   return table;
 }

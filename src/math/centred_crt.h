@@ -7,7 +7,7 @@
 
 #include "math/modulus.h"
 
-namespace latticino::rlwe {
+namespace latticino {
 
 // Moduli of any length. The integer is guessed from the first few residues (balanced mixed radix,
 // below 2^120) and the guess compared with all others: right for every value far below Q, at the
@@ -33,4 +33,4 @@ class CentredCrt {
   std::size_t few_ = 0;                // primes of the guess
 };
 
-}  // namespace latticino::rlwe
+}  // namespace latticino

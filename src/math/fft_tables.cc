@@ -1,11 +1,11 @@
-#include "ckks/fft_tables.h"
+#include "math/fft_tables.h"
 
 #include <algorithm>
 #include <cstdint>
 
 #include "math/double_double.h"
 
-namespace latticino::ckks {
+namespace latticino {
 namespace {
 
 using math::DoubleDouble;
@@ -86,4 +86,4 @@ FftTables::FftTables(int log_slots)
   }
 }
 
-}  // namespace latticino::ckks
+}  // namespace latticino

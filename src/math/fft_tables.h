@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace latticino::ckks {
+namespace latticino {
 
 struct Root {
   double re = 1, im = 0;
@@ -27,4 +27,4 @@ class FftTables {
   std::vector<double> re_, im_;
 };
 
-}  // namespace latticino::ckks
+}  // namespace latticino

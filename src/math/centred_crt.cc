@@ -1,11 +1,11 @@
-#include "rlwe/centred_crt.h"
+#include "math/centred_crt.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
-namespace latticino::rlwe {
+namespace latticino {
 namespace {
 
 constexpr std::size_t kMostFew = 8;  // primes of the guess
@@ -111,4 +111,4 @@ double CentredCrt::full(std::span<const std::uint32_t> residues, double scale) c
   return quotient(words, negative, scale);
 }
 
-}  // namespace latticino::rlwe
+}  // namespace latticino

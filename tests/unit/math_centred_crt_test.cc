@@ -1,4 +1,4 @@
-#include "rlwe/centred_crt.h"
+#include "math/centred_crt.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "support/ring_support.h"
 
-namespace latticino::rlwe {
+namespace latticino {
 namespace {
 
 // sign * (mantissa 2^shift + small), by residues: exact integers of any size without big numbers.
@@ -98,4 +98,4 @@ TEST_P(CentredCrtTest, SmallValuesAndScales) {
 INSTANTIATE_TEST_SUITE_P(Primes, CentredCrtTest, ::testing::Values(1, 2, 3, 4, 5, 13, 47));
 
 }  // namespace
-}  // namespace latticino::rlwe
+}  // namespace latticino

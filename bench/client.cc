@@ -1,0 +1,130 @@
+// The owner's operations end to end, from values on the host to values on the host: encoding,
+// encryption under the secret key, decryption, decoding; one vector and a batch, full slots.
+//   bench_client --device cuda --preset n16-d40-boot-v1 --limbs 47,13 --batch 64 --output rows.json
+// Beside them what bounds them: the transform on the host, the sampling of one error, and encoding
+// from the device's own memory, replayed.
+#include "ckks/client.h"
+#include "world.h"
+
+namespace latticino::bench {
+namespace {
+
+using ckks::Plaintext;
+
+class Benchmark {
+ public:
+  explicit Benchmark(const Arguments& arguments)
+      : arguments_(arguments),
+        world_(arguments.text("preset"),
+               make_backend(arguments.text("device"), arguments.number("threads"))),
+        context_(world_.context()),
+        secret_(rlwe::SecretKey::generate(world_.params(), random_)) {}
+
+  int run() {
+    host_rows();
+    for (const int limbs : numbers(arguments_.text("limbs"))) {
+      level_ = world_.params()->top_level();
+      while (level_ > 0 && world_.params()->limbs(level_) > limbs) --level_;
+      for (const int batch : {1, arguments_.number("batch")}) client_rows(batch);
+      resident_row(arguments_.number("batch"));
+    }
+    write_rows(rows_, arguments_.text("output"));
+    return 0;
+  }
+
+ private:
+  // Milliseconds for each vector of a batch.
+  void add(const std::string& name, int batch, const std::function<void()>& body) {
+    const int runs = arguments_.number("runs");
+    const double ms = 1e3 * median_seconds(context_->queue(), runs, body) / batch;
+    Row params;
+    params.add("N", world_.params()->n()).add("limbs", world_.params()->limbs(level_));
+    params.add("batch", batch);
+    Row row = world_.row(name, ms, "ms", runs);
+    row.add("mode", "at once").add("params", params);
+    row.add("commit", arguments_.text("commit")).add("date", today());
+    rows_.push_back(row);
+    std::printf("%-22s L=%-3d batch %-3d %9.4f ms\n", name.c_str(), world_.params()->limbs(level_),
+                batch, ms);
+    std::fflush(stdout);
+  }
+
+  void host_rows() {
+    const std::vector<Complex> z = world_.message("complex", slots());
+    level_ = 0;
+    add("ckks.encoder.embed_host", 1, [&] { context_->encoder().embed(z, 0x1p40); });
+    add("rlwe.gaussian_host", 1, [&] { random_.gaussian(world_.params()->n(), 3.19); });
+  }
+
+  void client_rows(int batch) {
+    std::vector<std::vector<Complex>> values;
+    for (int i = 0; i < batch; ++i) values.push_back(world_.message("complex", slots()));
+    const std::vector<ckks::Values> views(values.begin(), values.end());
+    const double scale = world_.params()->scale(std::min(level_, world_.params()->default_level()));
+    std::vector<Plaintext> plain;
+    std::vector<Ciphertext> encrypted;
+    std::vector<std::vector<Complex>> back;
+    add("ckks.encode", batch, [&] {
+      plain.clear();
+      plain = ckks::encode_all(context_, views, level_, scale);
+    });
+    add("ckks.decode", batch, [&] {
+      for (const Plaintext& p : plain) back.assign(1, ckks::decode(p));
+    });
+    add("ckks.encrypt", batch, [&] {
+      encrypted.clear();
+      encrypted = ckks::encrypt(secret_, plain, random_);
+    });
+    add("ckks.decrypt", batch, [&] { back = ckks::decrypt(secret_, encrypted); });
+    Errors errors;
+    for (int i = 0; i < batch; ++i) errors.add(values[i], back[i]);
+    if (errors.mean_bits() < 10) {
+      throw ValueError("bench_client",
+                       "a decryption right to " + std::to_string(errors.mean_bits()) + " bits",
+                       "10 or more", "run the tests");
+    }
+  }
+
+  void resident_row(int batch) {
+    const std::vector<Complex> z = world_.message("complex", slots());
+    Queue& queue = context_->queue();
+    const std::size_t bytes = z.size() * sizeof(Complex);
+    const Buffer values = queue.allocate(bytes * batch);
+    for (int i = 0; i < batch; ++i) {
+      queue.copy_in(static_cast<char*>(values->data()) + i * bytes, z.data(), bytes);
+    }
+    std::vector<Plaintext> plain;
+    Program program = queue.record([&] {
+      plain.clear();
+      plain = ckks::encode_resident(context_, static_cast<const double*>(values->data()), batch,
+                                    slots(), level_, 0x1p30);
+    });
+    add("ckks.encode_resident", batch, [&] { program.run(); });
+  }
+
+  int slots() const { return world_.params()->max_slots(); }
+
+  const Arguments& arguments_;
+  World world_;
+  std::shared_ptr<const ckks::Context> context_;
+  rlwe::Random random_;
+  rlwe::SecretKey secret_;
+  int level_ = 0;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  return bench::run_program(
+      argc, argv,
+      {{"device", "cuda"},
+       {"threads", "0"},
+       {"preset", "n16-d40-boot-v1"},
+       {"limbs", "47,13"},
+       {"batch", "64"},
+       {"runs", "10"}},
+      [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
+}

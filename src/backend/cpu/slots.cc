@@ -1,0 +1,165 @@
+// Encoding and decoding: the special FFT between slots and coefficients. Items are taken in groups
+// of as many as there are threads, each transformed by one, so that memory stays small; residues
+// and reconstruction are spread over blocks of coefficients.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "backend/cpu/executor.h"
+#include "math/centred_crt.h"
+#include "math/errors.h"
+
+namespace latticino::cpu {
+namespace {
+
+// Numbers of each item of a group, in the executor's workspace.
+template <class T>
+class Group {
+ public:
+  Group(Executor& executor, std::size_t items, std::size_t each)
+      : data_(static_cast<T*>(executor.workspace(items * each * sizeof(T)))), each_(each) {}
+  T* item(std::size_t i) const { return data_ + i * each_; }
+
+ private:
+  T* data_;
+  std::size_t each_;
+};
+
+// Calls work(first, count) for runs of items, as many as there are threads.
+template <class Items, class Work>
+void in_groups(const Executor& executor, const Items& items, const Work& work) {
+  const auto most = static_cast<std::size_t>(executor.threads());
+  for (std::size_t first = 0; first < items.size(); first += most) {
+    work(first, std::min(most, items.size() - first));
+  }
+}
+
+std::int64_t rounded(double x, double limit) {
+  if (std::abs(x) < limit) return std::llrint(x);
+  throw ScaleError("Embed",
+                   std::isnan(x) ? std::string("values that are not finite")
+                                 : "a coefficient of 2^" + std::to_string(std::log2(std::abs(x))),
+                   "less than 2^" + std::to_string(std::log2(limit)),
+                   "scale the values down or encode at a smaller scale or a higher level");
+}
+
+// The coefficients of one item, N of them; `parts` holds 2 slots numbers.
+void embed(const Embed::Item& item, slots::Stage stage, double* parts, std::int64_t* out) {
+  const std::size_t n = item.slots, half = item.table->max_slots(), gap = half / n;
+  double *re = parts, *im = parts + n;
+  for (std::size_t i = 0; i < n; ++i) {
+    re[i] = item.in[2 * i];
+    im[i] = item.in[2 * i + 1];
+  }
+  slots::inverse(item.table->tables(), re, im, n, stage);
+  const double limit = slots::coefficient_limit(item.bound);
+  const double one_over_n = 1.0 / static_cast<double>(n);  // a power of two
+  if (gap > 1) std::fill_n(out, 2 * half, 0);
+  for (std::size_t k = 0, i = 0; k < n; ++k, i = slots::next_reversed(i, n)) {
+    out[k * gap] = rounded(re[i] * one_over_n * item.factor, limit);
+    out[half + k * gap] = rounded(im[i] * one_over_n * item.factor, limit);
+  }
+}
+
+// The reconstruction of each basis among the items.
+class Crts {
+ public:
+  explicit Crts(const Project& op) {
+    for (const Project::Item& item : op.items) {
+      const Basis basis = item.in.basis();
+      if (find(basis) != nullptr) continue;
+      std::vector<std::uint32_t> primes;
+      for (int i = 0; i < basis.size(); ++i) primes.push_back(item.in.ring->prime(basis.prime(i)));
+      made_.emplace_back(basis, CentredCrt(primes));
+    }
+  }
+  const CentredCrt* find(const Basis& basis) const {
+    for (const auto& [b, crt] : made_) {
+      if (b == basis) return &crt;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<std::pair<Basis, CentredCrt>> made_;
+};
+
+// Coefficients [at, at + count) of those that carry slots, real parts before imaginary ones, to
+// their places in `parts`; `column` holds a residue of each prime.
+void reconstruct(const Project::Item& item, const CentredCrt& crt, std::size_t at,
+                 std::size_t count, double* parts, std::uint32_t* column) {
+  const std::size_t n = item.slots, half = item.table->max_slots(), gap = half / n;
+  const int bits = std::countr_zero(n);
+  const Basis basis = item.in.basis();
+  const std::size_t limbs = basis.size();
+  for (std::size_t i = at; i < at + count; ++i) {
+    const std::size_t part = i / n, k = i % n, index = part * half + k * gap;
+    for (std::size_t l = 0; l < limbs; ++l) {
+      column[l] = item.in.limb(basis.prime(static_cast<int>(l)))[index];
+    }
+    parts[part * n + slots::bit_reversed(k, bits)] = crt.divided({column, limbs}, item.divisor);
+  }
+}
+
+void transform_out(const Project::Item& item, slots::Stage stage, double* parts) {
+  const std::size_t n = item.slots;
+  slots::forward(item.table->tables(), parts, parts + n, n, stage);
+  for (std::size_t i = 0; i < n; ++i) {
+    item.out[2 * i] = parts[i];
+    item.out[2 * i + 1] = parts[n + i];
+  }
+}
+
+}  // namespace
+
+void run(Executor& executor, const Embed& op) {
+  if (op.items.empty()) return;
+  const Ring& ring = *op.items[0].out.ring;
+  const RingTable& table = executor.table(ring);
+  const std::size_t n = ring.n(), step = std::min(kBlockEntries, n), blocks = n / step;
+  in_groups(executor, op.items, [&](std::size_t first, std::size_t count) {
+    // An item's coefficients (N words), then the parts of its slots (at most N doubles).
+    const Group<std::int64_t> group(executor, count, 2 * n);
+    executor.parallel(count, n, [&](std::size_t i, std::uint32_t*) {
+      embed(op.items[first + i], executor.kernels().inverse_slots,
+            reinterpret_cast<double*>(group.item(i) + n), group.item(i));
+    });
+    const std::size_t limbs = op.items[first].out.limbs();
+    executor.parallel(count * blocks, step * limbs, [&](std::size_t i, std::uint32_t*) {
+      const PolyView& out = op.items[first + i / blocks].out;
+      const std::size_t at = i % blocks * step;
+      const Basis basis = out.basis();
+      for (int k = 0; k < basis.size(); ++k) {
+        executor.kernels().reduce(out.limb(basis.prime(k)) + at, group.item(i / blocks) + at, step,
+                                  table.primes[basis.prime(k)].modulus);
+      }
+    });
+  });
+}
+
+void run(Executor& executor, const Project& op) {
+  if (op.items.empty()) return;
+  const Crts crts(op);
+  std::size_t most = 0;
+  for (const Project::Item& item : op.items) most = std::max<std::size_t>(most, item.slots);
+  in_groups(executor, op.items, [&](std::size_t first, std::size_t count) {
+    const Group<double> group(executor, count, 2 * most);
+    const std::size_t step = std::min<std::size_t>(512, 2 * most), blocks = 2 * most / step;
+    const std::size_t limbs = op.items[first].in.limbs();
+    executor.parallel(count * blocks, step * limbs, [&](std::size_t i, std::uint32_t* column) {
+      const Project::Item& item = op.items[first + i / blocks];
+      const std::size_t numbers = 2 * static_cast<std::size_t>(item.slots);
+      const std::size_t at = i % blocks * step;
+      if (at >= numbers) return;
+      reconstruct(item, *crts.find(item.in.basis()), at, std::min(step, numbers - at),
+                  group.item(i / blocks), column);
+    });
+    executor.parallel(count, most, [&](std::size_t i, std::uint32_t*) {
+      transform_out(op.items[first + i], executor.kernels().forward_slots, group.item(i));
+    });
+  });
+}
+
+}  // namespace latticino::cpu
