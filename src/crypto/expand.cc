@@ -44,18 +44,8 @@ std::array<std::uint32_t, 16> chacha20_block(std::span<const std::uint8_t, 32> k
 void chacha20_keystream(std::span<const std::uint8_t, 32> key, std::uint32_t counter,
                         const std::array<std::uint32_t, 3>& nonce, std::span<std::uint8_t> out) {
   ChachaState state = initial_state(key, counter, nonce);
-  ChachaLanes<Lane4> lanes;
-  constexpr int kLanes = ChachaLanes<Lane4>::kLanes;
-  for (std::size_t first = 0; first < out.size(); first += 64 * kLanes) {
-    lanes.run(state);
-    state[12] += kLanes;
-    const std::size_t bytes = std::min<std::size_t>(64 * kLanes, out.size() - first);
-    for (std::size_t b = 0; b < bytes; ++b) {
-      out[first + b] = static_cast<std::uint8_t>(lanes.x[b % 64 / 4][b / 64] >> (8 * (b % 4)));
-    }
-  }
+  best_kernel().keystream(state, out);
   secure_clear(&state, sizeof state);
-  secure_clear(&lanes, sizeof lanes);
 }
 
 void expand_limb(std::span<const std::uint8_t, 32> seed, std::uint64_t stream,

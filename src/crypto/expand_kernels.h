@@ -1,4 +1,4 @@
-// The implementations of expand_limb, all equal bit for bit, chosen at run time. Internal to
+// The implementations of expand_limb and chacha20_keystream, all equal bit for bit, chosen at run time. Internal to
 // src/crypto and its tests.
 #pragma once
 
@@ -14,6 +14,8 @@ struct ExpandKernel {
   bool (*supported)();
   // Residues modulo q of the keystream from `start`, whose counter is 0.
   void (*run)(ChachaState start, std::uint32_t q, std::span<std::uint32_t> out);
+  // The keystream itself, from the counter of `start`. Leaves nothing of it on the stack.
+  void (*keystream)(ChachaState start, std::span<std::uint8_t> out);
 };
 std::span<const ExpandKernel> expand_kernels();  // the fastest first, the last always supported
 

@@ -23,6 +23,18 @@ std::vector<Wide> gaussian_table(double sigma);
 // look-up), signed by the top bit.
 std::int64_t gaussian_from_word(const std::vector<Wide>& table, Wide word);
 
+// The same for many words of 16 bytes (little endian), several at once: one implementation for each
+// instruction set, equal in every value and as constant in time.
+struct GaussianScan {
+  const char* name;
+  bool (*supported)();
+  void (*run)(const std::vector<Wide>& table, std::span<const std::uint8_t> words,
+              std::span<std::int64_t> out);
+};
+std::span<const GaussianScan> gaussian_scans();  // the fastest first, the last always supported
+void gaussian_from_words(const std::vector<Wide>& table, std::span<const std::uint8_t> words,
+                         std::span<std::int64_t> out);
+
 // Wide Gaussians by convolution (Micciancio-Walter, CRYPTO 2017, Thm. 2 / Sec. 3): with x, y of
 // parameter s_i independent, x + c y has parameter s_i sqrt(1 + c^2) as long as s_i >= sqrt(2) c
 // eta(Z); eta here is the smoothing parameter for 2^-100. sigma = base * prod sqrt(1 + c_i^2).

@@ -83,10 +83,7 @@ struct Random::State {
     const crypto::ClearOnExit clear(bytes);
     fill(kGaussian, bytes);
     std::vector<std::int64_t> out(n);
-    for (int i = 0; i < n; ++i) {
-      const std::uint8_t* p = bytes.data() + 16 * static_cast<std::size_t>(i);
-      out[i] = gaussian_from_word(table, static_cast<Wide>(load_le64(p + 8)) << 64 | load_le64(p));
-    }
+    gaussian_from_words(table, bytes, out);
     return out;
   }
 

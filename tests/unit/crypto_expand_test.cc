@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include <string>
 #include <vector>
 
@@ -55,9 +57,19 @@ TEST(Expand, KeystreamMatchesRfc8439) {
 
 // Long streams are the blocks one after another, whatever the length.
 TEST(Expand, KeystreamIsItsBlocks) {
-  for (std::size_t length : {1, 63, 64, 65, 255, 256, 257, 1000}) {
+  for (std::size_t length : {1, 63, 64, 65, 255, 256, 257, 1000, 1023, 1024, 1025, 3001}) {
     std::vector<std::uint8_t> stream(length);
     chacha20_keystream(counting_key(), 7, {1, 2, 3}, stream);
+    ChachaState start = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
+    for (int w = 0; w < 8; ++w) std::memcpy(&start[4 + w], counting_key().data() + 4 * w, 4);
+    start[12] = 7;
+    for (std::uint32_t w = 1; w <= 3; ++w) start[12 + w] = w;
+    for (const ExpandKernel& kernel : expand_kernels()) {
+      if (!kernel.supported()) continue;
+      std::vector<std::uint8_t> other(length);
+      kernel.keystream(start, other);
+      ASSERT_EQ(other, stream) << kernel.name << " " << length;
+    }
     for (std::size_t i = 0; i < length; ++i) {
       const auto block =
           chacha20_block(counting_key(), 7 + static_cast<std::uint32_t>(i / 64), {1, 2, 3});

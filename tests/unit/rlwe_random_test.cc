@@ -180,6 +180,36 @@ TEST(Random, WideGaussianFollowsTheNormalDistribution) {
   EXPECT_NEAR(std::sqrt(square / n), 1.0, 0.01);
 }
 
+// Every implementation gives what one word at a time gives, at the table's entries above all.
+TEST(Random, ScansAgree) {
+  Random random = Random::insecure_from_seed({5});
+  for (const double sigma : {0.5, 3.19, 26.0}) {
+    const std::vector<Wide> table = gaussian_table(sigma);
+    std::vector<Wide> words = {0, ~Wide{0}, Wide{1} << 127, ~Wide{0} >> 1};
+    for (const Wide entry : table) {
+      for (const Wide near : {entry - 1, entry, entry + 1, entry + (Wide{1} << 64)}) {
+        words.push_back(near);
+        words.push_back(near | Wide{1} << 127);
+      }
+    }
+    for (int i = 0; i < 1001; ++i) {
+      words.push_back(static_cast<Wide>(random.next64()) << 64 | random.next64());
+    }
+    std::vector<std::uint8_t> bytes;
+    for (const Wide w : words) {
+      for (int b = 0; b < 16; ++b) bytes.push_back(static_cast<std::uint8_t>(w >> (8 * b)));
+    }
+    for (const GaussianScan& scan : gaussian_scans()) {
+      if (!scan.supported()) continue;
+      std::vector<std::int64_t> out(words.size());
+      scan.run(table, bytes, out);
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        ASSERT_EQ(out[i], gaussian_from_word(table, words[i])) << scan.name << " " << i;
+      }
+    }
+  }
+}
+
 TEST(Random, TableIsExact) {
   // 2^127 Pr[|x| <= k] for sigma = 3.19, recomputed with extended precision.
   const std::vector<Wide> table = gaussian_table(3.19);

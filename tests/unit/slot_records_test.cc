@@ -292,7 +292,7 @@ TEST_F(SlotBatches, WhatTheQuickCheckDoubtsIsDecidedExactly) {
     const int level = 0;
     const double bound = std::exp2(context->params().log_q(level) - 1);
     // |re| + |im| over-estimates: 1.4 times the bound by this sum, 0.99 of it in truth.
-    const Slots fits(1, std::polar(1.0, 0.8));
+    const Slots fits(1, Complex(std::sqrt(0.5), std::sqrt(0.5)));
     const double largest = 0.99 * std::sqrt(2.0) * bound;
     EXPECT_NO_THROW(context->encoder().embed(fits, largest, bound));
     EXPECT_NO_THROW(ckks::encode(context, fits, level, largest));

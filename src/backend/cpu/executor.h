@@ -42,15 +42,11 @@ class Executor {
   // Zeroes the scratch of every thread: called when a secret ends, which it may hold parts of.
   void clear_scratch() {
     for (const HostBuffer& buffer : scratch_) clear(buffer);
-    clear(workspace_);
   }
 
-  // Memory that all threads share, valid until the next call.
+  // Memory that all threads share, valid until the next call; who puts values there clears them.
   void* workspace(std::size_t bytes) {
-    if (workspace_.bytes() < bytes) {
-      clear(workspace_);
-      workspace_ = HostBuffer(bytes);
-    }
+    if (workspace_.bytes() < bytes) workspace_ = HostBuffer(bytes);
     return workspace_.data();
   }
 

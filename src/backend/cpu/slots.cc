@@ -8,23 +8,29 @@
 #include <utility>
 
 #include "backend/cpu/executor.h"
+#include "crypto/secure_memory.h"
 #include "math/centred_crt.h"
 #include "math/errors.h"
 
 namespace latticino::cpu {
 namespace {
 
-// Numbers of each item of a group, in the executor's workspace.
+// Numbers of each item of a group, in the executor's workspace; cleared at the end.
 template <class T>
 class Group {
  public:
   Group(Executor& executor, std::size_t items, std::size_t each)
-      : data_(static_cast<T*>(executor.workspace(items * each * sizeof(T)))), each_(each) {}
+      : data_(static_cast<T*>(executor.workspace(items * each * sizeof(T)))),
+        bytes_(items * each * sizeof(T)),
+        each_(each) {}
+  ~Group() { crypto::secure_clear(data_, bytes_); }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
   T* item(std::size_t i) const { return data_ + i * each_; }
 
  private:
   T* data_;
-  std::size_t each_;
+  std::size_t bytes_, each_;
 };
 
 // Calls work(first, count) for runs of items, as many as there are threads.
