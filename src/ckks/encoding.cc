@@ -74,7 +74,6 @@ std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
                                   bool extended) {
   const double bound = coefficient_bound(*context, level);
   for (const Values values : batch) {
-    require_fit(*context, values, scale, bound);
     if (values.size() != batch[0].size()) {
       throw ShapeError("ckks.encode",
                        "vectors of " + std::to_string(values.size()) + " and " +
@@ -88,7 +87,9 @@ std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
     const std::size_t count = std::min(kTogether, batch.size() - first);
     const std::size_t bytes = batch[0].size_bytes();
     const Buffer staged = queue.allocate(count * bytes);
-    for (std::size_t i = 0; i < count && !queue.is_dry(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
+      require_fit(*context, batch[first + i], scale, bound);
+      if (queue.is_dry()) continue;
       queue.copy_in(static_cast<char*>(staged->data()) + i * bytes, batch[first + i].data(), bytes);
     }
     for (Plaintext& p : encode_resident(context, static_cast<const double*>(staged->data()),

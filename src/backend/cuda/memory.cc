@@ -174,8 +174,8 @@ void Staging::wipe() {
 void Staging::copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream) {
   auto* to = static_cast<std::uint8_t*>(device);
   const auto* from = static_cast<const std::uint8_t*>(host);
-  for (std::size_t at = 0, turn = 0; at < bytes; at += kBytes, turn ^= 1) {
-    Slot& s = slot_[turn];
+  for (std::size_t at = 0; at < bytes; at += kBytes, turn_ ^= 1) {
+    Slot& s = slot_[turn_];
     const std::size_t n = std::min(kBytes, bytes - at);
     check(cudaEventSynchronize(s.done), "cuda.copy_in");
     s.used = std::max(s.used, n);

@@ -78,6 +78,7 @@ class Staging {
     std::size_t used = 0;  // bytes written since the last wipe
   };
   Slot slot_[2];
+  int turn_ = 0;  // small transfers in a row take turns as well
 };
 
 }  // namespace latticino::cuda
