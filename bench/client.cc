@@ -16,7 +16,8 @@ class Benchmark {
   explicit Benchmark(const Arguments& arguments)
       : arguments_(arguments),
         world_(arguments.text("preset"),
-               make_backend(arguments.text("device"), arguments.number("threads"))),
+               make_backend(arguments.text("device"), arguments.number("threads"),
+                            arguments.text("tuning"))),
         context_(world_.context()),
         secret_(rlwe::SecretKey::generate(world_.params(), random_)) {}
 
@@ -34,14 +35,15 @@ class Benchmark {
 
  private:
   // Milliseconds for each vector of a batch.
-  void add(const std::string& name, int batch, const std::function<void()>& body) {
+  void add(const std::string& name, int batch, const std::function<void()>& body,
+           const char* mode = "at once") {
     const int runs = arguments_.number("runs");
     const double ms = 1e3 * median_seconds(context_->queue(), runs, body) / batch;
     Row params;
     params.add("N", world_.params()->n()).add("limbs", world_.params()->limbs(level_));
     params.add("batch", batch);
     Row row = world_.row(name, ms, "ms", runs);
-    row.add("mode", "at once").add("params", params);
+    row.add("mode", mode).add("params", params);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows_.push_back(row);
     std::printf("%-22s L=%-3d batch %-3d %9.4f ms\n", name.c_str(), world_.params()->limbs(level_),
@@ -99,7 +101,8 @@ class Benchmark {
       plain = ckks::encode_resident(context_, static_cast<const double*>(values->data()), batch,
                                     slots(), level_, 0x1p30);
     });
-    add("ckks.encode_resident", batch, [&] { program.run(); });
+    add(
+        "ckks.encode_resident", batch, [&] { program.run(); }, "replayed");
   }
 
   int slots() const { return world_.params()->max_slots(); }
@@ -122,6 +125,8 @@ int main(int argc, char** argv) {
       argc, argv,
       {{"device", "cuda"},
        {"threads", "0"},
+       {"tuning", ""},
+       {"tuning", ""},
        {"preset", "n16-d40-boot-v1"},
        {"limbs", "47,13"},
        {"batch", "64"},

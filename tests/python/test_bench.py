@@ -23,8 +23,8 @@ sys.exit({status})
 """
 
 
-PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_records", "bench_ablation",
-            "bench_growth", "bench_tune")
+PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
+            "bench_ablation", "bench_growth", "bench_tune")
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def test_gpu_replays_bootstrapping_and_times_the_records(fake, monkeypatch):
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     record = fake()
     assert cli.main(["bench", "gpu", "--record", str(record)]) == 0
-    boots, ops, parts = (rows := json.loads(record.read_text()))[:2], *rows[2:]
+    boots, ops, client, parts = (rows := json.loads(record.read_text()))[:2], *rows[2:]
     assert [b["options"]["preset"] for b in boots] == ["n16-d40-boot-v1", "n16-d35-boot-v1"]
     assert boots[0]["options"] | {"output": ""} == {"output": "", "device": "cuda", "preset": "n16-d40-boot-v1",
                                                     "runs": "20", "replay": "1"}
-    assert (ops["name"], parts["name"]) == ("bench_operations", "bench_records")
+    assert [ops["name"], client["name"], parts["name"]] == ["bench_operations", "bench_client", "bench_records"]
     assert cli.main(["bench", "gpu", "--tuning", "t.txt", "--preset", "p", "--record", str(record)]) == 0
-    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 3
+    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 4
 
 
 def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):

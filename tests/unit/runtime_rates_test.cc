@@ -55,7 +55,7 @@ TEST(Rates, RefuseNothingThatRecordsCanBe) {
   for (const RateTable* table : {&cpu_rates(), &cuda_rates()}) {
     for (const char* name :
          {"Transform", "Convert", "KeyInner", "SubtractScale", "Linear", "Tensor", "Dot",
-          "Automorphism", "ModRaise", "FromIntegers", "ExpandUniform", "Copy"}) {
+          "Automorphism", "ModRaise", "FromIntegers", "Embed", "Project", "ExpandUniform", "Copy"}) {
       EXPECT_GT(table->records.at(name).bytes_per_second, 0) << name;
     }
   }

@@ -40,7 +40,7 @@ def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Bootstrapping and operations replayed as graphs, then every operation record; targets beside them."""
+    """Bootstrapping and operations replayed as graphs, the client, every operation record; targets beside them."""
     device = _device(args.device or "cuda")
     if device != "cuda":
         raise errors.DeviceError.explain("bench gpu", f"--device {device}", "cuda", "use bench cpu for the CPU")
@@ -51,6 +51,7 @@ def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
         more, well = run_program("bench_bootstrap", options)
         rows, good = rows + more, good and well
     for name, options in (("bench_operations", {"runs": args.runs or 15}),
+                          ("bench_client", {"runs": args.runs or 15}),
                           ("bench_records", {"replays": args.runs or 15})):
         more, well = run_program(name, {"device": device, **options, **tuning})
         rows, good = rows + more, good and well

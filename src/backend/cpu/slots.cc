@@ -92,20 +92,72 @@ class Crts {
   std::vector<std::pair<Basis, CentredCrt>> made_;
 };
 
-// Coefficients [at, at + count) of those that carry slots, real parts before imaginary ones, to
-// their places in `parts`; `column` holds a residue of each prime.
-void reconstruct(const Project::Item& item, const CentredCrt& crt, std::size_t at,
-                 std::size_t count, double* parts, std::uint32_t* column) {
-  const std::size_t n = item.slots, half = item.table->max_slots(), gap = half / n;
-  const int bits = std::countr_zero(n);
+// A run of coefficients of one part (0 real, 1 imaginary).
+struct Run {
+  std::size_t part, first, count;
+};
+constexpr std::size_t kRun = 512;
+constexpr std::size_t kRunWords = 4 * kRun;  // of scratch, and a residue of each prime
+
+// The integers below half the product of the first one or two primes with these residues.
+void guess(const RingTable& table, const Project::Item& item, std::size_t base, std::size_t gap,
+           std::size_t count, std::int64_t* out) {
   const Basis basis = item.in.basis();
-  const std::size_t limbs = basis.size();
-  for (std::size_t i = at; i < at + count; ++i) {
-    const std::size_t part = i / n, k = i % n, index = part * half + k * gap;
-    for (std::size_t l = 0; l < limbs; ++l) {
-      column[l] = item.in.limb(basis.prime(static_cast<int>(l)))[index];
+  const std::uint32_t* low_limb = item.in.limb(basis.prime(0));
+  const Modulus& low = table.primes[basis.prime(0)].modulus;
+  if (basis.size() == 1) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = centre(low_limb[base + i * gap], low.q);
+    return;
+  }
+  const std::uint32_t* high_limb = item.in.limb(basis.prime(1));
+  const Modulus& high = table.primes[basis.prime(1)].modulus;
+  const ShoupFactor inverse = make_shoup(inverse_mod(low.q % high.q, high), high);
+  for (std::size_t i = 0; i < count; ++i) {
+    // Balanced digits: |x| < 2^30 + 2^31 2^30.
+    const std::int32_t a = centre(low_limb[base + i * gap], low.q);
+    const std::uint32_t difference =
+        sub_mod(high_limb[base + i * gap], reduce_s64(a, high), high.q);
+    out[i] = a + std::int64_t{low.q} * centre(mul_shoup(difference, inverse, high.q), high.q);
+  }
+}
+
+// Coefficients of a run to their places in `parts`. What two primes tell is compared with all
+// others by vectors; only what fails takes the long way (same quotients: math/centred_crt.h).
+void reconstruct(Executor& executor, const RingTable& table, const Project::Item& item,
+                 const CentredCrt& crt, const Run& run, double* parts, std::uint32_t* scratch) {
+  const std::size_t n = item.slots, half = item.table->max_slots(), gap = half / n;
+  const std::size_t base = run.part * half + run.first * gap;
+  const Basis basis = item.in.basis();
+  auto* integers = reinterpret_cast<std::int64_t*>(scratch);
+  std::uint32_t *residues = scratch + 2 * kRun, *differs = scratch + 3 * kRun;
+  std::uint32_t* column = scratch + kRunWords;
+  const std::size_t padded = (run.count + 15) / 16 * 16;  // the kernels' step
+  std::fill_n(integers, padded, 0);
+  std::fill_n(differs, padded, 0);
+  guess(table, item, base, gap, run.count, integers);
+  for (int l = 2; l < basis.size(); ++l) {
+    const std::uint32_t* limb = item.in.limb(basis.prime(l)) + base;
+    executor.kernels().reduce(residues, integers, padded, table.primes[basis.prime(l)].modulus);
+    if (gap == 1) {
+      for (std::size_t i = 0; i < run.count; ++i) differs[i] |= residues[i] ^ limb[i];
+    } else {
+      for (std::size_t i = 0; i < run.count; ++i) differs[i] |= residues[i] ^ limb[i * gap];
     }
-    parts[part * n + slots::bit_reversed(k, bits)] = crt.divided({column, limbs}, item.divisor);
+  }
+  // Far from both ends of the doubles' range the quotient is rounded once, like the long way's.
+  const bool direct = item.divisor > 0x1p-900 && item.divisor < 0x1p900;
+  const int bits = std::countr_zero(n);
+  const std::size_t limbs = basis.size();
+  for (std::size_t i = 0; i < run.count; ++i) {
+    double& out = parts[run.part * n + slots::bit_reversed(run.first + i, bits)];
+    if (direct && differs[i] == 0) {
+      out = static_cast<double>(integers[i]) / item.divisor;
+      continue;
+    }
+    for (std::size_t l = 0; l < limbs; ++l) {
+      column[l] = item.in.limb(basis.prime(static_cast<int>(l)))[base + i * gap];
+    }
+    out = crt.divided({column, limbs}, item.divisor);
   }
 }
 
@@ -147,20 +199,26 @@ void run(Executor& executor, const Embed& op) {
 
 void run(Executor& executor, const Project& op) {
   if (op.items.empty()) return;
+  const RingTable& table = executor.table(*op.items[0].in.ring);
   const Crts crts(op);
-  std::size_t most = 0;
-  for (const Project::Item& item : op.items) most = std::max<std::size_t>(most, item.slots);
+  std::size_t most = 0, primes = 0;
+  for (const Project::Item& item : op.items) {
+    most = std::max<std::size_t>(most, item.slots);
+    primes = std::max<std::size_t>(primes, item.in.limbs());
+  }
+  executor.reserve_scratch(kRunWords + primes);
+  const std::size_t step = std::min(kRun, most), runs = most / step;
   in_groups(executor, op.items, [&](std::size_t first, std::size_t count) {
     const Group<double> group(executor, count, 2 * most);
-    const std::size_t step = std::min<std::size_t>(512, 2 * most), blocks = 2 * most / step;
     const std::size_t limbs = op.items[first].in.limbs();
-    executor.parallel(count * blocks, step * limbs, [&](std::size_t i, std::uint32_t* column) {
-      const Project::Item& item = op.items[first + i / blocks];
-      const std::size_t numbers = 2 * static_cast<std::size_t>(item.slots);
-      const std::size_t at = i % blocks * step;
-      if (at >= numbers) return;
-      reconstruct(item, *crts.find(item.in.basis()), at, std::min(step, numbers - at),
-                  group.item(i / blocks), column);
+    executor.parallel(count * 2 * runs, step * limbs, [&](std::size_t i, std::uint32_t* scratch) {
+      const Project::Item& item = op.items[first + i / (2 * runs)];
+      const auto slots = static_cast<std::size_t>(item.slots);
+      const std::size_t at = i % runs * step;
+      if (at >= slots) return;
+      reconstruct(executor, table, item, *crts.find(item.in.basis()),
+                  {i / runs % 2, at, std::min(step, slots - at)}, group.item(i / (2 * runs)),
+                  scratch);
     });
     executor.parallel(count, most, [&](std::size_t i, std::uint32_t*) {
       transform_out(op.items[first + i], executor.kernels().forward_slots, group.item(i));
