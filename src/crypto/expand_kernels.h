@@ -1,5 +1,5 @@
-// The implementations of expand_limb and chacha20_keystream, all equal bit for bit, chosen at run time. Internal to
-// src/crypto and its tests.
+// The implementations of expand_limb and chacha20_keystream, all equal bit for bit, chosen at run
+// time. Internal to src/crypto and its tests.
 #pragma once
 
 #include <cstdint>

@@ -53,9 +53,9 @@ TEST(Rates, PredictWhatWasMeasured) {
 
 TEST(Rates, RefuseNothingThatRecordsCanBe) {
   for (const RateTable* table : {&cpu_rates(), &cuda_rates()}) {
-    for (const char* name :
-         {"Transform", "Convert", "KeyInner", "SubtractScale", "Linear", "Tensor", "Dot",
-          "Automorphism", "ModRaise", "FromIntegers", "Embed", "Project", "ExpandUniform", "Copy"}) {
+    for (const char* name : {"Transform", "Convert", "KeyInner", "SubtractScale", "Linear",
+                             "Tensor", "Dot", "Automorphism", "ModRaise", "FromIntegers", "Embed",
+                             "Project", "ExpandUniform", "Copy"}) {
       EXPECT_GT(table->records.at(name).bytes_per_second, 0) << name;
     }
   }

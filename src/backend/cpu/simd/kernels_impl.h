@@ -147,8 +147,8 @@ inline void reduce(std::uint32_t* out, const std::int64_t* in, std::size_t count
 inline void forward_slots(double* re, double* im, std::size_t n, std::size_t half,
                           const double* __restrict w_re, const double* __restrict w_im) {
   for (std::size_t first = 0; first < n; first += 2 * half) {
-    double *__restrict x_re = re + first, *__restrict y_re = x_re + half;
-    double *__restrict x_im = im + first, *__restrict y_im = x_im + half;
+    double* __restrict x_re = re + first, * __restrict y_re = x_re + half;
+    double* __restrict x_im = im + first, * __restrict y_im = x_im + half;
     for (std::size_t j = 0; j < half; ++j) {
       const double v_re = y_re[j] * w_re[j] - y_im[j] * w_im[j];
       const double v_im = y_re[j] * w_im[j] + y_im[j] * w_re[j];
@@ -163,8 +163,8 @@ inline void forward_slots(double* re, double* im, std::size_t n, std::size_t hal
 inline void inverse_slots(double* re, double* im, std::size_t n, std::size_t half,
                           const double* __restrict w_re, const double* __restrict w_im) {
   for (std::size_t first = 0; first < n; first += 2 * half) {
-    double *__restrict x_re = re + first, *__restrict y_re = x_re + half;
-    double *__restrict x_im = im + first, *__restrict y_im = x_im + half;
+    double* __restrict x_re = re + first, * __restrict y_re = x_re + half;
+    double* __restrict x_im = im + first, * __restrict y_im = x_im + half;
     for (std::size_t j = 0; j < half; ++j) {
       const double d_re = x_re[j] - y_re[j], d_im = x_im[j] - y_im[j];
       x_re[j] = x_re[j] + y_re[j];
@@ -177,21 +177,10 @@ inline void inverse_slots(double* re, double* im, std::size_t n, std::size_t hal
 
 inline const CpuKernels& kernels(const char* name,
                                  std::shared_ptr<BackendTable> (*prepare)(const PrimeTable&)) {
-  static const CpuKernels table{name,
-                                prepare,
-                                forward_columns,
-                                inverse_columns,
-                                forward_rows,
-                                inverse_rows,
-                                centre_words,
-                                convert,
-                                multiply_accumulate,
-                                linear,
-                                gather_row,
-                                reduce,
-                                forward_slots,
-                                inverse_slots,
-                                &reference_lwe_kernels()};
+  static const CpuKernels table{
+      name,         prepare,      forward_columns, inverse_columns,     forward_rows,
+      inverse_rows, centre_words, convert,         multiply_accumulate, linear,
+      gather_row,   reduce,       forward_slots,   inverse_slots,       &reference_lwe_kernels()};
   return table;
 }
 
