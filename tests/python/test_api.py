@@ -137,6 +137,9 @@ def test_plans_predict_the_recorded_time_of_a_rotation():
     seconds = one.plan(lambda a: a.rotate(1), lt.Shape((one.slots,))).seconds
     assert one.params.limbs(one.level) in range(21, 26) and 0.5 < seconds / 43.7e-3 < 2  # at 23 limbs
     assert 0.5 < two.plan(lambda a: a.rotate(1), lt.Shape((two.slots,))).seconds / seconds < 0.6
+    one.device = two.device = "cuda:0"  # one stream, whatever the host's threads
+    on_gpu = [c.plan(lambda a: a.rotate(1), lt.Shape((c.slots,))).seconds for c in (one, two)]
+    assert on_gpu[0] == on_gpu[1] and 0.5 < on_gpu[0] / 112e-6 < 2
 
 
 def test_expected_precision_is_near_the_measured_one(encrypted, client, rng):

@@ -1,6 +1,7 @@
 """`latticino bench`: which programs run, what becomes of their rows, and the report."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -186,6 +187,32 @@ def test_least_work_by_hand():
     words = 2 * 2**16
     assert tile.matrix == words * 24 * 12 * 16
     assert tile.multiply == words * ((12 + 24) * 4 * 4 + 12 * 4 + 24 * 3)
+
+
+# Stands for the profiler: three counters of every kernel that it is asked for, as its CSV.
+PROFILER = """#!{python}
+import sys
+metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")
+assert len(metrics) == 3 and "none" == sys.argv[sys.argv.index("--clock-control") + 1]
+print("==PROF== Connected")
+print('"ID","Kernel Name","Metric Name","Metric Value"')
+for kernel in ("void a::transform_rows<X<8>>(A)", "convert_tile<Y>(B)", "key_inner<Z>", "subtract_scale", "expand"):
+    for i, metric in enumerate(metrics):
+        print(f'"1","{{kernel}}","{{metric}}","{{"1,000" if i else "n/a"}}"')
+"""
+
+
+def test_counters_of_all_five_passes_become_rows(tmp_path, monkeypatch):
+    for name, text in (("ncu", PROFILER.format(python=sys.executable)), ("nvidia-smi", "#!/bin/sh\necho NVIDIA H200\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    script = records.CHECKOUT / "bench" / "counters.py"
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LATTICINO_COMMIT": "abc"}
+    subprocess.run([sys.executable, script, tmp_path, tmp_path / "c.json", "47"], env=environ, check=True)
+    rows = records.read(tmp_path / "c.json")
+    assert {row["name"] for row in rows} == {"counters." + name.split(".")[1] for name in roofline.PASSES}
+    assert all(row["counted_dram_write"] == 1000 and "counted_dram_read" not in row and row["commit"] == "abc"
+               for row in rows)
 
 
 def test_growth_is_drawn(tmp_path):
