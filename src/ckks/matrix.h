@@ -24,6 +24,7 @@ class MatrixProduct {
                 int rows, int columns, int slots, const LinearTransform::Options& options);
 
   Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
+  int input_period() const { return input_period_; }
   int output_period() const { return output_period_; }
   std::vector<int> rotations() const;  // all that apply() uses
   std::size_t bytes() const { return transform_.bytes(); }
