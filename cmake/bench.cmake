@@ -14,3 +14,5 @@ foreach(program bench_records bench_operations bench_bootstrap bench_precision b
         bench_ablation bench_growth bench_tune bench_tfhe chain_study)
   target_link_libraries(${program} PRIVATE latticino)
 endforeach()
+add_executable(bench_gates bench/gates.cc)
+target_link_libraries(bench_gates PRIVATE latticino)

@@ -6,6 +6,8 @@
 namespace latticino::cpu {
 namespace {
 
+constexpr int kMostLevels = 62, kMostRows = kMostLevels * kMostParts;
+
 struct Unit {
   std::uint32_t item, index;
 };
@@ -34,15 +36,21 @@ struct Rotation {
       const Modulus& m = prime[1]->modulus;
       digit.inverse = make_shoup(inverse_mod(digit.q[0] % m.q, m), m);
     }
+    for (int p = 0; p < digit.primes; ++p) {
+      // Sums of products come times 2^-64.
+      const Modulus& m = prime[p]->modulus;
+      const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
+      scale[p] = make_shoup(mul_mod(mul_mod(r, r, m), prime[p]->one_over_n.w, m), m);
+    }
     key = op.key.first.limb(basis.prime(0));
   }
 
-  // Words of a working set: accumulators with their negatives, digits, one sum of products, its
-  // copy for the second selector.
-  std::size_t accumulator_words() const { return std::size_t(2) * parts * digit.primes * n; }
+  // Words of a mirrored polynomial, of all accumulators of a ciphertext, of its digits.
+  std::size_t mirrored_words() const { return 2 * n + kMirrorTail; }
+  std::size_t accumulator_words() const { return parts * digit.primes * mirrored_words(); }
   std::size_t digit_words() const { return std::size_t(op.rows()) * digit.primes * n; }
   std::uint32_t* accumulator(std::uint32_t* at, int component, int p) const {
-    return at + 2 * n * (component * digit.primes + p);
+    return at + mirrored_words() * (component * digit.primes + p);
   }
   // Limb of prime p of a key polynomial.
   const std::uint32_t* key_limb(std::uint32_t index, int p) const {
@@ -57,6 +65,7 @@ struct Rotation {
   const int parts;
   DigitTable digit;
   const PrimeTable* prime[2] = {};
+  ShoupFactor scale[2];
   const std::uint32_t* key = nullptr;
 };
 
@@ -72,14 +81,14 @@ void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32
 class Worker {
  public:
   Worker(const Rotation& r, std::uint32_t* scratch)
-      : r_(r), digits_(scratch), sum_(scratch + r.digit_words()), turned_(sum_ + r.n) {}
+      : r_(r), digits_(scratch), sums_(scratch + r.digit_words()), turned_(sums_ + r.parts * r.n) {}
 
   void start(std::uint32_t* acc, const BlindRotate::Item& item, std::uint32_t exponent) {
     const Basis basis = r_.op.key.first.basis();
     std::memset(acc, 0, r_.accumulator_words() * sizeof *acc);
     for (int p = 0; p < r_.digit.primes; ++p) {
-      rotate(sum_, item.table.limb(basis.prime(p)), r_.n, exponent, r_.digit.q[p]);
-      r_.kernels.lwe->add_mirrored(r_.accumulator(acc, 0, p), sum_, r_.n, r_.digit.q[p]);
+      rotate(turned_, item.table.limb(basis.prime(p)), r_.n, exponent, r_.digit.q[p]);
+      r_.kernels.lwe->add_mirrored(r_.accumulator(acc, 0, p), turned_, r_.n, r_.digit.q[p]);
     }
   }
 
@@ -88,7 +97,11 @@ class Worker {
     const bool plain = r_.op.keys_per_step() == 1;
     if (plain && exponents[step] == 0) return;  // (X^0 - 1) acc = 0
     decompose(acc, plain ? exponents[step] : turn);
-    if (plain) return products(acc, step, 0, turn);
+    for (int p = 0; p < r_.digit.primes && plain; ++p) {
+      product(step, 0, p);
+      add(acc, p);
+    }
+    if (plain) return;
     for (int j = 0; j < r_.op.keys_per_step(); ++j) {
       std::uint32_t e = 0;
       for (int i = 0; i < r_.op.group; ++i) {
@@ -112,13 +125,14 @@ class Worker {
   }
 
  private:
+  std::uint32_t* sum(int c) { return sums_ + c * r_.n; }
   std::uint32_t* digit(int row, int p) { return digits_ + (row * r_.digit.primes + p) * r_.n; }
 
   // Digits of all components, in Eval.
   void decompose(std::uint32_t* acc, std::uint32_t rotation) {
     const int primes = r_.digit.primes, levels = r_.op.gadget.levels;
     for (int c = 0; c < r_.parts; ++c) {
-      std::uint32_t* out[2 * 62];
+      std::uint32_t* out[2 * kMostLevels];
       const std::uint32_t* x[2] = {r_.accumulator(acc, c, 0), r_.accumulator(acc, c, primes - 1)};
       for (int i = 0; i < levels * primes; ++i) {
         out[i] = digit(c * levels + i / primes, i % primes);
@@ -134,46 +148,51 @@ class Worker {
     }
   }
 
-  // sum_ = component c of K [*] acc modulo prime p, Coeff.
-  void product(std::uint32_t step, int key, int c, int p) {
-    const std::uint32_t *a[2 * 62], *b[2 * 62];
+  // Components of K [*] acc modulo prime p, Coeff: at sums_, one after another.
+  void product(std::uint32_t step, int key, int p) {
+    const std::uint32_t *digits[kMostRows], *keys[kMostRows * kMostParts];
+    std::uint32_t* out[kMostParts];
     for (int row = 0; row < r_.op.rows(); ++row) {
-      a[row] = digit(row, p);
-      b[row] = r_.key_limb(r_.op.key_index(step, key, row, c), p);
+      digits[row] = digit(row, p);
+      for (int c = 0; c < r_.parts; ++c) {
+        keys[row * r_.parts + c] = r_.key_limb(r_.op.key_index(step, key, row, c), p);
+      }
     }
+    for (int c = 0; c < r_.parts; ++c) out[c] = sum(c);
     const PrimeTable& t = *r_.prime[p];
-    r_.kernels.multiply_accumulate(sum_, a, b, r_.op.rows(), nullptr, {}, r_.n, t.modulus);
-    r_.kernels.inverse_rows(sum_, sum_, 0, t.rows(), {1, 0}, t);
-    r_.kernels.inverse_columns(sum_, t.cols(), sum_, t.cols(), t.cols(), t.one_over_n, t);
+    r_.kernels.lwe->row_products(out, r_.parts, digits, keys, r_.op.rows(), r_.n, t.modulus);
+    for (int c = 0; c < r_.parts; ++c) {
+      r_.kernels.inverse_rows(sum(c), sum(c), 0, t.rows(), {1, 0}, t);
+      r_.kernels.inverse_columns(sum(c), t.cols(), sum(c), t.cols(), t.cols(), r_.scale[p], t);
+    }
   }
 
-  void products(std::uint32_t* acc, std::uint32_t step, int key, std::uint32_t) {
+  void add(std::uint32_t* acc, int p) {
     for (int c = 0; c < r_.parts; ++c) {
-      for (int p = 0; p < r_.digit.primes; ++p) {
-        product(step, key, c, p);
-        r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, p), sum_, r_.n, r_.digit.q[p]);
-      }
+      r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, p), sum(c), r_.n, r_.digit.q[p]);
     }
   }
 
   // acc += sum_j (X^-e_j - 1) (K_j [*] acc), e_j in held_.
   void selected(std::uint32_t* acc, std::uint32_t step) {
-    for (int c = 0; c < r_.parts; ++c) {
-      for (int p = 0; p < r_.digit.primes; ++p) {
-        const std::uint32_t q = r_.digit.q[p];
-        for (int j = 0; j < r_.op.keys_per_step(); ++j) {
-          if (held_[j] == 0) continue;
-          product(step, j, c, p);
-          rotate(turned_, sum_, r_.n, held_[j], q);
-          for (std::size_t i = 0; i < r_.n; ++i) turned_[i] = sub_mod(turned_[i], sum_[i], q);
-          r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, p), turned_, r_.n, q);
-        }
+    for (int p = 0; p < r_.digit.primes; ++p) {
+      for (int j = 0; j < r_.op.keys_per_step(); ++j) {
+        if (held_[j] == 0) continue;
+        product(step, j, p);
+        for (int c = 0; c < r_.parts; ++c) turn_difference(sum(c), held_[j], r_.digit.q[p]);
+        add(acc, p);
       }
     }
   }
 
+  // x = X^-rotation x - x.
+  void turn_difference(std::uint32_t* x, std::uint32_t rotation, std::uint32_t q) {
+    rotate(turned_, x, r_.n, rotation, q);
+    for (std::size_t i = 0; i < r_.n; ++i) x[i] = sub_mod(turned_[i], x[i], q);
+  }
+
   const Rotation& r_;
-  std::uint32_t *digits_, *sum_, *turned_;
+  std::uint32_t *digits_, *sums_, *turned_;
   std::uint32_t held_[15] = {};
 };
 
@@ -194,7 +213,7 @@ void run(Executor& executor, const BlindRotate& op) {
       units.size() / static_cast<std::size_t>(executor.threads()), 1, kShare);
   const std::size_t groups = (units.size() + share - 1) / share;
   executor.reserve_scratch(share * rotation.accumulator_words() + rotation.digit_words() +
-                           2 * rotation.n);
+                           (rotation.parts + std::size_t{1}) * rotation.n);
   const std::size_t work = std::size_t(op.key.count) * rotation.n;
   executor.parallel(groups, share * work, [&](std::size_t g, std::uint32_t* scratch) {
     const std::size_t first = g * share, last = std::min(first + share, units.size());

@@ -18,15 +18,25 @@ struct DigitTable {
   int bits = 0;  // of the primes' product
 };
 
+// Words behind a mirrored polynomial, so that vectors may be read from any position below 2N.
+constexpr std::size_t kMirrorTail = 16;
+constexpr int kMostParts = 5;  // components of a GLWE ciphertext
+
 struct LweKernels {
-  // Digits of X^-rotation x - x, or of x itself where rotation is 2N. x[p] has 2N words: the
-  // polynomial modulo q[p] and its negative behind it. Digit i modulo q[p] goes to
-  // out[i * primes + p], canonical.
+  // Digits of X^-rotation x - x, or of x itself where rotation is 2N. x[p] is mirrored: the
+  // polynomial modulo q[p], its negative, and the first kMirrorTail words again. Digit i modulo
+  // q[p] goes to out[i * primes + p], canonical.
   void (*rotated_digits)(std::uint32_t* const* out, const std::uint32_t* const* x,
                          std::uint32_t rotation, const DigitTable& table);
 
-  // x += y on such a polynomial with its negative (2N words).
+  // x += y on a mirrored polynomial.
   void (*add_mirrored)(std::uint32_t* x, const std::uint32_t* y, std::size_t n, std::uint32_t q);
+
+  // out[c] = 2^-64 sum_r digits[r] keys[r * outputs + c] modulo a prime, canonical; any number of
+  // rows, up to kMostParts outputs.
+  void (*row_products)(std::uint32_t* const* out, int outputs, const std::uint32_t* const* digits,
+                       const std::uint32_t* const* keys, int rows, std::size_t count,
+                       const Modulus& m);
 
   // sums += sum_r factors[r] rows[r], `words` of them; the order of sums (words 64-bit numbers) is
   // the implementation's. reduce_sums does out = (out + sums) mod q and clears sums.

@@ -32,6 +32,20 @@ void add_mirrored(u32* x, const u32* y, std::size_t n, u32 q) {
     x[i] = add_mod(x[i], y[i], q);
     x[n + i] = neg_mod(x[i], q);
   }
+  for (std::size_t i = 0; i < kMirrorTail; ++i) x[2 * n + i] = x[i];
+}
+
+void row_products(u32* const* out, int outputs, const u32* const* digits, const u32* const* keys,
+                  int rows, std::size_t count, const Modulus& m) {
+  for (int c = 0; c < outputs; ++c) {
+    for (std::size_t i = 0; i < count; ++i) {
+      u32 sum = 0;
+      for (int r = 0; r < rows; ++r) {
+        sum = add_mod(sum, mul_mod(digits[r][i], keys[r * outputs + c][i], m), m.q);
+      }
+      out[c][i] = montgomery_twice(sum, m);
+    }
+  }
 }
 
 void multiply_add_rows(std::int64_t* sums, const u32* const* rows, const std::int32_t* factors,
@@ -53,7 +67,8 @@ void reduce_sums(u32* out, std::int64_t* sums, std::size_t words, const Modulus&
 }  // namespace
 
 const LweKernels& reference_lwe_kernels() {
-  static constexpr LweKernels kernels{rotated_digits, add_mirrored, multiply_add_rows, reduce_sums};
+  static constexpr LweKernels kernels{rotated_digits, add_mirrored, row_products, multiply_add_rows,
+                                      reduce_sums};
   return kernels;
 }
 

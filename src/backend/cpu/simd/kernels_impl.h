@@ -3,7 +3,7 @@
 // program.
 #pragma once
 
-#include "backend/cpu/simd/ntt_impl.h"
+#include "backend/cpu/simd/lwe_impl.h"
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
@@ -13,12 +13,6 @@ inline void centre_words(std::int32_t* y, const std::uint32_t* x, std::size_t co
   for (std::size_t k = 0; k < count; k += Vec::kLanes) {
     sub_where_greater(Vec::load(x + k), bound, q).store(reinterpret_cast<std::uint32_t*>(y) + k);
   }
-}
-
-// Any 64-bit sums x to x 2^-64 mod p in [0, p): two Montgomery steps, the first result in 64 bits.
-inline Vec montgomery_twice(Wide x, Vec p, Vec m) {
-  x.montgomery_step(p, m);
-  return add_where_negative(x.montgomery(p, m), p);
 }
 
 // kOutputs targets at once share the loads of y.
@@ -54,12 +48,6 @@ inline void convert(std::uint32_t* const* out, const std::int32_t* const* y, int
   for (; i < outputs; ++i) {
     convert_some<1>(out + i, y, sources, count, table + static_cast<long>(i) * sources, moduli + i);
   }
-}
-
-// 2^64 mod q as a Shoup pair: undoes montgomery_twice.
-inline Factor two_to_64(std::uint32_t q) {
-  const std::uint64_t r = (~std::uint64_t{0} % q + 1) % q;
-  return {static_cast<std::uint32_t>(r), static_cast<std::uint32_t>((r << 32) / q)};
 }
 
 inline void multiply_accumulate(std::uint32_t* out, const std::uint32_t* const* a,
@@ -180,7 +168,7 @@ inline const CpuKernels& kernels(const char* name,
   static const CpuKernels table{
       name,         prepare,      forward_columns, inverse_columns,     forward_rows,
       inverse_rows, centre_words, convert,         multiply_accumulate, linear,
-      gather_row,   reduce,       forward_slots,   inverse_slots,       &reference_lwe_kernels()};
+      gather_row,   reduce,       forward_slots,   inverse_slots,       &lwe_kernels()};
   return table;
 }
 

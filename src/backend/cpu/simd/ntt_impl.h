@@ -142,6 +142,11 @@ template <class Stages>
 inline void by_tiles(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
                      std::size_t in_stride, int width, const PrimeTable& t, const Prime& p,
                      Stages stages) {
+  if (out == in && in_stride == kTileColumns && width == kTileColumns) {  // N = 2^10: one tile
+    stages(out);
+    store_tile(out, kTileColumns, out, width, t.rows(), p);
+    return;
+  }
   alignas(64) std::uint32_t tile[kMaxRows * kTileColumns];
   for (int c = 0; c < width; c += kTileColumns) {
     const int part = width - c < kTileColumns ? width - c : kTileColumns;

@@ -56,6 +56,11 @@ struct Vec {
     const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a.v, 32), _mm256_srli_epi64(b.v, 32));
     return {_mm256_blend_epi32(even, odd, 0xAA)};
   }
+  // Odd lanes moved to even ones.
+  friend Vec odd_lanes(Vec x) { return {_mm256_srli_epi64(x.v, 32)}; }
+  friend Vec shift_right_signed(Vec x, int bits) {
+    return {_mm256_sra_epi32(x.v, _mm_cvtsi32_si128(bits))};
+  }
   friend Vec sub_where_greater(Vec x, Vec bound, Vec q) {
     const __m256i keep = _mm256_cmpeq_epi32(_mm256_max_epu32(x.v, bound.v), bound.v);
     return {_mm256_sub_epi32(x.v, _mm256_andnot_si256(keep, q.v))};
@@ -69,9 +74,30 @@ struct Wide {
   __m256i even, odd;
 
   static Wide zero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static Wide set(std::int64_t x) { return {_mm256_set1_epi64x(x), _mm256_set1_epi64x(x)}; }
+  static Wide load(const std::int64_t* p) {
+    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 4))};
+  }
+  void store(std::int64_t* p) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), even);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 4), odd);
+  }
+  Vec shifted(int bits) const {
+    const __m128i right = _mm_cvtsi32_si128(bits), left = _mm_cvtsi32_si128(32 - bits);
+    return {_mm256_blend_epi32(_mm256_srl_epi64(even, right), _mm256_sll_epi64(odd, left), 0xAA)};
+  }
   void add_broadcast(Vec a, Vec a_odd, Vec b) {
     even = _mm256_add_epi64(even, _mm256_mul_epi32(a.v, b.v));
     odd = _mm256_add_epi64(odd, _mm256_mul_epi32(a_odd.v, b.v));
+  }
+  void add_pairs(Vec a, Vec a_odd, Vec b, Vec b_odd) {
+    even = _mm256_add_epi64(even, _mm256_mul_epi32(a.v, b.v));
+    odd = _mm256_add_epi64(odd, _mm256_mul_epi32(a_odd.v, b_odd.v));
+  }
+  void add(Wide x) {
+    even = _mm256_add_epi64(even, x.even);
+    odd = _mm256_add_epi64(odd, x.odd);
   }
   void add_product(Vec a, Vec b) {
     even = _mm256_add_epi64(even, _mm256_mul_epi32(a.v, b.v));

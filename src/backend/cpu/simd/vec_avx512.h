@@ -56,6 +56,11 @@ struct Vec {
     const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32));
     return {_mm512_mask_blend_epi32(0xAAAA, even, odd)};
   }
+  // Odd lanes moved to even ones.
+  friend Vec odd_lanes(Vec x) { return {_mm512_srli_epi64(x.v, 32)}; }
+  friend Vec shift_right_signed(Vec x, int bits) {
+    return {_mm512_sra_epi32(x.v, _mm_cvtsi32_si128(bits))};
+  }
   // x - q where x > bound, as signed lanes (centring).
   friend Vec sub_where_greater(Vec x, Vec bound, Vec q) {
     return {_mm512_mask_sub_epi32(x.v, _mm512_cmpgt_epu32_mask(x.v, bound.v), x.v, q.v)};
@@ -71,10 +76,32 @@ struct Wide {
   __m512i even, odd;
 
   static Wide zero() { return {_mm512_setzero_si512(), _mm512_setzero_si512()}; }
+  static Wide set(std::int64_t x) { return {_mm512_set1_epi64(x), _mm512_set1_epi64(x)}; }
+  static Wide load(const std::int64_t* p) {
+    return {_mm512_loadu_si512(p), _mm512_loadu_si512(p + 8)};
+  }
+  void store(std::int64_t* p) const {
+    _mm512_storeu_si512(p, even);
+    _mm512_storeu_si512(p + 8, odd);
+  }
+  // Low halves after a shift to the right by bits <= 32.
+  Vec shifted(int bits) const {
+    const __m128i right = _mm_cvtsi32_si128(bits), left = _mm_cvtsi32_si128(32 - bits);
+    return {_mm512_mask_blend_epi32(0xAAAA, _mm512_srl_epi64(even, right),
+                                    _mm512_sll_epi64(odd, left))};
+  }
   // += a * b, signed lanes, with a = (x, odd(x)) read from memory and b a broadcast.
   void add_broadcast(Vec a, Vec a_odd, Vec b) {
     even = _mm512_add_epi64(even, _mm512_mul_epi32(a.v, b.v));
     odd = _mm512_add_epi64(odd, _mm512_mul_epi32(a_odd.v, b.v));
+  }
+  void add_pairs(Vec a, Vec a_odd, Vec b, Vec b_odd) {
+    even = _mm512_add_epi64(even, _mm512_mul_epi32(a.v, b.v));
+    odd = _mm512_add_epi64(odd, _mm512_mul_epi32(a_odd.v, b_odd.v));
+  }
+  void add(Wide x) {
+    even = _mm512_add_epi64(even, x.even);
+    odd = _mm512_add_epi64(odd, x.odd);
   }
   void add_product(Vec a, Vec b) {
     even = _mm512_add_epi64(even, _mm512_mul_epi32(a.v, b.v));
