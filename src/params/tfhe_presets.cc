@@ -21,9 +21,10 @@ TfheLiteral set(const char* name, int lwe, int glwe, int log_n, int primes, Gadg
   x.lwe_dimension = lwe;
   x.glwe_dimension = glwe;
   x.log_n = log_n;
-  // Two primes of 27 bits hold the precision of the larger sets; their noise, which the curve
-  // relates to the modulus, is then 2^8 times smaller than at 62 bits and so sampled faster.
-  x.primes = ntt_primes_below(log_n, primes == 1 ? 1u << 31 : 1u << 27, primes);
+  // A prime of 30 bits costs 2^-4 of the failure exponent beside one of 31 and leaves the sums of
+  // products room. Two primes of 27 bits hold the precision of the larger sets; their noise, which
+  // the curve relates to the modulus, is 2^8 times smaller than at 62 bits and so sampled faster.
+  x.primes = ntt_primes_below(log_n, primes == 1 ? 1u << 30 : 1u << 27, primes);
   x.bootstrap = bootstrap;
   x.key_switch = key_switch;
   double log_ring = 0;

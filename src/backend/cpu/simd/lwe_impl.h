@@ -88,20 +88,21 @@ inline void add_mirrored(std::uint32_t* x, const std::uint32_t* y, std::size_t n
   for (std::size_t i = 0; i < kMirrorTail; i += Vec::kLanes) Vec::load(x + i).store(x + 2 * n + i);
 }
 
-// Centred digits times residues, below (q - 1)^2 / 2: four such products fit 63 bits.
+// Centred digits times residues are below q^2 / 2: four such products fit 63 bits for every prime,
+// sixteen for primes below 2^30.
 template <int kOutputs>
 inline void row_products_some(std::uint32_t* const* out, const std::uint32_t* const* digits,
                               const std::uint32_t* const* keys, int rows, std::size_t count,
                               const Modulus& mod) {
-  constexpr int kTerms = 4;
+  const int terms = mod.q < (1u << 30) ? 16 : 4;
   const Prime p(mod.q);
   const Vec m = Vec::set(static_cast<std::uint32_t>(mod.q_inverse));
   const Vec bound = Vec::set((mod.q - 1) / 2);
   for (std::size_t k = 0; k < count; k += Vec::kLanes) {
     Wide sum[kOutputs];  // times 2^-32, below 2^32 a term
     for (int c = 0; c < kOutputs; ++c) sum[c] = Wide::zero();
-    for (int first = 0; first < rows; first += kTerms) {
-      const int last = first + kTerms < rows ? first + kTerms : rows;
+    for (int first = 0; first < rows; first += terms) {
+      const int last = first + terms < rows ? first + terms : rows;
       Wide x[kOutputs];
       for (int c = 0; c < kOutputs; ++c) x[c] = Wide::zero();
       for (int r = first; r < last; ++r) {

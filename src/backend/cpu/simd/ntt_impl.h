@@ -93,11 +93,11 @@ inline void inverse_run_scaled(std::uint32_t* a, std::uint32_t* b, long n, const
   }
 }
 
-// Column stages on a tile of rows x kTileColumns words.
-inline void forward_tile(std::uint32_t* tile, const PrimeTable& t, const Prime& p) {
+// Column stages on a tile of rows x `columns` words.
+inline void forward_tile(std::uint32_t* tile, int columns, const PrimeTable& t, const Prime& p) {
   const int rows = t.rows();
   for (int m = 1; m < rows; m *= 2) {
-    const long run = static_cast<long>(rows / (2 * m)) * kTileColumns;
+    const long run = static_cast<long>(rows / (2 * m)) * columns;
     for (int block = 0; block < m; ++block) {
       std::uint32_t* a = tile + 2 * block * run;
       forward_run(a, a + run, run, {t.root[m + block], t.root_quotient[m + block]}, p);
@@ -105,17 +105,17 @@ inline void forward_tile(std::uint32_t* tile, const PrimeTable& t, const Prime& 
   }
 }
 
-inline void inverse_tile(std::uint32_t* tile, const PrimeTable& t, ShoupFactor scale,
+inline void inverse_tile(std::uint32_t* tile, int columns, const PrimeTable& t, ShoupFactor scale,
                          const Prime& p) {
   const int rows = t.rows();
   for (int m = rows / 2; m > 1; m /= 2) {
-    const long run = static_cast<long>(rows / (2 * m)) * kTileColumns;
+    const long run = static_cast<long>(rows / (2 * m)) * columns;
     for (int block = 0; block < m; ++block) {
       std::uint32_t* a = tile + 2 * block * run;
       inverse_run(a, a + run, run, {t.inverse[m + block], t.inverse_quotient[m + block]}, p);
     }
   }
-  const long run = static_cast<long>(rows / 2) * kTileColumns;
+  const long run = static_cast<long>(rows / 2) * columns;
   inverse_run_scaled(tile, tile + run, run, scaled_factor(t.inverse[1], scale.w, t.modulus.q),
                      Factor(scale), p);
 }
@@ -142,9 +142,11 @@ template <class Stages>
 inline void by_tiles(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
                      std::size_t in_stride, int width, const PrimeTable& t, const Prime& p,
                      Stages stages) {
-  if (out == in && in_stride == kTileColumns && width == kTileColumns) {  // N = 2^10: one tile
-    stages(out);
-    store_tile(out, kTileColumns, out, width, t.rows(), p);
+  constexpr int kFitsL1 = 4096;  // words: smaller polynomials need no copy
+  if (out == in && in_stride == static_cast<std::size_t>(width) && width * t.rows() <= kFitsL1) {
+    stages(out, width);
+    for (int i = 0; i < width * t.rows(); i += Vec::kLanes)
+      p.below_q(Vec::load(out + i)).store(out + i);
     return;
   }
   alignas(64) std::uint32_t tile[kMaxRows * kTileColumns];
@@ -154,7 +156,7 @@ inline void by_tiles(std::uint32_t* out, std::size_t out_stride, const std::uint
       for (int i = 0; i < t.rows() * kTileColumns; ++i) tile[i] = 0;
     }
     load_tile(tile, in + c, in_stride, part, t.rows());
-    stages(tile);
+    stages(tile, kTileColumns);
     store_tile(out + c, out_stride, tile, part, t.rows(), p);
   }
 }
@@ -163,7 +165,7 @@ inline void forward_columns(std::uint32_t* out, std::size_t out_stride, const st
                             std::size_t in_stride, int width, const PrimeTable& t) {
   const Prime p(t.modulus.q);
   by_tiles(out, out_stride, in, in_stride, width, t, p,
-           [&](std::uint32_t* tile) { forward_tile(tile, t, p); });
+           [&](std::uint32_t* tile, int columns) { forward_tile(tile, columns, t, p); });
 }
 
 inline void inverse_columns(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
@@ -171,7 +173,7 @@ inline void inverse_columns(std::uint32_t* out, std::size_t out_stride, const st
                             const PrimeTable& t) {
   const Prime p(t.modulus.q);
   by_tiles(out, out_stride, in, in_stride, width, t, p,
-           [&](std::uint32_t* tile) { inverse_tile(tile, t, scale, p); });
+           [&](std::uint32_t* tile, int columns) { inverse_tile(tile, columns, t, scale, p); });
 }
 
 // Row stages of strides >= kLanes of one row.

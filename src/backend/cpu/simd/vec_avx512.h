@@ -50,14 +50,22 @@ struct Vec {
   friend Vec operator-(Vec a, Vec b) { return {_mm512_sub_epi32(a.v, b.v)}; }
   friend Vec mul_low(Vec a, Vec b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
   friend Vec min_u(Vec a, Vec b) { return {_mm512_min_epu32(a.v, b.v)}; }
+  // Odd lanes over even ones. Shuffles run beside the multiplier, shifts would not.
+  static __m512i odd_over_even(__m512i x) {
+    return _mm512_castps_si512(_mm512_movehdup_ps(_mm512_castsi512_ps(x)));
+  }
+  friend Vec odd_lanes(Vec x) { return {odd_over_even(x.v)}; }
+  // High halves of 64-bit lanes: those of `even` in the even lanes, of `odd` in the odd ones.
+  static __m512i high_halves(__m512i even, __m512i odd) {
+    return _mm512_castps_si512(
+        _mm512_mask_movehdup_ps(_mm512_castsi512_ps(odd), 0x5555, _mm512_castsi512_ps(even)));
+  }
   // High halves of the unsigned 32 x 32 products, lane by lane.
   friend Vec mul_high(Vec a, Vec b) {
-    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(a.v, b.v), 32);
-    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32));
-    return {_mm512_mask_blend_epi32(0xAAAA, even, odd)};
+    const __m512i even = _mm512_mul_epu32(a.v, b.v);
+    const __m512i odd = _mm512_mul_epu32(odd_lanes(a).v, odd_lanes(b).v);
+    return {high_halves(even, odd)};
   }
-  // Odd lanes moved to even ones.
-  friend Vec odd_lanes(Vec x) { return {_mm512_srli_epi64(x.v, 32)}; }
   friend Vec shift_right_signed(Vec x, int bits) {
     return {_mm512_sra_epi32(x.v, _mm_cvtsi32_si128(bits))};
   }
@@ -105,8 +113,7 @@ struct Wide {
   }
   void add_product(Vec a, Vec b) {
     even = _mm512_add_epi64(even, _mm512_mul_epi32(a.v, b.v));
-    odd = _mm512_add_epi64(
-        odd, _mm512_mul_epi32(_mm512_srli_epi64(a.v, 32), _mm512_srli_epi64(b.v, 32)));
+    odd = _mm512_add_epi64(odd, _mm512_mul_epi32(odd_lanes(a).v, odd_lanes(b).v));
   }
   // One Montgomery step that keeps 64 bits: any x to x 2^-32 mod q, |result| <= 2^31 + 2^30. The
   // halves are subtracted apart: x - t q itself may leave 64 bits.
@@ -123,8 +130,7 @@ struct Wide {
   Vec montgomery(Vec q, Vec m) const {
     const __m512i ye = _mm512_mul_epi32(_mm512_mul_epi32(even, m.v), q.v);
     const __m512i yo = _mm512_mul_epi32(_mm512_mul_epi32(odd, m.v), q.v);
-    const __m512i low = _mm512_srli_epi64(_mm512_sub_epi64(even, ye), 32);
-    return {_mm512_mask_blend_epi32(0xAAAA, low, _mm512_sub_epi64(odd, yo))};
+    return {Vec::high_halves(_mm512_sub_epi64(even, ye), _mm512_sub_epi64(odd, yo))};
   }
 };
 
