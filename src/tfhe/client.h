@@ -9,6 +9,7 @@
 
 #include "rlwe/random.h"
 #include "tfhe/ciphertext.h"
+#include "tfhe/integers.h"
 #include "tfhe/server_keys.h"
 
 namespace latticino::tfhe {
@@ -43,6 +44,11 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
                    std::span<const std::uint32_t> messages, Encoding encoding,
                    rlwe::Random& random);
 std::vector<std::uint32_t> decrypt(const SecretKey& secret, const Ciphertext& x);
+
+// Integers of `bits` bits in blocks (tfhe/integers.h).
+Integer encrypt_integers(const std::shared_ptr<const Context>& context, const SecretKey& secret,
+                         std::span<const std::uint64_t> values, int bits, rlwe::Random& random);
+std::vector<std::uint64_t> decrypt_integers(const SecretKey& secret, const Integer& x);
 
 // Phases modulo q, of ciphertexts at rest or (dimension n) of switched ones: for the owner of the
 // key only, and for measurements of noise.

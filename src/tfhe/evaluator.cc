@@ -160,64 +160,6 @@ Ciphertext Evaluator::mux(const Ciphertext& s, const Ciphertext& x, const Cipher
                  Encoding::Boolean, 1);
 }
 
-namespace {
-
-void require_room(const char* operation, const TfheParams& params, Encoding encoding,
-                  std::uint64_t largest) {
-  if (encoding != Encoding::Padded || largest < message_count(params, encoding)) return;
-  throw LevelError(operation, "messages up to " + std::to_string(largest),
-                   "messages below " + std::to_string(message_count(params, encoding)),
-                   "take carries off first, or add in the full encoding");
-}
-
-void require_integers(const char* operation, const Ciphertext& x) {
-  if (x.encoding == Encoding::Boolean) {
-    throw ParameterError(operation, "booleans", "integers", "use gates");
-  }
-}
-
-}  // namespace
-
-Ciphertext Evaluator::add(const Ciphertext& x, const Ciphertext& y) const {
-  require_integers("tfhe.add", x);
-  require("tfhe.add", x, x.encoding);
-  require("tfhe.add", y, x.encoding);
-  const std::uint64_t largest = std::uint64_t{x.largest} + y.largest;
-  require_room("tfhe.add", context_->params(), x.encoding, largest);
-  return combine("tfhe.add", {{{&x, 1}, {&y, 1}}, 0}, x.encoding,
-                 static_cast<std::uint32_t>(largest));
-}
-
-Ciphertext Evaluator::sub(const Ciphertext& x, const Ciphertext& y) const {
-  require("tfhe.sub", x, Encoding::Full);
-  require("tfhe.sub", y, Encoding::Full);
-  return combine("tfhe.sub", {{{&x, 1}, {&y, -1}}, 0}, Encoding::Full, x.largest);
-}
-
-Ciphertext Evaluator::add_clear(const Ciphertext& x, std::uint32_t m) const {
-  require_integers("tfhe.add_clear", x);
-  require("tfhe.add_clear", x, x.encoding);
-  const std::uint32_t residue = encode(context_->params(), x.encoding, m);
-  const std::uint64_t largest = std::uint64_t{x.largest} + m;
-  require_room("tfhe.add_clear", context_->params(), x.encoding, largest);
-  return combine("tfhe.add_clear", {{{&x, 1}}, residue}, x.encoding,
-                 static_cast<std::uint32_t>(largest));
-}
-
-Ciphertext Evaluator::multiply_clear(const Ciphertext& x, std::int32_t factor) const {
-  constexpr const char* kOperation = "tfhe.multiply_clear";
-  require_integers(kOperation, x);
-  require(kOperation, x, x.encoding);
-  if (x.encoding == Encoding::Padded && factor < 0) {
-    throw ValueError(kOperation, "the factor " + std::to_string(factor), "0 or more",
-                     "use the full encoding");
-  }
-  const std::uint64_t largest =
-      std::uint64_t{x.largest} * static_cast<std::uint64_t>(std::abs(std::int64_t{factor}));
-  require_room(kOperation, context_->params(), x.encoding, largest);
-  return combine(kOperation, {{{&x, factor}}, 0}, x.encoding, static_cast<std::uint32_t>(largest));
-}
-
 Evaluator::Lookup Evaluator::table_lookup(const char* operation, const Ciphertext& x,
                                           const Table& table) const {
   if (table.context != context_) {

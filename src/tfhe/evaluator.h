@@ -40,6 +40,11 @@ class Evaluator {
   Ciphertext add_clear(const Ciphertext& x, std::uint32_t m) const;
   Ciphertext multiply_clear(const Ciphertext& x, std::int32_t factor) const;
 
+  // factor * high + low, padded; the sum of all; m - x for m >= x.largest, padded.
+  Ciphertext pack(const Ciphertext& high, const Ciphertext& low, std::int32_t factor) const;
+  Ciphertext sum(std::span<const Ciphertext> x) const;
+  Ciphertext complement(const Ciphertext& x, std::uint32_t m) const;
+
   // f(x) for padded x, one bootstrapping; several functions at once share it (one result each).
   Ciphertext apply(const Ciphertext& x, const Table& table) const;
   std::vector<Ciphertext> apply_many(const Ciphertext& x, const Table& table) const;

@@ -1,0 +1,223 @@
+#include "tfhe/integers.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "math/errors.h"
+
+namespace latticino::tfhe {
+namespace {
+
+// What a block's sum does with a carry that comes in, or which of two blocks is larger.
+enum State : std::uint32_t { kStop = 0, kPass = 1, kMake = 2 };
+constexpr std::uint32_t kLess = kStop, kSame = kPass, kMore = kMake;
+
+}  // namespace
+
+std::vector<std::vector<std::uint32_t>> integer_blocks(const TfheParams& params,
+                                                       std::span<const std::uint64_t> values,
+                                                       int bits) {
+  const int m = params.literal().message_bits;
+  if (m < 1 || bits < 1 || bits > 64 || bits % m != 0) {
+    throw ValueError("tfhe.integer",
+                     std::to_string(bits) + " bits in blocks of " + std::to_string(m),
+                     "1 to 64 bits, a multiple of the block's", "choose another width or set");
+  }
+  std::vector<std::vector<std::uint32_t>> out(static_cast<std::size_t>(bits / m));
+  for (const std::uint64_t v : values) {
+    if (bits < 64 && v >> bits != 0) {
+      throw ValueError("tfhe.integer", std::to_string(v), "values below 2^" + std::to_string(bits),
+                       "use more bits");
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i].push_back(static_cast<std::uint32_t>(v >> (i * m)) & ((1u << m) - 1));
+    }
+  }
+  return out;
+}
+
+Integers::Integers(std::shared_ptr<const Evaluator> evaluator)
+    : evaluator_(std::move(evaluator)),
+      block_bits_(evaluator_->context()->params().literal().message_bits),
+      base_(1u << block_bits_) {
+  const TfheParams& params = evaluator_->context()->params();
+  if (block_bits_ < 2 || params.literal().carry_bits < block_bits_) {
+    throw ParameterError("tfhe.integers", "the set " + params.name(),
+                         "at least two message bits, and as many carry bits",
+                         "choose a set named ...-2-2-...");
+  }
+  const std::uint32_t base = base_;
+  low_ = table([=](auto v) { return v % base; });
+  high_ = table([=](auto v) { return v / base; });
+  state_ = table([=](auto v) -> std::uint32_t {
+    return v >= base ? kMake : v == base - 1 ? kPass : kStop;
+  });
+  fold_ = table_of_pair([](auto high, auto low) { return high == kPass ? low : high; });
+  add_carry_ = table_of_pair([=](auto state, auto v) { return (v + (state == kMake)) % base; });
+  order_ = table_of_pair([](auto x, auto y) -> std::uint32_t {
+    return x < y ? kLess : x == y ? kSame : kMore;
+  });
+  keep_ = table_of_pair([](auto condition, auto v) { return condition == 1 ? v : 0; });
+  drop_ = table_of_pair([](auto condition, auto v) { return condition == 1 ? 0 : v; });
+  product_low_ = table_of_pair([=](auto x, auto y) { return x * y % base; });
+  product_high_ = table_of_pair([=](auto x, auto y) { return x * y / base; });
+}
+
+Table Integers::table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
+  return make_table(evaluator_->context(), f);
+}
+
+Table Integers::table_of_pair(const Binary& f) const {
+  return table([&](std::uint32_t v) { return f(v / base_, v % base_); });
+}
+
+Ciphertext Integers::packed(const Ciphertext& high, const Ciphertext& low) const {
+  return evaluator_->pack(high, low, static_cast<std::int32_t>(base_));
+}
+
+Integers::Blocks Integers::round(const std::vector<Step>& steps) const {
+  if (steps.empty()) return {};
+  Blocks x;
+  std::vector<const Table*> tables;
+  for (const Step& step : steps) {
+    x.push_back(step.x);
+    tables.push_back(step.table);
+  }
+  return evaluator_->apply_each(x, tables);
+}
+
+void Integers::require(const char* operation, const Integer& x) const {
+  if (x.blocks.empty()) {
+    throw ShapeError(operation, "an integer without blocks", "at least one block",
+                     "encrypt a value first");
+  }
+  for (const Ciphertext& block : x.blocks) {
+    if (block.encoding == Encoding::Padded && block.largest < base_) continue;
+    throw LevelError(operation, "a block of " + block.str(),
+                     "padded messages below " + std::to_string(base_),
+                     "use blocks that these functions return");
+  }
+}
+
+void Integers::require(const char* operation, const Integer& x, const Integer& y) const {
+  require(operation, x);
+  require(operation, y);
+  if (x.blocks.size() != y.blocks.size()) {
+    throw ShapeError(
+        operation,
+        std::to_string(x.blocks.size()) + " and " + std::to_string(y.blocks.size()) + " blocks",
+        "as many blocks", "encrypt both with one width");
+  }
+}
+
+Integer Integers::clear(std::span<const std::uint64_t> values, int bits) const {
+  Integer out;
+  for (const auto& block : integer_blocks(evaluator_->context()->params(), values, bits)) {
+    out.blocks.push_back(evaluator_->clear(block, Encoding::Padded));
+    out.blocks.back().largest = base_ - 1;
+  }
+  return out;
+}
+
+// Blocks of sums below 2 base to blocks below base. Prefixes of the states tell which blocks get a
+// carry: log2(blocks) rounds (Hillis, Steele 1986), and one before and after.
+Integer Integers::carried(Blocks sums) const {
+  const std::size_t n = sums.size();
+  std::vector<Step> first;
+  for (const Ciphertext& s : sums) first.push_back({s, &low_});
+  for (std::size_t i = 0; i + 1 < n; ++i) first.push_back({sums[i], &state_});
+  const Blocks lows_and_states = round(first);
+  Blocks state(lows_and_states.begin() + static_cast<long>(n), lows_and_states.end());
+  for (std::size_t distance = 1; distance < state.size(); distance *= 2) {
+    std::vector<Step> steps;
+    for (std::size_t i = distance; i < state.size(); ++i) {
+      steps.push_back({packed(state[i], state[i - distance]), &fold_});
+    }
+    const Blocks folded = round(steps);
+    std::copy(folded.begin(), folded.end(), state.begin() + static_cast<long>(distance));
+  }
+  std::vector<Step> last;
+  for (std::size_t i = 1; i < n; ++i) {
+    last.push_back({packed(state[i - 1], lows_and_states[i]), &add_carry_});
+  }
+  Integer out{round(last)};
+  out.blocks.insert(out.blocks.begin(), lows_and_states[0]);
+  return out;
+}
+
+Integer Integers::add(const Integer& x, const Integer& y) const {
+  require("tfhe.integers.add", x, y);
+  Blocks sums;
+  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
+    sums.push_back(evaluator_->add(x.blocks[i], y.blocks[i]));
+  }
+  return carried(std::move(sums));
+}
+
+// x + (all ones - y) + 1.
+Integer Integers::sub(const Integer& x, const Integer& y) const {
+  require("tfhe.integers.sub", x, y);
+  Blocks sums;
+  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
+    sums.push_back(evaluator_->add(x.blocks[i], evaluator_->complement(y.blocks[i], base_ - 1)));
+  }
+  sums[0] = evaluator_->add_clear(sums[0], 1);
+  return carried(std::move(sums));
+}
+
+// Products of all pairs of blocks, then columns of several terms are summed as far as a block
+// holds, and split again, until two are left.
+Integer Integers::multiply(const Integer& x, const Integer& y) const {
+  require("tfhe.integers.multiply", x, y);
+  const std::size_t n = x.blocks.size();
+  std::vector<Step> steps;
+  std::vector<std::size_t> column;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; i + j < n; ++j) {
+      const Ciphertext pair = packed(x.blocks[i], y.blocks[j]);
+      steps.push_back({pair, &product_low_});
+      column.push_back(i + j);
+      if (i + j + 1 == n) continue;
+      steps.push_back({pair, &product_high_});
+      column.push_back(i + j + 1);
+    }
+  }
+  std::vector<Blocks> columns(n);
+  const Blocks products = round(steps);
+  for (std::size_t k = 0; k < products.size(); ++k) columns[column[k]].push_back(products[k]);
+  const std::uint32_t most = message_count(evaluator_->context()->params(), Encoding::Padded) - 1;
+  const auto full = [](const Blocks& c) { return c.size() > 2; };
+  while (std::any_of(columns.begin(), columns.end(), full)) {
+    steps.clear();
+    column.clear();
+    std::vector<Blocks> next(n);
+    for (std::size_t c = 0; c < n; ++c) {
+      std::size_t at = 0;
+      while (columns[c].size() - at > 2) {
+        std::size_t end = at + 1;
+        std::uint32_t largest = columns[c][at].largest;
+        while (end < columns[c].size() && largest + columns[c][end].largest <= most) {
+          largest += columns[c][end++].largest;
+        }
+        const Ciphertext sum = evaluator_->sum({columns[c].data() + at, end - at});
+        steps.push_back({sum, &low_});
+        column.push_back(c);
+        if (c + 1 < n) {
+          steps.push_back({sum, &high_});
+          column.push_back(c + 1);
+        }
+        at = end;
+      }
+      next[c].assign(columns[c].begin() + static_cast<long>(at), columns[c].end());
+    }
+    const Blocks parts = round(steps);
+    for (std::size_t k = 0; k < parts.size(); ++k) next[column[k]].push_back(parts[k]);
+    columns = std::move(next);
+  }
+  Blocks sums;
+  for (const Blocks& c : columns) sums.push_back(evaluator_->sum(c));
+  return carried(std::move(sums));
+}
+
+}  // namespace latticino::tfhe

@@ -1,0 +1,80 @@
+// Unsigned integers of any width as blocks of a 2_2-like set: message_bits a block, carry_bits
+// above them. Batches, element by element. All blind rotations of a round run in one record.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tfhe/evaluator.h"
+
+namespace latticino::tfhe {
+
+// Blocks of m bits (padded, each below 2^m), least significant first.
+struct Integer {
+  std::vector<Ciphertext> blocks;
+  std::uint32_t size() const { return blocks.empty() ? 0 : blocks[0].size(); }
+};
+
+enum class Comparison : std::uint8_t { Less, LessEqual, Equal, NotEqual, GreaterEqual, Greater };
+
+class Integers {
+ public:
+  // Needs as many carry bits as message bits (ParameterError).
+  explicit Integers(std::shared_ptr<const Evaluator> evaluator);
+  const Evaluator& evaluator() const { return *evaluator_; }
+
+  Integer clear(std::span<const std::uint64_t> values, int bits) const;
+
+  // Modulo 2^bits; both operands of one width.
+  Integer add(const Integer& x, const Integer& y) const;
+  Integer sub(const Integer& x, const Integer& y) const;
+  Integer multiply(const Integer& x, const Integer& y) const;
+  Integer shift_left(const Integer& x, int bits) const;
+  Integer shift_right(const Integer& x, int bits) const;
+  Integer bitwise(const Integer& x, const Integer& y,
+                  const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& f) const;
+
+  // 1 or 0, one block.
+  Ciphertext compare(Comparison what, const Integer& x, const Integer& y) const;
+  // condition ? x : y, condition 0 or 1.
+  Integer select(const Ciphertext& condition, const Integer& x, const Integer& y) const;
+  Integer min(const Integer& x, const Integer& y) const;
+  Integer max(const Integer& x, const Integer& y) const;
+  // f(x) modulo 2^bits for integers of at most two blocks.
+  Integer lookup(const Integer& x, const std::function<std::uint64_t(std::uint64_t)>& f) const;
+  // f(x, y) for integers of one block, `blocks` blocks wide.
+  Integer lookup(const Integer& x, const Integer& y, int blocks,
+                 const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const;
+
+ private:
+  // One table on one batch, of a round.
+  struct Step {
+    Ciphertext x;
+    const Table* table;
+  };
+  using Blocks = std::vector<Ciphertext>;
+  using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
+  Table table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
+  Table table_of_pair(const Binary& f) const;  // of packed (high, low)
+  Ciphertext packed(const Ciphertext& high, const Ciphertext& low) const;
+  Blocks round(const std::vector<Step>& steps) const;
+  Integer carried(Blocks sums) const;
+  Ciphertext order(const Integer& x, const Integer& y) const;
+  Ciphertext folded(Blocks states) const;
+  void require(const char* operation, const Integer& x) const;
+  void require(const char* operation, const Integer& x, const Integer& y) const;
+
+  std::shared_ptr<const Evaluator> evaluator_;
+  int block_bits_;
+  std::uint32_t base_;
+  Table low_, high_, state_, fold_, add_carry_, order_, keep_, drop_, product_low_, product_high_;
+};
+
+// Messages of the blocks, least significant first; ValueError for widths and values that do not
+// fit.
+std::vector<std::vector<std::uint32_t>> integer_blocks(const TfheParams& params,
+                                                       std::span<const std::uint64_t> values,
+                                                       int bits);
+}  // namespace latticino::tfhe
