@@ -267,7 +267,7 @@ void check_slots(Checker& c, const SlotTransform* table, const PolyView& v, int 
             "the transform of the ring's degree");
   c.require(
       slots > 0 && std::has_single_bit(static_cast<unsigned>(slots)) && slots <= table->max_slots(),
-      numbered("slots:", static_cast<std::size_t>(slots)), "a power of two up to N/2");
+      "slots: " + std::to_string(slots), "a power of two up to N/2");
   c.require(multiplier > 0 && std::isfinite(multiplier),
             "the multiplier " + std::to_string(multiplier), "a positive finite number");
 }

@@ -74,6 +74,7 @@ void Checker::numbers(const void* p, std::size_t bytes, const PolyView& with, co
           std::string(label) + " and a view of which one has no memory", "memory for both");
   if (p == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  require(begin % 16 == 0, std::string(label) + " at an odd address", "memory aligned to 16 bytes");
   to.push_back({begin, begin + bytes, 0, -1, label});
 }
 

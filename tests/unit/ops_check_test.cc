@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "math/errors.h"
 #include "support/ring_support.h"
 
@@ -158,6 +160,41 @@ TEST_F(Check, RemainingRecords) {
   EXPECT_NO_THROW(check(Copy{{{{}, b}}}));
   EXPECT_THROW(check(Copy{{{a, b.in(Domain::Half)}}}), ShapeError);
   EXPECT_THROW(check(ExpandUniform{{{{}, 0, a}, {{}, 1, a}}}), ShapeError);
+}
+
+TEST_F(Check, SlotsHaveATransformACountAndMemoryOfTheirOwn) {
+  const SlotTransform table(10), other(11);
+  const PolyView coeff = view(range(0, 3), Domain::Coeff, 0);
+  auto* slots = reinterpret_cast<double*>(memory_.data() + (20 << 10));
+  auto* inside = reinterpret_cast<double*>(memory_.data() + (2 << 10));
+  const Embed::Item good{&table, slots, 512, 2.0, 0, coeff};
+  const auto embed = [&](auto change) {
+    Embed::Item item = good;
+    change(item);
+    check(Embed{{item}});
+  };
+  EXPECT_NO_THROW(check(Embed{{good}}));
+  EXPECT_THROW(embed([&](auto& x) { x.table = nullptr; }), ShapeError);
+  EXPECT_THROW(embed([&](auto& x) { x.table = &other; }), ShapeError);
+  for (const int count : {0, -2, 3, 1024}) {
+    EXPECT_THROW(embed([&](auto& x) { x.slots = count; }), ShapeError) << count;
+  }
+  for (const double factor : {0.0, -1.0, std::numeric_limits<double>::infinity(),
+                              std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(embed([&](auto& x) { x.factor = factor; }), ShapeError) << factor;
+  }
+  EXPECT_THROW(embed([&](auto& x) { x.bound = -1; }), ShapeError);
+  EXPECT_THROW(embed([&](auto& x) { x.in = inside; }), ShapeError) << "values under the result";
+  EXPECT_THROW(embed([&](auto& x) { x.in = slots + 1; }), ShapeError) << "alignment";
+  EXPECT_THROW(embed([&](auto& x) { x.in = nullptr; }), ShapeError);
+  EXPECT_THROW(embed([&](auto& x) { x.out.domain = Domain::Half; }), ShapeError);
+  EXPECT_NO_THROW(check(Project{{{&table, coeff, 2.0, 512, slots}}}));
+  EXPECT_THROW(check(Project{{{&table, coeff, 2.0, 512, inside}}}), ShapeError);
+  EXPECT_THROW(check(Project{{{&table, coeff, 0.0, 512, slots}}}), ShapeError);
+  EXPECT_THROW(
+      check(Project{{{&table, coeff, 2.0, 512, slots}, {&table, coeff, 2.0, 4, slots + 2}}}),
+      ShapeError)
+      << "two results in one place";
 }
 
 TEST_F(Check, MessagesNameTheRecordAndTheView) {
