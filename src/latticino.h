@@ -1,4 +1,5 @@
-// The whole public interface: parameters, keys and encryption, evaluation, bootstrapping, files.
+// The whole public interface: parameters, keys and encryption, evaluation, bootstrapping, files;
+// TFHE: gates, tables, integers.
 #pragma once
 
 #include "backend/backend.h"
@@ -16,3 +17,6 @@
 #include "rlwe/evaluation_keys.h"
 #include "runtime/queue.h"
 #include "runtime/rates.h"
+#include "tfhe/client.h"
+#include "tfhe/evaluator.h"
+#include "tfhe/integers.h"
