@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <sstream>
+#include <string_view>
 
 #include "math/errors.h"
 
@@ -17,21 +18,21 @@ constexpr const char* kHeader = "latticino tuning 1";
 constexpr const char* kNames[] = {"convert_tile", "key_inner"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(TunedKernel::kCount));
 
+// Words and numbers without streams: no locale decides what a number is, and none is needed in a
+// module that may share its process with another C++ library.
 class Parser {
  public:
-  Parser(const std::string& text, const std::string& origin) : lines_(text), origin_(origin) {}
+  Parser(const std::string& text, const std::string& origin) : rest_(text), origin_(origin) {}
 
   Tuning parse() {
-    std::istringstream words;
-    if (!next(words) || line_ != kHeader) fail(std::string("the first line \"") + kHeader + "\"");
+    if (!next() || line_ != kHeader) fail(std::string("the first line \"") + kHeader + "\"");
     int arch = 0;
-    std::string word;
-    if (!next(words) || !(words >> word >> arch) || word != "arch" || arch <= 0 || arch > 999) {
+    if (!next() || word() != "arch" || !number(arch) || arch <= 0 || arch > 999) {
       fail("a line \"arch 90\" or the like");
     }
     Tuning table(arch);
-    while (next(words)) {
-      const auto [key, variant] = entry(words);
+    while (next()) {
+      const auto [key, variant] = entry();
       const std::size_t before = table.size();
       table.set(key, variant);
       if (table.size() == before) fail("one entry a shape");
@@ -40,45 +41,59 @@ class Parser {
   }
 
  private:
+  static constexpr std::string_view kBlank = " \t\r";
+
   // The next line that is neither empty nor a comment.
-  bool next(std::istringstream& words) {
-    while (std::getline(lines_, line_)) {
+  bool next() {
+    while (!rest_.empty()) {
       ++number_;
-      line_.erase(std::min(line_.find('#'), line_.size()));
-      line_.erase(line_.find_last_not_of(" \t\r") + 1);
-      if (!line_.empty()) return words.clear(), words.str(line_), true;
+      const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+      line_ = rest_.substr(0, end);
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      line_ = line_.substr(0, line_.find('#'));
+      line_ = line_.substr(0, line_.find_last_not_of(kBlank) + 1);
+      words_ = line_;
+      if (!line_.empty()) return true;
     }
     line_ = "the end";
     return false;
   }
 
-  std::pair<TuningKey, int> entry(std::istringstream& words) const {
+  // The next word of the line; empty at its end.
+  std::string_view word() {
+    words_.remove_prefix(std::min(words_.find_first_not_of(kBlank), words_.size()));
+    const std::string_view w = words_.substr(0, words_.find_first_of(kBlank));
+    words_.remove_prefix(w.size());
+    return w;
+  }
+  bool number(int& value) {
+    const std::string_view w = word();
+    const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
+    return error == std::errc() && end == w.data() + w.size();
+  }
+
+  std::pair<TuningKey, int> entry() {
     TuningKey key;
-    std::string kernel, equals, more;
     int variant = -1;
-    words >> kernel >> key.log_n;
-    for (int& s : key.shape) words >> s;
-    words >> equals >> variant;
-    const auto* known = std::find(std::begin(kNames), std::end(kNames), kernel);
+    const auto* known = std::find(std::begin(kNames), std::end(kNames), word());
     if (known == std::end(kNames)) fail("a kernel that this version knows");
     key.kernel = static_cast<TunedKernel>(known - std::begin(kNames));
-    const bool in_range = key.log_n > 0 && key.log_n < 32 && variant >= 0 &&
-                          variant < Tuning::kVariants &&
-                          std::all_of(key.shape.begin(), key.shape.end(),
-                                      [](int s) { return s >= 0 && s <= kShapeMax; });
-    if (!words || equals != "=" || !in_range || words >> more) {
-      fail("an entry \"kernel log_n s0 s1 s2 s3 = variant\"");
-    }
+    bool good = number(key.log_n) && key.log_n > 0 && key.log_n < 32;
+    for (int& s : key.shape) good = good && number(s) && s >= 0 && s <= kShapeMax;
+    good = good && word() == "=" && number(variant) && variant >= 0 &&
+           variant < Tuning::kVariants && word().empty();
+    if (!good) fail("an entry \"kernel log_n s0 s1 s2 s3 = variant\"");
     return {key, variant};
   }
 
   [[noreturn]] void fail(const std::string& needs) const {
-    throw FileError("tuning", origin_ + " line " + std::to_string(number_) + ": \"" + line_ + "\"",
-                    needs, "write the table again with latticino tune");
+    throw FileError(
+        "tuning", origin_ + " line " + std::to_string(number_) + ": \"" + std::string(line_) + "\"",
+        needs, "write the table again with latticino tune");
   }
 
-  std::istringstream lines_;
-  std::string origin_, line_;
+  std::string_view rest_, line_, words_;
+  std::string origin_;
   int number_ = 0;
 };
 
@@ -145,18 +160,20 @@ int Tuning::pick_for_tuner(const TuningKey& key, int own, Variants can_run) {
 }
 
 std::string Tuning::text(const std::string& comment) const {
-  std::ostringstream out;
-  out << kHeader << "\narch " << arch_ << '\n';
-  std::istringstream lines(comment);
-  for (std::string line; std::getline(lines, line);) out << "# " << line << '\n';
+  std::string out = std::string(kHeader) + "\narch " + std::to_string(arch_) + '\n';
+  for (std::size_t at = 0; at < comment.size();) {
+    const std::size_t end = std::min(comment.find('\n', at), comment.size());
+    out += "# " + comment.substr(at, end - at) + '\n';
+    at = end + 1;
+  }
   const std::map<std::uint64_t, std::uint8_t> sorted(entries_.begin(), entries_.end());
   for (const auto& [packed, variant] : sorted) {
     const TuningKey key = TuningKey::unpacked(packed);
-    out << name(key.kernel) << ' ' << key.log_n << ' ';
-    for (const int s : key.shape) out << ' ' << s;
-    out << " = " << static_cast<int>(variant) << '\n';
+    out += std::string(name(key.kernel)) + ' ' + std::to_string(key.log_n) + ' ';
+    for (const int s : key.shape) out += ' ' + std::to_string(s);
+    out += " = " + std::to_string(variant) + '\n';
   }
-  return out.str();
+  return out;
 }
 
 }  // namespace latticino
