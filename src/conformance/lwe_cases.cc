@@ -201,6 +201,12 @@ Case extract(const Ring& ring, const Basis& basis, int k) {
   return c;
 }
 
+struct RotateShape {
+  int k = 1, levels = 2, group = 1;
+  bool ternary = false;
+  std::uint32_t steps = 2, count = 3;
+};
+
 // Blind rotation by its definition, one residue polynomial at a time.
 struct Schoolbook {
   const BlindRotate& op;
@@ -240,6 +246,37 @@ struct Schoolbook {
                                        exact::inverse(q0 % q1, q1), q1);
     return centred(a + std::uint64_t{q0} * t, std::uint64_t{q0} * q1);
   }
+  // The whole rotation of a table, coefficients prime after prime.
+  Glwe rotated(const std::uint32_t* e, const std::uint32_t* table, const RotateShape& s) const {
+    const std::uint32_t two_n = 2 * static_cast<std::uint32_t>(n()), dimension = s.steps * s.group;
+    Glwe acc((s.k + std::size_t{1}) * primes(), Poly(n(), 0));
+    for (int p = 0; p < primes(); ++p) {
+      acc[p] = turned({table + p * n(), table + (p + 1) * n()}, e[dimension], prime(p));
+    }
+    for (std::uint32_t t = 0; t < s.steps; ++t) {
+      const Glwe before = acc;
+      for (int j = 0; j < op.keys_per_step(); ++j) {
+        std::uint32_t turn = 0;
+        for (int i = 0; i < s.group; ++i) turn += (j + 1) >> i & 1 ? e[t * s.group + i] : 0;
+        if (s.ternary) turn = j == 0 ? e[t] : two_n - e[t];
+        turn %= two_n;
+        if (op.keys_per_step() == 1) {
+          add_product(acc, t, j, difference(before, turn));
+          continue;
+        }
+        Glwe product(acc.size(), Poly(n(), 0));
+        add_product(product, t, j, before);
+        add(acc, difference(product, turn));
+      }
+    }
+    return acc;
+  }
+  void add(Glwe& acc, const Glwe& x) const {
+    for (std::size_t c = 0; c < acc.size(); ++c) {
+      const std::uint32_t q = prime(static_cast<int>(c) % primes());
+      for (std::size_t i = 0; i < n(); ++i) acc[c][i] = exact::add(acc[c][i], x[c][i], q);
+    }
+  }
   // acc += K x.
   void add_product(Glwe& acc, std::uint32_t step, int key_of_step, const Glwe& x) const {
     std::uint64_t q = 1;
@@ -272,12 +309,6 @@ struct Schoolbook {
       acc[i] = exact::add(acc[i], exact::residue((sum[i] - sum[i + n()]) % q, q), q);
     }
   }
-};
-
-struct RotateShape {
-  int k = 1, levels = 2, group = 1;
-  bool ternary = false;
-  std::uint32_t steps = 2, count = 3;
 };
 
 std::string rotate_name(const RotateShape& s, const Basis& basis) {
@@ -318,33 +349,8 @@ Case blind_rotate(const Ring& ring, const Basis& basis, const RotateShape& s) {
     const std::size_t n = seen.n;
     const int primes = basis.size();
     const Batch exponents{*seen.input_words[1], dimension, s.count};
-    const std::uint32_t* e = exponents[s.count - 1];
-    Schoolbook::Glwe acc(parts * primes, Schoolbook::Poly(n, 0));
-    for (int p = 0; p < primes; ++p) {
-      const std::uint32_t* table = seen.input_words[2]->data() + p * n;
-      acc[p] = book.turned({table, table + n}, e[dimension], book.prime(p));
-    }
-    for (std::uint32_t t = 0; t < s.steps; ++t) {
-      const Schoolbook::Glwe before = acc;
-      for (int j = 0; j < shape.keys_per_step(); ++j) {
-        std::uint32_t turn = 0;
-        for (int i = 0; i < s.group; ++i) turn += (j + 1) >> i & 1 ? e[t * s.group + i] : 0;
-        if (s.ternary) turn = j == 0 ? e[t] : two_n - e[t];
-        turn %= two_n;
-        if (shape.keys_per_step() == 1) {
-          book.add_product(acc, t, j, book.difference(before, turn));
-          continue;
-        }
-        Schoolbook::Glwe product(parts * primes, Schoolbook::Poly(n, 0));
-        book.add_product(product, t, j, before);
-        const Schoolbook::Glwe more = book.difference(product, turn);
-        for (std::size_t x = 0; x < acc.size(); ++x) {
-          for (std::size_t i = 0; i < n; ++i) {
-            acc[x][i] = exact::add(acc[x][i], more[x][i], book.prime(static_cast<int>(x) % primes));
-          }
-        }
-      }
-    }
+    const Schoolbook::Glwe acc =
+        book.rotated(exponents[s.count - 1], seen.input_words[2]->data(), s);
     const std::uint32_t* out =
         seen.output_words[1]->data() + std::size_t(s.count - 1) * parts * primes * n;
     for (std::size_t x = 0; x < acc.size(); ++x) {
