@@ -221,7 +221,10 @@ void Lowering::long_sum(const Linear::Item& item) {
 }
 
 bool Lowering::replace(const Tensor& op) {
-  const auto is_long = [](const Tensor::Item& item) { return item.pairs.size() > 1; };
+  const auto is_long = [](const Tensor::Item& item) {
+    return item.pairs.size() > 1 || item.factor != 1 || !item.terms.empty() ||
+           !item.constant.empty();
+  };
   if (features_->sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
   for (const Tensor::Item& item : op.items) {
     emit_(Tensor{{{{item.pairs[0]}, item.out}}});
@@ -236,6 +239,18 @@ bool Lowering::replace(const Tensor& op) {
       emit_(Tensor{{{{item.pairs[k]}, product}}});
       lower(sum);
     }
+    Linear rest;
+    for (int i = 0; i < 3; ++i) {
+      Linear::Item& part = rest.items.emplace_back();
+      part.out = item.out[i];
+      part.terms.push_back({item.out[i], item.factor, {}, {}});
+      if (i == 2) continue;
+      for (const Tensor::Term& t : item.terms) {
+        part.terms.push_back({t.x[i], 1, t.residues, t.upper});
+      }
+      if (i == 0) part.constant = item.constant, part.constant_upper = item.constant_upper;
+    }
+    lower(rest);
   }
   return true;
 }

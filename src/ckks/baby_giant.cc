@@ -26,7 +26,7 @@ int nonzero(const std::vector<int>& steps) {
 // (cost, keys) to minimise.
 std::tuple<int, int> price(const BabyGiant& s, StepCost cost) {
   const int babies = nonzero(s.babies), giants = nonzero(s.giants);
-  if (cost == StepCost::Hoisted) return {babies + 2 * giants, babies + giants};
+  if (cost == StepCost::Hoisted) return {babies + 3 * giants, babies + giants};
   const int steps = s.babies.back() / s.stride + s.giants.back() / (s.stride * s.steps);
   return {steps, (babies > 0) + (giants > 0)};
 }

@@ -17,7 +17,17 @@ std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const Params>
   return create(std::move(params), Queue::dry());
 }
 
-// Tables that the backend keeps beside the constants go while the backend is alive.
-Context::~Context() { constants_.reset(); }
+// Tables that the backend keeps beside rings and constants go while the backend is alive.
+Context::~Context() {
+  subrings_.clear();
+  constants_.reset();
+}
+
+const Ring& Context::subring(int log_n) const {
+  const std::lock_guard lock(subrings_mutex_);
+  std::unique_ptr<const Ring>& made = subrings_[log_n];
+  if (made == nullptr) made = std::make_unique<const Ring>(log_n, ring().primes());
+  return *made;
+}
 
 }  // namespace latticino::ckks

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include "params/params.h"
 #include "rlwe/constants.h"
@@ -23,6 +25,8 @@ class Context {
   std::shared_ptr<const Params> shared_params() const { return constants_->shared_params(); }
   const rlwe::Constants& constants() const { return *constants_; }
   const Ring& ring() const { return constants_->ring(); }
+  // The same primes, degree 2^log_n: for polynomials in X^(N/2^log_n). Made when first asked for.
+  const Ring& subring(int log_n) const;
   Queue& queue() const { return *queue_; }
   const Encoder& encoder() const { return *encoder_; }
   bool is_dry() const { return queue_->is_dry(); }
@@ -32,6 +36,8 @@ class Context {
   std::unique_ptr<rlwe::Constants> constants_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Encoder> encoder_;
+  mutable std::mutex subrings_mutex_;
+  mutable std::map<int, std::unique_ptr<const Ring>> subrings_;
 };
 
 }  // namespace latticino::ckks

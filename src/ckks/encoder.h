@@ -64,6 +64,12 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
                                        const double* values, int count, int slots, int level,
                                        double scale, bool extended = false);
 
+// The same for plaintexts that only ever multiply (record Dot): values with a short period are
+// encoded in the subring that holds them, N/2^s words a limb for the same product. Whatever else
+// takes a plaintext needs encode().
+std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
+                                      std::span<const Values> batch, int level, double scale,
+                                      bool extended);
 std::vector<Complex> decode(const Plaintext& plaintext);
 
 // Slots of polynomials in Coeff; their memory on the device is cleared if they are secret.

@@ -106,6 +106,69 @@ Plaintext encode(const std::shared_ptr<const Context>& context, Values values, i
   return std::move(encode_all(context, {&values, 1}, level, scale, extended).front());
 }
 
+namespace {
+
+// Slots of the smallest subring a Ring can be.
+constexpr std::size_t kLeastPeriod = 512;
+
+std::size_t period_of(Values values) {
+  std::size_t period = values.size();
+  const auto repeats = [&](std::size_t p) {
+    return std::equal(values.begin() + static_cast<std::ptrdiff_t>(p), values.end(),
+                      values.begin());
+  };
+  while (period > kLeastPeriod && repeats(period / 2)) period /= 2;
+  return period;
+}
+
+// Values of this period as a polynomial in X^(N/2^log_n), given in the ring of that degree.
+Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Values values,
+                            std::size_t period, int log_n, int level, double scale, bool extended) {
+  const std::vector<std::int64_t> sparse =
+      context->encoder().embed(values.first(period), scale, coefficient_bound(*context, level));
+  const int log_gap = context->ring().log_n() - log_n;
+  std::vector<std::int64_t> integers(std::size_t{1} << log_n);
+  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = sparse[i << log_gap];
+  Queue& queue = context->queue();
+  const Params& params = context->params();
+  const Basis basis = extended ? params.extended(level) : params.basis(level);
+  Plaintext out{context, {}, level, scale, static_cast<int>(values.size()), extended};
+  out.poly = queue.allocate(context->subring(log_n), basis, Domain::Coeff);
+  const std::size_t bytes = integers.size() * sizeof(std::int64_t);
+  const Buffer staged = queue.allocate(bytes);
+  if (!queue.is_dry()) queue.copy_in(staged->data(), integers.data(), bytes);
+  const auto* in = static_cast<const std::int64_t*>(staged->data());
+  const PolyView eval = out.poly.view.in(Domain::Eval);
+  queue.submit(FromIntegers{{{in, out.poly.view}}});
+  queue.submit(Transform{{{out.poly.view, eval}}});
+  out.poly.view = eval;
+  return out;
+}
+
+}  // namespace
+
+std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
+                                      std::span<const Values> batch, int level, double scale,
+                                      bool extended) {
+  std::vector<Plaintext> out(batch.size());
+  std::vector<Values> whole;
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const std::size_t period = period_of(batch[i]);
+    const int log_n = std::bit_width(std::max(period, kLeastPeriod));
+    if (context->ring().log_n() - log_n >= 2) {
+      out[i] = encode_in_subring(context, batch[i], period, log_n, level, scale, extended);
+    } else {
+      whole.push_back(batch[i]);
+      place.push_back(i);
+    }
+  }
+  if (whole.empty()) return out;
+  std::vector<Plaintext> encoded = encode_all(context, whole, level, scale, extended);
+  for (std::size_t k = 0; k < place.size(); ++k) out[place[k]] = std::move(encoded[k]);
+  return out;
+}
+
 std::vector<std::vector<Complex>> project_all(const Context& context,
                                               std::span<const Coefficients> batch, bool secret) {
   Queue& queue = context.queue();

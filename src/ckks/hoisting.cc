@@ -34,27 +34,9 @@ class DoubleHoisting {
     return evaluator_.key("ckks.LinearTransform", x, {rlwe::KeyKind::Galois, galois(r)});
   }
 
-  // P x: what a rotation by 0 is modulo P Q.
-  ExtendedPair lifted(const Ciphertext& x) const {
-    ExtendedPair out = rlwe::allocate_extended(queue(), constants(), level_);
-    const Basis q = context_.params().basis(level_), p = context_.params().aux_basis();
-    std::vector<std::uint32_t> factor;
-    for (int i = 0; i < q.size(); ++i) factor.push_back(constants().p_mod()[q.prime(i)]);
-    Linear multiply;
-    Copy clear;
-    for (int h = 0; h < 2; ++h) {
-      multiply.items.push_back(
-          {{{x.parts[h].view, 1, factor, {}}}, out.part[h].view.select(q), {}, {}});
-      clear.items.push_back({{}, out.part[h].view.select(p)});
-    }
-    queue().submit(std::move(multiply));
-    queue().submit(std::move(clear));
-    return out;
-  }
-
-  // Every baby rotation of every input modulo P Q, input by input in the order of sum_.babies. All
-  // rotations of an input share its ModUp.
-  std::vector<ExtendedPair> baby_rotations() const {
+  // Every baby rotation but 0 of every input modulo P Q, input by input in the order of
+  // sum_.babies. All rotations of an input share its ModUp.
+  std::vector<std::vector<ExtendedPair>> baby_rotations() const {
     std::vector<PolyView> a;
     for (const Ciphertext& x : x_) a.push_back(x.parts[1].view);
     const bool any = sum_.babies.back() != 0;
@@ -70,22 +52,23 @@ class DoubleHoisting {
             {&key(x_[i], r), {x_[i].parts[0].view, {}}, galois(r), false, false});
       }
     }
-    std::vector<std::vector<ExtendedPair>> rotated(x_.size());
-    if (any) rotated = rlwe::key_inner(queue(), constants(), groups);
-    std::vector<ExtendedPair> out;
-    for (std::size_t i = 0; i < x_.size(); ++i) {
-      if (sum_.babies.front() == 0) out.push_back(lifted(x_[i]));
-      std::move(rotated[i].begin(), rotated[i].end(), std::back_inserter(out));
-    }
-    return out;
+    if (!any) return std::vector<std::vector<ExtendedPair>>(x_.size());
+    return rlwe::key_inner(queue(), constants(), groups);
   }
 
-  // For every input and giant: sum_b factor * baby. One record reads each baby once.
-  std::vector<ExtendedPair> inner_sums(const std::vector<ExtendedPair>& babies) const {
+  // For every input and giant: sum_b factor * baby. One record reads each baby once; baby 0 is the
+  // input itself, whose factors have P in them.
+  std::vector<ExtendedPair> inner_sums(
+      const std::vector<std::vector<ExtendedPair>>& rotated) const {
     Dot op;
     std::vector<ExtendedPair> out;
-    for (const ExtendedPair& b : babies) {
-      op.inputs.push_back({b.part[0].view, b.part[1].view, {}});
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (sum_.babies.front() == 0) {
+        op.inputs.push_back({x_[i].parts[0].view, x_[i].parts[1].view, {}});
+      }
+      for (const ExtendedPair& b : rotated[i]) {
+        op.inputs.push_back({b.part[0].view, b.part[1].view, {}});
+      }
     }
     for (std::size_t i = 0; i < x_.size(); ++i) {
       const int first = static_cast<int>(i * sum_.babies.size());
@@ -190,6 +173,20 @@ class DoubleHoisting {
 };
 
 }  // namespace
+
+std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& context,
+                                      std::span<const Values> batch, int level, double scale,
+                                      bool rotated) {
+  std::vector<Plaintext> out = encode_factors(context, batch, level, scale, rotated);
+  if (rotated) return out;
+  const Basis q = context->params().basis(level);
+  std::vector<std::uint32_t> p_mod;
+  for (int i = 0; i < q.size(); ++i) p_mod.push_back(context->constants().p_mod()[q.prime(i)]);
+  for (const Plaintext& x : out) {
+    context->queue().submit(Linear{{{{{x.poly.view, 1, p_mod, {}}}, x.poly.view, {}, {}}}});
+  }
+  return out;
+}
 
 std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                     std::span<const Ciphertext> x) {

@@ -48,6 +48,32 @@ Diagonals normalised(const Diagonals& diagonals, int slots, int r) {
   return out;
 }
 
+// Encoded diagonals to their rows: those that multiply the input itself in one batch, those of its
+// rotations in another.
+template <class Encode>
+void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given,
+               const Encode& encode) {
+  const auto position = [](const std::vector<int>& v, int x) {
+    return static_cast<int>(std::lower_bound(v.begin(), v.end(), x) - v.begin());
+  };
+  for (const bool rotated_input : {false, true}) {
+    std::vector<std::vector<Complex>> turned;  // the giant rotation comes after the product
+    std::vector<int> indices;
+    for (const auto& [index, values] : given) {
+      if ((steps.baby_of(index) != 0) != rotated_input) continue;
+      turned.push_back(rotated(values, -steps.giant_of(index)));
+      indices.push_back(index);
+    }
+    if (turned.empty()) continue;
+    std::vector<Plaintext> encoded =
+        encode(std::vector<Values>(turned.begin(), turned.end()), rotated_input);
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      sum.rows[position(sum.giants, steps.giant_of(indices[k]))].push_back(
+          {position(sum.babies, steps.baby_of(indices[k])), std::move(encoded[k])});
+    }
+  }
+}
+
 }  // namespace
 
 Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots) {
@@ -99,21 +125,12 @@ LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
   plan.sum.babies = plan.steps.babies;
   plan.sum.giants = plan.steps.giants;
   plan.sum.rows.resize(plan.sum.giants.size());
-  std::vector<std::vector<Complex>> turned;  // the giant rotation comes after the product
-  for (const auto& [index, values] : given) {
-    turned.push_back(rotated(values, -plan.steps.giant_of(index)));
-  }
-  const std::vector<Values> batch(turned.begin(), turned.end());
-  std::vector<Plaintext> encoded = encode_all(
-      context, batch, options.level, plan.options.plaintext_scale, plan.rotates && options.hoisted);
-  const auto position = [](const std::vector<int>& v, int x) {
-    return static_cast<int>(std::lower_bound(v.begin(), v.end(), x) - v.begin());
-  };
-  auto next = encoded.begin();
-  for (const auto& [index, values] : given) {
-    plan.sum.rows[position(plan.sum.giants, plan.steps.giant_of(index))].push_back(
-        {position(plan.sum.babies, plan.steps.baby_of(index)), std::move(*next++)});
-  }
+  fill_rows(plan.sum, plan.steps, given, [&](std::span<const Values> batch, bool rotated) {
+    const double scale = plan.options.plaintext_scale;
+    return plan.rotates && options.hoisted
+               ? encode_hoisted(context, batch, options.level, scale, rotated)
+               : encode_factors(context, batch, options.level, scale, false);
+  });
 }
 
 LinearTransform::~LinearTransform() = default;

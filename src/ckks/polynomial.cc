@@ -7,7 +7,7 @@
 
 #include "ckks/checks.h"
 #include "ckks/polynomial_plan.h"
-#include "ckks/scalar.h"
+#include "ckks/product_sum.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {
@@ -17,16 +17,13 @@ constexpr const char* kName = "ckks.evaluate";
 // Coefficients this far below the largest are rounding errors of whoever computed them.
 constexpr double kZero = 0x1p-50;
 
-using Batch = std::vector<Ciphertext>;
-
 // Runs a plan on a batch of inputs of one level and scale. Scales are exact: a node that must end
 // at scale s is summed at s * (rescale factor), and each child at what T_g leaves of it.
 class PolynomialRun {
  public:
   PolynomialRun(const Evaluator& evaluator, const PolynomialPlan& plan, Batch x)
       : evaluator_(evaluator),
-        context_(*evaluator.context()),
-        params_(context_.params()),
+        params_(evaluator.context()->params()),
         plan_(plan),
         top_(x[0].level) {
     elements_[1] = std::move(x);
@@ -43,16 +40,18 @@ class PolynomialRun {
     const ElementSplit split = split_element(n);
     const int level = top_ - ceil_log2(n) + 1;
     const Batch &high = at(split.high, level), &low = at(split.low, level);
-    const double scale = high[0].scale * low[0].scale;
-    std::vector<Operands> pairs(1, {&high, &low});
-    Batch sum = tensor(pairs, level, scale);
+    ProductSum sum{{{&high, &low}}};
     if (plan_.basis == PolynomialBasis::Chebyshev) {
       const int rest = split.high - split.low;
-      std::vector<std::pair<int, Complex>> terms;
-      if (rest > 0) terms.push_back({rest, -1});
-      add_terms(sum, 2, terms, rest == 0 ? -1 : 0, level, scale);
+      sum.factor = 2;
+      if (rest == 0) {
+        sum.constant = -1;
+      } else {
+        sum.terms.push_back({&at(rest, level), -1});
+      }
     }
-    elements_[n] = evaluator_.relinearize(sum, true);
+    const Batch product = product_sum(sum, level, high[0].scale * low[0].scale);
+    elements_[n] = evaluator_.relinearize(product, true);
   }
 
   // T_n with limbs for all primes of `level`. Where limbs cannot just be dropped (a prime would
@@ -77,94 +76,29 @@ class PolynomialRun {
     const int level = top_ - n.depth + 1;
     const double working = scale * params_.rescale_factor(level);
     require_capacity(kName, params_, level, working);
-    std::vector<Batch> children;
-    std::vector<Operands> pairs;
-    for (const auto& [g, child] : n.products) {
-      const Batch& giant = at(g, level);
-      children.push_back(node(child, working / giant[0].scale));
-      pairs.push_back({nullptr, &giant});
+    std::vector<std::pair<const Batch*, Complex>> terms;
+    for (const auto& [index, c] : n.terms) terms.push_back({&at(index, level), c});
+    Batch out;
+    if (n.products.empty()) {
+      // A constant alone is a multiple of the input, too.
+      if (terms.empty()) terms.push_back({&at(1, level), 0});
+      out = evaluator_.rescale(linear_sum(terms, n.constant, level, working));
+    } else {
+      std::vector<Batch> children;
+      ProductSum sum{{}, 1, std::move(terms), n.constant};
+      for (const auto& [g, child] : n.products) {
+        children.push_back(node(child, working / at(g, level)[0].scale));
+      }
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        sum.products.push_back({&children[i], &at(n.products[i].first, level)});
+      }
+      out = evaluator_.relinearize(product_sum(sum, level, working), true);
     }
-    for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].first = &children[i];
-    Batch sum = pairs.empty() ? allocate(2, level, working) : tensor(pairs, level, working);
-    add_terms(sum, pairs.empty() ? 0 : 1, n.terms, n.constant, level, working);
-    Batch out = pairs.empty() ? evaluator_.rescale(sum) : evaluator_.relinearize(sum, true);
     for (Ciphertext& c : out) c.scale = scale;
     return out;
   }
 
-  using Operands = std::pair<const Batch*, const Batch*>;
-
-  Batch allocate(int parts, int level, double scale) const {
-    Batch out;
-    for (const Ciphertext& x : elements_.at(1)) {
-      Ciphertext& c = out.emplace_back(x);
-      c.parts.clear();
-      for (int h = 0; h < parts; ++h) {
-        c.parts.push_back(
-            context_.queue().allocate(context_.ring(), params_.basis(level), Domain::Eval));
-      }
-      c.level = level;
-      c.scale = scale;
-      c.seed.reset();
-    }
-    return out;
-  }
-
-  // sum over pairs of a * b, three parts.
-  Batch tensor(const std::vector<Operands>& pairs, int level, double scale) const {
-    Batch out = allocate(3, level, scale);
-    Tensor op;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      Tensor::Item& item = op.items.emplace_back();
-      for (int h = 0; h < 3; ++h) item.out[h] = out[i].parts[h].view;
-      for (const auto& [a, b] : pairs) {
-        item.pairs.push_back({{(*a)[i].parts[0].view, (*a)[i].parts[1].view},
-                              {(*b)[i].parts[0].view, (*b)[i].parts[1].view}});
-      }
-    }
-    context_.queue().submit(std::move(op));
-    return out;
-  }
-
-  // sum <- keep * sum + sum_i c_i T_i + constant, in place; keep == 0: sum holds nothing yet.
-  void add_terms(Batch& sum, int keep, const std::vector<std::pair<int, Complex>>& terms,
-                 Complex constant, int level, double scale) {
-    if (keep == 1 && terms.empty() && constant == Complex(0)) return;
-    const Basis basis = params_.basis(level);
-    std::vector<std::pair<const Batch*, ScalarResidues>> factors;
-    for (const auto& [index, c] : terms) {
-      const Batch& t = at(index, level);
-      factors.push_back(
-          {&t, scalar_residues(kName, context_.ring(), basis, c, scale / t[0].scale)});
-    }
-    ScalarResidues shift;
-    if (constant != Complex(0)) {
-      shift = scalar_residues(kName, context_.ring(), basis, constant, scale);
-    }
-    Linear op;
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      for (std::size_t h = 0; h < sum[i].parts.size(); ++h) {
-        if (keep == 1 && (h == 2 || (h == 1 && terms.empty()))) continue;  // unchanged
-        Linear::Item item;
-        item.out = sum[i].parts[h].view;
-        if (keep != 0) item.terms.push_back({item.out, keep, {}, {}});
-        for (const auto& [t, factor] : factors) {
-          if (h < 2) {
-            item.terms.push_back({(*t)[i].parts[h].view, 1, factor.lower, factor.upper});
-          }
-        }
-        if (h == 0) {
-          item.constant = shift.lower;
-          item.constant_upper = shift.upper;
-        }
-        op.items.push_back(std::move(item));
-      }
-    }
-    context_.queue().submit(std::move(op));
-  }
-
   const Evaluator& evaluator_;
-  const Context& context_;
   const Params& params_;
   const PolynomialPlan& plan_;
   int top_;

@@ -307,7 +307,7 @@ Case copies(const Basis& basis) {
 }  // namespace
 
 std::vector<Case> linear_cases(const Basis& basis, const Basis& wide);
-std::vector<Case> dot_cases(const Basis& basis, const Basis& wide);
+std::vector<Case> dot_cases(const Ring& ring, const Basis& basis, const Basis& wide);
 std::vector<Case> slot_cases(const Basis& basis);
 
 std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
@@ -329,7 +329,8 @@ std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
     const Basis from{{first, static_cast<std::uint16_t>(first + count)}};
     cases.push_back(mod_raise(from, basis));
   }
-  for (const auto& more : {linear_cases(basis, wide), dot_cases(basis, wide), slot_cases(basis)}) {
+  for (const auto& more :
+       {linear_cases(basis, wide), dot_cases(ring, basis, wide), slot_cases(basis)}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

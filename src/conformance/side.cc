@@ -94,15 +94,22 @@ Words& Side::new_words(Slot& slot) {
   return inputs_->words[slot.words];
 }
 
-Side::Slot& Side::add(const Basis& basis, Domain domain, std::uint32_t count, bool read,
-                      bool written) {
-  const std::size_t n = ring_->n(), limbs = static_cast<std::size_t>(basis.size()) * count;
+const Ring& Side::subring() {
+  if (subring_ == nullptr) {
+    subring_ = std::make_unique<Ring>(ring_->log_n() - 2, ring_->primes());
+  }
+  return *subring_;
+}
+
+Side::Slot& Side::add(const Ring& ring, const Basis& basis, Domain domain, std::uint32_t count,
+                      bool read, bool written) {
+  const std::size_t n = ring.n(), limbs = static_cast<std::size_t>(basis.size()) * count;
   Slot slot{};
   slot.words = -1;
   slot.written = written;
   slot.result = domain;
   slot.memory.buffer = queue_.allocate((limbs + 2) * n * sizeof(std::uint32_t));
-  const PolyArray array{PolyView::contiguous(slot.memory.buffer->words(), *ring_, basis, domain, 1),
+  const PolyArray array{PolyView::contiguous(slot.memory.buffer->words(), ring, basis, domain, 1),
                         count};
   for (std::uint32_t i = 0; i < count; ++i) slot.views.push_back(array[i]);
   if (read) {
@@ -110,8 +117,8 @@ Side::Slot& Side::add(const Basis& basis, Domain domain, std::uint32_t count, bo
     Words& words = new_words(slot);
     for (std::size_t i = words.size() / n; i < limbs; ++i) {
       words.resize(words.size() + n);
-      fill(inputs_->pattern, salt + i,
-           ring_->prime(basis.prime(static_cast<int>(i % basis.size()))), words.data() + i * n, n);
+      fill(inputs_->pattern, salt + i, ring.prime(basis.prime(static_cast<int>(i % basis.size()))),
+           words.data() + i * n, n);
     }
   }
   slots_.push_back(std::move(slot));
@@ -119,26 +126,29 @@ Side::Slot& Side::add(const Basis& basis, Domain domain, std::uint32_t count, bo
 }
 
 PolyView Side::input(const Basis& basis, Domain domain) {
-  return add(basis, domain, 1, true, false).views[0];
+  return add(*ring_, basis, domain, 1, true, false).views[0];
+}
+PolyView Side::subring_input(const Basis& basis, Domain domain) {
+  return add(subring(), basis, domain, 1, true, false).views[0];
 }
 PolyView Side::output(const Basis& basis, Domain domain) {
-  return add(basis, domain, 1, false, true).views[0];
+  return add(*ring_, basis, domain, 1, false, true).views[0];
 }
 PolyView Side::in_out(const Basis& basis, Domain domain) {
-  return add(basis, domain, 1, true, true).views[0];
+  return add(*ring_, basis, domain, 1, true, true).views[0];
 }
 
 PolyView Side::in_out(const Basis& basis, Domain from, Domain to) {
-  Slot& slot = add(basis, from, 1, true, true);
+  Slot& slot = add(*ring_, basis, from, 1, true, true);
   slot.result = to;
   return slot.views[0];
 }
 
 PolyArray Side::input_array(const Basis& basis, Domain domain, std::uint32_t count) {
-  return {add(basis, domain, count, true, false).views[0], count};
+  return {add(*ring_, basis, domain, count, true, false).views[0], count};
 }
 PolyArray Side::output_array(const Basis& basis, Domain domain, std::uint32_t count) {
-  return {add(basis, domain, count, false, true).views[0], count};
+  return {add(*ring_, basis, domain, count, false, true).views[0], count};
 }
 
 LweView Side::add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count,
@@ -261,14 +271,14 @@ Words Side::read(const Slot& slot, Domain domain) {
   }
   for (const PolyView& view : slot.views) {
     const std::size_t at = words.size();
-    words.resize(at + static_cast<std::size_t>(view.limbs()) * ring_->n());
+    words.resize(at + static_cast<std::size_t>(view.limbs()) * view.ring->n());
     queue_.download(words.data() + at, view.in(domain));
   }
   return words;
 }
 
 std::vector<Words> Side::results(std::string& error) {
-  const std::size_t n = ring_->n();
+  const std::size_t n = ring_->n();  // written views are of this ring
   std::vector<Words> results;
   Words guard(n);
   for (std::size_t s = 0; s < slots_.size(); ++s) {
@@ -313,7 +323,7 @@ Observed Side::observed(const std::vector<Words>& results) {
     if (written != nullptr) out.output_words.push_back(written);
     if (slot.views.size() != 1) continue;
     const PolyView& view = slot.views[0];
-    if (in != nullptr) out.inputs.emplace_back(*ring_, view.basis(), view.domain, *in);
+    if (in != nullptr) out.inputs.emplace_back(*view.ring, view.basis(), view.domain, *in);
     if (written != nullptr) out.outputs.emplace_back(*ring_, view.basis(), slot.result, *written);
   }
   return out;

@@ -69,9 +69,11 @@ class Side {
   const Ring& ring() const { return *ring_; }
   const rlwe::Constants& constants() const { return *constants_; }
   Queue& queue() { return queue_; }
+  const Ring& subring();  // a quarter of the degree
 
   // Memory of the current case.
   PolyView input(const Basis& basis, Domain domain);
+  PolyView subring_input(const Basis& basis, Domain domain);
   PolyView output(const Basis& basis, Domain domain);
   PolyView in_out(const Basis& basis, Domain domain);
   // The same, left in another domain by the case: physical order may differ between domains.
@@ -101,7 +103,8 @@ class Side {
     bool written;
     Domain result;  // of a written view, after the case
   };
-  Slot& add(const Basis& basis, Domain domain, std::uint32_t count, bool read, bool written);
+  Slot& add(const Ring& ring, const Basis& basis, Domain domain, std::uint32_t count, bool read,
+            bool written);
   LweView add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count, bool read);
   Words& new_words(Slot& slot);  // of the slot's input; empty where they must be made
   Words read(const Slot& slot, Domain domain);
@@ -110,7 +113,7 @@ class Side {
 
   Queue queue_;
   std::unique_ptr<rlwe::Constants> constants_;
-  std::unique_ptr<Ring> own_ring_;
+  std::unique_ptr<Ring> own_ring_, subring_;
   const Ring* ring_;
   SharedInputs* inputs_ = nullptr;
   SlotTransform slot_transform_;

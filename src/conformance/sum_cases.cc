@@ -192,17 +192,132 @@ Case dot_in_place(const Basis& basis) {
   return c;
 }
 
+// Squares and products, once and twice, with terms and a constant of one and of two halves.
+Case tensor_combination(const Basis& basis, const Basis& wide) {
+  Case c{"Tensor", "with a linear combination", {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    const Ring& ring = side.ring();
+    const auto pair = [&](const Basis& b) -> std::array<PolyView, 2> {
+      return {side.input(b, Domain::Eval), side.input(b, Domain::Eval)};
+    };
+    const std::array<PolyView, 2> a = pair(basis), b = pair(wide), x = pair(wide), y = pair(basis);
+    Tensor op;
+    for (int i = 0; i < 3; ++i) {
+      Tensor::Item& item = op.items.emplace_back();
+      item.pairs.push_back({a, i == 1 ? a : b});
+      for (PolyView& out : item.out) out = side.output(basis, Domain::Eval);
+      item.factor = i == 2 ? 1 : 2;
+      if (i == 1) continue;
+      item.terms.push_back({x, constants(ring, basis, 1), {}});
+      item.terms.push_back({y, constants(ring, basis, 2), constants(ring, basis, 3)});
+      item.constant = constants(ring, basis, 4);
+      if (i == 2) item.constant_upper = constants(ring, basis, 5);
+    }
+    return {op};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    const auto& in = seen.inputs;
+    Words word[6];
+    for (int s = 1; s < 6; ++s) word[s] = constants(*seen.ring, basis, s);
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = seen.ring->prime(p);
+      for (const std::size_t i : exact::positions(seen.n)) {
+        const bool upper = i >= seen.n / 2;
+        const auto at = [&](int v) { return in[v].limb(p)[i]; };
+        const auto product = [&](int v, int w) { return exact::mul(at(v), at(w), q); };
+        const auto rest = [&](int h) {
+          return exact::add(exact::mul(at(4 + h), word[1][k], q),
+                            exact::mul(at(6 + h), word[upper ? 3 : 2][k], q), q);
+        };
+        const std::uint32_t d[3] = {product(0, 2), exact::add(product(0, 3), product(1, 2), q),
+                                    product(1, 3)};
+        for (int h = 0; h < 3; ++h) {
+          const std::uint32_t more = h < 2 ? rest(h) : 0;
+          const std::uint32_t one = exact::add(d[h], more, q), two = exact::add(d[h], one, q);
+          const auto expect = [&](int out, std::uint32_t value, int constant) {
+            if (h == 0) value = exact::add(value, word[constant][k], q);
+            verdict.expect("sum", p, i, seen.outputs[out].limb(p)[i], value);
+          };
+          expect(h, two, 4);
+          expect(6 + h, one, upper ? 5 : 4);
+        }
+        verdict.expect("square", p, i, seen.outputs[3].limb(p)[i],
+                       exact::add(product(0, 0), product(0, 0), q));
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
+// Factors of a subring beside whole ones, and some that lack primes of the outputs, whose inputs
+// then need not have them.
+Case dot_repeating(const Basis& basis, const Basis& some) {
+  Case c{"Dot", "factors that repeat or lack primes", {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    Dot op;
+    for (const Basis& b : {some, basis, basis}) {
+      op.inputs.push_back({side.input(b, Domain::Eval), side.input(b, Domain::Eval), {}});
+    }
+    const PolyView lacking = side.subring_input(some, Domain::Eval);
+    const PolyView repeating = side.subring_input(basis, Domain::Eval);
+    const PolyView whole = side.input(basis, Domain::Eval);
+    const PolyView whole_lacking = side.input(some, Domain::Eval);
+    const auto output = [&](std::vector<Dot::Term> terms) {
+      op.outputs.push_back(
+          {std::move(terms),
+           {side.output(basis, Domain::Eval), side.output(basis, Domain::Eval), {}},
+           false});
+    };
+    output({{0, lacking}, {1, repeating}, {2, whole}});
+    output({{2, repeating}, {0, whole_lacking}});
+    output({{0, lacking}});
+    return {op};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    const auto& in = seen.inputs;
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = seen.ring->prime(p);
+      for (int part = 0; part < 2; ++part) {
+        for (const std::size_t i : exact::positions(seen.n)) {
+          const auto term = [&](int input, int factor, std::size_t at) {
+            const std::uint32_t* f = in[factor].limb(p);
+            return f == nullptr ? 0u : exact::mul(in[2 * input + part].limb(p)[i], f[at], q);
+          };
+          const std::uint32_t first =
+              exact::add(term(0, 6, i / 4), exact::add(term(1, 7, i / 4), term(2, 8, i), q), q);
+          verdict.expect("sum", p, i, seen.outputs[part].limb(p)[i], first);
+          verdict.expect("sum", p, i, seen.outputs[2 + part].limb(p)[i],
+                         exact::add(term(2, 7, i / 4), term(0, 9, i), q));
+          verdict.expect("term", p, i, seen.outputs[4 + part].limb(p)[i], term(0, 6, i / 4));
+        }
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> linear_cases(const Basis& basis, const Basis& wide) {
   return {small_combination(basis, wide, Domain::Eval),
           small_combination(basis, basis, Domain::Half), complex_scalar(basis),
-          linear_in_place(basis)};
+          linear_in_place(basis), tensor_combination(basis, wide)};
 }
 
-std::vector<Case> dot_cases(const Basis& basis, const Basis& wide) {
-  return {dot(basis, wide, 2, 3, false), dot(basis, basis, 1, 13, true),
-          dot(basis, basis, 3, 1, true), dot_in_place(basis)};
+std::vector<Case> dot_cases(const Ring& ring, const Basis& basis, const Basis& wide) {
+  std::vector<Case> cases = {dot(basis, wide, 2, 3, false), dot(basis, basis, 1, 13, true),
+                             dot(basis, basis, 3, 1, true), dot_in_place(basis)};
+  if (ring.log_n() >= 12) {
+    const PrimeRange first = basis.run(0);
+    cases.push_back(dot_repeating(basis, {{first.begin, std::uint16_t(first.begin + 1)}}));
+  }
+  return cases;
 }
 
 }  // namespace latticino::conformance

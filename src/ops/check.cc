@@ -193,13 +193,22 @@ void check_record(Checker& c, const Tensor& op) {
       for (const PolyView& a : pair.a) check_eval_input(c, a, item.out[0].basis(), "a");
       for (const PolyView& b : pair.b) check_eval_input(c, b, item.out[0].basis(), "b");
     }
+    c.require(item.factor == 1 || item.factor == 2, "factor " + std::to_string(item.factor),
+              "1 or 2");
+    for (const Tensor::Term& term : item.terms) {
+      for (const PolyView& x : term.x) check_eval_input(c, x, item.out[0].basis(), "x");
+      c.require(!term.residues.empty(), "a term without residues", "one for each prime");
+      check_constants(c, item.out[0], term.residues, term.upper, "residues");
+    }
+    check_constants(c, item.out[0], item.constant, item.constant_upper, "constant");
   }
 }
 
 void check_record(Checker& c, const Dot& op) {
   c.require(op.parts >= 1 && op.parts <= 3, numbered("parts:", op.parts), "1, 2 or 3 parts");
   constexpr int kNone = -1, kMany = -2;
-  std::vector<int> user(op.inputs.size(), kNone);  // the only output that reads an input
+  // The only output that reads an input, if with whole factors: the one that it may overlap.
+  std::vector<int> user(op.inputs.size(), kNone);
   for (std::size_t o = 0; o < op.outputs.size(); ++o) {
     const Dot::Output& output = op.outputs[o];
     for (int part = 0; part < op.parts; ++part) {
@@ -210,13 +219,16 @@ void check_record(Checker& c, const Dot& op) {
       c.require(term.input >= 0 && term.input < static_cast<int>(op.inputs.size()),
                 numbered("input", term.input), "an index of inputs");
       int& u = user[term.input];
-      u = u == kNone || u == static_cast<int>(o) ? static_cast<int>(o) : kMany;
+      const bool whole = term.factor.ring == output.out[0].ring;
+      u = whole && (u == kNone || u == static_cast<int>(o)) ? static_cast<int>(o) : kMany;
+      c.repeating(term.factor, numbered("factor of out", o));
+      c.domain(term.factor, numbered("factor of out", o), {kEval});
+      const Basis basis = term.factor.basis().intersect(output.out[0].basis());
       for (int part = 0; part < op.parts; ++part) {
         const PolyView& input = op.inputs[term.input][part];
         c.domain(input, numbered("input", term.input), {kEval});
-        c.covers(input, output.out[0].basis(), numbered("input", term.input));
+        c.covers(input, basis, numbered("input", term.input));
       }
-      check_eval_input(c, term.factor, output.out[0].basis(), numbered("factor of out", o));
     }
   }
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {

@@ -21,9 +21,13 @@ void Checker::same_ring(const Ring* ring, const std::string& label) {
 }
 
 void Checker::view(const PolyView& v, const std::string& label) {
+  same_ring(v.ring, label);
+  segments(v, label);
+}
+
+void Checker::segments(const PolyView& v, const std::string& label) {
   require(v.segments > 0 && v.segments <= Basis::kMaxRuns, label + " without limbs",
           "1 to 3 segments");
-  same_ring(v.ring, label);
   int next = 0;
   for (int s = 0; s < v.segments; ++s) {
     const Segment& segment = v.segment[s];
@@ -49,7 +53,7 @@ void Checker::memory(const void* data, const std::string& label) {
 void Checker::add_spans(const PolyView& v, const std::string& label, int owner,
                         std::vector<Span>& to) {
   if (v.data == nullptr) return;
-  const std::uintptr_t limb = sizeof(std::uint32_t) * static_cast<std::uintptr_t>(ring_->n());
+  const std::uintptr_t limb = sizeof(std::uint32_t) * static_cast<std::uintptr_t>(v.ring->n());
   const auto base = reinterpret_cast<std::uintptr_t>(v.data);
   for (int s = 0; s < v.segments; ++s) {
     const Segment& segment = v.segment[s];
@@ -61,6 +65,14 @@ void Checker::add_spans(const PolyView& v, const std::string& label, int owner,
 void Checker::input(const PolyView& v, const std::string& label, int owner) {
   view(v, label);
   add_spans(v, label, owner, read_);
+}
+
+void Checker::repeating(const PolyView& v, const std::string& label) {
+  if (v.ring == ring_ || v.ring == nullptr) return input(v, label);
+  require(v.ring->log_n() + 2 <= ring_->log_n() && v.ring->primes() == ring_->primes(),
+          label + " of another ring", "this ring, or a quarter of its degree and the same primes");
+  segments(v, label);
+  add_spans(v, label, -1, read_);
 }
 
 void Checker::output(const PolyView& v, const std::string& label, int owner) {

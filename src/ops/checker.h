@@ -19,6 +19,8 @@ class Checker {
   // `owner` >= 0 on an input: it may be exactly the memory of outputs with that owner.
   void input(const PolyView& v, const std::string& label, int owner = -1);
   void output(const PolyView& v, const std::string& label, int owner = -1);
+  // An input of this ring, or of one with the same primes and at most a quarter of the degree.
+  void repeating(const PolyView& v, const std::string& label);
   // All polynomials of an array, and all ciphertexts of a batch with the words between them.
   void input(const PolyArray& a, const std::string& label);
   void output(const PolyArray& a, const std::string& label);
@@ -55,6 +57,7 @@ class Checker {
   void memory(const void* data, const std::string& label);
   void numbers(const void* p, std::size_t bytes, const PolyView& with, const char* label,
                std::vector<Span>& to);
+  void segments(const PolyView& v, const std::string& label);
   void add_spans(const PolyView& v, const std::string& label, int owner, std::vector<Span>& to);
   [[noreturn]] void fail(const std::string& had, const std::string& needs) const;
 

@@ -59,17 +59,20 @@ struct Cost {
                                 pair.b[0].limb(item.out[0].segment[0].prime);
         sum += bytes(item.out[0]) * (square ? 2 : 4);
       }
-      sum += bytes(item.out[0]) * 3;
+      sum += bytes(item.out[0]) * (3 + 2 * item.terms.size());
     }
     return sum;
   }
   std::uint64_t operator()(const Dot& op) const {
     if (op.outputs.empty()) return 0;
-    const std::uint64_t width = bytes(op.outputs[0].out[0]);
-    std::uint64_t sum = width * op.inputs.size() * op.parts;
+    const auto used = [](const PolyView& v, const Dot::Output& output) {
+      return limb_bytes(v, v.basis().intersect(output.out[0].basis()).size());
+    };
+    std::uint64_t sum = 0;
+    for (const auto& input : op.inputs) sum += used(input[0], op.outputs[0]) * op.parts;
     for (const Dot::Output& output : op.outputs) {
-      const std::uint64_t out = bytes(output.out[0]);
-      sum += out * output.terms.size() + out * op.parts * (output.accumulate ? 2 : 1);
+      for (const Dot::Term& term : output.terms) sum += used(term.factor, output);
+      sum += bytes(output.out[0]) * op.parts * (output.accumulate ? 2 : 1);
     }
     return sum;
   }

@@ -97,15 +97,24 @@ struct Linear {
   std::vector<Item> items;
 };
 
-// Tensor product, summed over pairs: (d0, d1, d2) = sum_k (a0 b0, a0 b1 + a1 b0, a1 b1). Eval.
-// An a may be the same views as its b (squaring). Inputs cover out's basis.
+// Tensor product, summed over pairs, and a linear combination: (d0, d1, d2) =
+//   factor sum_k (a0 b0, a0 b1 + a1 b0, a1 b1) + sum_t c_t (x0, x1, 0) + (constant, 0, 0).
+// Eval. An a may be the same views as its b (squaring). Inputs cover out's basis; factor is 1 or 2;
+// constants and their upper halves as in Linear.
 struct Tensor {
   struct Pair {
     std::array<PolyView, 2> a, b;
   };
+  struct Term {
+    std::array<PolyView, 2> x;
+    std::vector<std::uint32_t> residues, upper;
+  };
   struct Item {
     std::vector<Pair> pairs;
     std::array<PolyView, 3> out;
+    int factor = 1;
+    std::vector<Term> terms = {};
+    std::vector<std::uint32_t> constant = {}, constant_upper = {};
   };
   std::vector<Item> items;
 };
@@ -113,7 +122,10 @@ struct Tensor {
 // Sums of products with shared operands (plaintext products, BSGS inner sums): for each output
 //   out = sum_k inputs[k.input] * k.factor (+ out if accumulate)
 // component by component (`parts` 1, 2 or 3 polynomials an input, one factor polynomial for all
-// parts). Eval; inputs and factors cover out's basis. out may alias its own inputs[k.input].
+// parts). Eval. A factor may have some of out's primes only; its input has those at least, and the
+// term is zero modulo the others. A factor in X^(2^s), s >= 2, may belong to a Ring of degree N/2^s
+// with the same primes: entry i of the product takes its entry i >> s. out may alias its own
+// inputs[k.input] if all their factors are whole.
 struct Dot {
   struct Term {
     int input = 0;

@@ -63,6 +63,9 @@ struct Walker {
         for (const PolyView& v : pair.a) read(v);
         for (const PolyView& v : pair.b) read(v);
       }
+      for (const Tensor::Term& term : item.terms) {
+        for (const PolyView& v : term.x) read(v);
+      }
       for (const PolyView& v : item.out) write(v);
     }
   }

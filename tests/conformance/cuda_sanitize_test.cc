@@ -120,19 +120,22 @@ class CudaSanitize : public testing::Test {
     }
   }
 
-  // Sums of products with one, two or more outputs of one to three parts.
+  // Sums of products with one, two or more outputs of one to three parts, whole factors and others.
   void expect_dots(int log_n) {
     Queue queue[2] = {Queue(oracle()), Queue(device(-1))};
     const Words primes = test::ntt_primes(log_n, 2);
     const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
+    const Ring small[2] = {Ring(log_n - 2, primes), Ring(log_n - 2, primes)};
     const Basis basis = range(0, 2);
     std::mt19937_64 random(2);
     for (int parts = 1; parts <= 3; ++parts) {
       for (const int outputs : {1, 2, 4}) {
         const Words in = test::random_words(ring[0], basis, random);
+        const Words repeating = test::random_words(small[0], basis, random);
         Words out[2];
         for (int s = 0; s < 2; ++s) {
           const Poly x = test::upload(queue[s], ring[s], basis, Domain::Eval, in);
+          const Poly f = test::upload(queue[s], small[s], basis, Domain::Eval, repeating);
           std::vector<Poly> memory;
           Dot dot;
           dot.parts = parts;
@@ -140,7 +143,7 @@ class CudaSanitize : public testing::Test {
           dot.inputs.push_back(dot.inputs[0]);
           for (int o = 0; o < outputs; ++o) {
             Dot::Output& output = dot.outputs.emplace_back();
-            output.terms = {{0, x.view}, {1, x.view}};
+            output.terms = {{0, x.view}, {1, x.view}, {0, f.view}};
             for (int p = 0; p < parts; ++p) {
               memory.push_back(queue[s].allocate(ring[s], basis, Domain::Eval));
               output.out[p] = memory.back().view;

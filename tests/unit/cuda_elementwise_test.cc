@@ -117,6 +117,43 @@ TEST_F(CudaElementwise, TensorSumsAndSquares) {
   }
 }
 
+// More pairs, terms and constants than one launch holds.
+TEST_F(CudaElementwise, TensorWithALinearCombination) {
+  for (const int log_n : {10, 13}) {
+    use(log_n);
+    for (const Fill fill : {Fill::Random, Fill::Extreme}) {
+      std::vector<Twin> in, out;
+      for (int i = 0; i < 8; ++i) in.push_back(poly(i % 2 ? kSome : kWide, Domain::Eval, fill));
+      for (int i = 0; i < 9; ++i) out.push_back(poly(kSome, Domain::Eval));
+      std::vector<std::vector<std::uint32_t>> words;
+      for (int i = 0; i < 24; ++i) words.push_back(residues(kSome, fill));
+      expect_equal(
+          [&](int s) {
+            const auto both = [&](int k) {
+              return std::array<PolyView, 2>{in[k % 7].view[s], in[k % 7 + 1].view[s]};
+            };
+            Tensor op;
+            for (int i = 0; i < 3; ++i) {
+              Tensor::Item& item = op.items.emplace_back();
+              for (int h = 0; h < 3; ++h) item.out[h] = out[3 * i + h].view[s];
+              for (int k = 0; k < (i == 2 ? 23 : 1 + i); ++k) {
+                item.pairs.push_back({both(k), both(i * k)});
+              }
+              item.factor = i == 1 ? 1 : 2;
+              for (int k = 0; k < 11 * i; ++k) {
+                item.terms.push_back(
+                    {both(k), words[k], k % 2 == 0 ? std::vector<std::uint32_t>{} : words[k + 1]});
+              }
+              item.constant = words[23];
+              if (i > 0) item.constant_upper = words[20];
+            }
+            return Operation(op);
+          },
+          out);
+    }
+  }
+}
+
 TEST_F(CudaElementwise, DotSharesInputs) {
   use(10);
   for (int parts = 1; parts <= 3; ++parts) {

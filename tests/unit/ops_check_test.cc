@@ -129,6 +129,15 @@ TEST_F(Check, ProductsAndTheirAliasing) {
   const std::array<PolyView, 3> outs = {eval(2, 6), eval(2, 8), eval(2, 10)};
   EXPECT_NO_THROW(check(Tensor{{{{{{a, b}, {a, b}}}, outs}}}));
   EXPECT_THROW(check(Tensor{{{{}, outs}}}), ShapeError);
+  const std::vector<std::uint32_t> c = {3, 4};
+  const std::vector<Tensor::Pair> square = {{{a, b}, {a, b}}};
+  EXPECT_NO_THROW(check(Tensor{{{square, outs, 2, {{{a, f}, c, c}}, c, c}}}));
+  EXPECT_THROW(check(Tensor{{{square, outs, 3}}}), ShapeError);
+  EXPECT_THROW(check(Tensor{{{square, outs, 1, {{{a, f}, {}, {}}}}}}), ShapeError);
+  EXPECT_THROW(check(Tensor{{{square, outs, 1, {{{a, f}, {3}, {}}}}}}), ShapeError);
+  EXPECT_THROW(check(Tensor{{{square, outs, 1, {{{a, eval(1, 4)}, c, {}}}}}}), ShapeError);
+  EXPECT_THROW(check(Tensor{{{square, outs, 1, {{{a, outs[0]}, c, {}}}}}}), ShapeError);
+  EXPECT_THROW(check(Tensor{{{square, outs, 1, {}, {}, c}}}), ShapeError);
   EXPECT_THROW(check(Tensor{{{{{{a, b}, {a, b}}}, {a, outs[1], outs[2]}}}}), ShapeError);
 
   const std::array<PolyView, 3> in = {a, b, {}};
@@ -139,7 +148,28 @@ TEST_F(Check, ProductsAndTheirAliasing) {
       << "another output reads the input";
   EXPECT_THROW(check(Dot{2, {in}, {{{{1, f}}, outs, false}}}), ShapeError);
   EXPECT_THROW(check(Dot{4, {in}, {}}), ShapeError);
-  EXPECT_THROW(check(Dot{2, {in}, {{{{0, eval(1, 4)}}, outs, false}}}), ShapeError);
+  EXPECT_NO_THROW(check(Dot{2, {in}, {{{{0, eval(1, 4)}}, outs, false}}})) << "zero elsewhere";
+  const std::array<PolyView, 3> narrow = {eval(1, 0), eval(1, 2), {}};
+  EXPECT_NO_THROW(check(Dot{2, {narrow}, {{{{0, eval(1, 4)}}, outs, false}}}));
+  EXPECT_THROW(check(Dot{2, {narrow}, {{{{0, f}}, outs, false}}}), ShapeError);
+}
+
+TEST_F(Check, FactorsOfASubring) {
+  const Ring large(12, test::ntt_primes(12, 3)), small(10, large.primes());
+  const Ring half(11, large.primes()), others(10, test::ntt_primes(10, 3));
+  std::vector<std::uint32_t> memory(4u << 12);
+  const auto view = [&](const Ring& ring, int first) {
+    return PolyView::contiguous(memory.data(), ring, {{0, 1}}, Domain::Eval,
+                                static_cast<std::uint32_t>(first));
+  };
+  const auto dot = [&](const PolyView& factor) {
+    return Dot{1, {{view(large, 0), {}, {}}}, {{{{0, factor}}, {view(large, 1), {}, {}}, false}}};
+  };
+  EXPECT_NO_THROW(check(dot(view(small, 8))));
+  EXPECT_EQ(bytes_moved(dot(view(small, 8))), (2u << 14) + (1u << 12));
+  EXPECT_THROW(check(dot(view(small, 7))), ShapeError) << "inside the output";
+  EXPECT_THROW(check(dot(view(half, 4))), ShapeError) << "two entries repeat";
+  EXPECT_THROW(check(dot(view(others, 8))), ShapeError) << "other primes";
 }
 
 TEST_F(Check, RemainingRecords) {

@@ -99,6 +99,49 @@ void run(Executor& executor, const Linear& op) {
   });
 }
 
+namespace {
+
+// What a Tensor adds to its products, a part and a block at a time; nothing where nothing is asked.
+class TensorRest {
+ public:
+  TensorRest(const Tensor::Item& item, int prime, int position, const Modulus& m)
+      : item_(item), prime_(prime), position_(position), m_(m) {
+    for (const bool upper : {false, true}) {
+      factors_[upper].push_back(make_shoup(static_cast<std::uint32_t>(item.factor), m));
+      for (const Tensor::Term& t : item.terms) {
+        factors_[upper].push_back(make_shoup(pick(t.residues, t.upper, upper), m));
+      }
+    }
+  }
+
+  void add(const CpuKernels& k, int part, std::size_t at, std::size_t count, bool upper) {
+    const std::size_t terms = part < 2 ? item_.terms.size() : 0;
+    const bool constant = part == 0 && !item_.constant.empty();
+    if (item_.factor == 1 && terms == 0 && !constant) return;
+    std::uint32_t* out = find_limb(item_.out[part], prime_) + at;
+    x_.assign(1, out);
+    for (std::size_t t = 0; t < terms; ++t) {
+      x_.push_back(find_limb(item_.terms[t].x[part], prime_) + at);
+    }
+    k.linear(out, x_.data(), factors_[upper].data(), static_cast<int>(terms) + 1,
+             constant ? pick(item_.constant, item_.constant_upper, upper) : 0, count, m_);
+  }
+
+ private:
+  std::uint32_t pick(const std::vector<std::uint32_t>& lower_half,
+                     const std::vector<std::uint32_t>& upper_half, bool upper) const {
+    return upper && !upper_half.empty() ? upper_half[position_] : lower_half[position_];
+  }
+
+  const Tensor::Item& item_;
+  int prime_, position_;
+  const Modulus& m_;
+  std::vector<ShoupFactor> factors_[2];  // of the lower and of the upper half
+  std::vector<const std::uint32_t*> x_;
+};
+
+}  // namespace
+
 void run(Executor& executor, const Tensor& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items[0].out[0].ring;
@@ -106,7 +149,7 @@ void run(Executor& executor, const Tensor& op) {
   const CpuKernels& k = executor.kernels();
   const auto units = limb_units(
       op.items, [](const auto& item) -> auto& { return item.out[0]; });
-  const std::size_t n = ring.n(), step = std::min(kBlockEntries, n);
+  const std::size_t n = ring.n(), step = std::min(kBlockEntries, n / 2);
   executor.parallel(units.size(), 5 * n, [&](std::size_t i, std::uint32_t*) {
     const LimbUnit& u = units[i];
     const Tensor::Item& item = op.items[u.item];
@@ -124,13 +167,46 @@ void run(Executor& executor, const Tensor& op) {
       k.multiply_accumulate(find_limb(item.out[part], u.prime) + at, a.data(), b.data(),
                             static_cast<int>(terms), nullptr, {}, step, m);
     };
+    TensorRest rest(item, u.prime, u.position, m);
     for (std::size_t at = 0; at < n; at += step) {
       product(0, at, {0});
       product(1, at, {0, 1});
       product(2, at, {1});
+      for (int part = 0; part < 3; ++part) rest.add(k, part, at, step, at >= n / 2);
     }
   });
 }
+
+namespace {
+
+// Entries [at, at + count) of a factor in this prime; one that repeats is written out to `scratch`,
+// which moves on.
+const std::uint32_t* factor_entries(const PolyView& factor, int prime, int log_n, std::size_t at,
+                                    std::size_t count, std::uint32_t*& scratch) {
+  const std::uint32_t* limb = find_limb(factor, prime);
+  const int repeat = log_n - factor.ring->log_n();
+  if (limb == nullptr || repeat == 0) return limb == nullptr ? nullptr : limb + at;
+  std::uint32_t* out = scratch;
+  const std::size_t run = std::size_t{1} << repeat;
+  for (std::size_t i = 0; i < count; i += run) {
+    std::fill_n(out + i, std::min(run, count - i), limb[(at + i) >> repeat]);
+  }
+  scratch += count;
+  return out;
+}
+
+// Most factors of one output that repeat.
+std::size_t repeating_factors(const Dot& op, const Ring& ring) {
+  std::size_t most = 0;
+  for (const Dot::Output& output : op.outputs) {
+    const auto repeats = [&](const Dot::Term& t) { return t.factor.ring != &ring; };
+    const auto count = std::count_if(output.terms.begin(), output.terms.end(), repeats);
+    most = std::max(most, static_cast<std::size_t>(count));
+  }
+  return most;
+}
+
+}  // namespace
 
 void run(Executor& executor, const Dot& op) {
   if (op.outputs.empty()) return;
@@ -144,29 +220,34 @@ void run(Executor& executor, const Dot& op) {
     const auto has = [&](const Dot::Output& o) { return find_limb(o.out[0], p) != nullptr; };
     if (std::any_of(op.outputs.begin(), op.outputs.end(), has)) primes.push_back(p);
   }
-  executor.parallel(primes.size() * blocks, step * op.parts * op.outputs.size(),
-                    [&](std::size_t i, std::uint32_t*) {
-                      const int prime = primes[i / blocks];
-                      const std::size_t at = i % blocks * step;
-                      const Modulus& m = table.primes[prime].modulus;
-                      std::vector<const std::uint32_t*> a, b;
-                      for (const Dot::Output& output : op.outputs) {
-                        if (find_limb(output.out[0], prime) == nullptr) continue;
-                        b.clear();
-                        for (const Dot::Term& term : output.terms)
-                          b.push_back(find_limb(term.factor, prime) + at);
-                        for (int part = 0; part < op.parts; ++part) {
-                          std::uint32_t* out = find_limb(output.out[part], prime) + at;
-                          a.clear();
-                          for (const Dot::Term& term : output.terms) {
-                            a.push_back(find_limb(op.inputs[term.input][part], prime) + at);
-                          }
-                          k.multiply_accumulate(out, a.data(), b.data(), static_cast<int>(a.size()),
-                                                output.accumulate ? out : nullptr, make_shoup(1, m),
-                                                step, m);
-                        }
-                      }
-                    });
+  executor.reserve_scratch(std::max(step, repeating_factors(op, ring) * step));
+  const auto work = [&](std::size_t unit, std::uint32_t* scratch) {
+    const int prime = primes[unit / blocks];
+    const std::size_t at = unit % blocks * step;
+    const Modulus& m = table.primes[prime].modulus;
+    std::vector<const std::uint32_t*> a, b;
+    std::vector<const Dot::Term*> terms;  // with this prime
+    for (const Dot::Output& output : op.outputs) {
+      if (find_limb(output.out[0], prime) == nullptr) continue;
+      b.clear(), terms.clear();
+      std::uint32_t* room = scratch;
+      for (const Dot::Term& term : output.terms) {
+        const auto* f = factor_entries(term.factor, prime, ring.log_n(), at, step, room);
+        if (f == nullptr) continue;
+        b.push_back(f), terms.push_back(&term);
+      }
+      for (int part = 0; part < op.parts; ++part) {
+        std::uint32_t* out = find_limb(output.out[part], prime) + at;
+        a.clear();
+        for (const Dot::Term* term : terms) {
+          a.push_back(find_limb(op.inputs[term->input][part], prime) + at);
+        }
+        k.multiply_accumulate(out, a.data(), b.data(), static_cast<int>(a.size()),
+                              output.accumulate ? out : nullptr, make_shoup(1, m), step, m);
+      }
+    }
+  };
+  executor.parallel(primes.size() * blocks, step * op.parts * op.outputs.size(), work);
 }
 
 void run(Executor& executor, const Copy& op) {

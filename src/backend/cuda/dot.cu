@@ -21,6 +21,7 @@ struct DotArgs {
     std::uint32_t* out[kOutputs][kParts];
     std::uint8_t out_layout[kOutputs][kParts];
     std::uint8_t accumulate;  // one bit an output
+    std::uint8_t repeat;      // s of factors in X^(2^s); 0: whole ones
     std::int16_t first_row, rows, limbs;
   } tile[kTiles];
   struct Row {
@@ -30,6 +31,7 @@ struct DotArgs {
   } row[kRows];
   struct Layout {
     Segment segment[Basis::kMaxRuns];
+    int repeat;  // s of a factor in X^(2^s)
   } layout[kLayouts];
 
   // Ring index of the l-th prime of a layout.
@@ -44,76 +46,148 @@ struct DotArgs {
     return p;
   }
 
-  // Of the limb of a prime, in words.
-  __device__ std::size_t offset(int index, int prime) const {
-    std::uint32_t limb = 0;
+  // The limb of a prime; null where there is none.
+  template <class Word>
+  __device__ Word* limb(Word* data, int index, int prime) const {
+    const Layout& l = layout[index];
+    Word* found = nullptr;
 #pragma unroll
     for (int i = 0; i < Basis::kMaxRuns; ++i) {
-      const Segment& s = layout[index].segment[i];
-      if (prime >= s.prime && prime < s.prime + s.count) limb = s.limb + (prime - s.prime);
+      const Segment& s = l.segment[i];
+      if (prime >= s.prime && prime < s.prime + s.count) {
+        const std::size_t limb = s.limb + (prime - s.prime);
+        found = data + (limb << (ring.log_n - l.repeat));
+      }
     }
-    return static_cast<std::size_t>(limb) << ring.log_n;
+    return found;
   }
 };
 static_assert(sizeof(DotArgs) <= 4096);
 
-template <int PARTS, int OUTPUTS>
-struct Operands {
-  Group x[PARTS], f[OUTPUTS];
+// Addresses of one prime's limbs for a row: the inputs' parts, then the factors; null where there
+// is none. Computed once a block: looking them up in the parameters costs more than the products.
+using Address = const std::uint32_t*;
 
-  __device__ __forceinline__ void load(const DotArgs& a, const DotArgs::Row& row, int prime,
-                                       std::uint32_t g) {
-#pragma unroll
-    for (int p = 0; p < PARTS; ++p) {
-      x[p] = load_group(row.input[p] + a.offset(row.input_layout[p], prime), g);
-    }
+template <int PARTS, int OUTPUTS>
+__device__ __forceinline__ void resolve(Address (*address)[PARTS + OUTPUTS], const DotArgs& a,
+                                        const DotArgs::Tile& tile, int prime) {
+  constexpr int kWidth = PARTS + OUTPUTS;
+  for (int i = threadIdx.x; i < tile.rows * kWidth; i += kThreads) {
+    const DotArgs::Row& row = a.row[tile.first_row + i / kWidth];
+    const int k = i % kWidth;
+    const Address data = k < PARTS ? row.input[k] : row.factor[k - PARTS];
+    const int layout = k < PARTS ? row.input_layout[k] : row.factor_layout[k - PARTS];
+    address[i / kWidth][k] = data == nullptr ? nullptr : a.limb(data, layout, prime);
+  }
+  __syncthreads();
+}
+
+// Four entries of a whole factor, or the one that stands for all of them in a factor in X^(2^s):
+// a word of its own, since copies of a word that is still on its way would wait for it.
+template <bool REPEAT>
+struct Factor {
+  Group v;
+  __device__ __forceinline__ void load(Address limb, std::uint32_t at) { v = load_group(limb, at); }
+  __device__ __forceinline__ std::uint32_t word(int j) const { return v.w[j]; }
+};
+template <>
+struct Factor<true> {
+  std::uint32_t v;
+  __device__ __forceinline__ void load(Address limb, std::uint32_t at) { v = limb[at]; }
+  __device__ __forceinline__ std::uint32_t word(int) const { return v; }
+};
+
+template <int PARTS, int OUTPUTS, bool REPEAT>
+struct Operands {
+  Group x[PARTS];
+  Factor<REPEAT> f[OUTPUTS];
+  unsigned present;  // one bit an output: the same for the whole block
+
+  __device__ __forceinline__ void load(const Address* address, std::uint32_t g, std::uint32_t at) {
+    present = 0;
 #pragma unroll
     for (int o = 0; o < OUTPUTS; ++o) {
-      if (row.factor[o] == nullptr) continue;
-      f[o] = load_group(row.factor[o] + a.offset(row.factor_layout[o], prime), g);
+      if (address[PARTS + o] == nullptr) continue;
+      present |= 1u << o;
+      f[o].load(address[PARTS + o], at);
+    }
+    if (present == 0) return;
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p) x[p] = load_group(address[p], g);
+  }
+};
+
+// Two rows between folds: sums below q 2^32 have room for two products.
+template <int PARTS, int OUTPUTS>
+struct DotSums {
+  std::uint64_t acc[OUTPUTS][PARTS][kGroup] = {};
+
+  template <bool REPEAT>
+  __device__ __forceinline__ void add(const Operands<PARTS, OUTPUTS, REPEAT>& v) {
+#pragma unroll
+    for (int o = 0; o < OUTPUTS; ++o) {
+      if ((v.present >> o & 1) == 0) continue;
+#pragma unroll
+      for (int p = 0; p < PARTS; ++p) {
+#pragma unroll
+        for (int j = 0; j < kGroup; ++j) {
+          acc[o][p][j] += static_cast<std::uint64_t>(v.x[p].w[j]) * v.f[o].word(j);
+        }
+      }
+    }
+  }
+  __device__ __forceinline__ void fold(std::uint32_t q) {
+#pragma unroll
+    for (int o = 0; o < OUTPUTS; ++o) {
+#pragma unroll
+      for (int p = 0; p < PARTS; ++p) {
+#pragma unroll
+        for (int j = 0; j < kGroup; ++j) acc[o][p][j] = fold_sum(acc[o][p][j], q);
+      }
     }
   }
 };
 
-template <int PARTS, int OUTPUTS>
-__global__ void __launch_bounds__(kThreads, OUTPUTS > 1  ? 2
-                                            : PARTS == 3 ? 3
-                                                         : 5)
+template <int PARTS, int OUTPUTS, bool REPEAT>
+__global__ void __launch_bounds__(kThreads, OUTPUTS > 2 || PARTS * OUTPUTS > 4 ? 2
+                                            : PARTS * OUTPUTS > 2              ? 3
+                                                                               : 4)
     dot(const __grid_constant__ DotArgs a) {
+  __shared__ Address address[kRows][PARTS + OUTPUTS];
   allow_next();
   const DotArgs::Tile& tile = a.tile[blockIdx.z];
-  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
-  if (blockIdx.y >= tile.limbs || g >= a.ring.groups()) return;
+  if (blockIdx.y >= tile.limbs) return;
   const int prime = a.prime(tile.out_layout[0][0], blockIdx.y);
   const Modulus m = load_modulus(a.ring.modulus + prime);
+  resolve<PARTS, OUTPUTS>(address, a, tile, prime);
+  const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   wait_for_previous();
 
-  // With several outputs registers leave few warps an SM: the operands of the next row are on their
-  // way while this row is multiplied. One output has warps enough to hide the loads.
-  constexpr bool kAhead = OUTPUTS > 1;
-  std::uint64_t acc[OUTPUTS][PARTS][kGroup] = {};
-  Operands<PARTS, OUTPUTS> now, next;
-  const DotArgs::Row* row = a.row + tile.first_row;
-  if (kAhead && tile.rows > 0) now.load(a, row[0], prime, g);
-#pragma unroll 2
-  for (int r = 0; r < tile.rows; ++r) {
-    if (!kAhead) now.load(a, row[r], prime, g);
-    if (kAhead && r + 1 < tile.rows) next.load(a, row[r + 1], prime, g);
-#pragma unroll
-    for (int o = 0; o < OUTPUTS; ++o) {
-      if (row[r].factor[o] == nullptr) continue;
-#pragma unroll
-      for (int p = 0; p < PARTS; ++p) multiply_add(acc[o][p], now.x[p], now.f[o], m.q);
-    }
-    if (kAhead) now = next;
+  // The operands of the next row are on their way while this row is multiplied.
+  DotSums<PARTS, OUTPUTS> sums;
+  Operands<PARTS, OUTPUTS, REPEAT> even, odd;
+  const int log_n = a.ring.log_n, repeat = tile.repeat;
+  const std::uint32_t at =
+      REPEAT ? position(Domain::Eval, logical_index(Domain::Eval, g * kGroup, log_n) >> repeat,
+                        log_n - repeat)
+             : g;
+  const int rows = tile.rows;
+  if (rows > 0) even.load(address[0], g, at);
+#pragma unroll 1
+  for (int r = 0; r < rows; r += 2) {
+    if (r + 1 < rows) odd.load(address[r + 1], g, at);
+    sums.add(even);
+    if (r + 2 < rows) even.load(address[r + 2], g, at);
+    if (r + 1 < rows) sums.add(odd);
+    sums.fold(m.q);
   }
 #pragma unroll
   for (int o = 0; o < OUTPUTS; ++o) {
     if (tile.out[o][0] == nullptr) continue;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
-      std::uint32_t* limb = tile.out[o][p] + a.offset(tile.out_layout[o][p], prime);
-      finish_products(acc[o][p], limb, g, tile.accumulate >> o & 1, m);
+      std::uint32_t* limb = a.limb(tile.out[o][p], tile.out_layout[o][p], prime);
+      finish_products(sums.acc[o][p], limb, g, tile.accumulate >> o & 1, m);
     }
   }
 }
@@ -136,11 +210,11 @@ class DotBatch {
     const std::vector<Row> rows = rows_of(first, count);
     unsigned accumulate = 0;
     for (int o = 0; o < count; ++o) accumulate |= op_.outputs[first + o].accumulate << o;
-    DotArgs::Tile* tile = open(first, count, accumulate);
+    DotArgs::Tile* tile = open(first, count, accumulate, rows.empty() ? 0 : rows[0].repeat);
     for (const Row& row : rows) {
-      if (rows_ == kRows || layouts_ + kParts + kOutputs > kLayouts) {
+      if (rows_ == kRows || layouts_ + kParts + kOutputs > kLayouts || row.repeat != tile->repeat) {
         flush();
-        tile = open(first, count, (1u << count) - 1);
+        tile = open(first, count, (1u << count) - 1, row.repeat);
       }
       push(tile, row);
     }
@@ -150,34 +224,36 @@ class DotBatch {
     if (tiles_ == 0) return;
     int limbs = 0;
     for (int i = 0; i < tiles_; ++i) limbs = std::max<int>(limbs, args_.tile[i].limbs);
-    launcher_.launch(kernel(), limb_grid(n_, 1, limbs, tiles_), args_);
+    const Kernel kernel = repeating_ ? kernel_of<true>() : kernel_of<false>();
+    launcher_.launch(kernel, limb_grid(n_, 1, limbs, tiles_), args_);
     tiles_ = rows_ = layouts_ = 0;
   }
 
  private:
   struct Row {
-    int input = 0;
+    int input = 0, repeat = 0;
     std::array<const PolyView*, kOutputs> factor{};
   };
 
-  Kernel kernel() const {
+  template <bool REPEAT>
+  Kernel kernel_of() const {
     switch (op_.parts * 10 + outputs_a_tile_) {
       case 11:
-        return dot<1, 1>;
+        return dot<1, 1, REPEAT>;
       case 12:
-        return dot<1, 2>;
+        return dot<1, 2, REPEAT>;
       case 14:
-        return dot<1, 4>;
+        return dot<1, 4, REPEAT>;
       case 21:
-        return dot<2, 1>;
+        return dot<2, 1, REPEAT>;
       case 22:
-        return dot<2, 2>;
+        return dot<2, 2, REPEAT>;
       case 24:
-        return dot<2, 4>;
+        return dot<2, 4, REPEAT>;
       case 31:
-        return dot<3, 1>;
+        return dot<3, 1, REPEAT>;
       default:
-        return dot<3, 2>;
+        return dot<3, 2, REPEAT>;
     }
   }
 
@@ -185,9 +261,12 @@ class DotBatch {
     std::vector<Row> rows;
     for (int o = 0; o < count; ++o) {
       for (const Dot::Term& t : op_.outputs[first + o].terms) {
-        const auto free = [&](const Row& r) { return r.input == t.input && !r.factor[o]; };
+        const int repeat = repeat_of(t.factor);
+        const auto free = [&](const Row& r) {
+          return r.input == t.input && r.repeat == repeat && !r.factor[o];
+        };
         auto row = std::find_if(rows.begin(), rows.end(), free);
-        if (row == rows.end()) row = rows.insert(row, Row{t.input, {}});
+        if (row == rows.end()) row = rows.insert(row, Row{t.input, repeat, {}});
         row->factor[o] = &t.factor;
       }
     }
@@ -195,23 +274,37 @@ class DotBatch {
     std::stable_partition(rows.begin(), rows.end(), [&](const Row& r) {
       for (int o = 0; o < count; ++o) {
         for (int p = 0; p < op_.parts; ++p) {
-          const PolyView& out = op_.outputs[first + o].out[p];
-          const int prime = out.segment[0].prime;
           for (int i = 0; i < op_.parts; ++i) {
-            if (op_.inputs[r.input][i].limb(prime) == out.limb(prime)) return true;
+            if (same_limbs(op_.inputs[r.input][i], op_.outputs[first + o].out[p])) return true;
           }
         }
       }
       return false;
     });
+    // A tile has one s. Rows of outputs over their inputs are whole: they stay first.
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.repeat < b.repeat; });
     return rows;
   }
 
-  DotArgs::Tile* open(std::size_t first, int count, unsigned accumulate) {
-    if (tiles_ == kTiles || layouts_ + kParts * (kOutputs + 1) + kOutputs > kLayouts) flush();
+  // The prime that both have first tells: an input overlaps no output but limb for limb.
+  static bool same_limbs(const PolyView& x, const PolyView& out) {
+    const Basis common = x.basis().intersect(out.basis());
+    return common.size() > 0 && x.limb(common.prime(0)) == out.limb(common.prime(0));
+  }
+
+  int repeat_of(const PolyView& v) const { return args_.ring.log_n - v.ring->log_n(); }
+
+  DotArgs::Tile* open(std::size_t first, int count, unsigned accumulate, int repeat) {
+    if (tiles_ == kTiles || layouts_ + kParts * (kOutputs + 1) + kOutputs > kLayouts ||
+        repeating_ != (repeat > 0)) {
+      flush();
+    }
+    repeating_ = repeat > 0;
     DotArgs::Tile* tile = &args_.tile[tiles_++];
     *tile = {};
     tile->accumulate = static_cast<std::uint8_t>(accumulate);
+    tile->repeat = static_cast<std::uint8_t>(repeat);
     tile->first_row = static_cast<std::int16_t>(rows_);
     tile->limbs = static_cast<std::int16_t>(op_.outputs[first].out[0].limbs());
     for (int o = 0; o < count; ++o) {
@@ -242,15 +335,18 @@ class DotBatch {
 
   std::uint8_t layout(const PolyView& v) {
     const View view(v);
+    const int repeat = repeat_of(v);
     const auto same = [&](const DotArgs::Layout& l) {
-      return std::equal(l.segment, l.segment + Basis::kMaxRuns, view.segment,
-                        [](const Segment& a, const Segment& b) {
-                          return a.prime == b.prime && a.count == b.count && a.limb == b.limb;
-                        });
+      return l.repeat == repeat && std::equal(l.segment, l.segment + Basis::kMaxRuns, view.segment,
+                                              [](const Segment& a, const Segment& b) {
+                                                return a.prime == b.prime && a.count == b.count &&
+                                                       a.limb == b.limb;
+                                              });
     };
     const auto end = args_.layout + layouts_;
     const auto found = std::find_if(args_.layout, end, same);
     if (found == end) {
+      args_.layout[layouts_].repeat = repeat;
       std::copy_n(view.segment, Basis::kMaxRuns, args_.layout[layouts_++].segment);
     }
     return static_cast<std::uint8_t>(found - args_.layout);
@@ -261,6 +357,7 @@ class DotBatch {
   int n_ = 0, outputs_a_tile_ = 1;
   DotArgs args_{};
   int tiles_ = 0, rows_ = 0, layouts_ = 0;
+  bool repeating_ = false;  // the factors of this launch
 };
 
 }  // namespace

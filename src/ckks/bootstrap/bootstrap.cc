@@ -11,6 +11,7 @@
 #include "ckks/checks.h"
 #include "ckks/linear_transform.h"
 #include "ckks/polynomial.h"
+#include "ckks/product_sum.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {
@@ -156,6 +157,21 @@ Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext&
   return raised;
 }
 
+namespace {
+
+// z + conj(z) and, if both, i (conj(z) - z): twice the real and the imaginary part of the slots.
+Batch halves(const Evaluator& evaluator, const Ciphertext& z, bool both) {
+  const Batch x{z}, conjugate{evaluator.conjugate(z)};
+  const auto sum = [&](Complex c, Complex d) {
+    return linear_sum({{&x, c}, {&conjugate, d}}, 0, z.level, z.scale)[0];
+  };
+  Batch out{sum(1, 1)};
+  if (both) out.push_back(sum({0, -1}, {0, 1}));
+  return out;
+}
+
+}  // namespace
+
 // Factors of the inverse transform, then z + conj(z) and, for full slots, i (conj(z) - z).
 std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
                                                     const Ciphertext& x) const {
@@ -165,50 +181,73 @@ std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
     if (!plan.full && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
     z = factor.apply(evaluator, z);
   }
-  const Ciphertext conjugate = evaluator.conjugate(z);
-  std::vector<Ciphertext> out{evaluator.add(z, conjugate)};
-  if (plan.full) out.push_back(evaluator.multiply_i(evaluator.sub(conjugate, z), 1));
-  return out;
+  return halves(evaluator, z, plan.full);
 }
 
 namespace {
 
-// 2 x^2 - c. The factor 2 is free: the scale declared is halved. Merged or not: one division by P
-// and the rescale factor, or (one pass more, less rounding) one after the other.
-std::vector<Ciphertext> double_angle(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
-                                     double c, bool merged) {
-  std::vector<Ciphertext> squares;
-  for (const Ciphertext& y : x) squares.push_back(evaluator.tensor(y, y));
-  squares = evaluator.relinearize(squares, merged);
-  if (!merged) squares = evaluator.rescale(squares);
-  for (Ciphertext& y : squares) {
-    y.scale *= 0.5;
-    y = evaluator.add_scalar(y, -c);
-  }
-  return squares;
+// 2 x^2 - c. The factor 2 is free: the scale declared is halved.
+Batch double_angle(const Evaluator& evaluator, const Batch& x, double c) {
+  const ProductSum sum{{{&x, &x}}, 1, {}, -c};
+  return evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), true);
+}
+
+// y = x - 1/(4 K) -> T_2(y) = 2 x^2 - x / K + 1/(8 K^2) - 1, where a rounding error weighs most
+// (K / (4 y), docs/bootstrapping.md): the rescale factor is divided out apart from P.
+Batch first_square(const Evaluator& evaluator, const Batch& x, double range_k) {
+  const ProductSum sum{{{&x, &x}}, 1, {{&x, -1 / range_k}}, 1 / (8 * range_k * range_k) - 1};
+  return evaluator.rescale(
+      evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), false));
+}
+
+// 2 (x^2 + i y^2) - (1 + i) c: the last double angle of both halves, relinearised together.
+Ciphertext joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) {
+  const Batch re{x[0]}, im{x[1]}, turned{evaluator.multiply_i(x[1], 1)};
+  const ProductSum sum{{{&re, &re}, {&turned, &im}}, 1, {}, {-c, -c}};
+  const Batch product = product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale);
+  return evaluator.relinearize(product, true)[0];
 }
 
 }  // namespace
 
-// y -> T_2(y), where a rounding error weighs most (K / (4 y), docs/bootstrapping.md), then the even
-// cosine polynomial as one in T_2, the double angles and the arcsine.
+// T_2, where the even cosine polynomial is a polynomial of half the degree; then all double angles
+// but the last.
+std::vector<Ciphertext> Bootstrapper::cosine(const Evaluator& evaluator,
+                                             const std::vector<Ciphertext>& x) const {
+  const Plan& plan = *plan_;
+  Batch y = first_square(evaluator, x, plan.sine.range_k);
+  y = evaluate(evaluator, plan.cosine, y, plan.scales.polynomial_scale);
+  for (std::size_t i = 0; i + 1 < plan.sine.subtract.size(); ++i) {
+    y = double_angle(evaluator, y, plan.sine.subtract[i]);
+  }
+  return y;
+}
+
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
                                                std::vector<Ciphertext> x) const {
   const Plan& plan = *plan_;
-  for (Ciphertext& y : x) y = evaluator.add_scalar(y, -0.25 / plan.sine.range_k);
-  x = double_angle(evaluator, x, 1, false);
-  x = evaluate(evaluator, plan.cosine, x, plan.scales.polynomial_scale);
-  for (const double c : plan.sine.subtract) x = double_angle(evaluator, x, c, true);
+  x = cosine(evaluator, x);
+  if (!plan.sine.subtract.empty()) x = double_angle(evaluator, x, plan.sine.subtract.back());
   if (!plan.sine.arcsine.empty()) {
     x = evaluate(evaluator, plan.arcsine, x, plan.scales.sine_scale);
   }
   return x;
 }
 
+// The same, two halves as one ciphertext where the last step joins them.
+std::vector<Ciphertext> Bootstrapper::joined_eval_mod(const Evaluator& evaluator,
+                                                      const std::vector<Ciphertext>& x) const {
+  const Plan& plan = *plan_;
+  if (x.size() == 1 || !plan.sine.arcsine.empty() || plan.sine.subtract.empty()) {
+    return eval_mod(evaluator, x);
+  }
+  return {joined_double_angle(evaluator, cosine(evaluator, x), plan.sine.subtract.back())};
+}
+
 Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
                                        const std::vector<Ciphertext>& x) const {
   const Plan& plan = *plan_;
-  Ciphertext z = plan.full ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
+  Ciphertext z = x.size() == 2 ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
   for (const LinearTransform& factor : plan.stc) z = factor.apply(evaluator, z);
   if (!plan.full) z = evaluator.add(z, evaluator.rotate(z, plan.slots));
   z.slots = plan.slots;
@@ -227,7 +266,7 @@ Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x
                      "make a Bootstrapper for this slot count");
   }
   Ciphertext y = mod_raise(evaluator, x);
-  y = slot_to_coeff(evaluator, eval_mod(evaluator, coeff_to_slot(evaluator, y)));
+  y = slot_to_coeff(evaluator, joined_eval_mod(evaluator, coeff_to_slot(evaluator, y)));
   y.slots = x.slots;
   return y;
 }
@@ -253,9 +292,8 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::bootstrap_pair(const Evaluator& 
   require_compatible(kName, re, im);
   const Ciphertext merged =
       evaluator.add(evaluator.to_level(re, 0), evaluator.multiply_i(evaluator.to_level(im, 0), 1));
-  const Ciphertext z = refresh(evaluator, merged);
-  const Ciphertext conjugate = evaluator.conjugate(z);
-  return {evaluator.add(z, conjugate), evaluator.multiply_i(evaluator.sub(conjugate, z), 1)};
+  Batch out = halves(evaluator, refresh(evaluator, merged), true);
+  return {std::move(out[0]), std::move(out[1])};
 }
 
 }  // namespace latticino::ckks
