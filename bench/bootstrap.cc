@@ -8,6 +8,7 @@
 // --dry 1 only tells what a dry run knows.
 // --replays N runs one input N times more and compares the results bit by bit, --poison 1 compares
 // with runs whose every buffer was full of 0xA5 first.
+// --minimal-keys, --stc-first and --over-raise choose the options of that name.
 #include <iostream>
 #include <thread>
 
@@ -21,6 +22,8 @@ BootstrapOptions options_of(const Arguments& arguments) {
   BootstrapOptions options;
   options.slots = arguments.number("slots");
   options.minimal_keys = arguments.flag("minimal-keys");
+  options.slot_to_coeff_first = arguments.flag("stc-first");
+  options.over_mod_raise = arguments.flag("over-raise");
   if (arguments.text("message") == "real") options.message = BootstrapOptions::Message::Real;
   return options;
 }
@@ -35,16 +38,17 @@ class Benchmark {
                             arguments.text("tuning"))),
         params_(world_.params()),
         context_(world_.context()),
-        slots_(options_.slots == 0 ? params_->max_slots() : options_.slots) {}
+        slots_(options_.slots == 0 ? params_->max_slots() : options_.slots),
+        level_(options_.slot_to_coeff_first ? params_->bootstrap()->stc_levels : 0) {}
 
   int run() {
     std::cout << params_->name() << ", " << slots_ << " slots, " << context_->queue().device().name
               << std::endl;
-    dry_ = dry_run(params_, 0, slots_, bootstrapping(options_));
+    dry_ = dry_run(params_, level_, slots_, bootstrapping(options_));
     describe();
     if (arguments_.flag("dry")) return 0;
     prepare();
-    input_ = world_.encrypt(message(), 0);
+    input_ = world_.encrypt(message(), level_);
     std::vector<double> seconds;
     Errors errors;
     const Stopwatch first;
@@ -59,10 +63,10 @@ class Benchmark {
     std::vector<Complex> z = message();
     for (int i = 0; i < arguments_.number("runs"); ++i) {
       if (arguments_.flag("chain") && i > 0) {
-        world_.copy(world_.evaluator().to_level(output_, 0), input_);
+        world_.copy(world_.evaluator().to_level(output_, level_), input_);
       } else {
         z = message();
-        world_.copy(world_.encrypt(z, 0), input_);
+        world_.copy(world_.encrypt(z, level_), input_);
       }
       context_->queue().synchronize();
       const Stopwatch watch;
@@ -88,6 +92,14 @@ class Benchmark {
               << dry_.report.operations << " records, at least " << dry_.report.bytes_moved / 1e9
               << " GB moved; on an H200 about " << predicted_seconds(dry_.report, cuda_rates()) * 1e3
               << " ms" << std::endl;
+    if (!arguments_.flag("dry")) return;
+    const Bootstrapper plan(ckks::Context::create_dry(params_), options_);
+    const Bootstrapper::Precision bits = plan.predicted_precision();
+    const Bootstrapper::Precision ones =
+        plan.predicted_precision(std::vector<Complex>(static_cast<std::size_t>(slots_), 1.0));
+    std::cout << "matrices " << plan.bytes() / 1e9 << " GB, random messages " << bits.mean_bits
+              << " bits (largest error " << bits.max_bits << "), all ones " << ones.mean_bits
+              << std::endl;
   }
 
   void prepare() {
@@ -129,6 +141,8 @@ class Benchmark {
     const Stopwatch watch;
     for (int i = 0; i < arguments_.number("replays"); ++i) {
       if (program_) {
+        // Overwritten first: no result stands for the next.
+        for (const Poly& part : output_.parts) queue.submit(Copy{{{PolyView{}, part.view}}});
         program_->run();
         compare(output_);
       } else {
@@ -183,6 +197,8 @@ class Benchmark {
     sizes.add("message", arguments_.text("message"));
     sizes.add("chain", int{arguments_.flag("chain")});
     sizes.add("minimal_keys", int{options_.minimal_keys});
+    if (options_.slot_to_coeff_first) sizes.add("slot_to_coeff_first", 1);
+    if (options_.over_mod_raise) sizes.add("over_mod_raise", 1);
     Row row;
     row.add("name", "ckks.bootstrap").add("value", median(seconds) * 1e3).add("unit", "ms");
     row.add("median_of", static_cast<int>(seconds.size())).add("device", device.name);
@@ -199,7 +215,7 @@ class Benchmark {
     row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
     row.add("predicted_mean_bits", predicted.mean_bits);
     row.add("predicted_max_bits", predicted.max_bits);
-    row.add("levels_left", params_->level_after_bootstrap());
+    row.add("levels_left", bootstrapper_->output_level() - level_);
     const double time = median(seconds), predicted_time = this->predicted_time();
     row.add("predicted_ms", predicted_time * 1e3);
     write_rows({row}, arguments_.text("output"));
@@ -228,7 +244,7 @@ class Benchmark {
   World world_;
   std::shared_ptr<const Params> params_;
   std::shared_ptr<const ckks::Context> context_;
-  int slots_;
+  int slots_, level_;  // of the input
   DryRun dry_;
   std::unique_ptr<Bootstrapper> bootstrapper_;
   Ciphertext input_, output_;
@@ -256,6 +272,8 @@ int main(int argc, char** argv) {
        {"check", "0"},
        {"dry", "0"},
        {"replays", "0"},
-       {"poison", "0"}},
+       {"poison", "0"},
+       {"stc-first", "0"},
+       {"over-raise", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

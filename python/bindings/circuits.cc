@@ -66,15 +66,22 @@ void bind_bootstrap(nb::module_& m) {
       .def(
           "__init__",
           [](Bootstrapper* self, ContextPtr context, int slots, BootstrapOptions::Message message,
-             bool minimal_keys) {
+             bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise) {
             nb::gil_scoped_release release;
             new (self) Bootstrapper(std::move(context),
-                                    {.slots = slots, .message = message, .minimal_keys = minimal_keys});
+                                    {.slots = slots,
+                                     .message = message,
+                                     .minimal_keys = minimal_keys,
+                                     .slot_to_coeff_first = slot_to_coeff_first,
+                                     .over_mod_raise = over_mod_raise});
           },
-          "context"_a, "slots"_a, "message"_a, "minimal_keys"_a)
+          "context"_a, "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a = false,
+          "over_mod_raise"_a = false)
       .def("bootstrap", &Bootstrapper::bootstrap, ReleaseGil())
       .def("bootstrap_pair", &Bootstrapper::bootstrap_pair, ReleaseGil())
       .def_prop_ro("bytes", &Bootstrapper::bytes)
+      .def_prop_ro("input_level", &Bootstrapper::input_level)
+      .def_prop_ro("output_level", &Bootstrapper::output_level)
       .def_prop_ro("predicted_bits", [](const Bootstrapper& b) {
         const auto p = b.predicted_precision();
         return std::pair(p.mean_bits, p.max_bits);

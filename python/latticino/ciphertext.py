@@ -366,21 +366,28 @@ class Ciphertext:
             x._error * sum(k * k * abs(c) for k, c in enumerate(values)))
         return x._like(parts, math.hypot(error, x._floor() * p.levels), not x._padded)
 
-    def bootstrap(self, message: str = "complex", minimal_keys: bool = False) -> Ciphertext:
+    def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool = False,
+                  over_mod_raise: bool = False) -> Ciphertext:
         """The same values at ``params.level_after_bootstrap``.
 
         ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box;
         ``params.explain()`` states the bound and the precision.
-        """
-        return joint.bootstrap(self, message, minimal_keys)
 
-    def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False) -> tuple[Ciphertext, Ciphertext]:
+        ``minimal_keys``: a third of the keys, slower. ``slot_to_coeff_first``: less work and memory
+        for an input that still has the levels of SlotToCoeff (LevelError else); the result is as many
+        levels higher, and large coefficients cost no precision. ``over_mod_raise``: one CoeffToSlot
+        factor more that costs no level. docs/bootstrapping.md compares them.
+        """
+        return joint.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise)
+
+    def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool = False,
+                       over_mod_raise: bool = False) -> tuple[Ciphertext, Ciphertext]:
         """This and `other`, both of real values and one shape, refreshed as one: half the work.
 
         They travel as real and imaginary part of one ciphertext, so imaginary errors of either
         become errors of the other before they vanish. ShapeError where the shapes differ.
         """
-        return joint.bootstrap_pair(self, other, minimal_keys)
+        return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise)
 
     def to_level(self, level: int) -> Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""

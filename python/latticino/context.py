@@ -199,23 +199,28 @@ class Context:
     # ---- circuits, built once ----
 
     def bootstrapper(self, slots: int | None = None, message: str = "complex",
-                     minimal_keys: bool = False) -> _native.Bootstrapper:
-        """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values."""
+                     minimal_keys: bool = False, slot_to_coeff_first: bool = False,
+                     over_mod_raise: bool = False) -> _native.Bootstrapper:
+        """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values.
+
+        See Ciphertext.bootstrap for the options.
+        """
         kinds = {"complex": _native.Message.Complex, "real": _native.Message.Real,
                  "merged": _native.Message.MergedReals}
         if message not in kinds:
             raise errors.UnsupportedError.explain(
                 "bootstrap", f"message={message!r}", " or ".join(map(repr, kinds)), "name one of them")
-        key = (slots or self.slots, message, minimal_keys)
+        options = (minimal_keys, slot_to_coeff_first, over_mod_raise)
+        key = (slots or self.slots, message, *options)
         with self._lock:
             if key not in self._bootstrappers:
-                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kinds[message],
-                                                                minimal_keys)
+                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kinds[message], *options)
             return self._bootstrappers[key]
 
-    def bootstrap_error(self, slots: int, message: str, minimal_keys: bool) -> float:
+    def bootstrap_error(self, slots: int, message: str, minimal_keys: bool, slot_to_coeff_first: bool = False,
+                        over_mod_raise: bool = False) -> float:
         """Standard deviation of what one bootstrapping adds to a slot, predicted."""
-        key = (slots, message, minimal_keys)
+        key = (slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise)
         with self._lock:
             if key not in self._bootstrap_errors:  # a prediction takes longer than a bootstrapping
                 bits = self.bootstrapper(*key).predicted_bits[0]

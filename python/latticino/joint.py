@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 
-def bootstrap(x: Ciphertext, message: str, minimal_keys: bool) -> Ciphertext:
+def bootstrap(x: Ciphertext, message: str, *options: bool) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
@@ -21,13 +21,13 @@ def bootstrap(x: Ciphertext, message: str, minimal_keys: bool) -> Ciphertext:
         raise errors.UnsupportedError.explain(
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
-    booter = ctx.bootstrapper(x.slots, message, minimal_keys)
+    booter = ctx.bootstrapper(x.slots, message, *options)
     parts = [booter.bootstrap(ctx.evaluator, p) for p in x._parts]
     ctx.count_bootstraps(len(parts))
-    return x._like(parts, math.hypot(x._error, ctx.bootstrap_error(x.slots, message, minimal_keys)))
+    return x._like(parts, math.hypot(x._error, ctx.bootstrap_error(x.slots, message, *options)))
 
 
-def bootstrap_pair(x: Ciphertext, y: Ciphertext, minimal_keys: bool) -> tuple[Ciphertext, Ciphertext]:
+def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool) -> tuple[Ciphertext, Ciphertext]:
     """See Ciphertext.bootstrap_with."""
     ctx, operation = x.context, "bootstrap_with"
     _require_ciphertexts([x, y], operation)
@@ -38,10 +38,10 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, minimal_keys: bool) -> tuple[Ci
     if x.shape != y.shape or x.slots != y.slots:
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")
-    booter = ctx.bootstrapper(x.slots, "merged", minimal_keys)
+    booter = ctx.bootstrapper(x.slots, "merged", *options)
     pairs = [booter.bootstrap_pair(ctx.evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
-    error = math.sqrt(x._error**2 + y._error**2 + ctx.bootstrap_error(x.slots, "merged", minimal_keys) ** 2)
+    error = math.sqrt(x._error**2 + y._error**2 + ctx.bootstrap_error(x.slots, "merged", *options) ** 2)
     return x._like([a for a, _ in pairs], error), y._like([b for _, b in pairs], error)
 
 

@@ -48,7 +48,7 @@ std::uint64_t payload_of(const Ring& ring, const KeyShape& shape) {
 Entry read_entry(Decoder& metadata, const Constants& constants) {
   Entry e;
   const std::uint8_t kind = metadata.u8();
-  if (kind > static_cast<std::uint8_t>(KeyKind::SparseToDense)) {
+  if (kind > static_cast<std::uint8_t>(KeyKind::OverRaise)) {
     refuse("key kind " + std::to_string(kind), "a kind of version 1");
   }
   e.label.kind = static_cast<KeyKind>(kind);
@@ -56,7 +56,8 @@ Entry read_entry(Decoder& metadata, const Constants& constants) {
   const std::uint32_t level = metadata.u32();
   metadata.raw(e.seed);
   if (level > static_cast<std::uint32_t>(constants.params().top_level()) ||
-      (e.label.kind != KeyKind::Galois && e.label.galois != 1)) {
+      (e.label.kind != KeyKind::Galois && e.label.kind != KeyKind::OverRaise &&
+       e.label.galois != 1)) {
     refuse(e.label.str() + " of level " + std::to_string(level), "a key of these parameters");
   }
   e.level = static_cast<int>(level);

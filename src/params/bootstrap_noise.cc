@@ -81,13 +81,10 @@ bool Params::bootstrap_merges_last() const {
   return std::sqrt(last) < kMergedError * scale_[end];
 }
 
-BootstrapNoise Params::bootstrap_noise(int slots) const {
-  const int end = level_after_bootstrap();
+// From raising to the end of EvalMod; an error of variance v of a real coefficient, in units of q0,
+// counts `gain` v in a slot.
+BootstrapNoise Params::middle_noise(double count, double gain) const {
   const BootstrapLiteral& b = *literal_.bootstrap;
-  const double count = slots == 0 ? max_slots() : slots, ratio = bootstrap_message_ratio();
-  // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
-  // slot: |w|^2 has two of them, and the forward transform adds n of those.
-  const double gain = 2 * count / (ratio * ratio);
   const double spanned = spanned_coefficients(static_cast<int>(count));
   const auto slot_error = [&](int primes, double scale) {
     return spanned * division_variance(primes) / (scale * scale);
@@ -102,7 +99,6 @@ BootstrapNoise Params::bootstrap_noise(int slots) const {
   const double apart = slot_error(leaving(top).size(), scale);
   // CoeffToSlot ends with scale sqrt(2) larger.
   const double key_switch = slot_error(alpha(), scale) / 2, factor = merged / 2;
-  const int last = leaving(end + 1).size() + (bootstrap_merges_last() ? alpha() : 0);
   BootstrapNoise noise;
   noise.raised = gain * raised / (base_modulus() * base_modulus());
   // x = K y: the last factor's division counts twice in z + conj(z), the conjugation once.
@@ -110,9 +106,49 @@ BootstrapNoise Params::bootstrap_noise(int slots) const {
   // T_2 is divided apart. T_4 passes with about a quarter of its gain, T_8 with a quarter of that:
   // 1/15 in all for the squares.
   noise.eval_mod = gain * t2_gain(b) * (apart + merged / 15);
-  // Sparse plans end with the sum of two halves.
-  noise.slot_to_coeff = (count < max_slots() ? 2 : 1) * slot_error(last, scale_[end]);
   return noise;
+}
+
+BootstrapNoise Params::bootstrap_noise(int slots) const {
+  const int end = level_after_bootstrap();
+  const double count = slots == 0 ? max_slots() : slots, ratio = bootstrap_message_ratio();
+  // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
+  // slot: |w|^2 has two of them, and the forward transform adds n of those.
+  BootstrapNoise noise = middle_noise(count, 2 * count / (ratio * ratio));
+  const int last = leaving(end + 1).size() + (bootstrap_merges_last() ? alpha() : 0);
+  // Sparse plans end with the sum of two halves.
+  noise.slot_to_coeff = (count < max_slots() ? 2 : 1) *
+                        spanned_coefficients(static_cast<int>(count)) * division_variance(last) /
+                        (scale_[end] * scale_[end]);
+  return noise;
+}
+
+BootstrapNoise Params::bootstrap_noise_slots_first(int slots, double ratio) const {
+  const double count = slots == 0 ? max_slots() : slots, gain = 2 / (ratio * ratio);
+  BootstrapNoise noise = middle_noise(count, gain);
+  // SlotToCoeff's last division, in units of 1 / q0.
+  const double divided = division_variance(alpha() + leaving(1).size());
+  noise.slot_to_coeff = gain * divided / (base_modulus() * base_modulus());
+  // The last double angle ends with scale S / ratio.
+  const double scale = scale_[default_level_] / ratio;
+  noise.eval_mod += gain * spanned_coefficients(static_cast<int>(count)) *
+                    division_variance(alpha() + leaving(default_level_ + 1).size()) /
+                    (scale * scale);
+  return noise;
+}
+
+double Params::bootstrap_slots_first_ratio(int slots) const {
+  level_after_bootstrap();
+  const double cubic = kTwoPi * kTwoPi / 6;
+  double best = 0, least = 0;
+  for (int bits = literal_.bootstrap->log_message_ratio; bits <= 24; ++bits) {
+    const double ratio = std::ldexp(1.0, -bits), lost = cubic * ratio * ratio;
+    // Uniform real and imaginary parts: the mean of u^6 is 1/7.
+    const double taken = literal_.bootstrap->arcsine ? 0 : 2 * lost * lost / 7;
+    const double sum = bootstrap_noise_slots_first(slots, ratio).total() + taken;
+    if (best == 0 || sum < least) best = ratio, least = sum;
+  }
+  return best;
 }
 
 BootstrapPrecision Params::bootstrap_precision() const {

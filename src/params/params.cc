@@ -113,6 +113,17 @@ Basis Params::encapsulation_basis() const {
   return basis(0).with({{u16(q_count()), u16(q_count() + count)}});
 }
 
+Basis Params::over_raise_basis() const {
+  return {{u16(q_count()), u16(q_count() + std::min(2, alpha()))}};
+}
+
+double Params::over_raise_factor() const {
+  const Basis over = over_raise_basis();
+  double product = 1;
+  for (int i = 0; i < over.size(); ++i) product *= ring_primes_[over.prime(i)];
+  return product;
+}
+
 Basis Params::leaving(int level) const {
   check_level(level, 1, "params.leaving");
   return basis(level).without(basis(level - 1));

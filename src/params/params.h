@@ -109,6 +109,10 @@ class Params {
   std::vector<int> active_digits(int level) const;
   Basis encapsulation_basis() const;  // base primes + as many leading aux primes
 
+  // P': the first two auxiliary primes, by which OverModRaise goes beyond the top level.
+  Basis over_raise_basis() const;
+  double over_raise_factor() const;  // their product
+
   // Primes that leave and enter between level and level-1 (rational rescale).
   Basis leaving(int level) const;
   Basis entering(int level) const;
@@ -152,6 +156,10 @@ class Params {
   bool bootstrap_merges_last() const;
   // Closed forms, nothing fitted (docs/bootstrapping.md, Precision). slots == 0: N/2.
   BootstrapNoise bootstrap_noise(int slots = 0) const;
+  // With SlotToCoeff first, where coefficients hold the slots times `ratio`, in units of q0.
+  BootstrapNoise bootstrap_noise_slots_first(int slots, double ratio) const;
+  // The power of two at which noise and what the sine takes are least together.
+  double bootstrap_slots_first_ratio(int slots) const;
   BootstrapPrecision bootstrap_precision() const;
   std::size_t switching_key_bytes() const;  // one key in memory: dnum pairs over Q_max P
 
@@ -161,6 +169,7 @@ class Params {
 
  private:
   Params() = default;
+  BootstrapNoise middle_noise(double count, double gain) const;
   void derive();
   void check_level(int level, int least, const char* operation) const;
   ParamsLiteral literal_;

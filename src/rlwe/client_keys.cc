@@ -96,6 +96,15 @@ KeyGenerator::Relation KeyGenerator::relation(const KeyLabel& label, const Basis
       r.factor_basis = params.basis(0);
       r.one_digit = true;
       break;
+    case KeyKind::OverRaise: {
+      const std::uint32_t inverse = inverse_element(label.galois, params.log_n());
+      r.minus_under = negated(queue_, automorphism(queue_, s, basis, inverse).view);
+      r.target = secret_poly(queue_, ring, basis, secret_.sparse_coefficients());
+      r.factor = &constants_.over_raise_p_mod();
+      r.factor_basis = basis.without(params.aux_basis()).with(params.over_raise_basis());
+      r.one_digit = true;
+      break;
+    }
     case KeyKind::SparseToDense:
       r.minus_under = negated(queue_, s);
       r.target = secret_poly(queue_, ring, basis, secret_.sparse_coefficients());

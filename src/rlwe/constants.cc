@@ -93,6 +93,8 @@ Constants::Constants(std::shared_ptr<const Params> params)
   if (params_->bootstrap()) {
     const Basis base = params_->basis(0);
     encapsulation_p_mod_ = residues_on(*ring_, params_->encapsulation_basis().without(base), base);
+    const Basis over = params_->over_raise_basis();
+    over_raise_p_mod_ = residues_on(*ring_, p.without(over), q.with(over));
   }
 }
 

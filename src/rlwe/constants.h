@@ -49,12 +49,14 @@ class Constants {
 
   const std::vector<std::uint32_t>& p_mod() const { return p_mod_; }  // [P]_q by ring prime index
   const std::vector<std::uint32_t>& encapsulation_p_mod() const { return encapsulation_p_mod_; }
+  // [P/P'] on Q and P' (Params::over_raise_basis()).
+  const std::vector<std::uint32_t>& over_raise_p_mod() const { return over_raise_p_mod_; }
 
  private:
   struct Cache;
   std::shared_ptr<const Params> params_;
   std::unique_ptr<Ring> ring_;
-  std::vector<std::uint32_t> p_mod_, encapsulation_p_mod_;
+  std::vector<std::uint32_t> p_mod_, encapsulation_p_mod_, over_raise_p_mod_;
   std::shared_ptr<Cache> cache_;
 };
 

@@ -19,19 +19,22 @@ KeyShape key_shape(const Constants& constants, const KeyLabel& label, int level)
                    "a level from 0 to " + std::to_string(params.top_level()),
                    "ask for a level of these parameters");
   }
-  const bool encapsulation =
-      label.kind == KeyKind::DenseToSparse || label.kind == KeyKind::SparseToDense;
+  const bool encapsulation = label.kind != KeyKind::Relinearize && label.kind != KeyKind::Galois;
   if (encapsulation && !params.bootstrap()) {
     throw KeyError("rlwe.key", label.str() + " of parameters without bootstrapping",
                    "parameters with bootstrapping", "choose a preset that bootstraps");
   }
-  if (label.kind == KeyKind::Galois &&
+  if (label.kind == KeyKind::OverRaise && level != params.top_level()) {
+    throw KeyError("rlwe.key", label.str() + " of level " + std::to_string(level),
+                   "level " + std::to_string(params.top_level()), "ask for the top level");
+  }
+  if ((label.kind == KeyKind::Galois || label.kind == KeyKind::OverRaise) &&
       (label.galois % 2 == 0 || label.galois >= 2u << params.log_n())) {
     throw KeyError("rlwe.key", label.str(), "an odd Galois element below 2N",
                    "use rotation_element or conjugation_element");
   }
   if (label.kind == KeyKind::DenseToSparse) return {params.encapsulation_basis(), {0}};
-  if (label.kind == KeyKind::SparseToDense) return {constants.key_basis(level), {0}};
+  if (encapsulation) return {constants.key_basis(level), {0}};
   return {constants.key_basis(level), constants.key_digits(level)};
 }
 

@@ -227,4 +227,24 @@ std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants,
   return mod_down(queue, constants, pair, false);
 }
 
+std::vector<ExtendedPair> switch_over_raised(Queue& queue, const Constants& constants,
+                                             std::span<const ExtendedPair> x,
+                                             std::span<const SwitchKey* const> keys, int level) {
+  const Params& params = constants.params();
+  const Basis q = params.basis(level), carried = q.with(params.over_raise_basis());
+  KeyInner op;
+  op.add_factor = constants.over_raise_p_mod();
+  std::vector<ExtendedPair> out;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const ExtendedPair& pair = out.emplace_back(allocate_extended(queue, constants, level));
+    const PolyView &b = x[k].eval[0], &a = x[k].eval[1];
+    KeyInner::Group& group = op.groups.emplace_back();
+    group.digits = {{a.select(q), a.select(params.aux_basis())}};
+    group.targets = {
+        {key_views(*keys[k], keys[k]->digit_index), pair.eval, {}, {b.select(carried), {}}, 1}};
+  }
+  queue.submit(std::move(op));
+  return out;
+}
+
 }  // namespace latticino::rlwe

@@ -93,4 +93,11 @@ std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants,
                                        const PolyView& a, const PolyView& a_aux,
                                        const SwitchKey& key, int level);
 
+// Products of a raised ciphertext under the sparse secret, (b, a) over extended(level), Eval, each
+// -> under the secret of its key times P/P', modulo the same primes: one digit as well. The next
+// mod_down divides by P, so by P' too (ckks/bootstrap/over_raise.h).
+std::vector<ExtendedPair> switch_over_raised(Queue& queue, const Constants& constants,
+                                             std::span<const ExtendedPair> x,
+                                             std::span<const SwitchKey* const> keys, int level);
+
 }  // namespace latticino::rlwe

@@ -22,6 +22,8 @@ std::string KeyLabel::str() const {
       return "dense-to-sparse";
     case KeyKind::SparseToDense:
       return "sparse-to-dense";
+    case KeyKind::OverRaise:
+      return "over-raise(" + std::to_string(galois) + ")";
   }
   return "unknown";
 }

@@ -27,11 +27,12 @@ enum class KeyKind : std::uint8_t {
   Galois,         // encrypts s under phi_g^-1(s): switch first, then apply phi_g
   DenseToSparse,  // encrypts s under s_sparse, modulo base primes and as many aux primes, one digit
   SparseToDense,  // encrypts s_sparse under s: one digit (P on every Q prime)
+  OverRaise,      // encrypts s_sparse under phi_g^-1(s): one digit, P/P' on every Q and P' prime
 };
 
 struct KeyLabel {
   KeyKind kind = KeyKind::Relinearize;
-  std::uint32_t galois = 1;  // for Galois only
+  std::uint32_t galois = 1;  // for Galois and OverRaise only
   auto operator<=>(const KeyLabel&) const = default;
   std::string str() const;
 };

@@ -23,6 +23,22 @@ class Tensor:
         return self._array.__dlpack_device__()
 
 
+@pytest.mark.parametrize("options", [{"slot_to_coeff_first": True}, {"over_mod_raise": True}])
+def test_other_orders_of_bootstrapping(ctx, client, rng, options):
+    x = rng.uniform(-1, 1, SLOTS)
+    booter = ctx.bootstrapper(SLOTS, **options)
+    start, after = booter.input_level, ctx.params.level_after_bootstrap
+    assert (start > 0) == ("slot_to_coeff_first" in options) and booter.output_level == after + start
+    plan = ctx.plan(lambda a: a.bootstrap(**options), lt.Shape((SLOTS,), level=start))
+    ctx.use(client.server_keys(plan))
+    fresh = client.encrypt(x, level=start).bootstrap(**options)
+    assert fresh.level == booter.output_level == plan.levels[0]
+    assert lt.precision(client.decrypt(fresh), x).mean > 12
+    if start > 0:
+        with pytest.raises(lt.LevelError):
+            client.encrypt(x, level=start - 1).bootstrap(**options)
+
+
 @pytest.mark.parametrize("size", [SLOTS, 700])
 def test_two_real_ciphertexts_are_refreshed_as_one(ctx, client, rng, size):
     x, y = rng.uniform(-1, 1, (2, size))

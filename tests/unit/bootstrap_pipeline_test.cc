@@ -78,6 +78,10 @@ TEST(BootstrapStages, SparseSlots) { check_middle_stages(BootstrapWorld::of(kSma
 
 // Random messages: mean and largest error as predicted, within a bit.
 void check_precision(const BootstrapWorld& b, int runs) {
+  const bool first = b.plan().options().slot_to_coeff_first;
+  EXPECT_EQ(b.plan().output_level() - b.plan().input_level(),
+            b.world().params().level_after_bootstrap());
+  EXPECT_EQ(b.plan().input_level() > 0, first);
   MeasuredErrors errors;
   for (int run = 0; run < runs; ++run) {
     const World::Values z = b.world().values(b.slots(), 10 + run);
@@ -244,6 +248,67 @@ TEST(Bootstrap, SameBitsAgainAndFromPoisonedMemory) {
   }
 }
 
+TEST(Bootstrap, SlotToCoeffFirst) {
+  for (int slots : {0, 16}) {
+    const BootstrapWorld b(World::of(kSmall), {.slots = slots, .slot_to_coeff_first = true});
+    check_precision(b, 2);
+    // The sine meets the slots themselves, so one large coefficient is as good as any message.
+    const World::Values constant(b.slots(), 1.0);
+    const double expected = b.plan().predicted_precision(constant).max_bits;
+    EXPECT_GT(bits_of(constant, b.refreshed(constant)), expected - 1);
+    EXPECT_GT(expected, 12);
+    const Ciphertext low = b.world().encrypt(constant, b.plan().input_level() - 1);
+    EXPECT_THROW(b.bootstrap(low), LevelError);
+  }
+  EXPECT_LT(BootstrapWorld(World::of(kSmall), {.slot_to_coeff_first = true}).key_bytes(),
+            BootstrapWorld::of(kSmall, 0).key_bytes());
+}
+
+TEST(Bootstrap, SlotToCoeffFirstForReals) {
+  const BootstrapWorld b(World::of(kSmall),
+                         {.message = Message::Real, .slot_to_coeff_first = true});
+  const World::Values z = b.world().real_values(b.slots(), 27);
+  MeasuredErrors errors;
+  errors.add(z, b.refreshed(z));
+  EXPECT_NEAR(errors.mean_bits(), b.plan().predicted_precision().mean_bits, 1);
+
+  const BootstrapWorld pair(
+      World::of(kSmall),
+      {.slots = 32, .message = Message::MergedReals, .slot_to_coeff_first = true});
+  const World::Values u = pair.world().real_values(32, 24), v = pair.world().real_values(32, 25);
+  const int level = pair.plan().input_level();
+  const auto [re, im] = pair.plan().bootstrap_pair(pair.evaluator(), pair.world().encrypt(u, level),
+                                                   pair.world().encrypt(v, level + 1));
+  const double expected = pair.plan().predicted_precision().max_bits - 1;
+  EXPECT_GT(bits_of(u, pair.world().decrypt(re)), expected);
+  EXPECT_GT(bits_of(v, pair.world().decrypt(im)), expected);
+}
+
+TEST(Bootstrap, OverModRaise) {
+  for (int slots : {0, 16}) {
+    const BootstrapWorld b(World::of(kSmall), {.slots = slots, .over_mod_raise = true});
+    check_precision(b, 2);
+    b.refreshed(b.world().values(b.slots(), 22));
+    EXPECT_EQ(b.used(), b.requested());
+  }
+  check_precision({World::of(kSmall), {.slot_to_coeff_first = true, .over_mod_raise = true}}, 1);
+}
+
+// What OverModRaise is for: a CoeffToSlot level less in the chain.
+TEST(Bootstrap, OverModRaiseSavesALevel) {
+  ParamsLiteral literal = preset(kSmall)->literal();
+  literal.name = "over-raised-insecure";
+  // Of the four (mains, mains, terminals, terminals) the second.
+  literal.mains.resize(literal.mains.size() - 2);
+  literal.levels.erase(literal.levels.end() - 3);
+  for (auto level = literal.levels.end() - 2; level != literal.levels.end(); ++level) {
+    level->mains -= 2;
+  }
+  --literal.bootstrap->cts_levels;
+  World world(Params::check(literal));
+  check_precision({world, {.over_mod_raise = true}}, 1);
+}
+
 TEST(Bootstrap, RejectsWrongUse) {
   World& world = World::of(kSmall);
   const BootstrapWorld& b = BootstrapWorld::of(kSmall, 16);
@@ -268,7 +333,7 @@ TEST(BootstrapScales, LevelsMustHoldTheSine) {
   try {
     const auto params = Params::check(literal);
     const auto sine = bootstrap::sine_polynomial(*params->bootstrap());
-    EXPECT_THROW(bootstrap::plan_scales(*params, sine, 9, false), ParameterError);
+    EXPECT_THROW(bootstrap::plan_scales(*params, sine, {9}), ParameterError);
   } catch (const ParameterError&) {
     SUCCEED();  // refused already by the check of the literal
   }

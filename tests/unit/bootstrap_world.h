@@ -14,7 +14,7 @@ class BootstrapWorld {
   BootstrapWorld(World& world, const BootstrapOptions& options)
       : world_(world), bootstrapper_(world.context(), options) {
     rlwe::KeyRequest request;
-    const Ciphertext x = world.encrypt(World::Values(slots(), 0.5), 0);
+    const Ciphertext x = world.encrypt(World::Values(slots(), 0.5), plan().input_level());
     world.dry_run(
         [&](const Evaluator& e, const World::Batch& b) -> World::Batch {
           const Bootstrapper dry(e.context(), options);
@@ -50,11 +50,19 @@ class BootstrapWorld {
   const Bootstrapper& plan() const { return bootstrapper_; }
   const Evaluator& evaluator() const { return *evaluator_; }
   const rlwe::KeyRequest& requested() const { return requested_; }
+  std::size_t key_bytes() const {
+    std::size_t sum = 0;
+    for (const auto& [label, level] : requested_) {
+      sum +=
+          rlwe::key_shape(world_.context()->constants(), label, level).bytes(world_.params().n());
+    }
+    return sum;
+  }
   const rlwe::KeyRequest& used() const { return keys_->used(); }
 
   Ciphertext bootstrap(const Ciphertext& x) const { return plan().bootstrap(evaluator(), x); }
   World::Values refreshed(const World::Values& z) const {
-    return world_.decrypt(bootstrap(world_.encrypt(z, 0)));
+    return world_.decrypt(bootstrap(world_.encrypt(z, plan().input_level())));
   }
 
  private:

@@ -25,7 +25,8 @@ def target(row: Row) -> tuple[float, float] | None:
     if row.get("device") != DEVICE or row.get("mode") == "immediate":
         return None
     if row["name"] == "ckks.bootstrap":
-        plain = not params.get("minimal_keys") and not params.get("chain") and params.get("slots") == 2**15
+        options = ("minimal_keys", "chain", "slot_to_coeff_first", "over_mod_raise")
+        plain = not any(params.get(name) for name in options) and params.get("slots") == 2**15
         return BOOT.get(row.get("preset", "")) if plain else None
     if row["name"] == "helr.iteration":
         return HELR

@@ -2,9 +2,12 @@
 
 #include <bit>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/over_raise.h"
 #include "ckks/bootstrap/precision.h"
 #include "ckks/bootstrap/scale_plan.h"
 #include "ckks/bootstrap/sine.h"
@@ -37,8 +40,25 @@ int plan_slots(const Params& params, int slots) {
   return slots;
 }
 
+// Key switching noise of the over-raised products, q0 P' errors and signs, is lost in P.
+const BootstrapOptions& checked(const BootstrapOptions& options, const Params& params) {
+  const double product = std::log2(params.base_modulus() * params.over_raise_factor());
+  if (options.over_mod_raise && product + 2 * params.log_n() > params.log_p()) {
+    throw ParameterError(kName,
+                         "OverModRaise with P of " + std::to_string(params.log_p()) + " bits",
+                         "at least " + std::to_string(product + 2 * params.log_n()),
+                         "leave the option out for this set");
+  }
+  return options;
+}
+
+bootstrap::PlanShape shape_of(const BootstrapOptions& options, int slots) {
+  return {std::countr_zero(unsigned(slots)), options.message != BootstrapOptions::Message::Complex,
+          options.slot_to_coeff_first, options.over_mod_raise};
+}
+
 std::vector<LinearTransform> encode_factors(const std::shared_ptr<const Context>& context,
-                                            const std::vector<bootstrap::DftFactor>& factors,
+                                            std::span<const bootstrap::DftFactor> factors,
                                             int level, bool minimal_keys, bool last_merged) {
   std::vector<LinearTransform> out;
   for (const bootstrap::DftFactor& f : factors) {
@@ -65,32 +85,37 @@ Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coeffici
 struct Bootstrapper::Plan {
   Plan(std::shared_ptr<const Context> c, const BootstrapOptions& o)
       : context(std::move(c)),
-        options(o),
         params(bootstrappable(context->params())),
+        options(checked(o, params)),
         slots(plan_slots(params, o.slots)),
-        full(slots == params.max_slots()),
+        shape(shape_of(o, slots)),
+        apart(shape.apart(params)),
         sine(bootstrap::sine_polynomial(*params.bootstrap())),
-        scales(bootstrap::plan_scales(params, sine, std::countr_zero(unsigned(slots)),
-                                      o.message != BootstrapOptions::Message::Complex)),
+        scales(bootstrap::plan_scales(params, sine, shape)),
         cosine(polynomial(PolynomialBasis::Chebyshev, sine.in_t2())),
         arcsine(polynomial(PolynomialBasis::Monomial, sine.arcsine)) {
-    const int log_slots = std::countr_zero(unsigned(slots));
+    const int log_slots = shape.log_slots;
     const FftTables tables(log_slots);
-    const auto halves = full ? bootstrap::Halves::Together : bootstrap::Halves::Apart;
-    cts = encode_factors(context, cts_factors(tables, log_slots, scales.cts_constants, halves),
-                         scales.cts_level, options.minimal_keys, true);
+    const auto halves = apart ? bootstrap::Halves::Apart : bootstrap::Halves::Together;
+    const std::vector<bootstrap::DftFactor> factors =
+        cts_factors(tables, log_slots, scales.cts_constants, halves);
+    if (shape.over_raised) over.emplace(context, factors.front());
+    cts = encode_factors(context, std::span(factors).subspan(over ? 1 : 0), scales.cts_level,
+                         options.minimal_keys, true);
     stc = encode_factors(context, stc_factors(tables, log_slots, scales.stc_constants, halves),
                          scales.stc_level, options.minimal_keys, scales.last_merged);
   }
 
   std::shared_ptr<const Context> context;
-  BootstrapOptions options;
   const Params& params;
+  BootstrapOptions options;
   int slots;
-  bool full;
+  bootstrap::PlanShape shape;
+  bool apart;  // both halves in one ciphertext of twice the slots
   bootstrap::SinePolynomial sine;
   bootstrap::ScalePlan scales;
   Polynomial cosine, arcsine;
+  std::optional<bootstrap::OverRaisedFactor> over;
   std::vector<LinearTransform> cts, stc;
 };
 
@@ -100,7 +125,11 @@ Bootstrapper::~Bootstrapper() = default;
 Bootstrapper::Bootstrapper(Bootstrapper&&) noexcept = default;
 
 const BootstrapOptions& Bootstrapper::options() const { return plan_->options; }
-double Bootstrapper::message_ratio() const { return plan_->params.bootstrap_message_ratio(); }
+double Bootstrapper::message_ratio() const { return plan_->scales.message_ratio; }
+int Bootstrapper::input_level() const {
+  return plan_->shape.slots_first ? plan_->scales.stc_level : 0;
+}
+int Bootstrapper::output_level() const { return plan_->scales.end_level; }
 
 Bootstrapper::Precision Bootstrapper::predicted_precision(std::span<const Complex> message) const {
   if (!message.empty()) require_slots(kName, static_cast<int>(message.size()), plan_->slots);
@@ -108,11 +137,38 @@ Bootstrapper::Precision Bootstrapper::predicted_precision(std::span<const Comple
 }
 
 std::size_t Bootstrapper::bytes() const {
-  std::size_t total = 0;
+  std::size_t total = plan_->over ? plan_->over->bytes() : 0;
   for (const auto* factors : {&plan_->cts, &plan_->stc}) {
     for (const LinearTransform& f : *factors) total += f.bytes();
   }
   return total;
+}
+
+// The exact lift to the top modulus and the switch back. `like` is at the top level.
+std::array<Poly, 2> Bootstrapper::raised_parts(const Evaluator& evaluator,
+                                               const std::array<Poly, 2>& low,
+                                               const Ciphertext& like) const {
+  const Params& params = plan_->params;
+  Queue& queue = plan_->context->queue();
+  const Ring& ring = plan_->context->ring();
+  // The a-part goes to P as well: its own ModUp for the switch back. Over-raised, both do.
+  const Basis all = params.extended(like.level), q = params.basis(like.level);
+  const Poly b = queue.allocate(ring, plan_->over ? all : q, Domain::Coeff);
+  const Poly a = queue.allocate(ring, all, Domain::Coeff);
+  const PolyView low_b = low[0].view.in(Domain::Coeff), low_a = low[1].view.in(Domain::Coeff);
+  queue.submit(Transform{{{low[0].view, low_b}, {low[1].view, low_a}}});
+  queue.submit(ModRaise{{{low_b, b.view}, {low_a, a.view}}});
+  const PolyView b_eval = b.view.in(Domain::Eval), a_eval = a.view.in(Domain::Eval);
+  if (plan_->over) {
+    queue.submit(Transform{{{b.view, b_eval}, {a.view, a_eval}}});
+    return plan_->over->apply(evaluator, like, b_eval, a_eval);
+  }
+  const PolyView a_q = a.view.select(q), a_p = a.view.select(params.aux_basis());
+  queue.submit(
+      Transform{{{b.view, b_eval}, {a_q, a_q.in(Domain::Eval)}, {a_p, a_p.in(Domain::Half)}}});
+  const rlwe::SwitchKey& to_dense = evaluator.key(kName, like, {rlwe::KeyKind::SparseToDense, 1});
+  return rlwe::switch_from_sparse(queue, plan_->context->constants(), b_eval, a_q.in(Domain::Eval),
+                                  a_p.in(Domain::Half), to_dense, like.level);
 }
 
 // Scale-up, switch to the sparse secret, exact lift to the top modulus, switch back, and for sparse
@@ -122,34 +178,21 @@ Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext&
   const Params& params = plan.params;
   const rlwe::Constants& constants = plan.context->constants();
   Queue& queue = plan.context->queue();
-  const Ring& ring = plan.context->ring();
   const int top = plan.scales.cts_level;
 
   const Ciphertext scaled =
-      evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
+      plan.shape.slots_first
+          ? x  // SlotToCoeff has brought it there
+          : evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
   const rlwe::SwitchKey& to_sparse =
       evaluator.key(kName, scaled, {rlwe::KeyKind::DenseToSparse, 1});
   std::array<Poly, 2> low = rlwe::switch_to_sparse(
       queue, constants, {scaled.parts[0].view, scaled.parts[1].view}, to_sparse);
 
-  // The a-part goes to P as well: its own ModUp for the switch back.
-  const Poly b = queue.allocate(ring, params.basis(top), Domain::Coeff);
-  const Poly a = queue.allocate(ring, params.extended(top), Domain::Coeff);
-  const PolyView low_b = low[0].view.in(Domain::Coeff), low_a = low[1].view.in(Domain::Coeff);
-  queue.submit(Transform{{{low[0].view, low_b}, {low[1].view, low_a}}});
-  queue.submit(ModRaise{{{low_b, b.view}, {low_a, a.view}}});
-  const PolyView a_q = a.view.select(params.basis(top)), a_p = a.view.select(params.aux_basis());
-  queue.submit(Transform{{{b.view, b.view.in(Domain::Eval)},
-                          {a_q, a_q.in(Domain::Eval)},
-                          {a_p, a_p.in(Domain::Half)}}});
-
   Ciphertext raised = scaled;
   raised.level = top;
   raised.scale = plan.scales.raised_scale;
-  const rlwe::SwitchKey& to_dense = evaluator.key(kName, raised, {rlwe::KeyKind::SparseToDense, 1});
-  std::array<Poly, 2> parts =
-      rlwe::switch_from_sparse(queue, constants, b.view.in(Domain::Eval), a_q.in(Domain::Eval),
-                               a_p.in(Domain::Half), to_dense, top);
+  std::array<Poly, 2> parts = raised_parts(evaluator, low, raised);
   raised.parts = {std::move(parts[0]), std::move(parts[1])};
   raised.slots = params.max_slots();  // the integers I fill the whole ring
   raised = evaluator.inner_sum(raised, plan.slots, params.max_slots() / plan.slots);
@@ -172,16 +215,19 @@ Batch halves(const Evaluator& evaluator, const Ciphertext& z, bool both) {
 
 }  // namespace
 
-// Factors of the inverse transform, then z + conj(z) and, for full slots, i (conj(z) - z).
+// Factors of the inverse transform, then z + conj(z) and, where the other half is not beside it and
+// counts, i (conj(z) - z).
 std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
                                                     const Ciphertext& x) const {
   const Plan& plan = *plan_;
   Ciphertext z = x;
   for (const LinearTransform& factor : plan.cts) {
-    if (!plan.full && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
+    if (plan.apart && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
     z = factor.apply(evaluator, z);
   }
-  return halves(evaluator, z, plan.full);
+  const bool real =
+      plan.shape.slots_first && plan.options.message == BootstrapOptions::Message::Real;
+  return halves(evaluator, z, !plan.apart && !real);
 }
 
 namespace {
@@ -244,29 +290,51 @@ std::vector<Ciphertext> Bootstrapper::joined_eval_mod(const Evaluator& evaluator
   return {joined_double_angle(evaluator, cosine(evaluator, x), plan.sine.subtract.back())};
 }
 
+Ciphertext Bootstrapper::transformed_to_coeffs(const Evaluator& evaluator, Ciphertext z) const {
+  for (const LinearTransform& factor : plan_->stc) z = factor.apply(evaluator, z);
+  return z;
+}
+
 Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
                                        const std::vector<Ciphertext>& x) const {
   const Plan& plan = *plan_;
-  Ciphertext z = x.size() == 2 ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
-  for (const LinearTransform& factor : plan.stc) z = factor.apply(evaluator, z);
-  if (!plan.full) z = evaluator.add(z, evaluator.rotate(z, plan.slots));
+  const bool pair = x.size() > 1;
+  Ciphertext z = pair ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
+  if (!plan.shape.slots_first) {
+    z = transformed_to_coeffs(evaluator, std::move(z));
+    if (plan.apart) z = evaluator.add(z, evaluator.rotate(z, plan.slots));
+  }
   z.slots = plan.slots;
   z.scale = plan.params.scale(plan.scales.end_level);  // the constants were chosen for it
   return z;
 }
 
-Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x) const {
+// Everything up to EvalMod; `join`: two halves as one ciphertext.
+std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluator,
+                                                       const Ciphertext& x, bool join) const {
   const Plan& plan = *plan_;
   require_context(kName, *plan.context, x);
   require_context(kName, *evaluator.context(), x);
   require_parts(kName, x, 2);
+  require_level(kName, x.level, input_level());
   if (x.slots > plan.slots) {
     throw ShapeError(kName, std::to_string(x.slots) + " slots",
                      "at most " + std::to_string(plan.slots),
                      "make a Bootstrapper for this slot count");
   }
-  Ciphertext y = mod_raise(evaluator, x);
-  y = slot_to_coeff(evaluator, joined_eval_mod(evaluator, coeff_to_slot(evaluator, y)));
+  Ciphertext y = x;
+  if (plan.shape.slots_first) {
+    y = evaluator.to_level(y, input_level());
+    y.slots = plan.slots;
+    y = transformed_to_coeffs(evaluator, std::move(y));
+  }
+  y = mod_raise(evaluator, y);
+  const std::vector<Ciphertext> z = coeff_to_slot(evaluator, y);
+  return join ? joined_eval_mod(evaluator, z) : eval_mod(evaluator, z);
+}
+
+Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x) const {
+  Ciphertext y = slot_to_coeff(evaluator, refreshed_halves(evaluator, x, true));
   y.slots = x.slots;
   return y;
 }
@@ -277,7 +345,9 @@ Ciphertext Bootstrapper::bootstrap(const Evaluator& evaluator, const Ciphertext&
                            "call bootstrap_pair, or plan for complex messages");
   }
   const Ciphertext y = refresh(evaluator, x);
-  if (options().message == BootstrapOptions::Message::Complex) return y;
+  // With SlotToCoeff first there was no other half.
+  const bool real = options().message == BootstrapOptions::Message::Real;
+  if (!real || plan_->shape.slots_first) return y;
   return evaluator.add(y, evaluator.conjugate(y));
 }
 
@@ -290,8 +360,17 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::bootstrap_pair(const Evaluator& 
   }
   require_context(kName, *plan_->context, re);
   require_compatible(kName, re, im);
-  const Ciphertext merged =
-      evaluator.add(evaluator.to_level(re, 0), evaluator.multiply_i(evaluator.to_level(im, 0), 1));
+  const int level = input_level();
+  const Ciphertext merged = evaluator.add(evaluator.to_level(re, level),
+                                          evaluator.multiply_i(evaluator.to_level(im, level), 1));
+  if (plan_->shape.slots_first) {
+    Batch out = refreshed_halves(evaluator, merged, false);
+    for (Ciphertext& y : out) {
+      y = slot_to_coeff(evaluator, {y});
+      y.slots = re.slots;
+    }
+    return {std::move(out[0]), std::move(out[1])};
+  }
   Batch out = halves(evaluator, refresh(evaluator, merged), true);
   return {std::move(out[0]), std::move(out[1])};
 }

@@ -18,6 +18,12 @@ struct BootstrapOptions {
     MergedReals,  // bootstrap_pair: two real vectors as real and imaginary part
   } message = Message::Complex;
   bool minimal_keys = false;  // one baby and one giant rotation key a factor, slower
+  // SlotToCoeff at the lowest levels, before ModRaise: takes input_level() levels of its input and
+  // returns as many more, with few limbs in it; messages with large coefficients lose nothing.
+  bool slot_to_coeff_first = false;
+  // OverModRaise: one more CoeffToSlot factor, which costs no level, before the raised ciphertext
+  // meets a key (over_raise.h).
+  bool over_mod_raise = false;
 };
 
 class Bootstrapper {
@@ -30,14 +36,16 @@ class Bootstrapper {
   Bootstrapper(Bootstrapper&&) noexcept;
   const BootstrapOptions& options() const;
 
-  // Any level (dropped to 0 first) -> level_after_bootstrap(), same message, canonical scale. Slots
-  // |z| <= 1; every coefficient of the message at most 1 in size (a vector of constants has one).
-  // The ciphertext may have fewer slots than the plan.
+  // Any level from input_level() (dropped to it first) -> output_level(), same message, canonical
+  // scale. Slots |z| <= 1; every coefficient of the message at most 1 in size (a vector of
+  // constants has one). The ciphertext may have fewer slots than the plan.
   Ciphertext bootstrap(const Evaluator& evaluator, const Ciphertext& x) const;
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
                                                    const Ciphertext& im) const;
 
+  int input_level() const;    // 0, or the levels of SlotToCoeff where it comes first
+  int output_level() const;   // level_after_bootstrap(), and those levels
   std::size_t bytes() const;  // of encoded matrices
   // -log2 of the mean error and of the largest over all slots of 20 runs.
   struct Precision {
@@ -64,6 +72,11 @@ class Bootstrapper {
                                  const std::vector<Ciphertext>& x) const;
   std::vector<Ciphertext> joined_eval_mod(const Evaluator& evaluator,
                                           const std::vector<Ciphertext>& x) const;
+  std::array<Poly, 2> raised_parts(const Evaluator& evaluator, const std::array<Poly, 2>& low,
+                                   const Ciphertext& like) const;
+  Ciphertext transformed_to_coeffs(const Evaluator& evaluator, Ciphertext z) const;
+  std::vector<Ciphertext> refreshed_halves(const Evaluator& evaluator, const Ciphertext& x,
+                                           bool join) const;
   Ciphertext refresh(const Evaluator& evaluator, const Ciphertext& x) const;
   std::unique_ptr<Plan> plan_;
 };

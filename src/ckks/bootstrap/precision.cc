@@ -37,15 +37,43 @@ double exact_eval_mod(const SinePolynomial& sine, double x) {
   return sum;
 }
 
-// The error that the sine alone causes in each slot.
+// The error that the sine alone causes in each slot: it meets coefficients, or the slots.
 std::vector<Complex> sine_errors(const Encoder& encoder, const SinePolynomial& sine, double ratio,
-                                 std::vector<Complex> message) {
+                                 bool slots_first, std::vector<Complex> message) {
   const auto error = [&](double m) { return exact_eval_mod(sine, m * ratio) / ratio - m; };
-  encoder.inverse(message);
+  if (!slots_first) encoder.inverse(message);
   for (Complex& x : message) x = {error(x.real()), error(x.imag())};
-  encoder.forward(message);
+  if (!slots_first) encoder.forward(message);
   return message;
 }
+
+// What an error of T_2(y) becomes depends on the integer I beside the message, as 1 / (I - 1/4)
+// (docs/bootstrapping.md). In sums over many coefficients its mean counts; where SlotToCoeff came
+// first a slot has the error of one real and one imaginary coefficient.
+class EvalModErrors {
+ public:
+  explicit EvalModErrors(const BootstrapLiteral& literal)
+      : power_((literal.sparse_weight + 1) / 12.0) {
+    double weights = 0;
+    for (int i = -literal.range_k; i <= literal.range_k; ++i) {
+      const double weight = std::exp(-0.5 * i * i / power_);
+      weights += weight;
+      mean_square_ += weight * gain(i) * gain(i);
+    }
+    mean_square_ /= weights;
+  }
+  Complex draw(Generator& random, double variance) const {
+    return coefficient(random, variance / 2) + Complex(0, 1) * coefficient(random, variance / 2);
+  }
+
+ private:
+  static double gain(double i) { return 1 / (i - 0.25); }
+  Complex coefficient(Generator& random, double variance) const {
+    const double g = gain(std::nearbyint(random.normal(2 * power_).real()));
+    return random.normal(variance * g * g / mean_square_);
+  }
+  double power_, mean_square_ = 0;
+};
 
 }  // namespace
 
@@ -55,8 +83,13 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   const bool halved = options.message != BootstrapOptions::Message::Complex;
   const bool real = options.message == BootstrapOptions::Message::Real;
   const SinePolynomial sine = sine_polynomial(*params.bootstrap());
-  const BootstrapNoise noise = params.bootstrap_noise(slots);
-  const double ratio = params.bootstrap_message_ratio();
+  const bool first = options.slot_to_coeff_first;
+  const double ratio =
+      first ? params.bootstrap_slots_first_ratio(slots) : params.bootstrap_message_ratio();
+  const BootstrapNoise noise =
+      first ? params.bootstrap_noise_slots_first(slots, ratio) : params.bootstrap_noise(slots);
+  const EvalModErrors single(*params.bootstrap());
+  const double apart = first ? noise.eval_mod : 0, times_secret = first ? 0 : noise.times_secret();
   const Encoder encoder(params.log_n());
   Generator random;
   std::vector<Complex> secret(static_cast<std::size_t>(slots));  // in the slots, of mean square 1
@@ -68,10 +101,11 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
       const double re = 2 * random.uniform();
       z.emplace_back(re, real ? 0.0 : 2 * random.uniform());
     }
-    const std::vector<Complex> taken = sine_errors(encoder, sine, ratio, std::move(z));
+    const std::vector<Complex> taken = sine_errors(encoder, sine, ratio, first, std::move(z));
     for (std::size_t j = 0; j < taken.size(); ++j) {
-      const Complex e = taken[j] + random.normal(noise.total() - noise.times_secret()) +
-                        random.normal(noise.times_secret()) * secret[j];
+      const Complex e = taken[j] + random.normal(noise.total() - times_secret - apart) +
+                        random.normal(times_secret) * secret[j] +
+                        (first ? single.draw(random, apart) : 0);
       const double size = halved ? std::abs(e.real()) : std::abs(e);
       sum += size;
       largest = std::max(largest, size);

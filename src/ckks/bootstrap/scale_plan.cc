@@ -10,7 +10,7 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 void check_levels(const Params& params, const SinePolynomial& sine, const ScalePlan& plan) {
-  if (plan.stc_level == params.level_after_bootstrap() + params.bootstrap()->stc_levels) return;
+  if (plan.sine_level == params.level_after_bootstrap() + params.bootstrap()->stc_levels) return;
   throw ParameterError("ckks.bootstrap",
                        std::to_string(params.bootstrap()->evalmod_levels) + " levels for EvalMod",
                        std::to_string(sine.depth()) + " (degree " +
@@ -28,7 +28,7 @@ double overflow_power(const BootstrapLiteral& literal) {
 // Scales of EvalMod backwards from sine_scale: a double angle at level l turns s into s^2/(2 r_l).
 double scale_before_double_angles(const Params& params, const SinePolynomial& sine,
                                   const ScalePlan& plan, double scale) {
-  int level = plan.stc_level;  // of the result; the arcsine's levels come last
+  int level = plan.sine_level;  // of the result; the arcsine's levels come last
   if (!sine.arcsine.empty()) {
     for (std::size_t span = 1; span < sine.arcsine.size(); span *= 2) ++level;
   }
@@ -40,21 +40,28 @@ double scale_before_double_angles(const Params& params, const SinePolynomial& si
 
 }  // namespace
 
-TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_slots) {
+TransformChain cts_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape) {
   TransformChain chain;
-  const bool sparse = log_slots < params.log_n() - 1;
+  const int log_slots = shape.log_slots;
   chain.noise_coefficients = params.spanned_coefficients(1 << log_slots);
-  chain.stages = cts_stages(log_slots, params.bootstrap()->cts_levels);
+  chain.stages =
+      cts_stages(log_slots, params.bootstrap()->cts_levels + (shape.over_raised ? 1 : 0));
   chain.inverse = true;
-  int period = log_slots;
+  int period = log_slots, level = plan.cts_level;
   for (std::size_t j = 0; j < chain.stages.size(); ++j) {
     chain.log_period.push_back(period);
-    const int level = plan.cts_level - static_cast<int>(j);
-    chain.plaintext_scales.push_back(params.rescale_factor(level));
-    chain.rounding.push_back(params.division_variance(merged_primes(params, level)));
+    if (j == 0 && shape.over_raised) {
+      chain.plaintext_scales.push_back(params.over_raise_factor());
+      chain.rounding.push_back(params.division_variance(params.alpha()));
+    } else {
+      chain.plaintext_scales.push_back(params.rescale_factor(level));
+      chain.rounding.push_back(params.division_variance(merged_primes(params, level)));
+      --level;
+    }
     period -= chain.stages[j];
   }
-  if (sparse) chain.log_period.back() = log_slots + 1;  // halves differ where they are split
+  // Halves differ where they are split.
+  if (shape.apart(params)) chain.log_period.back() = log_slots + 1;
   // 2n coefficients, each multiplied by N/(2n) in the trace.
   const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
   chain.input_power = std::ldexp(1.0, log_slots + 1) * trace * trace * plan.q0 * plan.q0 *
@@ -62,10 +69,11 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_sl
   return chain;
 }
 
-TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_slots) {
+TransformChain stc_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape) {
   TransformChain chain;
-  const bool sparse = log_slots < params.log_n() - 1;
-  chain.noise_coefficients = (sparse ? 2 : 1) * params.spanned_coefficients(1 << log_slots);
+  const int log_slots = shape.log_slots;
+  const bool apart = shape.apart(params);
+  chain.noise_coefficients = (apart ? 2 : 1) * params.spanned_coefficients(1 << log_slots);
   chain.stages = stc_stages(log_slots, params.bootstrap()->stc_levels);
   int period = 0;
   for (std::size_t j = 0; j < chain.stages.size(); ++j) {
@@ -77,40 +85,54 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_sl
     chain.rounding.push_back(params.division_variance(merged ? merged_primes(params, level)
                                                              : params.leaving(level).size()));
   }
-  if (sparse) chain.log_period.front() = log_slots + 1;  // and where they are joined
+  if (apart) chain.log_period.front() = log_slots + 1;  // and where they are joined
+  if (shape.slots_first) {                              // |z|^2 = 2/3 of a message in the unit box
+    const double scale = params.scale(plan.stc_level);
+    chain.input_power = scale * scale * (2.0 / 3);
+    return chain;
+  }
   // Complex slots |w|^2 = 2 |m_k|^2 for a message of power 2/3 spread over 2n coefficients.
-  const double ratio = params.bootstrap_message_ratio();
+  const double ratio = plan.message_ratio;
   chain.input_power =
       plan.sine_scale * plan.sine_scale * ratio * ratio * (2.0 / 3) / std::ldexp(1.0, log_slots);
   return chain;
 }
 
-ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_slots,
-                      bool halved) {
+ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape) {
   const BootstrapLiteral& literal = *params.bootstrap();
   ScalePlan plan;
   plan.cts_level = params.top_level();
   plan.evalmod_level = plan.cts_level - literal.cts_levels;
-  plan.stc_level = plan.evalmod_level - sine.depth();
-  plan.end_level = params.level_after_bootstrap();
+  plan.sine_level = plan.evalmod_level - sine.depth();
+  plan.stc_level = shape.slots_first ? literal.stc_levels : plan.sine_level;
+  plan.end_level = shape.slots_first ? plan.sine_level : params.level_after_bootstrap();
   check_levels(params, sine, plan);
   plan.q0 = params.base_modulus();
-  plan.scale_up = params.bootstrap_scale_up();
-  plan.last_merged = params.bootstrap_merges_last();
   // T_2(y) = 2 y^2 - 1 gets the scale that squaring keeps on the next level.
   plan.raised_scale = std::sqrt(2 * params.rescale_factor(plan.evalmod_level) *
                                 params.rescale_factor(plan.evalmod_level - 1));
-  // Twice the rescale factor is what a double angle keeps.
-  plan.sine_scale = 2 * params.rescale_factor(plan.stc_level + 1);
+  double stc = 0;
+  if (shape.slots_first) {
+    // What EvalMod leaves of a slot, times the ratio, has the canonical scale as it is.
+    plan.message_ratio = params.bootstrap_slots_first_ratio(1 << shape.log_slots);
+    plan.sine_scale = params.scale(plan.end_level) / plan.message_ratio;
+    stc = plan.message_ratio * plan.q0 / params.scale(plan.stc_level);
+  } else {
+    plan.scale_up = params.bootstrap_scale_up();
+    plan.message_ratio = params.bootstrap_message_ratio();
+    plan.last_merged = params.bootstrap_merges_last();
+    // Twice the rescale factor is what a double angle keeps.
+    plan.sine_scale = 2 * params.rescale_factor(plan.sine_level + 1);
+    stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio) *
+          (shape.halved ? 0.5 : 1.0);
+  }
   plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
 
   // After ModRaise and trace a coefficient is T (m + q0 I) over raised_scale; z + conj(z) doubles.
-  const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
+  const double trace = std::ldexp(1.0, params.log_n() - 1 - shape.log_slots);
   const double cts = plan.raised_scale / (2 * plan.q0 * literal.range_k * trace);
-  plan.cts_constants = share_constant(cts_chain(params, plan, log_slots), cts);
-  const double stc = params.scale(plan.end_level) /
-                     (plan.sine_scale * params.bootstrap_message_ratio()) * (halved ? 0.5 : 1.0);
-  plan.stc_constants = share_constant(stc_chain(params, plan, log_slots), stc);
+  plan.cts_constants = share_constant(cts_chain(params, plan, shape), cts);
+  plan.stc_constants = share_constant(stc_chain(params, plan, shape), stc);
   return plan;
 }
 

@@ -11,10 +11,23 @@
 
 namespace latticino::ckks::bootstrap {
 
+// What a plan is for.
+struct PlanShape {
+  int log_slots = 0;
+  bool halved = false;       // the result is added to its conjugate (real messages)
+  bool slots_first = false;  // SlotToCoeff before ModRaise
+  bool over_raised = false;  // one more CoeffToSlot factor, before the key switch back
+
+  bool apart(const Params& params) const {  // one EvalMod for both halves
+    return !slots_first && log_slots < params.log_n() - 1;
+  }
+};
+
 struct ScalePlan {
-  // Levels of the first input of each stage.
-  int cts_level = 0, evalmod_level = 0, stc_level = 0, end_level = 0;
+  // Levels of the first input of each stage, of EvalMod's result and of the result.
+  int cts_level = 0, evalmod_level = 0, sine_level = 0, stc_level = 0, end_level = 0;
   double q0 = 0;
+  double message_ratio = 0;     // of a coefficient after ModRaise, in units of q0
   std::int64_t scale_up = 1;    // integer that brings S_0 to (almost) q0 / 2^r
   double raised_scale = 0;      // scale declared after ModRaise, kept through CoeffToSlot
   double polynomial_scale = 0;  // asked of the cosine polynomial
@@ -26,11 +39,10 @@ struct ScalePlan {
 
 // The two chains as seen by transform_noise.h, for constants and for predictions. The message is
 // taken to be random in the unit box.
-TransformChain cts_chain(const Params& params, const ScalePlan& plan, int log_slots);
-TransformChain stc_chain(const Params& params, const ScalePlan& plan, int log_slots);
+TransformChain cts_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape);
+TransformChain stc_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape);
 
-// `log_slots` of the plan; `halved`: the result is added to its conjugate (real messages).
 // Throws ParameterError where levels and depths do not fit.
-ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, int log_slots, bool halved);
+ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape);
 
 }  // namespace latticino::ckks::bootstrap

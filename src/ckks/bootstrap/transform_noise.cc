@@ -1,5 +1,6 @@
 #include "ckks/bootstrap/transform_noise.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace latticino::ckks::bootstrap {
@@ -27,9 +28,10 @@ namespace {
 
 // Coefficients of an encoded diagonal stay below 2^62: entries are at most 2^-k in the inverse
 // transform and of random phase, so coefficients are smaller by the root of the period; 2^4 between
-// that and the largest of all.
+// that and the largest of all. But 2^-k of the entries are alike and add up.
 bool can_encode(const TransformChain& chain, std::size_t j, double constant) {
-  const int bits = 58 + (chain.inverse ? chain.stages[j] : 0) + chain.log_period[j] / 2;
+  const int k = chain.inverse ? chain.stages[j] : 0;
+  const int bits = std::min(58 + k + chain.log_period[j] / 2, 61 + 2 * std::max(k, 3));
   return constant * chain.plaintext_scales[j] <= std::ldexp(1.0, bits);
 }
 

@@ -1,0 +1,62 @@
+#include "ckks/bootstrap/over_raise.h"
+
+#include <algorithm>
+
+#include "ckks/encoder.h"
+#include "rlwe/galois.h"
+
+namespace latticino::ckks::bootstrap {
+
+using rlwe::ExtendedPair;
+
+OverRaisedFactor::OverRaisedFactor(std::shared_ptr<const Context> context, const DftFactor& factor)
+    : context_(std::move(context)) {
+  const Params& params = context_->params();
+  for (const auto& [index, values] : factor.diagonals) {
+    std::vector<Complex> turned(values.size());
+    std::rotate_copy(values.begin(), values.end() - index, values.end(), turned.begin());
+    terms_.push_back(
+        {rlwe::rotation_element(index, params.log_n()),
+         encode(context_, turned, params.top_level(), params.over_raise_factor(), true)});
+  }
+}
+
+std::array<Poly, 2> OverRaisedFactor::apply(const Evaluator& evaluator, const Ciphertext& like,
+                                            const PolyView& b, const PolyView& a) const {
+  const rlwe::Constants& constants = context_->constants();
+  Queue& queue = context_->queue();
+  const int top = context_->params().top_level();
+  Dot products;
+  products.inputs = {{b, a, {}}};
+  std::vector<ExtendedPair> parts;
+  std::vector<const rlwe::SwitchKey*> keys;
+  for (const Term& term : terms_) {
+    keys.push_back(&evaluator.key("ckks.bootstrap", like, {rlwe::KeyKind::OverRaise, term.galois}));
+    const ExtendedPair& p = parts.emplace_back(rlwe::allocate_extended(queue, constants, top));
+    products.outputs.push_back({{{0, term.factor.poly.view}}, {p.eval[0], p.eval[1], {}}});
+  }
+  queue.submit(std::move(products));
+  const std::vector<ExtendedPair> switched =
+      rlwe::switch_over_raised(queue, constants, parts, keys, top);
+  parts.clear();
+
+  Automorphism turn;
+  const ExtendedPair sum = rlwe::allocate_extended(queue, constants, top);
+  for (int h = 0; h < 2; ++h) {
+    Automorphism::Item& item = turn.items.emplace_back();
+    item.out = sum.eval[h];
+    for (std::size_t k = 0; k < terms_.size(); ++k) {
+      item.terms.push_back({switched[k].eval[h], terms_[k].galois});
+    }
+  }
+  queue.submit(std::move(turn));
+  return rlwe::mod_down(queue, constants, sum, false);
+}
+
+std::size_t OverRaisedFactor::bytes() const {
+  std::size_t total = 0;
+  for (const Term& term : terms_) total += term.factor.poly.buffer->bytes();
+  return total;
+}
+
+}  // namespace latticino::ckks::bootstrap
