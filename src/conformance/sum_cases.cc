@@ -179,6 +179,20 @@ Case dot(const Basis& basis, const Basis& wide, int parts, int inputs, bool accu
   return c;
 }
 
+Case dot_bases(const Basis& basis, const Basis& some) {
+  Case c{"Dot", "outputs over different primes", {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    Dot op;
+    op.parts = 1;
+    op.inputs.push_back({side.input(basis, Domain::Eval), {}, {}});
+    for (const Basis& b : {some, basis, basis, some, basis}) {
+      op.outputs.push_back(
+          {{{0, side.input(b, Domain::Eval)}}, {side.output(b, Domain::Eval), {}, {}}, false});
+    }
+    return {op};
+  };
+  return c;
+}
 Case dot_in_place(const Basis& basis) {
   Case c{"Dot", "outputs over their own inputs", {}, {}};
   c.build = [basis](Side& side) -> Operations {
@@ -313,10 +327,10 @@ std::vector<Case> linear_cases(const Basis& basis, const Basis& wide) {
 std::vector<Case> dot_cases(const Ring& ring, const Basis& basis, const Basis& wide) {
   std::vector<Case> cases = {dot(basis, wide, 2, 3, false), dot(basis, basis, 1, 13, true),
                              dot(basis, basis, 3, 1, true), dot_in_place(basis)};
-  if (ring.log_n() >= 12) {
-    const PrimeRange first = basis.run(0);
-    cases.push_back(dot_repeating(basis, {{first.begin, std::uint16_t(first.begin + 1)}}));
-  }
+  const PrimeRange first = basis.run(0);
+  const Basis some{{first.begin, std::uint16_t(first.begin + 1)}};
+  cases.push_back(dot_bases(basis, some));
+  if (ring.log_n() >= 12) cases.push_back(dot_repeating(basis, some));
   return cases;
 }
 

@@ -365,9 +365,12 @@ class DotBatch {
 void run(Launcher& launcher, const Dot& op) {
   if (op.outputs.empty()) return;
   DotBatch batch(launcher, op);
-  for (std::size_t first = 0; first < op.outputs.size(); first += batch.outputs_a_tile()) {
-    const std::size_t left = op.outputs.size() - first;
-    batch.add(first, static_cast<int>(std::min<std::size_t>(left, batch.outputs_a_tile())));
+  for (std::size_t first = 0, last = 0; first < op.outputs.size(); first = last) {
+    // The outputs of a tile have one basis.
+    const Basis basis = op.outputs[first].out[0].basis();
+    const std::size_t most = std::min(op.outputs.size(), first + batch.outputs_a_tile());
+    for (last = first + 1; last < most && op.outputs[last].out[0].basis() == basis;) ++last;
+    batch.add(first, static_cast<int>(last - first));
   }
   batch.flush();
 }
