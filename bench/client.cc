@@ -126,7 +126,6 @@ int main(int argc, char** argv) {
       {{"device", "cuda"},
        {"threads", "0"},
        {"tuning", ""},
-       {"tuning", ""},
        {"preset", "n16-d40-boot-v1"},
        {"limbs", "47,13"},
        {"batch", "64"},

@@ -59,11 +59,18 @@ inline std::unique_ptr<Backend> make_backend(const std::string& device, int thre
                          "choose one");
 }
 
+// "a,b" -> {"a", "b"}
+inline std::vector<std::string> words(const std::string& list) {
+  std::vector<std::string> values;
+  std::istringstream text(list);
+  for (std::string item; std::getline(text, item, ',');) values.push_back(item);
+  return values;
+}
+
 // "47,23" -> {47, 23}
 inline std::vector<int> numbers(const std::string& list) {
   std::vector<int> values;
-  std::istringstream text(list);
-  for (std::string item; std::getline(text, item, ',');) values.push_back(std::atoi(item.c_str()));
+  for (const std::string& word : words(list)) values.push_back(std::atoi(word.c_str()));
   return values;
 }
 

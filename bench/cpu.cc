@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <sstream>
 
 #include "world.h"
 
@@ -149,10 +148,9 @@ class CpuBenchmark {
 };
 
 int run(const Arguments& arguments) {
-  std::istringstream list(arguments.text("threads"));
   std::vector<Row> rows;
-  for (std::string threads; std::getline(list, threads, ',');) {
-    CpuBenchmark benchmark(arguments, std::atoi(threads.c_str()));
+  for (const int threads : numbers(arguments.text("threads"))) {
+    CpuBenchmark benchmark(arguments, threads);
     if (arguments.number("bootstraps") > 0) benchmark.bootstrap();
     for (const Set& set : chosen(arguments.text("preset"))) benchmark.operations(set);
     rows.insert(rows.end(), benchmark.rows.begin(), benchmark.rows.end());

@@ -4,7 +4,6 @@
 // machine that is busy with other work. Keys are real, messages are random. pbs rows leave the key
 // switch out, gate rows do not.
 #include <cstdio>
-#include <sstream>
 
 #include "common.h"
 #include "tfhe/client.h"
@@ -12,13 +11,6 @@
 
 namespace latticino::bench {
 namespace {
-
-std::vector<std::string> words(const std::string& list) {
-  std::vector<std::string> out;
-  std::istringstream text(list);
-  for (std::string item; std::getline(text, item, ',');) out.push_back(item);
-  return out;
-}
 
 class TfheBench {
  public:

@@ -4,7 +4,6 @@
 // bit worse than its prediction (or a mean more than a bit better), misses a stated target, or a
 // chain drifts. A chain feeds each result to the next bootstrapping.
 #include <iostream>
-#include <sstream>
 
 #include "world.h"
 
@@ -144,9 +143,7 @@ class Measurement {
 };
 
 std::vector<std::string> chosen(const std::string& list) {
-  std::vector<std::string> names;
-  std::istringstream text(list);
-  for (std::string name; std::getline(text, name, ',');) names.push_back(name);
+  std::vector<std::string> names = words(list);
   if (!names.empty()) return names;
   for (const std::string& name : preset_names()) {
     if (preset(name)->bootstrap()) names.push_back(name);

@@ -162,8 +162,7 @@ int run(const Arguments& arguments) {
   const DeviceInfo device = make_cuda_backend()->info();
   const auto tuning = std::make_shared<Tuning>(device.arch);
   Tuner tuner(arguments, tuning);
-  std::istringstream list(arguments.text("presets"));
-  for (std::string name; std::getline(list, name, ',');) tuner.tune(name);
+  for (const std::string& name : words(arguments.text("presets"))) tuner.tune(name);
   std::printf("timed places: %.3f ms by the kernels' rules, %.3f ms tuned; %zu entries\n",
               tuner.before * 1e3, tuner.after * 1e3, tuning->size());
   const std::string& path = arguments.text("table");
