@@ -58,6 +58,7 @@ class Integers {
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
   Table table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
   Table table_of_pair(const Binary& f) const;  // of packed (high, low)
+  Integer shifted(const Integer& x, int bits) const;
   Ciphertext packed(const Ciphertext& high, const Ciphertext& low) const;
   Blocks round(const std::vector<Step>& steps) const;
   Integer carried(Blocks sums) const;

@@ -16,33 +16,12 @@ void require_shift(const char* operation, int bits) {
 
 }  // namespace
 
-Integer Integers::shift_left(const Integer& x, int bits) const {
-  require("tfhe.integers.shift_left", x);
-  require_shift("tfhe.integers.shift_left", bits);
-  const int n = static_cast<int>(x.blocks.size()), whole = bits / block_bits_;
-  const int part = bits % block_bits_;
-  const Ciphertext zero =
-      evaluator_->clear(std::vector<std::uint32_t>(x.size(), 0), Encoding::Padded);
-  const auto block = [&](int i) { return i >= 0 && i < n ? x.blocks[i] : zero; };
-  Integer out;
-  if (part == 0) {
-    for (int i = 0; i < n; ++i) out.blocks.push_back(block(i - whole));
-    return out;
-  }
-  const Table shift = table_of_pair(
-      [&](auto high, auto low) { return (high << part | low >> (block_bits_ - part)) % base_; });
-  std::vector<Step> steps;
-  for (int i = 0; i < n; ++i)
-    steps.push_back({packed(block(i - whole), block(i - whole - 1)), &shift});
-  out.blocks = round(steps);
-  return out;
-}
-
-Integer Integers::shift_right(const Integer& x, int bits) const {
-  require("tfhe.integers.shift_right", x);
-  require_shift("tfhe.integers.shift_right", bits);
-  const int n = static_cast<int>(x.blocks.size()), whole = bits / block_bits_;
-  const int part = bits % block_bits_;
+// x / 2^bits, rounded down; `bits` may be negative. Block i comes from its neighbours `whole` and
+// `whole + 1` blocks up.
+Integer Integers::shifted(const Integer& x, int bits) const {
+  const int n = static_cast<int>(x.blocks.size());
+  const int part = (bits % block_bits_ + block_bits_) % block_bits_;
+  const int whole = (bits - part) / block_bits_;
   const Ciphertext zero =
       evaluator_->clear(std::vector<std::uint32_t>(x.size(), 0), Encoding::Padded);
   const auto block = [&](int i) { return i >= 0 && i < n ? x.blocks[i] : zero; };
@@ -58,6 +37,18 @@ Integer Integers::shift_right(const Integer& x, int bits) const {
     steps.push_back({packed(block(i + whole + 1), block(i + whole)), &shift});
   out.blocks = round(steps);
   return out;
+}
+
+Integer Integers::shift_left(const Integer& x, int bits) const {
+  require("tfhe.integers.shift_left", x);
+  require_shift("tfhe.integers.shift_left", bits);
+  return shifted(x, -bits);
+}
+
+Integer Integers::shift_right(const Integer& x, int bits) const {
+  require("tfhe.integers.shift_right", x);
+  require_shift("tfhe.integers.shift_right", bits);
+  return shifted(x, bits);
 }
 
 Integer Integers::bitwise(const Integer& x, const Integer& y, const Binary& f) const {
