@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kLweThreads) lwe_linear(const __grid_constant_
   for (int t = 0; t < a.terms; ++t) {
     const LweLinearArgs::Term& term = a.term[t];
     const std::uint32_t x = term.x.ciphertext(term.shared ? 0 : blockIdx.x)[i];
-    sum = add_mod(sum, reduce(static_cast<std::int64_t>(term.factor) * x, a.q), a.q.q);
+    sum = add_mod(sum, reduce_s64(static_cast<std::int64_t>(term.factor) * x, a.q), a.q.q);
   }
   *out = sum;
 }
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kLweThreads)
       a.in + ((static_cast<std::size_t>(blockIdx.x) * a.parts + part) * a.primes << a.log_n) + at;
   std::uint32_t value = *x;
   if (a.primes == 2) {
-    const std::uint32_t rest = reduce(centred(x[n], a.q1), a.words_q0);
+    const std::uint32_t rest = reduce_s64(centred(x[n], a.q1), a.words_q0);
     value = mul_mod(sub_mod(value, rest, a.q0.q), a.inverse, a.q0);
   }
   a.out.ciphertext(static_cast<std::size_t>(blockIdx.x) * a.stride + blockIdx.y)[w] =
@@ -120,7 +120,7 @@ void run(Launcher& launcher, const LweLinear& op) {
     do {
       LweLinearArgs args{};
       args.out = Words(item.out);
-      args.q = lwe_modulus(item.out.modulus);
+      args.q = make_modulus(item.out.modulus);
       args.constant = item.constant;
       args.accumulate = first > 0;
       for (; first < item.terms.size() && args.terms < kLinearTerms; ++first) {
@@ -157,7 +157,7 @@ void run(Launcher& launcher, const SampleExtract& op) {
     args.stride = wanted;
     args.q0 = table_of<RingTables>(launcher, ring).modulus(basis.prime(0));
     if (args.primes == 2) {
-      args.words_q0 = lwe_modulus(args.q0.q);
+      args.words_q0 = make_modulus(args.q0.q);
       args.q1 = ring.prime(basis.prime(1));
       args.inverse = montgomery_inverse(args.q1, args.q0.q);
     }

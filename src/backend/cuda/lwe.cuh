@@ -22,24 +22,12 @@ struct Words {
   }
 };
 
-// A modulus of LWE ciphertexts: no ring needs to know it.
-struct LweModulus {
-  std::uint32_t q;
-  std::uint64_t barrett;  // floor(2^64 / q)
-};
-inline LweModulus lwe_modulus(std::uint32_t q) { return {q, ~std::uint64_t{0} / q}; }
-
-// Any x -> canonical residue.
-__device__ __forceinline__ std::uint32_t reduce(std::int64_t x, const LweModulus& m) {
-  const std::uint64_t u = x >= 0 ? static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(~x);
-  const std::uint64_t r = u - __umul64hi(u, m.barrett) * m.q;  // [0, 2q)
-  const auto y = fold(static_cast<std::uint32_t>(r), m.q);
-  return x >= 0 ? y : m.q - 1 - y;  // x = -1 - u
-}
+// A modulus of LWE ciphertexts, which no ring needs to know: that of math/modulus.h.
+using LweModulus = latticino::Modulus;
 
 // x^-1 2^32 modulo the prime q, for host code.
 inline std::uint32_t montgomery_inverse(std::uint32_t x, std::uint32_t q) {
-  const latticino::Modulus m = make_modulus(q);
+  const LweModulus m = make_modulus(q);
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(inverse_mod(x % q, m)) << 32) % q);
 }
 

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kColumns)
   const std::uint32_t i = blockIdx.y * kColumns + threadIdx.x, dimension = a.out.dimension;
   if (i > dimension) return;
   const std::uint32_t sum =
-      reduce(a.sum[static_cast<std::size_t>(blockIdx.x) * (dimension + 1) + i], a.q);
+      reduce_s64(a.sum[static_cast<std::size_t>(blockIdx.x) * (dimension + 1) + i], a.q);
   a.out.ciphertext(blockIdx.x)[i] =
       i == dimension ? add_mod(sum, a.in.ciphertext(blockIdx.x)[a.in.dimension], a.q.q) : sum;
 }
@@ -99,7 +99,7 @@ void key_switch(Launcher& launcher, const LweKeySwitch& op, const LweView& in, c
   args.key = Words(op.key);
   args.in = Words(in);
   args.out = Words(out);
-  args.q = lwe_modulus(op.key.modulus);
+  args.q = make_modulus(op.key.modulus);
   args.gadget = op.gadget;
   args.bits = bit_length(op.key.modulus);
   args.count = in.count;
