@@ -16,10 +16,11 @@ struct BlindShape {
   static constexpr int kLogN = LOG_N, kN = 1 << LOG_N;
   static constexpr int kLogRows = log_rows_of(LOG_N), kLogCols = LOG_N - kLogRows;
   static constexpr int kRows = 1 << kLogRows, kCols = 1 << kLogCols;
-  static constexpr int kThreads = kRows;          // T
-  static constexpr int kColumns = kCols / kRows;  // of a thread: 1 or 2
-  static constexpr int kRowVectors = kCols / 4;   // 16-byte vectors of a row
-  static constexpr int kVectors = kRowVectors;    // and of a thread's share
+  static constexpr int kThreads = kRows;                        // T
+  static constexpr int kColumns = kCols / kRows;                // of a thread: 1 or 2
+  static constexpr int kRowVectors = kCols / 4;                 // 16-byte vectors of a row
+  static constexpr int kVectors = kRowVectors;                  // and of a thread's share
+  static constexpr int kMostThreads = LOG_N == 10 ? 576 : 384;  // of a block: registers
   static_assert(kColumns >= 1 && kThreads % 32 == 0);
 
   // Vector of a slot with the entries 4g .. 4g + 3 of row r: what eight neighbouring lanes touch

@@ -21,7 +21,7 @@ Limits limits_of(int log_n, int primes, int parts, int levels) {
   if (log_n < 10 || log_n > 12) return limits;
   dispatch<10, 12>(log_n, [&](auto log) {
     using Shape = BlindShape<decltype(log)::value>;
-    limits = {Shape::kThreads, log_n == 10 ? 576 : 384,
+    limits = {Shape::kThreads, Shape::kMostThreads,
               sizeof(std::uint32_t) * rotate_twiddle_words<Shape>(primes),
               sizeof(std::uint32_t) * rotate_ciphertext_words<Shape>(primes, parts, levels)};
   });
@@ -29,7 +29,7 @@ Limits limits_of(int log_n, int primes, int parts, int levels) {
 }
 
 // Ciphertexts of a block: few blocks in the last wave, and many ciphertexts to hide latency. A
-// block of c takes about c + 2 units of time (measured).
+// block of c is taken to need c + 2 units of time: a guess between latency and throughput.
 std::uint32_t per_block(const Properties& device, const Limits& limits, int units,
                         std::uint32_t total) {
   int most = limits.most_threads / (units * limits.threads);

@@ -219,7 +219,7 @@ __device__ __forceinline__ Unit<S, PRIMES> make_unit(const RotateArgs& a, std::u
 }
 
 template <class S, int PRIMES, int ROWS>
-__global__ void __launch_bounds__(S::kLogN == 10 ? 576 : 384)
+__global__ void __launch_bounds__(S::kMostThreads)
     blind_rotate(const __grid_constant__ RotateArgs a) {
   extern __shared__ uint4 rotate_shared[];
   auto* shared = reinterpret_cast<std::uint32_t*>(rotate_shared);
