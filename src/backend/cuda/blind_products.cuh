@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "backend/cuda/lwe.cuh"
+#include "backend/cuda/product_sums.cuh"
 #include "backend/cuda/tables.h"
 
 namespace latticino::cuda {
@@ -78,30 +79,6 @@ struct DigitForm {
     const Integer z = (x + offset) >> (levels - 1 - level) * log_base;
     const auto d = static_cast<std::int32_t>(level == 0 ? z : (z & (2 * half - 1)) - half);
     return d < 0 ? static_cast<std::uint32_t>(d) + q : static_cast<std::uint32_t>(d);
-  }
-};
-
-// Four sums of products of residues; after each two products a fold (modular.cuh).
-struct ProductSums {
-  std::uint64_t s[4] = {};
-  __device__ __forceinline__ void add(uint4 x, uint4 y) {
-    s[0] += static_cast<std::uint64_t>(x.x) * y.x;
-    s[1] += static_cast<std::uint64_t>(x.y) * y.y;
-    s[2] += static_cast<std::uint64_t>(x.z) * y.z;
-    s[3] += static_cast<std::uint64_t>(x.w) * y.w;
-  }
-  __device__ __forceinline__ void fold(std::uint32_t q) {
-#pragma unroll
-    for (std::uint64_t& x : s) x = fold_sum(x, q);
-  }
-  // The sums themselves, or, where one factor was a Montgomery word, without a factor.
-  __device__ __forceinline__ uint4 reduced(const Modulus& m) const {
-    return make_uint4(reduce_products(s[0], m), reduce_products(s[1], m), reduce_products(s[2], m),
-                      reduce_products(s[3], m));
-  }
-  __device__ __forceinline__ uint4 reduced_montgomery(const Modulus& m) const {
-    return make_uint4(canonical(redc(s[0], m), m), canonical(redc(s[1], m), m),
-                      canonical(redc(s[2], m), m), canonical(redc(s[3], m), m));
   }
 };
 

@@ -78,9 +78,9 @@ __device__ __forceinline__ void decompose(const Unit<S, PRIMES>& u, const Rotate
 // Place of the unit's i-th vector in Eval limbs (neighbouring threads, neighbouring vectors), and
 // in slots.
 template <class S>
-struct VectorPlace {
+struct KeyVector {
   std::uint32_t at, row, group;
-  __device__ __forceinline__ VectorPlace(int t, int i)
+  __device__ __forceinline__ KeyVector(int t, int i)
       : at(i * S::kThreads + t),
         row(at / S::kRowVectors),
         group(S::eval_group(at % S::kRowVectors)) {}
@@ -90,7 +90,7 @@ struct VectorPlace {
 template <class S, int PRIMES, int ROWS>
 __device__ __forceinline__ ProductSums row_products(const Unit<S, PRIMES>& u, const uint4* key,
                                                     std::size_t row_stride, int rows,
-                                                    const VectorPlace<S>& at) {
+                                                    const KeyVector<S>& at) {
   const std::uint32_t slot = S::slot(at.row, at.group);
   ProductSums sum;
   const auto step = [&](int row) {
@@ -122,7 +122,7 @@ __device__ __forceinline__ uint4 selected_products(const Unit<S, PRIMES>& u, con
                                                    const std::uint32_t* exponents,
                                                    std::uint32_t step, int rows,
                                                    std::size_t row_stride,
-                                                   const VectorPlace<S>& at) {
+                                                   const KeyVector<S>& at) {
   const std::uint32_t* psi = a.ring.psi + (std::size_t(a.prime[u.p]) << S::kLogN);
   ProductSums total;
   for (int j = 0; j < a.keys; ++j) {
@@ -135,7 +135,7 @@ __device__ __forceinline__ uint4 selected_products(const Unit<S, PRIMES>& u, con
   return total.reduced_montgomery(u.m);
 }
 
-// The unit's component of what the step adds, in Eval, vectors of VectorPlace.
+// The unit's component of what the step adds, in Eval, vectors of KeyVector.
 template <class S, int PRIMES, int ROWS>
 __device__ __forceinline__ void products(uint4 (&y)[S::kVectors], const Unit<S, PRIMES>& u,
                                          const RotateArgs& a, const std::uint32_t* exponents,
@@ -144,7 +144,7 @@ __device__ __forceinline__ void products(uint4 (&y)[S::kVectors], const Unit<S, 
   const std::size_t row_stride = std::size_t(a.parts) * PRIMES * (S::kN / 4);
 #pragma unroll
   for (int i = 0; i < S::kVectors; ++i) {
-    const VectorPlace<S> at(u.t, i);
+    const KeyVector<S> at(u.t, i);
     if constexpr (ROWS == 0) {
       if (a.keys != 1) {
         y[i] = selected_products(u, a, exponents, step, rows, row_stride, at);
@@ -168,7 +168,7 @@ __device__ __forceinline__ void rotate_step(const Unit<S, PRIMES>& u, const Rota
   std::uint32_t* slot = u.slot(u.component * a.gadget.levels);
 #pragma unroll
   for (int i = 0; i < S::kVectors; ++i) {
-    const VectorPlace<S> at(u.t, i);
+    const KeyVector<S> at(u.t, i);
     reinterpret_cast<uint4*>(slot)[S::slot(at.row, at.group)] = y[i];
   }
   meet<S>(u.own_barrier);

@@ -7,6 +7,7 @@
 #include "backend/cuda/eval_scatter.cuh"
 #include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/product_sums.cuh"
 #include "backend/cuda/tables.h"
 
 namespace latticino::cuda {
@@ -194,33 +195,13 @@ __device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
   b.team_barrier();
 }
 
-// Sums of products of residues. Four products are below 2 q 2^32 <= 2^64; one fold brings that
-// below q 2^32, and leaves room for two more.
-struct Sums {
-  std::uint64_t s[4] = {};
-  __device__ __forceinline__ void fold(std::uint32_t q) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) s[i] = fold_sum(s[i], q);
-  }
-  __device__ __forceinline__ void add(uint4 x, uint4 y) {
-    s[0] += static_cast<std::uint64_t>(x.x) * y.x;
-    s[1] += static_cast<std::uint64_t>(x.y) * y.y;
-    s[2] += static_cast<std::uint64_t>(x.z) * y.z;
-    s[3] += static_cast<std::uint64_t>(x.w) * y.w;
-  }
-  __device__ __forceinline__ uint4 reduce(const Modulus& m) const {
-    return make_uint4(reduce_products(s[0], m), reduce_products(s[1], m), reduce_products(s[2], m),
-                      reduce_products(s[3], m));
-  }
-};
-
 // Both halves of a target at one vector.
 template <class S>
 __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const TargetBases& target,
                                               const VectorPlace<S>& at, uint4 (&result)[2]) {
   const std::uint32_t q = b.m.q;
   const std::uint32_t* x = b.rows + at.local * S::kStride + 4 * at.v;
-  Sums sum[2];
+  ProductSums sum[2];
   const auto step = [&](int d, uint4 key_b, uint4 key_a) {
     const uint4 v = *reinterpret_cast<const uint4*>(x + d * S::kDigitWords);
     sum[0].add(v, key_b);
@@ -250,7 +231,7 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
       sum[h].add(add[at.i], make_uint4(f, f, f, f));
       sum[h].fold(q);
     }
-    result[h] = sum[h].reduce(b.m);
+    result[h] = sum[h].reduced(b.m);
   }
 }
 
