@@ -121,8 +121,7 @@ template <class S, int PRIMES>
 __device__ __forceinline__ uint4 selected_products(const Unit<S, PRIMES>& u, const RotateArgs& a,
                                                    const std::uint32_t* exponents,
                                                    std::uint32_t step, int rows,
-                                                   std::size_t row_stride,
-                                                   const KeyVector<S>& at) {
+                                                   std::size_t row_stride, const KeyVector<S>& at) {
   const std::uint32_t* psi = a.ring.psi + (std::size_t(a.prime[u.p]) << S::kLogN);
   ProductSums total;
   for (int j = 0; j < a.keys; ++j) {
