@@ -3,6 +3,8 @@
 import inspect
 import re
 
+import numpy as np
+
 import latticino as lt
 
 HEAD = """# API reference
@@ -25,6 +27,9 @@ GROUPS = {
 
 
 def signature(name, thing):
+    # Only newer versions of NumPy tell the signature of an array: none is written.
+    if isinstance(thing, type) and issubclass(thing, np.ndarray):
+        return name
     try:
         text = str(inspect.signature(thing)).replace("_native.", "")
     except (ValueError, TypeError):

@@ -44,5 +44,36 @@ TEST_F(CudaConformance, SampledLevelsOfABootstrappingSet) {
   expect_passed(conformance::run(preset("n16-d40-boot-v1"), oracle_, device_, options));
 }
 
+// A kernel's limit of shared memory is one for the process: a backend whose tile is smaller must
+// not lower it under another one.
+TEST_F(CudaConformance, BackendsShareTheLimitsOfKernels) {
+  constexpr int kLogN = 16, kSources = 12, kMost = 36;
+  const test::Words primes = test::ntt_primes(kLogN, kSources + kMost);
+  std::mt19937_64 random(3);
+  const test::Words words =
+      test::random_words(Ring(kLogN, primes), test::range(0, kSources), random);
+  for (int variant = 0; variant < 4; ++variant) {
+    std::vector<std::unique_ptr<Queue>> queues;
+    std::vector<std::unique_ptr<Ring>> rings;
+    for (int i = 0; i < 2; ++i) {
+      auto tuning = std::make_shared<Tuning>();
+      tuning->force(variant);
+      queues.push_back(std::make_unique<Queue>(make_cuda_backend({.tuning = tuning})));
+      rings.push_back(std::make_unique<Ring>(kLogN, primes));
+    }
+    const auto convert = [&](int i, int targets) {
+      const BaseConversion table(*rings[i], test::range(0, kSources),
+                                 test::range(kSources, kSources + targets));
+      const Poly x = test::upload(*queues[i], *rings[i], table.from(), Domain::Half, words);
+      const Poly y = queues[i]->allocate(*rings[i], table.to(), Domain::Half);
+      queues[i]->submit(Convert{{{&table, x.view, y.view}}});
+      return test::download(*queues[i], y.view);
+    };
+    const test::Words before = convert(0, kMost);
+    convert(1, kMost / 2);
+    EXPECT_TRUE(convert(0, kMost) == before) << "variant " << variant;
+  }
+}
+
 }  // namespace
 }  // namespace latticino

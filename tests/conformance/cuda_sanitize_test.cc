@@ -169,7 +169,8 @@ TEST_F(CudaSanitize, EveryKernelThatShips) {
     expect_conversions(log_n, -1);
   }
   for (int variant = 0; variant < kVariants; ++variant) {
-    expect_records(16, variant, 2);
+    // The first two at every level: key_inner has two for each number of digits.
+    expect_records(16, variant, variant < 2 ? 0 : 2);
     expect_conversions(16, variant);
   }
   expect_dots(16);

@@ -91,14 +91,17 @@ Launcher::~Launcher() {
 
 void Launcher::activate() const { check(cudaSetDevice(properties_.device), "cuda.device"); }
 
+// The limit belongs to the kernel in the whole process, not to this launcher: every launcher sets
+// the same value, the most that the device allows, so none lowers it under another one.
 void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
-  if (bytes <= kDefaultShared) return;
-  std::size_t& limit = shared_limit_[function];
-  if (bytes <= limit) return;
+  if (bytes <= kDefaultShared || raised_.contains(function)) return;
+  cudaFuncAttributes attributes{};
+  check_launch(cudaFuncGetAttributes(&attributes, function), function);
+  const std::size_t most = properties_.shared_per_block - attributes.sharedSizeBytes;
   check_launch(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(bytes)),
+                                    static_cast<int>(most)),
                function);
-  limit = bytes;
+  raised_.insert(function);
 }
 
 void Launcher::check_launch(cudaError_t status, const void* function) const {

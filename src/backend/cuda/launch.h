@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -112,7 +112,7 @@ class Launcher {
   cudaStream_t side_ = nullptr;  // never captured: allocation while recording
   Pool pool_;
   bool recording_ = false;
-  std::unordered_map<const void*, std::size_t> shared_limit_;
+  std::unordered_set<const void*> raised_;  // kernels whose limit of shared memory is the device's
   std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
   // Scratch of the current recording: all blocks, and those free for the next record.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
