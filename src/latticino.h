@@ -1,5 +1,5 @@
 // The whole public interface: parameters, keys and encryption, evaluation, bootstrapping, files;
-// TFHE: gates, tables, integers.
+// TFHE: gates, tables, integers; switching between both.
 #pragma once
 
 #include "backend/backend.h"
@@ -17,6 +17,8 @@
 #include "rlwe/evaluation_keys.h"
 #include "runtime/queue.h"
 #include "runtime/rates.h"
+#include "switch/client.h"
+#include "switch/switcher.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"
 #include "tfhe/integers.h"

@@ -5,7 +5,7 @@
 namespace latticino::ckks {
 
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const Params> params,
-                                               std::unique_ptr<Queue> queue) {
+                                               std::shared_ptr<Queue> queue) {
   std::shared_ptr<Context> context(new Context);
   context->constants_ = std::make_unique<rlwe::Constants>(std::move(params));
   context->queue_ = std::move(queue);

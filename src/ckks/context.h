@@ -16,7 +16,7 @@ class Encoder;
 class Context {
  public:
   static std::shared_ptr<const Context> create(std::shared_ptr<const Params> params,
-                                               std::unique_ptr<Queue> queue);
+                                               std::shared_ptr<Queue> queue);
   // The same parameters on a dry queue: every algorithm runs on it without data.
   static std::shared_ptr<const Context> create_dry(std::shared_ptr<const Params> params);
   ~Context();
@@ -28,13 +28,15 @@ class Context {
   // The same primes, degree 2^log_n: for polynomials in X^(N/2^log_n). Made when first asked for.
   const Ring& subring(int log_n) const;
   Queue& queue() const { return *queue_; }
+  // For a context of the other scheme on the same backend.
+  const std::shared_ptr<Queue>& shared_queue() const { return queue_; }
   const Encoder& encoder() const { return *encoder_; }
   bool is_dry() const { return queue_->is_dry(); }
 
  private:
   Context() = default;
   std::unique_ptr<rlwe::Constants> constants_;
-  std::unique_ptr<Queue> queue_;
+  std::shared_ptr<Queue> queue_;
   std::unique_ptr<Encoder> encoder_;
   mutable std::mutex subrings_mutex_;
   mutable std::map<int, std::unique_ptr<const Ring>> subrings_;

@@ -295,8 +295,11 @@ std::vector<Case> set_cases(const Params& params) {
   if (!params.bootstrap()) return {};
   const Basis base = params.basis(0), all = params.encapsulation_basis();
   const Basis whole = params.extended(params.top_level()), q = params.basis(params.top_level());
-  const Pick pick = [](const auto& c) -> auto& { return c.divide_encapsulation(); };
+  const Pick pick = [ all, base ](const auto& c) -> auto& { return c.division(all, base); };
+  const Basis small = all.without(base);
+  const Pick other = [ small, base ](const auto& c) -> auto& { return c.division(small, base); };
   return {
+      division("another modulus", small, base, other),
       key_inner_exact(all, {base}, base,
                       {"encapsulation, one digit", {1}, all.without(base), true}),
       division("division of the encapsulation", all, {}, pick),

@@ -161,20 +161,22 @@ Case mod_switch(std::uint32_t q, std::uint32_t two_n, bool centre, int log_many)
   return c;
 }
 
-Case extract(const Ring& ring, const Basis& basis, int k) {
-  const std::uint32_t n = static_cast<std::uint32_t>(ring.n()), parts = k + 1;
+Case extract(const Ring& ring, const Basis& basis, int k, std::uint32_t step = 1) {
+  const std::uint32_t n = static_cast<std::uint32_t>(ring.n()), parts = k + 1, words = n / step;
   const std::vector<std::uint32_t> coefficients = {0, n - 1, 5, n / 2};
-  Case c{"SampleExtract", "k = " + std::to_string(k) + " over " + basis.str(), {}, {}};
+  std::string name = "k = " + std::to_string(k) + " over " + basis.str();
+  if (step > 1) name += ", secrets in X^" + std::to_string(step);
+  Case c{"SampleExtract", name, {}, {}};
   c.build = [=](Side& side) -> Operations {
     const PolyArray in = side.input_array(basis, Domain::Coeff, 2 * parts);
-    const LweView out = side.output_lwe(side.ring().prime(basis.prime(0)), k * n, 8);
-    return {SampleExtract{k, {{in, coefficients, out}}}};
+    const LweView out = side.output_lwe(side.ring().prime(basis.prime(0)), k * words, 8);
+    return {SampleExtract{k, {{in, coefficients, out}}, step}};
   };
   c.exact = [=](const Observed& seen) {
     Verdict verdict;
     const std::uint32_t q = seen.ring->prime(basis.prime(0));
     const Words& in = *seen.input_words[0];
-    const Batch out{*seen.output_words[0], static_cast<std::size_t>(k) * n, 8};
+    const Batch out{*seen.output_words[0], static_cast<std::size_t>(k) * words, 8};
     // (x - centred(x mod q1)) / q1 modulo q0, of word i of polynomial `poly`.
     const auto value = [&](std::size_t poly, std::size_t i) {
       const std::uint32_t* x = in.data() + poly * basis.size() * n + i;
@@ -186,13 +188,13 @@ Case extract(const Ring& ring, const Basis& basis, int k) {
     for (std::size_t g = 0; g < 2; ++g) {
       for (std::size_t t = 0; t < 4; ++t) {
         const std::size_t j = coefficients[t];
-        const std::uint32_t* words = out[4 * g + t];
-        verdict.expect("body", 0, k * n, words[k * n], value(g * parts, j));
-        for (std::size_t i = 0; i < static_cast<std::size_t>(k) * n; ++i) {
-          const std::size_t poly = g * parts + 1 + i / n, at = i % n;
+        const std::uint32_t* lwe = out[4 * g + t];
+        verdict.expect("body", 0, k * words, lwe[k * words], value(g * parts, j));
+        for (std::size_t i = 0; i < static_cast<std::size_t>(k) * words; ++i) {
+          const std::size_t poly = g * parts + 1 + i / words, at = i % words * step;
           const std::uint32_t want =
               at <= j ? value(poly, j - at) : exact::negate(value(poly, n + j - at), q);
-          verdict.expect("mask", 0, i, words[i], want);
+          verdict.expect("mask", 0, i, lwe[i], want);
         }
       }
     }
@@ -376,6 +378,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
                              mod_switch(q, two_n, false, 1)};
   const Basis one{{0, 1}}, two{{0, 2}};
   cases.push_back(extract(ring, one, 2));
+  cases.push_back(extract(ring, one, 1, 16));
   cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, 3, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 2, 1}));
   cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, 2, 5}));

@@ -121,7 +121,9 @@ void check_record(Checker& c, const SampleExtract& op) {
                 out);
     const std::uint32_t n = static_cast<std::uint32_t>(c.ring()->n());
     check_modulus(c, item.out, c.ring()->prime(item.in.first.segment[0].prime), out);
-    check_dimension(c, item.out, std::uint64_t{parts - 1} * n, out);
+    c.require(op.step != 0 && (op.step & (op.step - 1)) == 0 && op.step <= n,
+              number("secrets in X ^", op.step), "a power of two up to N");
+    check_dimension(c, item.out, std::uint64_t{parts - 1} * (n / op.step), out);
     for (const std::uint32_t j : item.coefficients) {
       c.require(j < n, number("coefficient", j), number("coefficients below", n));
     }

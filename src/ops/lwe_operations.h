@@ -59,7 +59,8 @@ struct ModSwitch {
 // LWE ciphertexts of coefficients of GLWE ciphertexts (b, a_1 .. a_k), Coeff: ciphertext i,
 // coefficient j of the list goes to out[i * coefficients.size() + j], of dimension k N, modulo the
 // first prime q0 of `in`. Over two primes the value is divided by the second, rounding to nearest:
-// (x - centred(x mod q1)) / q1.
+// (x - centred(x mod q1)) / q1. Of secrets in X^step only the coefficients of X^(i step) are not
+// zero: out has the k N / step words that meet these, i = 0, 1, .. of each polynomial.
 struct SampleExtract {
   struct Item {
     PolyArray in;  // (k + 1) for each ciphertext
@@ -68,6 +69,7 @@ struct SampleExtract {
   };
   int glwe_dimension = 1;
   std::vector<Item> items;
+  std::uint32_t step = 1;  // a power of two
 };
 
 // Which arithmetic multiplies polynomials. Exact: modulo the ring's primes, equal words everywhere.

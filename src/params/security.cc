@@ -1,6 +1,8 @@
 #include "params/security.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace latticino {
 
@@ -16,6 +18,10 @@ double max_log_encapsulation_128(int log_n) {
 
 double min_log_lwe_noise_128(int dimension) {
   return dimension < 450 ? 0 : 2.657 - 0.02489 * dimension;
+}
+
+double least_sigma_128(int dimension, double log_q) {
+  return std::max(3.19, std::ceil(std::exp2(log_q + min_log_lwe_noise_128(dimension))));
 }
 
 double estimated_lwe_bits(int dimension, double log_noise) {

@@ -18,6 +18,9 @@ double max_log_encapsulation_128(int log_n);
 // Holds for dimensions from 450; 0 below, where nothing is accepted.
 double min_log_lwe_noise_128(int dimension);
 
+// Least deviation for 128 bits modulo 2^log_q, units of 1: that curve, but never below 3.19.
+double least_sigma_128(int dimension, double log_q);
+
 // Classical security of such a key: 3.3115 dimension / (log2(q / sigma) + 2.635), fitted to runs of
 // the lattice-estimator of June 2026 (MATZOV; dual hybrid, the least of its figures) at dimensions
 // 500 to 2048 and within 1.5 bits of all of them: n = 500, 2^-15.32: 93.7; 630, 2^-15: 118.3; 866,

@@ -1,7 +1,6 @@
 // The named TFHE sets. Noise of the default sets is the least that the security curve allows at
 // their dimensions, rounded up to an integer; gadgets and dimensions were chosen by exhaustive
 // search for the least arithmetic under the stated failure probability.
-#include <algorithm>
 #include <cmath>
 
 #include "math/errors.h"
@@ -29,11 +28,8 @@ TfheLiteral set(const char* name, int lwe, int glwe, int log_n, int primes, Gadg
   x.key_switch = key_switch;
   double log_ring = 0;
   for (const std::uint32_t q : x.primes) log_ring += std::log2(q);
-  const auto least = [](int dimension, double log_q) {
-    return std::max(3.19, std::ceil(std::exp2(log_q + min_log_lwe_noise_128(dimension))));
-  };
-  x.lwe_sigma = least(lwe, std::log2(x.primes[0]));
-  x.glwe_sigma = least(glwe << log_n, log_ring);
+  x.lwe_sigma = least_sigma_128(lwe, std::log2(x.primes[0]));
+  x.glwe_sigma = least_sigma_128(glwe << log_n, log_ring);
   return x;
 }
 

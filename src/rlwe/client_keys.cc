@@ -52,6 +52,17 @@ Basis all_q(const Constants& constants) {
 
 }  // namespace
 
+OneDigitKey make_one_digit_key(const Constants& constants, Queue& queue, const PolyView& under,
+                               const PolyView& target, const Basis& base, const Basis& aux,
+                               Random& random) {
+  const Basis basis = base.with(aux);
+  OneDigitKey key{{}, random.seed()};
+  key.parts = encrypt_zero(queue, constants.ring(), basis, negated(queue, under.select(basis)).view,
+                           key.seed, 0, random);
+  add_multiple(queue, key.parts[0].view, target, base, constants.product_on(aux, base));
+  return key;
+}
+
 // What a key encrypts, under what, and where: `target` times `factor` on the primes of each digit.
 struct KeyGenerator::Relation {
   Poly minus_under, target;

@@ -31,8 +31,9 @@ std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, con
 }  // namespace
 
 struct Constants::Cache {
-  enum Kind { ModUp, DivideByP, DivideByPAndRescale, Rescale, EncapsulationUp, EncapsulationDown };
-  using Key = std::tuple<int, int, int>;  // kind, level, digit
+  enum Kind { ModUp, DivideByP, DivideByPAndRescale, Rescale, Other };
+  // Kind, level, digit, and the bases of others.
+  using Key = std::tuple<int, int, int, std::string>;
 
   struct OwnedDivision {
     std::unique_ptr<BaseConversion> conversion;
@@ -114,22 +115,19 @@ std::vector<int> Constants::key_digits(int level) const {
 }
 
 const BaseConversion& Constants::mod_up(int digit, int level) const {
-  return cache_->conversion({Cache::ModUp, level, digit}, [&] {
+  return cache_->conversion({Cache::ModUp, level, digit, {}}, [&] {
     const Basis from = params_->digit(digit).intersect(params_->basis(level));
     return std::make_unique<BaseConversion>(*ring_, from, params_->extended(level).without(from));
   });
 }
 
-const BaseConversion& Constants::encapsulation_mod_up() const {
-  return cache_->conversion({Cache::EncapsulationUp, 0, 0}, [&] {
-    const Basis base = params_->basis(0);
-    return std::make_unique<BaseConversion>(*ring_, base,
-                                            params_->encapsulation_basis().without(base));
-  });
+const BaseConversion& Constants::conversion(const Basis& from, const Basis& to) const {
+  return cache_->conversion({Cache::Other, 0, 0, from.str() + to.str()},
+                            [&] { return std::make_unique<BaseConversion>(*ring_, from, to); });
 }
 
 const Constants::Division& Constants::divide_by_p(int level) const {
-  return cache_->division({Cache::DivideByP, level, 0}, *ring_, params_->aux_basis(),
+  return cache_->division({Cache::DivideByP, level, 0, {}}, *ring_, params_->aux_basis(),
                           params_->basis(level), {});
 }
 
@@ -137,7 +135,7 @@ const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
   if (level < 1) {
     throw LevelError("rlwe.mod_down", "level 0", "a level to drop", "bootstrap first");
   }
-  return cache_->division({Cache::DivideByPAndRescale, level, 0}, *ring_,
+  return cache_->division({Cache::DivideByPAndRescale, level, 0, {}}, *ring_,
                           params_->leaving(level).with(params_->aux_basis()),
                           params_->basis(level - 1), params_->entering(level));
 }
@@ -146,14 +144,17 @@ const Constants::Division& Constants::rescale(int level) const {
   if (level < 1) {
     throw LevelError("rlwe.rescale", "level 0", "a level to drop", "bootstrap first");
   }
-  return cache_->division({Cache::Rescale, level, 0}, *ring_, params_->leaving(level),
+  return cache_->division({Cache::Rescale, level, 0, {}}, *ring_, params_->leaving(level),
                           params_->basis(level - 1), params_->entering(level));
 }
 
-const Constants::Division& Constants::divide_encapsulation() const {
-  const Basis base = params_->basis(0);
-  return cache_->division({Cache::EncapsulationDown, 0, 0}, *ring_,
-                          params_->encapsulation_basis().without(base), base, {});
+const Constants::Division& Constants::division(const Basis& from, const Basis& target) const {
+  return cache_->division({Cache::Other, 0, 0, from.str() + target.str()}, *ring_,
+                          from.without(target), target, target.without(from));
+}
+
+std::vector<std::uint32_t> Constants::product_on(const Basis& product, const Basis& where) const {
+  return residues_on(*ring_, product, where);
 }
 
 }  // namespace latticino::rlwe

@@ -31,8 +31,8 @@ class Constants {
 
   // From digit `digit`'s primes that are present at `level` to all other primes of extended(level).
   const BaseConversion& mod_up(int digit, int level) const;
-  // From the base primes to the aux primes of the encapsulation key (one digit).
-  const BaseConversion& encapsulation_mod_up() const;
+  // Between any two disjoint sets of the ring's primes.
+  const BaseConversion& conversion(const Basis& from, const Basis& to) const;
   // Division by D (the primes of `removed`: P, P + leaving(level), or leaving(level) alone) after
   // multiplication by U = prod(entering(level)) when a level is dropped (paper: Cheddar, Fig. 4):
   //   out = (x U - conversion(x U mod D)) / D  on target; x is 0 on the primes that enter.
@@ -44,9 +44,12 @@ class Constants {
   const Division& divide_by_p(int level) const;
   const Division& divide_by_p_and_rescale(int level) const;
   const Division& rescale(int level) const;
-  // The one-digit encapsulation switch (ModRaise): divides by its aux primes.
-  const Division& divide_encapsulation() const;
+  // From all primes of x to `target`: by those that leave, times those that enter. Without common
+  // primes it changes the modulus (a rational rescale of any width).
+  const Division& division(const Basis& from, const Basis& target) const;
 
+  // Product of the primes of `product` modulo those of `where`, by ring prime index; 0 elsewhere.
+  std::vector<std::uint32_t> product_on(const Basis& product, const Basis& where) const;
   const std::vector<std::uint32_t>& p_mod() const { return p_mod_; }  // [P]_q by ring prime index
   const std::vector<std::uint32_t>& encapsulation_p_mod() const { return encapsulation_p_mod_; }
   // [P/P'] on Q and P' (Params::over_raise_basis()).

@@ -186,29 +186,46 @@ std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::v
   return divide(queue, constants.ring(), division, items);
 }
 
-std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
-                                     const std::array<PolyView, 2>& x, const SwitchKey& key) {
+std::vector<Poly> change_modulus(Queue& queue, const Constants& constants,
+                                 std::span<const PolyView> in, const Basis& target) {
+  std::vector<Poly> out;
+  if (in.empty()) return out;
+  const Constants::Division& division = constants.division(in[0].basis(), target);
+  std::vector<DownItem> items;
+  for (const PolyView& view : in) items.push_back({view, view.select(division.removed), {}, 1});
+  return divide(queue, constants.ring(), division, items);
+}
+
+std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
+                                     const std::array<PolyView, 2>& x,
+                                     const std::array<PolyView, 2>& key, const Basis& aux) {
   const Ring& ring = constants.ring();
-  const BaseConversion& up = constants.encapsulation_mod_up();
-  const Poly half = queue.allocate(ring, up.from(), Domain::Half);
-  const Poly raised = queue.allocate(ring, up.to(), Domain::Half);
+  const Basis base = x[0].basis();
+  const Poly half = queue.allocate(ring, base, Domain::Half);
+  const Poly raised = queue.allocate(ring, aux, Domain::Half);
   queue.submit(Transform{{{x[1], half.view}}});
-  queue.submit(Convert{{{&up, half.view, raised.view}}});
+  queue.submit(Convert{{{&constants.conversion(base, aux), half.view, raised.view}}});
 
   std::array<Poly, 2> sum;
   std::array<PolyView, 2> eval, removed;
   for (int h = 0; h < 2; ++h) {
-    sum[h] = queue.allocate(ring, constants.params().encapsulation_basis(), Domain::Eval);
-    eval[h] = sum[h].view.select(up.from());
-    removed[h] = sum[h].view.select(up.to()).in(Domain::Half);
+    sum[h] = queue.allocate(ring, base.with(aux), Domain::Eval);
+    eval[h] = sum[h].view.select(base);
+    removed[h] = sum[h].view.select(aux).in(Domain::Half);
   }
-  const std::vector<std::array<PolyView, 2>> digit{
-      {key.digits.front()[0].view, key.digits.front()[1].view}};
-  queue.submit(KeyInner{{{{{x[1], raised.view}}, {{digit, eval, removed, {x[0], {}}, 1}}}},
-                        constants.encapsulation_p_mod()});
+  queue.submit(KeyInner{{{{{x[1], raised.view}}, {{{key}, eval, removed, {x[0], {}}, 1}}}},
+                        constants.product_on(aux, base)});
   const DownItem items[2] = {{eval[0], removed[0], {}, 1}, {eval[1], removed[1], {}, 1}};
-  std::vector<Poly> out = divide(queue, ring, constants.divide_encapsulation(), items);
+  std::vector<Poly> out = divide(queue, ring, constants.division(base.with(aux), base), items);
   return {std::move(out[0]), std::move(out[1])};
+}
+
+std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
+                                     const std::array<PolyView, 2>& x, const SwitchKey& key) {
+  const Params& params = constants.params();
+  const std::array<Poly, 2>& digit = key.digits.front();
+  return switch_one_digit(queue, constants, x, {digit[0].view, digit[1].view},
+                          params.encapsulation_basis().without(params.basis(0)));
 }
 
 std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,

@@ -82,6 +82,17 @@ DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, boo
 std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::vector<PolyView>& in,
                           int level);
 
+// Polynomials of one basis, Eval -> times (product of `target`) / (product of their primes), over
+// `target`.
+std::vector<Poly> change_modulus(Queue& queue, const Constants& constants,
+                                 std::span<const PolyView> in, const Basis& target);
+
+// With a key of one digit, (b, a) over the primes of x, Eval, and those of `aux`: the same message
+// under the key's secret, same basis.
+std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
+                                     const std::array<PolyView, 2>& x,
+                                     const std::array<PolyView, 2>& key, const Basis& aux);
+
 // Sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza, Hubaux 2022). A ciphertext (b, a) over
 // basis(0), Eval, under the dense secret -> the same message under the sparse one, same basis.
 std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,

@@ -50,6 +50,14 @@ struct SwitchKey {
   std::size_t bytes() const;
 };
 
+// A key of one digit from one secret to another of any kind (switch_one_digit), Eval over its
+// basis.
+struct OneDigitKey {
+  std::array<Poly, 2> parts;            // (b, a)
+  std::array<std::uint8_t, 32> seed{};  // the a part: ExpandUniform{seed, stream 0}
+  std::size_t bytes() const { return parts[0].buffer->bytes() + parts[1].buffer->bytes(); }
+};
+
 // Where scheme code gets its keys. A server bundle answers from memory or throws KeyError; a dry
 // run's source notes what was asked for and answers with data-free keys of the right shape.
 class KeySource {

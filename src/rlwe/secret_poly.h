@@ -32,6 +32,12 @@ void combine(Queue& queue, const PolyView& out, std::initializer_list<Multiple> 
 // x y, Eval over `basis`; a secret block.
 Poly secret_product(Queue& queue, const PolyView& x, const PolyView& y, const Basis& basis);
 
+// A key for switch_one_digit: the product of `aux` times `target` on the primes of `base`, under
+// the secret `under` (both Eval, over all those primes).
+OneDigitKey make_one_digit_key(const Constants& constants, Queue& queue, const PolyView& under,
+                               const PolyView& target, const Basis& base, const Basis& aux,
+                               Random& random);
+
 // Throws ContextError unless the parameters agree.
 void require_params(const char* operation, const Constants& constants, const std::string& hash);
 

@@ -3,7 +3,7 @@
 namespace latticino::tfhe {
 
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
-                                               std::unique_ptr<Queue> queue) {
+                                               std::shared_ptr<Queue> queue) {
   std::shared_ptr<Context> context(new Context);
   context->ring_ = std::make_unique<Ring>(params->log_n(), params->literal().primes);
   context->params_ = std::move(params);

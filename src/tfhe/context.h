@@ -12,7 +12,7 @@ namespace latticino::tfhe {
 class Context {
  public:
   static std::shared_ptr<const Context> create(std::shared_ptr<const TfheParams> params,
-                                               std::unique_ptr<Queue> queue);
+                                               std::shared_ptr<Queue> queue);
   static std::shared_ptr<const Context> create_dry(std::shared_ptr<const TfheParams> params);
   ~Context();
 
@@ -40,7 +40,7 @@ class Context {
   Context() = default;
   std::shared_ptr<const TfheParams> params_;
   std::unique_ptr<Ring> ring_;
-  std::unique_ptr<Queue> queue_;
+  std::shared_ptr<Queue> queue_;
 };
 
 }  // namespace latticino::tfhe

@@ -82,6 +82,13 @@ TEST_F(CheckLwe, Extract) {
   broken(good, [](auto& op) { op.items[0].in.first.domain = Domain::Eval; });
   broken(good, [](auto& op) { op.items[0].in.count = 3; });
   broken(good, [](auto& op) { op.glwe_dimension = 2; });
+  broken(good, [](auto& op) { op.step = 4; });
+  SampleExtract sparse = good;
+  sparse.step = 4;
+  sparse.items[0].out.dimension = 256;
+  EXPECT_NO_THROW(check(sparse));
+  broken(sparse, [](auto& op) { op.step = 3; });
+  broken(sparse, [](auto& op) { op.step = 0; });
   broken(good, [&](auto& op) { op.items[0].out.modulus = ring_.prime(1); });
   broken(good, [&](auto& op) { op.items[0].in = polys(3, Domain::Coeff, 4, 0); });
 }

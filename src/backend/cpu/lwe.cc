@@ -160,10 +160,11 @@ void run(Executor& executor, const SampleExtract& op) {
     std::uint32_t* out = item.out.ciphertext(units[u].index);
     const std::uint32_t parts = static_cast<std::uint32_t>(op.glwe_dimension) + 1;
     out[item.out.dimension] = value(item.in[glwe * parts], j);
-    for (std::uint32_t c = 1; c < parts; ++c, out += n) {
+    for (std::uint32_t c = 1; c < parts; ++c) {
       const PolyView a = item.in[glwe * parts + c];
-      for (std::uint32_t i = 0; i <= j; ++i) out[i] = value(a, j - i);
-      for (std::uint32_t i = j + 1; i < n; ++i) out[i] = neg_mod(value(a, n + j - i), m.q);
+      for (std::uint32_t i = 0; i < n; i += op.step) {
+        *out++ = i <= j ? value(a, j - i) : neg_mod(value(a, n + j - i), m.q);
+      }
     }
   });
 }

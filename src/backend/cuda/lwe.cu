@@ -1,5 +1,6 @@
 // LWE ciphertexts word by word: linear combinations, modulus switch, extraction.
 #include <algorithm>
+#include <bit>
 
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/lwe.cuh"
@@ -82,7 +83,7 @@ constexpr int kCoefficients = 480;
 struct ExtractArgs {
   const std::uint32_t* in;  // polynomials of `primes` limbs one after another
   Words out;
-  int log_n, parts, primes, count;
+  int log_n, log_step, parts, primes, count;
   std::uint32_t stride;  // ciphertexts of `out` between two GLWE ciphertexts
   Modulus q0;
   LweModulus words_q0;
@@ -96,10 +97,11 @@ __global__ void __launch_bounds__(kLweThreads)
   const std::uint32_t w = blockIdx.z * kLweThreads + threadIdx.x, n = 1u << a.log_n;
   if (w > a.out.dimension) return;
   const std::uint32_t j = a.coefficient[blockIdx.y];
-  // Word i n + c of the mask is coefficient j - c of a_i, negated where that wraps; the last word
-  // is coefficient j of b.
+  // Word (i n + c) / step of the mask is coefficient j - c of a_i, negated where that wraps; the
+  // last word is coefficient j of b.
   const bool body = w == a.out.dimension;
-  const std::uint32_t part = body ? 0 : (w >> a.log_n) + 1, c = body ? 0 : w & (n - 1);
+  const std::uint32_t mask = w << a.log_step;
+  const std::uint32_t part = body ? 0 : (mask >> a.log_n) + 1, c = body ? 0 : mask & (n - 1);
   const std::uint32_t at = (j - c) & (n - 1);
   const std::uint32_t* x =
       a.in + ((static_cast<std::size_t>(blockIdx.x) * a.parts + part) * a.primes << a.log_n) + at;
@@ -152,6 +154,7 @@ void run(Launcher& launcher, const SampleExtract& op) {
     ExtractArgs args{};
     args.in = item.in.first.limb(basis.prime(0));
     args.log_n = ring.log_n();
+    args.log_step = std::countr_zero(op.step);
     args.parts = op.glwe_dimension + 1;
     args.primes = basis.size();
     args.stride = wanted;

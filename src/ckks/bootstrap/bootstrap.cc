@@ -11,6 +11,7 @@
 #include "ckks/bootstrap/precision.h"
 #include "ckks/bootstrap/scale_plan.h"
 #include "ckks/bootstrap/sine.h"
+#include "ckks/bootstrap/slots_to_coefficients.h"
 #include "ckks/checks.h"
 #include "ckks/linear_transform.h"
 #include "ckks/polynomial.h"
@@ -54,23 +55,7 @@ const BootstrapOptions& checked(const BootstrapOptions& options, const Params& p
 
 bootstrap::PlanShape shape_of(const BootstrapOptions& options, int slots) {
   return {std::countr_zero(unsigned(slots)), options.message != BootstrapOptions::Message::Complex,
-          options.slot_to_coeff_first, options.over_mod_raise};
-}
-
-std::vector<LinearTransform> encode_factors(const std::shared_ptr<const Context>& context,
-                                            std::span<const bootstrap::DftFactor> factors,
-                                            int level, bool minimal_keys, bool last_merged) {
-  std::vector<LinearTransform> out;
-  for (const bootstrap::DftFactor& f : factors) {
-    LinearTransform::Options options;
-    options.level = level;
-    options.plaintext_scale = context->params().rescale_factor(level);  // keeps the scale
-    options.hoisted = !minimal_keys;
-    options.merged = last_merged || &f != &factors.back();
-    out.emplace_back(context, f.diagonals, f.slots, options);
-    --level;
-  }
-  return out;
+          options.slot_to_coeff_first || options.half, options.over_mod_raise};
 }
 
 Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coefficients) {
@@ -100,10 +85,15 @@ struct Bootstrapper::Plan {
     const std::vector<bootstrap::DftFactor> factors =
         cts_factors(tables, log_slots, scales.cts_constants, halves);
     if (shape.over_raised) over.emplace(context, factors.front());
-    cts = encode_factors(context, std::span(factors).subspan(over ? 1 : 0), scales.cts_level,
-                         options.minimal_keys, true);
-    stc = encode_factors(context, stc_factors(tables, log_slots, scales.stc_constants, halves),
-                         scales.stc_level, options.minimal_keys, scales.last_merged);
+    cts = bootstrap::encode_factors(context, std::span(factors).subspan(over ? 1 : 0),
+                                    scales.cts_level, options.minimal_keys, true);
+    if (!shape.slots_first) {
+      stc = bootstrap::encode_factors(context,
+                                      stc_factors(tables, log_slots, scales.stc_constants, halves),
+                                      scales.stc_level, options.minimal_keys, scales.last_merged);
+    } else if (!options.half) {
+      first.emplace(context, slots, scales.message_ratio, options.minimal_keys);
+    }
   }
 
   std::shared_ptr<const Context> context;
@@ -117,6 +107,7 @@ struct Bootstrapper::Plan {
   Polynomial cosine, arcsine;
   std::optional<bootstrap::OverRaisedFactor> over;
   std::vector<LinearTransform> cts, stc;
+  std::optional<bootstrap::SlotsToCoefficients> first;
 };
 
 Bootstrapper::Bootstrapper(std::shared_ptr<const Context> context, const BootstrapOptions& options)
@@ -137,7 +128,8 @@ Bootstrapper::Precision Bootstrapper::predicted_precision(std::span<const Comple
 }
 
 std::size_t Bootstrapper::bytes() const {
-  std::size_t total = plan_->over ? plan_->over->bytes() : 0;
+  std::size_t total =
+      (plan_->over ? plan_->over->bytes() : 0) + (plan_->first ? plan_->first->bytes() : 0);
   for (const auto* factors : {&plan_->cts, &plan_->stc}) {
     for (const LinearTransform& f : *factors) total += f.bytes();
   }
@@ -175,23 +167,25 @@ std::array<Poly, 2> Bootstrapper::raised_parts(const Evaluator& evaluator,
 // slots the trace into the subring of the message.
 Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext& x) const {
   const Plan& plan = *plan_;
-  const Params& params = plan.params;
-  const rlwe::Constants& constants = plan.context->constants();
-  Queue& queue = plan.context->queue();
-  const int top = plan.scales.cts_level;
-
   const Ciphertext scaled =
       plan.shape.slots_first
           ? x  // SlotToCoeff has brought it there
           : evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
   const rlwe::SwitchKey& to_sparse =
       evaluator.key(kName, scaled, {rlwe::KeyKind::DenseToSparse, 1});
-  std::array<Poly, 2> low = rlwe::switch_to_sparse(
-      queue, constants, {scaled.parts[0].view, scaled.parts[1].view}, to_sparse);
+  return raised_sparse(
+      evaluator,
+      rlwe::switch_to_sparse(plan.context->queue(), plan.context->constants(),
+                             {scaled.parts[0].view, scaled.parts[1].view}, to_sparse),
+      x.key);
+}
 
-  Ciphertext raised = scaled;
-  raised.level = top;
-  raised.scale = plan.scales.raised_scale;
+// From a pair modulo q0 under the sparse secret.
+Ciphertext Bootstrapper::raised_sparse(const Evaluator& evaluator, const std::array<Poly, 2>& low,
+                                       const rlwe::KeyId& key) const {
+  const Plan& plan = *plan_;
+  const Params& params = plan.params;
+  Ciphertext raised{plan.context, {}, plan.scales.cts_level, plan.scales.raised_scale, 0, key};
   std::array<Poly, 2> parts = raised_parts(evaluator, low, raised);
   raised.parts = {std::move(parts[0]), std::move(parts[1])};
   raised.slots = params.max_slots();  // the integers I fill the whole ring
@@ -225,8 +219,8 @@ std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
     if (plan.apart && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
     z = factor.apply(evaluator, z);
   }
-  const bool real =
-      plan.shape.slots_first && plan.options.message == BootstrapOptions::Message::Real;
+  const bool real = plan.options.half || (plan.shape.slots_first &&
+                                          plan.options.message == BootstrapOptions::Message::Real);
   return halves(evaluator, z, !plan.apart && !real);
 }
 
@@ -259,10 +253,11 @@ Ciphertext joined_double_angle(const Evaluator& evaluator, const Batch& x, doubl
 // T_2, where the even cosine polynomial is a polynomial of half the degree; then all double angles
 // but the last.
 std::vector<Ciphertext> Bootstrapper::cosine(const Evaluator& evaluator,
-                                             const std::vector<Ciphertext>& x) const {
+                                             const std::vector<Ciphertext>& x,
+                                             const bootstrap::ScalePlan& scales) const {
   const Plan& plan = *plan_;
   Batch y = first_square(evaluator, x, plan.sine.range_k);
-  y = evaluate(evaluator, plan.cosine, y, plan.scales.polynomial_scale);
+  y = evaluate(evaluator, plan.cosine, y, scales.polynomial_scale);
   for (std::size_t i = 0; i + 1 < plan.sine.subtract.size(); ++i) {
     y = double_angle(evaluator, y, plan.sine.subtract[i]);
   }
@@ -271,11 +266,17 @@ std::vector<Ciphertext> Bootstrapper::cosine(const Evaluator& evaluator,
 
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
                                                std::vector<Ciphertext> x) const {
+  return eval_mod(evaluator, std::move(x), plan_->scales);
+}
+
+std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
+                                               std::vector<Ciphertext> x,
+                                               const bootstrap::ScalePlan& scales) const {
   const Plan& plan = *plan_;
-  x = cosine(evaluator, x);
+  x = cosine(evaluator, x, scales);
   if (!plan.sine.subtract.empty()) x = double_angle(evaluator, x, plan.sine.subtract.back());
   if (!plan.sine.arcsine.empty()) {
-    x = evaluate(evaluator, plan.arcsine, x, plan.scales.sine_scale);
+    x = evaluate(evaluator, plan.arcsine, x, scales.sine_scale);
   }
   return x;
 }
@@ -287,12 +288,8 @@ std::vector<Ciphertext> Bootstrapper::joined_eval_mod(const Evaluator& evaluator
   if (x.size() == 1 || !plan.sine.arcsine.empty() || plan.sine.subtract.empty()) {
     return eval_mod(evaluator, x);
   }
-  return {joined_double_angle(evaluator, cosine(evaluator, x), plan.sine.subtract.back())};
-}
-
-Ciphertext Bootstrapper::transformed_to_coeffs(const Evaluator& evaluator, Ciphertext z) const {
-  for (const LinearTransform& factor : plan_->stc) z = factor.apply(evaluator, z);
-  return z;
+  return {
+      joined_double_angle(evaluator, cosine(evaluator, x, plan.scales), plan.sine.subtract.back())};
 }
 
 Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
@@ -301,7 +298,7 @@ Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
   const bool pair = x.size() > 1;
   Ciphertext z = pair ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
   if (!plan.shape.slots_first) {
-    z = transformed_to_coeffs(evaluator, std::move(z));
+    for (const LinearTransform& factor : plan.stc) z = factor.apply(evaluator, z);
     if (plan.apart) z = evaluator.add(z, evaluator.rotate(z, plan.slots));
   }
   z.slots = plan.slots;
@@ -309,10 +306,27 @@ Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
   return z;
 }
 
+Ciphertext Bootstrapper::bootstrap_half(const Evaluator& evaluator, const std::array<Poly, 2>& low,
+                                        const rlwe::KeyId& key, double ratio) const {
+  const Plan& plan = *plan_;
+  if (!plan.options.half) {
+    throw UnsupportedError("ckks.bootstrap_half", "a plan for whole bootstrappings",
+                           "a plan for half of it", "set the option half");
+  }
+  bootstrap::ScalePlan scales = plan.scales;
+  bootstrap::set_slots_first_ratio(plan.params, plan.sine, ratio, scales);
+  const Ciphertext raised = raised_sparse(evaluator, low, key);
+  return slot_to_coeff(evaluator, eval_mod(evaluator, coeff_to_slot(evaluator, raised), scales));
+}
+
 // Everything up to EvalMod; `join`: two halves as one ciphertext.
 std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluator,
                                                        const Ciphertext& x, bool join) const {
   const Plan& plan = *plan_;
+  if (plan.options.half) {
+    throw UnsupportedError(kName, "a plan for half bootstrappings", "a plan for whole ones",
+                           "leave the option half out");
+  }
   require_context(kName, *plan.context, x);
   require_context(kName, *evaluator.context(), x);
   require_parts(kName, x, 2);
@@ -322,13 +336,7 @@ std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluato
                      "at most " + std::to_string(plan.slots),
                      "make a Bootstrapper for this slot count");
   }
-  Ciphertext y = x;
-  if (plan.shape.slots_first) {
-    y = evaluator.to_level(y, input_level());
-    y.slots = plan.slots;
-    y = transformed_to_coeffs(evaluator, std::move(y));
-  }
-  y = mod_raise(evaluator, y);
+  const Ciphertext y = mod_raise(evaluator, plan.first ? plan.first->apply(evaluator, x) : x);
   const std::vector<Ciphertext> z = coeff_to_slot(evaluator, y);
   return join ? joined_eval_mod(evaluator, z) : eval_mod(evaluator, z);
 }

@@ -10,6 +10,10 @@
 
 namespace latticino::ckks {
 
+namespace bootstrap {
+struct ScalePlan;
+}
+
 struct BootstrapOptions {
   int slots = 0;  // 0: N/2
   enum class Message {
@@ -24,6 +28,9 @@ struct BootstrapOptions {
   // OverModRaise: one more CoeffToSlot factor, which costs no level, before the raised ciphertext
   // meets a key (over_raise.h).
   bool over_mod_raise = false;
+  // Half bootstrapping: from ModRaise to EvalMod, of coefficients that others made (src/switch);
+  // only bootstrap_half, real messages.
+  bool half = false;
 };
 
 class Bootstrapper {
@@ -43,6 +50,13 @@ class Bootstrapper {
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
                                                    const Ciphertext& im) const;
+
+  // Half bootstrapping: (b, a) over the primes of level 0, Eval, under the sparse secret of `key`,
+  // whose coefficients hold real numbers z_j times `ratio`, in units of q0, where
+  // SlotsToCoefficients puts them -> slots z_j at output_level(), canonical scale. Coefficients of
+  // imaginary parts may hold anything. EvalMod is made for |z_j| ratio up to 2^-log_message_ratio.
+  Ciphertext bootstrap_half(const Evaluator& evaluator, const std::array<Poly, 2>& low,
+                            const rlwe::KeyId& key, double ratio) const;
 
   int input_level() const;    // 0, or the levels of SlotToCoeff where it comes first
   int output_level() const;   // level_after_bootstrap(), and those levels
@@ -68,13 +82,16 @@ class Bootstrapper {
 
  private:
   struct Plan;
-  std::vector<Ciphertext> cosine(const Evaluator& evaluator,
-                                 const std::vector<Ciphertext>& x) const;
+  std::vector<Ciphertext> cosine(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
+                                 const bootstrap::ScalePlan& scales) const;
+  std::vector<Ciphertext> eval_mod(const Evaluator& evaluator, std::vector<Ciphertext> x,
+                                   const bootstrap::ScalePlan& scales) const;
   std::vector<Ciphertext> joined_eval_mod(const Evaluator& evaluator,
                                           const std::vector<Ciphertext>& x) const;
   std::array<Poly, 2> raised_parts(const Evaluator& evaluator, const std::array<Poly, 2>& low,
                                    const Ciphertext& like) const;
-  Ciphertext transformed_to_coeffs(const Evaluator& evaluator, Ciphertext z) const;
+  Ciphertext raised_sparse(const Evaluator& evaluator, const std::array<Poly, 2>& low,
+                           const rlwe::KeyId& key) const;
   std::vector<Ciphertext> refreshed_halves(const Evaluator& evaluator, const Ciphertext& x,
                                            bool join) const;
   Ciphertext refresh(const Evaluator& evaluator, const Ciphertext& x) const;

@@ -111,29 +111,44 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
   // T_2(y) = 2 y^2 - 1 gets the scale that squaring keeps on the next level.
   plan.raised_scale = std::sqrt(2 * params.rescale_factor(plan.evalmod_level) *
                                 params.rescale_factor(plan.evalmod_level - 1));
-  double stc = 0;
   if (shape.slots_first) {
-    // What EvalMod leaves of a slot, times the ratio, has the canonical scale as it is.
-    plan.message_ratio = params.bootstrap_slots_first_ratio(1 << shape.log_slots);
-    plan.sine_scale = params.scale(plan.end_level) / plan.message_ratio;
-    stc = plan.message_ratio * plan.q0 / params.scale(plan.stc_level);
+    const double ratio = params.bootstrap_slots_first_ratio(1 << shape.log_slots);
+    set_slots_first_ratio(params, sine, ratio, plan);
   } else {
     plan.scale_up = params.bootstrap_scale_up();
     plan.message_ratio = params.bootstrap_message_ratio();
     plan.last_merged = params.bootstrap_merges_last();
     // Twice the rescale factor is what a double angle keeps.
     plan.sine_scale = 2 * params.rescale_factor(plan.sine_level + 1);
-    stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio) *
-          (shape.halved ? 0.5 : 1.0);
+    plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
   }
-  plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
 
   // After ModRaise and trace a coefficient is T (m + q0 I) over raised_scale; z + conj(z) doubles.
   const double trace = std::ldexp(1.0, params.log_n() - 1 - shape.log_slots);
   const double cts = plan.raised_scale / (2 * plan.q0 * literal.range_k * trace);
   plan.cts_constants = share_constant(cts_chain(params, plan, shape), cts);
-  plan.stc_constants = share_constant(stc_chain(params, plan, shape), stc);
+  if (!shape.slots_first) {
+    const double stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio);
+    plan.stc_constants =
+        share_constant(stc_chain(params, plan, shape), stc * (shape.halved ? 0.5 : 1.0));
+  }
   return plan;
+}
+
+void set_slots_first_ratio(const Params& params, const SinePolynomial& sine, double ratio,
+                           ScalePlan& plan) {
+  plan.message_ratio = ratio;
+  plan.sine_scale = params.scale(plan.end_level) / ratio;
+  plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
+}
+
+std::vector<double> slots_first_constants(const Params& params, int log_slots, double ratio) {
+  params.level_after_bootstrap();
+  ScalePlan plan;
+  plan.stc_level = params.bootstrap()->stc_levels;
+  const PlanShape shape{log_slots, false, true, false};
+  return share_constant(stc_chain(params, plan, shape),
+                        ratio * params.base_modulus() / params.scale(plan.stc_level));
 }
 
 }  // namespace latticino::ckks::bootstrap

@@ -45,4 +45,11 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
 // Throws ParameterError where levels and depths do not fit.
 ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape);
 
+// What EvalMod is asked for so that slots first times `ratio`, in units of q0, end with the
+// canonical scale as they are.
+void set_slots_first_ratio(const Params& params, const SinePolynomial& sine, double ratio,
+                           ScalePlan& plan);
+// The factors of SlotToCoeff at the lowest levels, which bring the slots to `ratio` q0.
+std::vector<double> slots_first_constants(const Params& params, int log_slots, double ratio);
+
 }  // namespace latticino::ckks::bootstrap

@@ -1,0 +1,66 @@
+#include "switch/client.h"
+
+#include <vector>
+
+#include "crypto/secure_memory.h"
+#include "math/errors.h"
+#include "rlwe/secret_poly.h"
+
+namespace latticino::switching {
+namespace {
+
+// s'(X^gap) over all primes of the CKKS ring.
+Poly ring_secret(const Context& context, const tfhe::SecretKey& secret) {
+  const Ring& ring = context.ckks()->ring();
+  std::vector<std::int8_t> wide(static_cast<std::size_t>(ring.n()), 0);
+  const crypto::ClearOnExit clear(wide);
+  const std::size_t gap = static_cast<std::size_t>(context.params().gap());
+  for (std::size_t i = 0; i < secret.glwe().size(); ++i) wide[i * gap] = secret.glwe()[i];
+  const Basis all{{0, static_cast<std::uint16_t>(ring.prime_count())}};
+  return rlwe::secret_poly(context.queue(), ring, all, wide);
+}
+
+std::shared_ptr<const rlwe::EvaluationKeys> packing_keys(const Context& context,
+                                                         const tfhe::SecretKey& secret,
+                                                         rlwe::Random& random) {
+  const auto inner =
+      rlwe::SecretKey::restore(context.params().packing(), secret.id(), secret.glwe(), {});
+  rlwe::KeyRequest request;
+  for (const std::uint32_t g : packing_elements(context.params())) {
+    request[{rlwe::KeyKind::Galois, g}] = 0;
+  }
+  return rlwe::KeyGenerator(context.packing(), context.queue(), inner, random).make(request);
+}
+
+}  // namespace
+
+tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random) {
+  return tfhe::SecretKey::generate(params.tfhe(), random);
+}
+
+std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
+                                             const tfhe::SecretKey& secret, rlwe::Random& random) {
+  const SwitchParams& params = context.params();
+  const rlwe::Constants& constants = context.ckks()->constants();
+  rlwe::require_params("switching.make_keys", constants, ckks.params().hash());
+  Queue& queue = context.queue();
+  const Ring& ring = context.ckks()->ring();
+  const Basis base = params.ckks().basis(0), sparse_basis = params.ckks().encapsulation_basis();
+  const Poly inner = ring_secret(context, secret);
+  const Basis all = inner.view.basis();
+  const Poly dense = rlwe::secret_poly(queue, ring, all, ckks.coefficients());
+  const Poly sparse = rlwe::secret_poly(queue, ring, all, ckks.sparse_coefficients());
+
+  auto keys = std::make_shared<SwitchKeys>();
+  keys->ckks_id = ckks.id();
+  keys->params_hash = params.hash();
+  keys->to_ring = rlwe::make_one_digit_key(constants, queue, inner.view, dense.view,
+                                           params.lwe_basis(), params.key_aux(), random);
+  keys->to_sparse = rlwe::make_one_digit_key(constants, queue, sparse.view, inner.view, base,
+                                             sparse_basis.without(base), random);
+  keys->tfhe = tfhe::make_server_keys(*context.tfhe(), secret, random);
+  keys->packing = packing_keys(context, secret, random);
+  return keys;
+}
+
+}  // namespace latticino::switching

@@ -1,0 +1,21 @@
+// Generation of switching keys: needs both secrets. Server code never includes this file.
+#pragma once
+
+#include <memory>
+
+#include "rlwe/client.h"
+#include "switch/keys.h"
+#include "tfhe/client.h"
+
+namespace latticino::switching {
+
+// A secret of switching: that of TFHE, whose GLWE key is the table ring's. Drawn independently of
+// the CKKS secret.
+tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random);
+
+// Each secret under the next one: s -> s' -> t -> s' -> sparse s (which CKKS switches to s). Keys
+// of a cycle: its security is assumed, as for every bootstrapping.
+std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
+                                             const tfhe::SecretKey& secret, rlwe::Random& random);
+
+}  // namespace latticino::switching

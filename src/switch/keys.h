@@ -1,0 +1,31 @@
+// What a server needs to switch, beside the CKKS keys that a dry run lists. Nothing here decrypts.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rlwe/evaluation_keys.h"
+#include "switch/context.h"
+#include "tfhe/server_keys.h"
+
+namespace latticino::switching {
+
+// s: the CKKS secret. s': the secret of the table ring, a GLWE secret of TFHE, also seen as
+// s'(X^gap) in the CKKS ring. t: the LWE secret of n coefficients.
+struct SwitchKeys {
+  rlwe::KeyId ckks_id;  // of the CKKS secret that they lead from and to
+  std::string params_hash;
+  rlwe::OneDigitKey to_ring;    // s under s'(X^gap): lwe_basis() and key_aux()
+  rlwe::OneDigitKey to_sparse;  // s'(X^gap) under the sparse CKKS secret, as DenseToSparse
+  std::shared_ptr<const tfhe::ServerKeys> tfhe;         // t under s', s' under t
+  std::shared_ptr<const rlwe::EvaluationKeys> packing;  // automorphisms of the table ring
+  std::size_t bytes() const;
+};
+
+// Automorphisms of packing: 2^i + 1 for i = 2 .. log2(N').
+std::vector<std::uint32_t> packing_elements(const SwitchParams& params);
+
+// Keys of the right shape without meaning: for dry contexts.
+std::shared_ptr<SwitchKeys> allocate_switch_keys(const Context& context);
+
+}  // namespace latticino::switching

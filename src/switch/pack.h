@@ -1,0 +1,68 @@
+// LWE -> CKKS: rotated tables, whose constant coefficients are the values, into one ciphertext of
+// the table ring by automorphisms (Chen, Dai, Kim, Song, eprint 2020/015), several of these into
+// one of the CKKS ring, and half a bootstrapping that leaves the values in slots.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ckks/bootstrap/bootstrap.h"
+#include "switch/extract.h"
+
+namespace latticino::switching {
+
+// One pack: leaf i of `leaves` (a power of two up to N'/2) to coefficient i N' / (2 leaves) of the
+// result, N'/2 + that may hold anything, all others 0. Leaves that are not there are 0.
+class RingPacker {
+ public:
+  explicit RingPacker(std::shared_ptr<const Context> context, int leaves);
+
+  using Pair = std::array<Poly, 2>;  // (b, a), Eval, of the packing ring
+  // `rotated`: (b, a) of each of `at`, Coeff, of the TFHE ring; at: its leaf. Overwrites them.
+  Pair pack(const rlwe::EvaluationKeys& keys, const tfhe::Context::Polys& rotated,
+            std::span<const int> at) const;
+
+ private:
+  struct Merge {
+    std::uint32_t galois;
+    Poly shift, minus_shift;  // X^(N' / (2 g)) and its negative, Eval
+  };
+  using Nodes = std::vector<std::optional<Pair>>;
+  Nodes leaves_of(const tfhe::Context::Polys& rotated, std::span<const int> at) const;
+  Nodes merged(const rlwe::EvaluationKeys& keys, const Merge& merge, const Nodes& nodes) const;
+  std::vector<Pair> turned(const rlwe::EvaluationKeys& keys, std::uint32_t galois,
+                           const std::vector<Pair>& x) const;
+  Poly monomial(int exponent, int sign) const;
+
+  std::shared_ptr<const Context> context_;
+  int leaves_;
+  Poly one_;
+  std::vector<Merge> merges_;
+};
+
+class Packer {
+ public:
+  // `options`: minimal keys and OverModRaise as in bootstrapping.
+  Packer(std::shared_ptr<const Context> context, int slots, const ckks::BootstrapOptions& options);
+
+  // All packs (those without a leaf missing) -> their values times `largest` in the slots, level
+  // output_level(), canonical scale; `key` is the CKKS secret's.
+  ckks::Ciphertext to_slots(const ckks::Evaluator& evaluator, const SwitchKeys& keys,
+                            const std::vector<std::optional<RingPacker::Pair>>& packs,
+                            double largest, const rlwe::KeyId& key) const;
+  const SlotOrder& order() const { return order_; }
+  const RingPacker& ring() const { return ring_; }
+  int output_level() const { return half_.output_level(); }
+  std::size_t bytes() const;
+
+ private:
+  std::shared_ptr<const Context> context_;
+  SlotOrder order_;
+  RingPacker ring_;
+  std::vector<Poly> monomials_;  // X^(pack gap), Eval, of the CKKS ring over ring_basis()
+  ckks::Bootstrapper half_;
+};
+
+}  // namespace latticino::switching

@@ -1,0 +1,111 @@
+#include "switch/switcher.h"
+
+#include <string>
+#include <utility>
+
+#include "ckks/checks.h"
+#include "ckks/encoder.h"
+#include "math/errors.h"
+
+namespace latticino::switching {
+namespace {
+
+SwitchOptions settled(SwitchOptions options, const SwitchParams& params) {
+  if (options.slots == 0) options.slots = params.ckks().max_slots();
+  return options;
+}
+
+ckks::BootstrapOptions half_options(const SwitchOptions& options) {
+  ckks::BootstrapOptions half;
+  half.minimal_keys = options.minimal_keys;
+  half.over_mod_raise = options.over_mod_raise;
+  return half;
+}
+
+}  // namespace
+
+Switcher::Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const SwitchKeys> keys,
+                   const SwitchOptions& options)
+    : context_(std::move(context)),
+      keys_(std::move(keys)),
+      options_(settled(options, context_->params())),
+      extractor_(context_, options_.slots, options_.bound, options_.minimal_keys),
+      packer_(context_, options_.slots, half_options(options_)) {}
+
+Samples Switcher::extract(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                          std::span<const int> which) const {
+  return extractor_.extract(evaluator, *keys_, x, which);
+}
+
+tfhe::Context::Polys Switcher::rotated(const LweView& lwe, const Table& table) const {
+  const tfhe::Context& tfhe = *context_->tfhe();
+  const TfheParams& params = tfhe.params();
+  const auto n = static_cast<std::uint32_t>(params.lwe_dimension());
+  const tfhe::Context::Lwe switched = tfhe.allocate(n, lwe.count);
+  const tfhe::Context::Lwe exponents =
+      tfhe.allocate(n, lwe.count, 2 * static_cast<std::uint32_t>(params.n()));
+  tfhe::Context::Polys out = tfhe.allocate_polys(2 * lwe.count, Domain::Coeff);
+  BlindRotate rotate = tfhe::blind_rotation(params);
+  rotate.key = keys_->tfhe->bootstrap.view;
+  rotate.items = {{exponents.view, table.polynomial.view, out.view}};
+  Queue& queue = context_->queue();
+  queue.submit(LweKeySwitch{
+      keys_->tfhe->key_switch.view, params.literal().key_switch, {{lwe, switched.view}}});
+  queue.submit(ModSwitch{params.noise().centred, 0, {{switched.view, exponents.view}}});
+  queue.submit(std::move(rotate));
+  return out;
+}
+
+ckks::Ciphertext Switcher::look_up(const ckks::Evaluator& evaluator, const Samples& samples,
+                                   const Table& table) const {
+  constexpr const char* kName = "switching.look_up";
+  if (samples.context != context_ || table.context != context_) {
+    throw ContextError(kName, "samples or a table of another context", "one context",
+                       "make them with this context");
+  }
+  if (samples.bound != table.bound) {
+    throw ValueError(kName, "a table for arguments up to " + std::to_string(table.bound),
+                     "the samples' bound " + std::to_string(samples.bound),
+                     "make the table with that bound");
+  }
+  const SlotOrder& order = packer_.order();
+  ckks::require_slots(kName, samples.slots, order.slots);
+  std::vector<std::optional<RingPacker::Pair>> packs(static_cast<std::size_t>(order.packs));
+  for (std::size_t first = 0; first < samples.index.size();) {
+    const int pack = order.pack(samples.index[first]);
+    std::vector<int> leaves;
+    while (first + leaves.size() < samples.index.size() &&
+           order.pack(samples.index[first + leaves.size()]) == pack) {
+      leaves.push_back(order.leaf(samples.index[first + leaves.size()]));
+    }
+    const LweView lwe = samples.lwe.view.part(static_cast<std::uint32_t>(first),
+                                              static_cast<std::uint32_t>(leaves.size()));
+    packs[static_cast<std::size_t>(pack)] =
+        packer_.ring().pack(*keys_->packing, rotated(lwe, table), leaves);
+    first += leaves.size();
+  }
+  return packer_.to_slots(evaluator, *keys_, packs, table.largest, samples.ckks_key);
+}
+
+// x outside of `which`, a product with 0 and 1, beside what changed.
+ckks::Ciphertext Switcher::merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                  const ckks::Ciphertext& changed,
+                                  std::span<const int> which) const {
+  std::vector<ckks::Complex> keep(static_cast<std::size_t>(options_.slots), 1.0);
+  for (const int slot : which) keep[static_cast<std::size_t>(slot)] = 0;
+  const int level = std::min(x.level, changed.level + 1);
+  const ckks::Plaintext mask = ckks::encode(context_->ckks(), keep, level,
+                                            context_->ckks()->params().rescale_factor(level) *
+                                                context_->ckks()->params().scale(level - 1) /
+                                                context_->ckks()->params().scale(level));
+  return evaluator.add(evaluator.multiply(evaluator.to_level(x, level), mask), changed);
+}
+
+ckks::Ciphertext Switcher::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                 const Table& table, std::span<const int> which) const {
+  ckks::Ciphertext y = look_up(evaluator, extract(evaluator, x, which), table);
+  const bool all = which.empty() || which.size() == static_cast<std::size_t>(options_.slots);
+  return all ? y : merged(evaluator, x, y, which);
+}
+
+}  // namespace latticino::switching

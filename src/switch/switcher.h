@@ -1,0 +1,55 @@
+// CKKS -> tables -> CKKS: any function of every slot, by programmable bootstrapping
+// (docs/switching.md).
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "switch/extract.h"
+#include "switch/pack.h"
+#include "switch/table.h"
+
+namespace latticino::switching {
+
+struct SwitchOptions {
+  int slots = 0;     // of the ciphertexts; 0: N/2
+  double bound = 1;  // real slots |x| <= bound; beyond it results are wrong without notice
+  bool minimal_keys = false, over_mod_raise = false;  // as in bootstrapping
+};
+
+// Matrices and plans for one slot count and bound. Works on a dry context, with allocated keys.
+class Switcher {
+ public:
+  Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const SwitchKeys> keys,
+           const SwitchOptions& options);
+
+  // f of the slots in `which` (all if empty), the others as they are: level output_level(), or one
+  // below that of x where slots stay and that is less. Takes x from input_level() on.
+  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                         const Table& table, std::span<const int> which = {}) const;
+
+  // The halves of it: slots as LWE ciphertexts; a table of them, 0 in all other slots.
+  Samples extract(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                  std::span<const int> which = {}) const;
+  ckks::Ciphertext look_up(const ckks::Evaluator& evaluator, const Samples& samples,
+                           const Table& table) const;
+  // (b, a) of the table rotated by each phase, Coeff: the value is the constant coefficient.
+  tfhe::Context::Polys rotated(const LweView& lwe, const Table& table) const;
+
+  const std::shared_ptr<const Context>& context() const { return context_; }
+  const SwitchOptions& options() const { return options_; }
+  int input_level() const { return extractor_.input_level(); }
+  int output_level() const { return packer_.output_level(); }
+  std::size_t bytes() const { return extractor_.bytes() + packer_.bytes(); }
+
+ private:
+  ckks::Ciphertext merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                          const ckks::Ciphertext& changed, std::span<const int> which) const;
+  std::shared_ptr<const Context> context_;
+  std::shared_ptr<const SwitchKeys> keys_;
+  SwitchOptions options_;
+  Extractor extractor_;
+  Packer packer_;
+};
+
+}  // namespace latticino::switching

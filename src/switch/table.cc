@@ -1,0 +1,124 @@
+#include "switch/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "math/errors.h"
+
+namespace latticino::switching {
+namespace {
+
+constexpr const char* kName = "switching.make_table";
+
+double argument(const SwitchParams& params, double bound, int k) {
+  return std::clamp(4 * bound * k / (2.0 * params.n() * params.fill()), -bound, bound);
+}
+
+// f at k = -N'/2 .. N'/2 - 1.
+std::vector<double> values(const SwitchParams& params, const std::function<double(double)>& f,
+                           double bound) {
+  std::vector<double> out;
+  for (int k = -params.n() / 2; k < params.n() / 2; ++k) {
+    const double x = argument(params, bound, k), y = f(x);
+    if (!std::isfinite(y)) {
+      throw ValueError(kName, "f(" + std::to_string(x) + ") = " + std::to_string(y),
+                       "a finite value everywhere within the bound", "define f there");
+    }
+    out.push_back(y);
+  }
+  return out;
+}
+
+// What EvalMod brings to `part` of the modulus: the inverse of sin(2 pi x) / (2 pi), or of nothing
+// where the set corrects the sine itself.
+double before_sine(const Params& ckks, double part) {
+  if (ckks.bootstrap()->arcsine) return part;
+  return std::asin(2 * std::numbers::pi * part) / (2 * std::numbers::pi);
+}
+
+Poly upload(const Context& context, const std::vector<double>& values, double largest) {
+  const SwitchParams& params = context.params();
+  const Ring& ring = context.tfhe()->ring();
+  const std::size_t n = values.size();
+  Poly poly = context.queue().allocate(ring, context.tfhe()->basis(), Domain::Coeff);
+  if (context.is_dry()) return poly;
+  const double modulus = static_cast<double>(ring.prime(0)) * ring.prime(1);
+  std::vector<std::uint32_t> words(2 * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    // Coefficient i answers k = i below N'/2; above, k = i - N' comes round as its negative.
+    const bool negative = i >= n / 2;
+    const double y = values[negative ? i - n / 2 : i + n / 2] / largest;
+    const auto x = static_cast<std::int64_t>(
+        std::nearbyint(before_sine(params.ckks(), y * params.amplitude()) * modulus));
+    for (int p = 0; p < 2; ++p) {
+      words[p * n + i] = reduce_s64(negative ? -x : x, make_modulus(ring.prime(p)));
+    }
+  }
+  context.queue().upload(poly.view, words.data());
+  return poly;
+}
+
+// Probabilities that an argument `offset` steps beside one of the table is looked up `d` steps from
+// it, |d| <= reach, for noise of `deviation` steps before the rounding to the table.
+std::vector<double> lookups(double offset, double deviation, int reach) {
+  const auto below = [&](double x) { return 0.5 * std::erfc(-x / (std::sqrt(2.0) * deviation)); };
+  std::vector<double> out;
+  for (int d = -reach; d <= reach; ++d) {
+    out.push_back(below(d + 0.5 - offset) - below(d - 0.5 - offset));
+  }
+  return out;
+}
+
+// Over arguments within the bound, those between the table's ones as well. `y`: the table.
+TableReport report_of(const SwitchParams& params, const std::function<double(double)>& f,
+                      const std::vector<double>& y, double bound, double largest) {
+  constexpr double kDeviations = 5;
+  constexpr double kOffsets[] = {-0.375, -0.125, 0.125, 0.375};
+  const int half = params.n() / 2, inside = static_cast<int>(half * params.fill());
+  const double step = 4 * bound / (2.0 * params.n() * params.fill());
+  TableReport report;
+  report.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
+  report.packed = largest * std::sqrt(params.packed_variance());
+  const double noise = std::sqrt(std::pow(report.argument / step, 2) - 1.0 / 12);
+  const int reach = std::max(1, static_cast<int>(std::ceil(kDeviations * noise)));
+  double mean = 0, square = 0, cases = 0;
+  for (const double offset : kOffsets) {
+    const std::vector<double> weight = lookups(offset, noise, reach);
+    for (int k = -inside; k < inside; ++k, ++cases) {
+      const double want = f(step * (k + offset));
+      for (int d = -reach; d <= reach; ++d) {
+        const double e = std::abs(y[std::clamp(k + d + half, 0, 2 * half - 1)] - want);
+        mean += weight[d + reach] * e;
+        square += weight[d + reach] * e * e;
+        report.largest = std::max(report.largest, e);
+      }
+    }
+  }
+  report.largest += kDeviations * report.packed;
+  report.deviation = std::sqrt(square / cases + report.packed * report.packed);
+  // Where the table decides the error, its mean; where noise of packing does, that of a normal one.
+  report.mean = std::hypot(mean / cases, std::sqrt(2 / std::numbers::pi) * report.packed);
+  return report;
+}
+
+}  // namespace
+
+Table make_table(const std::shared_ptr<const Context>& context,
+                 const std::function<double(double)>& f, double bound) {
+  if (!(bound > 0) || !std::isfinite(bound)) {
+    throw ValueError(kName, "the bound " + std::to_string(bound), "a positive number",
+                     "state the largest size of an argument");
+  }
+  const std::vector<double> y = values(context->params(), f, bound);
+  double largest = 0;
+  for (const double v : y) largest = std::max(largest, std::abs(v));
+  if (largest == 0) largest = 1;
+  Table table{context, upload(*context, y, largest), bound, largest, {}};
+  table.report = report_of(context->params(), f, y, bound, largest);
+  return table;
+}
+
+}  // namespace latticino::switching

@@ -1,0 +1,34 @@
+// Real functions as test polynomials of the table ring.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "switch/context.h"
+
+namespace latticino::switching {
+
+// Predicted errors of f(x) for x uniform in [-bound, bound], normal noise; absolute.
+struct TableReport {
+  double argument = 0;  // deviation of the noise of x, its rounding to the table included
+  double mean = 0;      // of |error|
+  double deviation = 0;
+  double packed = 0;   // the part of the deviation that does not come from the argument
+  double largest = 0;  // for any x, with noise up to five deviations
+};
+
+// Values of f at the N' arguments k 4 bound / (2 N' fill), -N'/2 <= k < N'/2, those beyond the
+// bound as at the bound. Stored as what EvalMod, a sine, turns into value / largest times the
+// amplitude.
+struct Table {
+  std::shared_ptr<const Context> context;
+  Poly polynomial;  // Coeff, of the TFHE ring
+  double bound = 0, largest = 0;
+  TableReport report;
+};
+
+// Throws ValueError for a bound that is not positive and for values that are not finite.
+Table make_table(const std::shared_ptr<const Context>& context,
+                 const std::function<double(double)>& f, double bound);
+
+}  // namespace latticino::switching

@@ -1,0 +1,89 @@
+// Sets of switching: what is accepted, what is refused, what they promise.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "math/errors.h"
+#include "params/security.h"
+#include "params/switch_params.h"
+
+namespace latticino {
+namespace {
+
+using Security = ParamsLiteral::Security;
+
+SwitchLiteral good() { return switch_preset("switch-n16-d40-v1")->literal(); }
+std::shared_ptr<const SwitchParams> checked(const SwitchLiteral& x,
+                                            const char* ckks = "n16-d40-boot-v1") {
+  return SwitchParams::check(preset(ckks), x);
+}
+
+TEST(SwitchParams, PresetsKeepTheirPromises) {
+  for (const std::string& name : switch_preset_names()) {
+    const auto p = switch_preset(name);
+    EXPECT_EQ(p->name(), name);
+    EXPECT_NE(p->explain().find(name), std::string::npos);
+    EXPECT_GT(p->fill(), 0.9);
+    // Normal noise: mean and the worst of 10^4, of the bound, where the slope is 1.
+    const double deviation = std::hypot(4 / p->fill() * std::sqrt(p->lookup_variance()),
+                                        std::sqrt(p->packed_variance()));
+    const bool precise = name.find("precise") != std::string::npos;
+    EXPECT_LT(0.798 * deviation, precise ? 0x1p-10 : 0x1p-8) << p->explain();
+    EXPECT_LT(3.9 * deviation, 0x1p-6) << p->explain();
+    if (p->literal().security != Security::Bits128) {
+      EXPECT_NE(name.find("insecure"), std::string::npos);
+      continue;
+    }
+    EXPECT_LE(p->log_key_modulus(), max_log_pq_128(p->literal().log_n));
+    EXPECT_EQ(p->ckks().literal().security, Security::Bits128);
+    EXPECT_GE(p->tfhe()->security_bits(), 128);
+  }
+}
+
+TEST(SwitchParams, SharesPrimesOfTheRing) {
+  const auto p = switch_preset("switch-n16-d40-v1");
+  const auto& primes = p->ckks().ring_primes();
+  ASSERT_EQ(p->ring_basis().size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(primes[p->ring_basis().prime(i)], p->tfhe()->literal().primes[i]);
+    EXPECT_EQ(primes[p->ring_basis().prime(i)], p->packing()->literal().mains[i]);
+    EXPECT_LE(p->packing()->literal().mains[i], p->packing()->literal().aux[0]);
+  }
+  EXPECT_EQ(primes[p->key_aux().prime(0)], p->packing()->literal().aux[0]);
+  EXPECT_EQ(p->gap(), 16);
+}
+
+TEST(SwitchParams, RefusesWhatDoesNotFit) {
+  SwitchLiteral x = good();
+  EXPECT_NO_THROW(checked(x));
+  EXPECT_THROW(checked(x, "n15-d40-leveled-v1"), ParameterError);
+  EXPECT_THROW(checked(x, "test-n12-boot-insecure"), ParameterError);
+  x.log_n = 9;
+  EXPECT_THROW(checked(x), ParameterError);
+  x = good();
+  x.log_n = 11;  // 93 bits of keys: 53 are allowed
+  EXPECT_THROW(checked(x), ParameterError);
+  x = good();
+  x.lwe_sigma = 3.19;
+  EXPECT_THROW(checked(x), ParameterError);
+  x = good();
+  x.lwe_dimension = 600;  // the noise that it needs leaves nothing of the table
+  EXPECT_THROW(checked(x), ParameterError);
+  x = good();
+  x.security = Security::Insecure;
+  EXPECT_THROW(checked(x), ParameterError);
+  x.name = "insecure";
+  EXPECT_NO_THROW(checked(x));
+  EXPECT_THROW(switch_preset("switch"), ParameterError);
+}
+
+TEST(SwitchParams, HashFollowsTheText) {
+  SwitchLiteral x = good();
+  const std::string hash = checked(x)->hash();
+  EXPECT_EQ(checked(x)->hash(), hash);
+  x.lwe_dimension += 8;
+  EXPECT_NE(checked(x)->hash(), hash);
+}
+
+}  // namespace
+}  // namespace latticino

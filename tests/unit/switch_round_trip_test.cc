@@ -1,0 +1,168 @@
+// CKKS -> tables -> CKKS stage by stage, seen with the secret keys, and as a whole.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "math/errors.h"
+#include "switch_world.h"
+
+namespace latticino::switching {
+namespace {
+
+const char* const kSmall = "test-switch-n10-insecure";
+const char* const kGaps = "test-switch-n12-insecure";
+
+// Phases of samples, as values.
+std::vector<double> decoded(const SwitchWorld& w, const Samples& samples) {
+  std::vector<double> out;
+  const double q = samples.lwe.view.modulus;
+  for (const std::uint32_t phase :
+       tfhe::phases(*w.context()->tfhe(), w.secret(), samples.lwe.view)) {
+    const double part = centre(phase, samples.lwe.view.modulus) / q;
+    out.push_back(part * 4 * samples.bound / w.params().fill());
+  }
+  return out;
+}
+
+TEST(SwitchStages, SamplesHoldTheSlots) {
+  for (const char* name : {kSmall, kGaps}) {
+    SwitchWorld& w = SwitchWorld::of(name);
+    for (const int slots : {4, 512}) {
+      const SwitchPlan plan(w, {slots, 2.5});
+      const SwitchWorld::Values x = SwitchWorld::spread(slots, 2.5);
+      const Samples samples = plan.plan().extract(plan.evaluator(), plan.encrypt(x));
+      const std::vector<double> y = decoded(w, samples);
+      ASSERT_EQ(y.size(), x.size());
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        EXPECT_NEAR(y[i], x[static_cast<std::size_t>(samples.index[i])], 2.5 * 0x1p-16) << name;
+      }
+    }
+  }
+}
+
+// Errors as the table's report predicts them.
+void check_round_trip(const char* name, int slots, double bound, const char* what,
+                      const std::function<double(double)>& f) {
+  SwitchWorld& w = SwitchWorld::of(name);
+  const SwitchPlan plan(w, {slots, bound});
+  const Table table = make_table(w.context(), f, bound);
+  const SwitchWorld::Values x = SwitchWorld::spread(slots, bound);
+  SwitchWorld::Values want;
+  for (const double v : x) want.push_back(f(v));
+  const ckks::Ciphertext y = plan.plan().apply(plan.evaluator(), plan.encrypt(x), table);
+  EXPECT_EQ(y.level, plan.plan().output_level());
+  EXPECT_EQ(y.scale, w.params().ckks().scale(y.level));
+  EXPECT_EQ(y.slots, slots);
+  const Errors e = errors_of(w.decrypt(y), want);
+  // The mean of that many errors varies by about one over the root of their number.
+  if (slots >= 64) {
+    EXPECT_NEAR(e.mean / table.report.mean, 1, 4 / std::sqrt(slots)) << what << slots;
+  }
+  EXPECT_LT(e.largest, table.report.largest) << what << slots;
+}
+
+TEST(SwitchRoundTrip, IdentityOfAnySlots) {
+  const auto identity = [](double x) { return x; };
+  for (const int slots : {1, 64, 512}) check_round_trip(kSmall, slots, 1, "identity", identity);
+  for (const int slots : {2, 256, 2048}) check_round_trip(kGaps, slots, 8, "identity", identity);
+}
+
+TEST(SwitchRoundTrip, Functions) {
+  check_round_trip(kSmall, 256, 8, "sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); });
+  check_round_trip(kSmall, 256, 4, "relu", [](double x) { return std::max(x, 0.0); });
+  check_round_trip(kSmall, 256, 100, "square", [](double x) { return x * x; });
+  check_round_trip(kSmall, 256, 0.01, "abs", [](double x) { return std::abs(x); });
+  check_round_trip(kSmall, 256, 2, "root", [](double x) { return std::sqrt(std::abs(x)); });
+}
+
+// Without a slope only blind rotation, packing and EvalMod err.
+TEST(SwitchRoundTrip, AConstantHasTheErrorOfPacking) {
+  check_round_trip(kSmall, 512, 1, "constant", [](double) { return -3.0; });
+}
+
+TEST(SwitchRoundTrip, SignIsExactAwayFromZero) {
+  SwitchWorld& w = SwitchWorld::of(kSmall);
+  const SwitchPlan plan(w, {128, 1});
+  const Table table = make_table(
+      w.context(), [](double x) { return x < 0 ? -1.0 : 1.0; }, 1);
+  SwitchWorld::Values x = SwitchWorld::spread(128, 1);
+  for (double& v : x) v = v < 0 ? v - 6 * table.report.argument : v + 6 * table.report.argument;
+  for (double& v : x) v /= 1 + 6 * table.report.argument;
+  const SwitchWorld::Values y = plan.apply(x, table);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    EXPECT_NEAR(y[i], x[i] < 0 ? -1 : 1, 6 * table.report.packed);
+  }
+}
+
+// The ends of the range do not come round.
+TEST(SwitchRoundTrip, BoundsAreInside) {
+  SwitchWorld& w = SwitchWorld::of(kSmall);
+  const SwitchPlan plan(w, {256, 3});
+  const Table table = make_table(
+      w.context(), [](double x) { return x; }, 3);
+  SwitchWorld::Values x(256, 3.0);
+  for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -3;
+  EXPECT_LT(errors_of(plan.apply(x, table), x).largest, table.report.largest);
+}
+
+TEST(SwitchRoundTrip, OtherSlotsStayAsTheyAre) {
+  for (const char* name : {kSmall, kGaps}) {
+    SwitchWorld& w = SwitchWorld::of(name);
+    const int slots = w.params().ckks().max_slots();
+    const SwitchPlan plan(w, {slots, 1});
+    const Table table = make_table(
+        w.context(), [](double v) { return v * v; }, 1);
+    const SwitchWorld::Values x = SwitchWorld::spread(slots, 1);
+    const std::vector<int> which = {slots - 1, 0, 3, slots / 2 + 1, 10};
+    const int level = plan.plan().input_level() + 2;
+    const SwitchWorld::Values y =
+        w.decrypt(plan.plan().apply(plan.evaluator(), w.encrypt(x, level), table, which));
+    const double error = table.report.largest;
+    for (int j = 0; j < slots; ++j) {
+      const bool changed = std::find(which.begin(), which.end(), j) != which.end();
+      EXPECT_NEAR(y[j], changed ? x[j] * x[j] : x[j], changed ? error : 0x1p-12) << j;
+    }
+  }
+}
+
+TEST(SwitchRoundTrip, MinimalKeysAndOverModRaise) {
+  SwitchWorld& w = SwitchWorld::of(kSmall);
+  const Table table = make_table(
+      w.context(), [](double v) { return -v; }, 1);
+  const SwitchWorld::Values x = SwitchWorld::spread(32, 1);
+  SwitchWorld::Values want;
+  for (const double v : x) want.push_back(-v);
+  for (const bool minimal : {false, true}) {
+    const SwitchPlan plan(w, {32, 1, minimal, !minimal});
+    EXPECT_LT(errors_of(plan.apply(x, table), want).largest, table.report.largest);
+  }
+}
+
+TEST(SwitchRoundTrip, WrongUseSaysWhatIsWrong) {
+  SwitchWorld& w = SwitchWorld::of(kSmall);
+  const SwitchPlan plan(w, {16, 1});
+  const auto identity = [](double v) { return v; };
+  const Table table = make_table(w.context(), identity, 1);
+  const SwitchWorld::Values x(16, 0.25);
+  const ckks::Evaluator& e = plan.evaluator();
+  const Switcher& s = plan.plan();
+  EXPECT_THROW(s.apply(e, w.encrypt(x, s.input_level() - 1), table), LevelError);
+  EXPECT_THROW(s.apply(e, w.encrypt({0.5, 0.5}, s.input_level()), table), ShapeError);
+  const std::vector<int> beyond = {16}, twice = {3, 3};
+  EXPECT_THROW(s.apply(e, plan.encrypt(x), table, beyond), ShapeError);
+  EXPECT_THROW(s.apply(e, plan.encrypt(x), table, twice), ShapeError);
+  EXPECT_THROW(s.apply(e, plan.encrypt(x), make_table(w.context(), identity, 2)), ValueError);
+  EXPECT_THROW(make_table(
+                   w.context(), [](double v) { return 1 / v; }, 1),
+               ValueError);
+  EXPECT_THROW(make_table(w.context(), identity, 0), ValueError);
+  EXPECT_THROW(Switcher(w.context(), w.keys(), {3, 1}), ShapeError);
+  EXPECT_THROW(Switcher(w.context(), w.keys(), {16, -1}), ValueError);
+  EXPECT_THROW(Context::create(switch_preset(kGaps), w.ckks().context()), ContextError);
+  ckks::Ciphertext foreign = plan.encrypt(x);
+  foreign.key.bytes[0] ^= 1;
+  EXPECT_THROW(s.apply(e, foreign, table), KeyError);
+}
+
+}  // namespace
+}  // namespace latticino::switching
