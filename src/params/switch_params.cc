@@ -66,8 +66,8 @@ TfheLiteral tfhe_literal(const Params& ckks, const Basis& ring, const SwitchLite
   t.primes = {prime_of(ckks, ring, 0), prime_of(ckks, ring, 1)};
   t.bootstrap = x.bootstrap;
   t.key_switch = x.key_switch;
-  t.lwe_sigma = x.lwe_sigma > 0 ? x.lwe_sigma
-                                : least_sigma_128(x.lwe_dimension, std::log2(t.primes[0]));
+  t.lwe_sigma =
+      x.lwe_sigma > 0 ? x.lwe_sigma : least_sigma_128(x.lwe_dimension, std::log2(t.primes[0]));
   t.glwe_sigma = std::sqrt(kErrorVariance);
   t.security = x.security;
   return t;
@@ -143,13 +143,17 @@ Basis SwitchParams::lwe_basis() const {
   return {{p, static_cast<std::uint16_t>(p + 1)}};
 }
 
-double SwitchParams::lookup_variance() const {
+double SwitchParams::sample_variance() const {
   const double q = tfhe_->lwe_modulus(), p = prime_of(*ckks_, key_aux_, 0);
   // From the base modulus to q, the digit of the ring switch (one prime over one), its division.
   const double changed = ckks_->division_variance(ckks_->limbs(0));
   const double digit = ckks_->n() * kErrorVariance / 12 * (q / p) * (q / p);
   const double divided = (n() / 2.0 + 1) / 12;
-  return (changed + digit + divided) / (q * q) + key_switch_variance(tfhe_->noise()) +
+  return (changed + digit + divided) / (q * q);
+}
+
+double SwitchParams::lookup_variance() const {
+  return sample_variance() + key_switch_variance(tfhe_->noise()) +
          mod_switch_variance(tfhe_->noise());
 }
 

@@ -49,8 +49,10 @@ class SwitchParams {
   Basis lwe_basis() const;
   const Basis& key_aux() const { return key_aux_; }
 
-  // Variance of the phase that a table is looked up with, in units of the torus (1 is the modulus):
-  // modulus change and ring switch, key switch, modulus switch.
+  // Variances in units of the torus (1 is the modulus). Of an extracted sample: modulus change and
+  // ring switch. Of the phase that a table is looked up with: key switch and modulus switch as
+  // well.
+  double sample_variance() const;
   double lookup_variance() const;
   // The part of the torus' half that bounded values fill: what is left beside it keeps noise from
   // carrying them over the edge.

@@ -1,7 +1,10 @@
 #include "switch/client.h"
 
+#include <cmath>
+#include <string>
 #include <vector>
 
+#include "ckks/client.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/secret_poly.h"
@@ -61,6 +64,21 @@ std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe:
   keys->tfhe = tfhe::make_server_keys(*context.tfhe(), secret, random);
   keys->packing = packing_keys(context, secret, random);
   return keys;
+}
+
+std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow_check(
+    const rlwe::SecretKey& secret, double bound) {
+  return [&secret, bound](const ckks::Ciphertext& x, std::span<const int> which) {
+    const std::vector<ckks::Complex> z = ckks::decrypt(secret, {&x, 1}).front();
+    for (const int slot : which) {
+      const double value = z[static_cast<std::size_t>(slot)].real();
+      if (std::abs(value) <= bound) continue;
+      throw ValueError("switching.extract",
+                       "slot " + std::to_string(slot) + " of value " + std::to_string(value),
+                       "values within the bound " + std::to_string(bound),
+                       "raise the bound, or scale the slots down");
+    }
+  };
 }
 
 }  // namespace latticino::switching

@@ -1,8 +1,11 @@
 // Generation of switching keys: needs both secrets. Server code never includes this file.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 
+#include "ckks/ciphertext.h"
 #include "rlwe/client.h"
 #include "switch/keys.h"
 #include "tfhe/client.h"
@@ -17,5 +20,10 @@ tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random
 // of a cycle: its security is assumed, as for every bootstrapping.
 std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
                                              const tfhe::SecretKey& secret, rlwe::Random& random);
+
+// For SwitchOptions::shadow: decrypts and throws ValueError that names the first slot that is
+// beyond the bound. The secret must outlive it.
+std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow_check(
+    const rlwe::SecretKey& secret, double bound);
 
 }  // namespace latticino::switching

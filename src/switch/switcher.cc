@@ -34,7 +34,9 @@ Switcher::Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const
 
 Samples Switcher::extract(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           std::span<const int> which) const {
-  return extractor_.extract(evaluator, *keys_, x, which);
+  Samples out = extractor_.extract(evaluator, *keys_, x, which);
+  if (options_.shadow) options_.shadow(x, out.index);
+  return out;
 }
 
 tfhe::Context::Polys Switcher::rotated(const LweView& lwe, const Table& table) const {

@@ -2,6 +2,7 @@
 // (docs/switching.md).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -15,6 +16,9 @@ struct SwitchOptions {
   int slots = 0;     // of the ciphertexts; 0: N/2
   double bound = 1;  // real slots |x| <= bound; beyond it results are wrong without notice
   bool minimal_keys = false, over_mod_raise = false;  // as in bootstrapping
+  // Called with every ciphertext and the slots extracted from it, for debugging with the secret
+  // key: shadow_check() of switch/client.h. Without it nobody looks at values.
+  std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow = {};
 };
 
 // Matrices and plans for one slot count and bound. Works on a dry context, with allocated keys.

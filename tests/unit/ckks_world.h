@@ -54,9 +54,10 @@ class World {
   using Batch = std::vector<Ciphertext>;
   using Program = std::function<Batch(const Evaluator&, const Batch&)>;
 
-  explicit World(std::shared_ptr<const Params> params)
+  explicit World(std::shared_ptr<const Params> params,
+                 std::unique_ptr<Backend> backend = test_backend())
       : random_(rlwe::Random::insecure_from_seed({1, 2, 3})),
-        context_(Context::create(params, std::make_unique<Queue>(test_backend()))),
+        context_(Context::create(params, std::make_unique<Queue>(std::move(backend)))),
         dry_(Context::create_dry(params)),
         secret_(rlwe::SecretKey::generate(params, random_)) {}
   explicit World(const std::string& name) : World(preset(name)) {}

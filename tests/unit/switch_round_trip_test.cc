@@ -138,6 +138,50 @@ TEST(SwitchRoundTrip, MinimalKeysAndOverModRaise) {
   }
 }
 
+// A slot beyond its bound is wrong without notice, and an error with the shadow check.
+TEST(SwitchRoundTrip, TheShadowCheckFindsSlotsBeyondTheBound) {
+  SwitchWorld& w = SwitchWorld::of(kSmall);
+  const Table table = make_table(
+      w.context(), [](double v) { return v * v; }, 1);
+  SwitchWorld::Values x(16, 0.5);
+  x[3] = 1.1;
+  x[7] = 4;  // once around the table: inside again
+  const SwitchPlan blind(w, {16, 1});
+  const SwitchWorld::Values y = blind.apply(x, table);
+  EXPECT_NEAR(y[0], 0.25, table.report.largest);
+  EXPECT_GT(std::abs(y[3] - 1.21), 1);  // the other sign
+  EXPECT_GT(std::abs(y[7] - 16), 1);
+  SwitchOptions options{16, 1};
+  options.shadow = shadow_check(w.ckks().secret(), 1);
+  const Switcher seeing(w.context(), w.keys(), options);
+  const std::vector<int> good = {0, 1, 2}, bad = {0, 7};
+  EXPECT_NO_THROW(seeing.extract(blind.evaluator(), blind.encrypt(x), good));
+  EXPECT_THROW(seeing.extract(blind.evaluator(), blind.encrypt(x), bad), ValueError);
+  try {
+    seeing.extract(blind.evaluator(), blind.encrypt(x));
+    FAIL() << "nothing was thrown";
+  } catch (const ValueError& e) {
+    EXPECT_NE(std::string(e.what()).find("slot 3 of value 1.1"), std::string::npos) << e.what();
+  }
+}
+
+// Plain kernels and those of the device under test, from the same seeds: the same words.
+TEST(SwitchRoundTrip, GivesTheSameWordsOnEveryBackend) {
+  const std::vector<int> which = {0, 5, 6};
+  std::vector<std::vector<std::uint32_t>> words;
+  for (const bool plain : {true, false}) {
+    SwitchWorld w(kGaps, plain ? make_cpu_backend({false, 1}) : ckks::test_backend());
+    const SwitchPlan plan(w, {1024, 1});
+    const Table table = make_table(
+        w.context(), [](double v) { return v * v - 0.5; }, 1);
+    const ckks::Ciphertext x = plan.encrypt(SwitchWorld::spread(1024, 1));
+    const ckks::Ciphertext y = plan.plan().apply(plan.evaluator(), x, table, which);
+    for (const Poly& part : y.parts) words.push_back(w.ckks().download(part));
+  }
+  EXPECT_EQ(words[0], words[2]);
+  EXPECT_EQ(words[1], words[3]);
+}
+
 TEST(SwitchRoundTrip, WrongUseSaysWhatIsWrong) {
   SwitchWorld& w = SwitchWorld::of(kSmall);
   const SwitchPlan plan(w, {16, 1});

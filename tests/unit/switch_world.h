@@ -15,9 +15,10 @@ class SwitchWorld {
  public:
   using Values = std::vector<double>;
 
-  explicit SwitchWorld(const std::string& name)
+  explicit SwitchWorld(const std::string& name,
+                       std::unique_ptr<Backend> backend = ckks::test_backend())
       : params_(switch_preset(name)),
-        world_(params_->shared_ckks()),
+        world_(params_->shared_ckks(), std::move(backend)),
         context_(Context::create(params_, world_.context())),
         secret_(generate_secret(*params_, world_.random())),
         keys_(make_switch_keys(*context_, world_.secret(), secret_, world_.random())) {}

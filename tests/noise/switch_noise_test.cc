@@ -1,0 +1,68 @@
+// Noise of switching, stage by stage, against the formulas of params/switch_params.h.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "unit/switch_world.h"
+
+namespace latticino::switching {
+namespace {
+
+double deviation(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double v : x) sum += v * v;
+  return std::sqrt(sum / static_cast<double>(x.size()));
+}
+
+// Phases in units of the modulus, centred.
+std::vector<double> phases(const SwitchWorld& w, const LweView& lwe) {
+  std::vector<double> out;
+  for (const std::uint32_t phase : tfhe::phases(*w.context()->tfhe(), w.secret(), lwe)) {
+    out.push_back(centre(phase, lwe.modulus) / static_cast<double>(lwe.modulus));
+  }
+  return out;
+}
+
+class NoiseOfSwitching : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoiseOfSwitching, FollowsTheFormulas) {
+  SwitchWorld& w = SwitchWorld::of(GetParam());
+  const SwitchParams& params = w.params();
+  const tfhe::Context& tfhe = *w.context()->tfhe();
+  const int slots = params.ckks().max_slots();
+  const SwitchPlan plan(w, {slots, 1});
+  const SwitchWorld::Values x = SwitchWorld::spread(slots, 1);
+  const Samples samples = plan.plan().extract(plan.evaluator(), plan.encrypt(x));
+  const std::vector<double> extracted = phases(w, samples.lwe.view);
+  std::vector<double> sample;
+  for (std::size_t i = 0; i < extracted.size(); ++i) {
+    const double value = x[static_cast<std::size_t>(samples.index[i])];
+    sample.push_back(extracted[i] - value * params.fill() / 4);
+  }
+  // The formula has no term for what SlotToCoeff leaves at level 0: far below.
+  EXPECT_NEAR(deviation(sample) / std::sqrt(params.sample_variance()), 1, 0.15);
+
+  const auto switched = tfhe.allocate(static_cast<std::uint32_t>(tfhe.params().lwe_dimension()),
+                                      samples.lwe.view.count);
+  tfhe.queue().submit(LweKeySwitch{w.keys()->tfhe->key_switch.view,
+                                   tfhe.params().literal().key_switch,
+                                   {{samples.lwe.view, switched.view}}});
+  std::vector<double> moved = phases(w, switched.view);
+  for (std::size_t i = 0; i < moved.size(); ++i) moved[i] -= extracted[i];
+  EXPECT_NEAR(deviation(moved) / std::sqrt(key_switch_variance(tfhe.params().noise())), 1, 0.25);
+
+  // Where the table is flat, all that errs is on the way up; the identity shows the argument.
+  for (const double slope : {0.0, 1.0}) {
+    const Table table = make_table(
+        w.context(), [slope](double v) { return slope * v + 1 - slope; }, 1);
+    SwitchWorld::Values y = w.decrypt(plan.plan().look_up(plan.evaluator(), samples, table));
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] -= slope * x[i] + 1 - slope;
+    EXPECT_NEAR(deviation(y) / table.report.deviation, 1, 0.15) << slope;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, NoiseOfSwitching,
+                         testing::Values("test-switch-n10-insecure", "test-switch-n12-insecure"));
+
+}  // namespace
+}  // namespace latticino::switching
