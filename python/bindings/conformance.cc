@@ -21,18 +21,18 @@ void bind_conformance(nb::module_& m) {
   m.def(
       "conformance",
       [](const ParamsPtr& params, const std::string& device, int index, int threads, int levels,
-         bool thorough, std::uint64_t seed, int part, int parts) {
+         bool thorough, std::uint64_t seed, int part, int parts, bool simd_oracle) {
         conformance::Options options;
         options.levels = levels;
         options.thorough = thorough;
         options.seed = seed;
         options.part = part;
         options.parts = parts;
-        return conformance::run(params, factory("cpu", 0, threads, false),
+        return conformance::run(params, factory("cpu", 0, threads, simd_oracle),
                                 factory(device, index, threads, true), options);
       },
       "params"_a, "device"_a, "index"_a = 0, "threads"_a = 0, "levels"_a = 0, "thorough"_a = false,
-      "seed"_a = 1, "part"_a = 0, "parts"_a = 1, ReleaseGil());
+      "seed"_a = 1, "part"_a = 0, "parts"_a = 1, "simd_oracle"_a = false, ReleaseGil());
 }
 
 }  // namespace latticino::python

@@ -24,6 +24,9 @@ def run(args: argparse.Namespace) -> int:
     kind, index = devices.choose(args.device)
     if args.all_levels and args.sampled:
         raise errors.UnsupportedError.explain("conformance", "--all-levels and --sampled", "one of them", "choose")
+    if args.simd_oracle and kind == "cpu":
+        raise errors.UnsupportedError.explain("conformance", "--simd-oracle on the CPU", "the plain code as the oracle",
+                                              "leave the option out")
     every = args.all_levels or (kind == "cuda" and not args.sampled)
     names = [args.preset] if args.preset else presets()
     if not args.preset and kind == "cpu" and not args.all_levels:
@@ -31,13 +34,14 @@ def run(args: argparse.Namespace) -> int:
     failed = 0
     start = time.monotonic()
     for name in names:
-        failed += not _compare(name, kind, index, args.threads or len(os.sched_getaffinity(0)), every)
+        failed += not _compare(name, kind, index, args.threads or len(os.sched_getaffinity(0)), every,
+                               args.simd_oracle)
     print(f"every result is equal, bit for bit ({time.monotonic() - start:.0f} s)" if not failed
           else f"{failed} of {len(names)} sets differ")
     return 1 if failed else 0
 
 
-def _compare(name: str, kind: str, index: int, threads: int, every: bool) -> bool:
+def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_oracle: bool) -> bool:
     """One set, its levels spread over threads: most of the work is that of the host."""
     params = preset(name)
     levels = 0 if every or params.log_n <= SMALL else SAMPLED
@@ -47,7 +51,7 @@ def _compare(name: str, kind: str, index: int, threads: int, every: bool) -> boo
     with ThreadPoolExecutor(parts) as pool:
         reports = list(pool.map(
             lambda part: _native.conformance(params, kind, index, max(1, threads // parts), levels, part=part,
-                                             parts=parts), range(parts)))
+                                             parts=parts, simd_oracle=simd_oracle), range(parts)))
     failures = sum(report.failures for report in reports)
     good = all(report.passed for report in reports)
     print(f"{name:34} {kind}: {'every level' if not levels else f'{levels} levels'}, "
