@@ -51,6 +51,7 @@ class World {
   const std::shared_ptr<const ckks::Context>& context() const { return context_; }
   Queue& queue() const { return context_->queue(); }
   const ckks::Evaluator& evaluator() const { return *evaluator_; }
+  const rlwe::SecretKey& secret() const { return secret_; }
   std::size_t key_bytes() const { return keys_->bytes(); }
 
   void make_keys(const rlwe::KeyRequest& request);

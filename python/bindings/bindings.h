@@ -51,5 +51,6 @@ void bind_evaluator(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_program(nb::module_& m);
+void bind_switching(nb::module_& m);
 
 }  // namespace latticino::python

@@ -7,6 +7,7 @@
 #include "ckks/client.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
+#include "switch/client.h"
 
 namespace latticino::python {
 
@@ -44,6 +45,15 @@ class Client {
     const Hold hold(*this);
     return std::make_shared<rlwe::PublicKey>(
         rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_));
+  }
+
+  // Its own secret is needed for nothing else and goes with this call.
+  std::shared_ptr<switching::SwitchKeys> switch_keys(
+      const std::shared_ptr<const switching::Context>& to) {
+    check(to->ckks(), "switch_keys");
+    const Hold hold(*this);
+    const tfhe::SecretKey between = switching::generate_secret(to->params(), random_);
+    return switching::make_switch_keys(*to, secret_, between, random_);
   }
 
  private:

@@ -13,5 +13,6 @@ NB_MODULE(_native, m) {
   bind_circuits(m);
   bind_files(m);
   bind_program(m);
+  bind_switching(m);
   bind_conformance(m);
 }

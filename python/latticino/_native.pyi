@@ -394,6 +394,58 @@ class RecordedProgram:
     @property
     def arena_bytes(self) -> int: ...
 
+def switch_sets_for(params: Params) -> list[str]: ...
+
+class SwitchContext:
+    """Both schemes on one device."""
+
+    @staticmethod
+    def create(name: str, context: Context) -> SwitchContext: ...
+
+    def explain(self) -> str: ...
+
+class SwitchKeys:
+    """Public keys of switching."""
+
+    @staticmethod
+    def without_data(context: SwitchContext) -> SwitchKeys: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+def make_switch_keys(client: Client, context: SwitchContext) -> SwitchKeys: ...
+
+class SwitchTable:
+    """A real function of one argument as a table."""
+
+    @staticmethod
+    def make(context: SwitchContext, f: Callable[[float], float], bound: float) -> SwitchTable: ...
+
+    @property
+    def bound(self) -> float: ...
+
+    @property
+    def largest(self) -> float: ...
+
+    @property
+    def report(self) -> dict: ...
+
+class Switcher:
+    """Slots through tables, for one slot count and bound."""
+
+    def __init__(self, context: SwitchContext, keys: SwitchKeys, slots: int, bound: float, minimal_keys: bool = False, over_mod_raise: bool = False) -> None: ...
+
+    def apply(self, evaluator: Evaluator, x: Ciphertext, table: SwitchTable, which: Sequence[int]) -> Ciphertext: ...
+
+    @property
+    def input_level(self) -> int: ...
+
+    @property
+    def output_level(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
 class ConformanceReport:
     """What the conformance suite compared."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
 from . import _native, arrays, errors, joint, layout, noise
+from . import switching as switching_of
 
 if TYPE_CHECKING:
     from .context import Context
@@ -388,6 +389,40 @@ class Ciphertext:
         become errors of the other before they vanish. ShapeError where the shapes differ.
         """
         return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise)
+
+    def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
+                  switching: str | None = None, minimal_keys: bool = False) -> Ciphertext:
+        """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
+
+        Values must lie within ``bound`` in size: beyond it results are wrong without notice. ``where``:
+        a boolean array of this shape; values elsewhere stay, for one level. Takes a few levels (LevelError
+        says how many) and gives a ciphertext at the level after bootstrapping's EvalMod. The error is that
+        of the argument, 2^-8.5 of the bound on average with the default set, times the slope of f.
+        ``switching`` names another set (``ctx.switch_set()`` tells the default).
+        """
+        return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys)
+
+    def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
+        """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
+
+        Where they differ by less than about 2^-6 of the bound, anything between may come. Options as of
+        `apply_lut`.
+        """
+        return switching_of.compare(self, other, bound, **options)
+
+    def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
+        """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
+
+        All values: log2(size) comparisons in sequence, a level each; the result has shape (). What is
+        chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
+        """
+        if other is not None:
+            return switching_of.larger(self, other, bound, **options)
+        return switching_of.largest(self, bound, **options)[0]
+
+    def argmax(self, bound: float = 1.0, **options: Any) -> Ciphertext:
+        """Where the largest value is, as an index into the flat array, of shape (). As `max`."""
+        return switching_of.largest(self, bound, **options)[1]
 
     def to_level(self, level: int) -> Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""

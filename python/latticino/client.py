@@ -30,12 +30,19 @@ class ServerKeys:
     """
 
     def __init__(self, context: Context, native: _native.EvaluationKeys,
-                 public_key: _native.PublicKey | None = None) -> None:
+                 public_key: _native.PublicKey | None = None,
+                 switching: dict[str, _native.SwitchKeys] | None = None) -> None:
         self._context, self._native, self.public_key = context, native, public_key
+        self._switching = switching or {}
 
     @property
     def bytes(self) -> int:
-        return self._native.bytes
+        return self._native.bytes + sum(k.bytes for k in self._switching.values())
+
+    @property
+    def switching(self) -> list[str]:
+        """The sets of switching that there are keys for (``Ciphertext.apply_lut``)."""
+        return list(self._switching)
 
     @property
     def labels(self) -> list[_native.KeyLabel]:
@@ -102,7 +109,9 @@ class Client:
         maker = _native.KeyMaker(self._native)
         for label, level in progress.track(list(request.items()), "generating keys", show):
             maker.make(label, level)
-        return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None)
+        switching = {name: _native.make_switch_keys(self._native, self.context.switching(name))
+                     for name in sorted({name for plan in plans for name in plan.switching})}
+        return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None, switching)
 
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None) -> Ciphertext:
         """Encrypts numbers of any shape under the secret key (half the bytes when saved).

@@ -62,6 +62,9 @@ class Context:
         self._products: ConstantCache[_native.MatrixProduct] = ConstantCache(4 * 2**30, lambda m: m.bytes)
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
         self._bootstrap_errors: dict[tuple, float] = {}
+        self._switching: dict[str, _native.SwitchContext] = {}
+        self._switch_keys: dict[str, _native.SwitchKeys] = {}
+        self._switchers: dict[tuple, _native.Switcher] = {}
         self._lock = threading.RLock()
 
     @classmethod
@@ -130,6 +133,9 @@ class Context:
                 "bring them over with save_server_keys and load_server_keys")
         self._evaluator = _native.Evaluator(self._native, keys._native)
         self.keys = keys
+        with self._lock:
+            self._switch_keys = dict(keys._switching)
+            self._switchers.clear()
         return self
 
     @property
@@ -226,6 +232,39 @@ class Context:
                 bits = self.bootstrapper(*key).predicted_bits[0]
                 self._bootstrap_errors[key] = 2**-bits * 2 / math.sqrt(math.pi)
             return self._bootstrap_errors[key]
+
+    def switch_set(self, name: str | None = None) -> str:
+        """The name of a set of switching for these parameters; the default one for None."""
+        sets = _native.switch_sets_for(self.params)
+        if not sets or name not in (None, *sets):
+            raise errors.ParameterError.explain(
+                "switching", f"the set {name!r} with {self.params.name}", " or ".join(sets) or "other parameters",
+                "name one of these" if sets else "choose parameters that a set of switching belongs to")
+        return name or sets[0]
+
+    def switching(self, name: str) -> _native.SwitchContext:
+        """Both schemes on this device, for the set `name`."""
+        with self._lock:
+            if name not in self._switching:
+                self._switching[name] = _native.SwitchContext.create(name, self._native)
+            return self._switching[name]
+
+    def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False) -> _native.Switcher:
+        """What takes ciphertexts of `slots` slots up to `bound` through tables; built once."""
+        key = (name, slots, float(bound), minimal_keys)
+        with self._lock:
+            if key not in self._switchers:
+                self._switchers[key] = _native.Switcher(self.switching(name), self._keys_of(name), *key[1:])
+            return self._switchers[key]
+
+    def _keys_of(self, name: str) -> _native.SwitchKeys:
+        if self.device == "dry" and name not in self._switch_keys:
+            self._switch_keys[name] = _native.SwitchKeys.without_data(self.switching(name))
+        if name not in self._switch_keys:
+            raise errors.KeyError.explain(
+                "switching", "no switching keys", f"those of the set {name}",
+                "client.server_keys(program, ...) makes them where the program switches")
+        return self._switch_keys[name]
 
     def count_bootstraps(self, count: int) -> None:
         with self._lock:

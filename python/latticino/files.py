@@ -47,7 +47,13 @@ def from_bytes(data: bytes, context: Context) -> Ciphertext:
 
 
 def save_server_keys(path: str | os.PathLike, context: Context, keys: ServerKeys) -> None:
-    """Writes the bundle; a public key goes beside it, with ``.public`` added to the name."""
+    """Writes the bundle; a public key goes beside it, with ``.public`` added to the name.
+
+    UnsupportedError for a bundle with switching keys: no file holds these yet.
+    """
+    if keys.switching:
+        raise errors.UnsupportedError.explain(
+            "save_server_keys", "a bundle with switching keys", "one without", "make it where it is used")
     _native.save_keys(os.fspath(path), context._native, keys._native)
     if keys.public_key is not None:
         _native.save_public_key(os.fspath(path) + PUBLIC_SUFFIX, context._native, keys.public_key)

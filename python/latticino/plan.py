@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +31,9 @@ class Plan:
     ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
     constants and inputs included; ``levels`` of the results; ``seconds`` predicted from rates measured
-    on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
-    ``operations``: records submitted.
+    on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads, nan for
+    programs that switch (blind rotations have no rate yet);
+    ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching.
     """
 
     params_hash: str
@@ -46,6 +48,7 @@ class Plan:
     operations: int
     bytes_by_name: dict[str, int] = field(default_factory=dict)
     bytes_by_key: dict[_native.KeyLabel, int] = field(default_factory=dict)
+    switching: dict[str, int] = field(default_factory=dict)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -56,7 +59,9 @@ class Plan:
         for label, level in other.keys.items():
             if level >= keys.get(label, level):
                 keys[label], sizes[label] = level, other.bytes_by_key[label]
-        key_bytes, constants = sum(sizes.values()), self.constant_bytes + other.constant_bytes
+        switching = self.switching | other.switching
+        key_bytes = sum(sizes.values()) + sum(switching.values())
+        constants = self.constant_bytes + other.constant_bytes
         working = max(p.peak_bytes - p.key_bytes - p.constant_bytes for p in (self, other))
         names = self.bytes_by_name.keys() | other.bytes_by_name.keys()
         return Plan(
@@ -64,7 +69,7 @@ class Plan:
             key_bytes + constants + working, self.levels + other.levels,
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
-            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes)
+            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching)
 
     def __str__(self) -> str:
         mib = 2**20
@@ -75,7 +80,7 @@ class Plan:
             f"result levels      {', '.join(map(str, self.levels))}",
             f"bootstrappings     {self.bootstraps}",
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
-            f"predicted time     {self.seconds:.3g} s",
+            f"predicted time     {'unknown' if math.isnan(self.seconds) else f'{self.seconds:.3g} s'}",
         ]
         return "\n".join(lines)
 
@@ -90,22 +95,26 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     results = _ciphertexts(program(*inputs))
     report = twin._native.report
     constants = sum(b.bytes for b in twin._bootstrappers.values())
-    constants += twin._products.bytes
+    constants += twin._products.bytes + sum(s.bytes for s in twin._switchers.values())
+    switching = {name: keys.bytes for name, keys in twin._switch_keys.items()}
+    # Switching keys live in the twin's memory as they will in the device's; all others do not.
+    key_bytes = recorder.bytes + sum(switching.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     return Plan(
         params_hash=context.params.hash,
         keys=dict(recorder.request),
-        key_bytes=recorder.bytes,
+        key_bytes=key_bytes,
         constant_bytes=constants,
         peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
-        seconds=twin._native.predicted_seconds(context.device.startswith("cuda"),
-                                               context.threads or os.cpu_count() or 1),
+        seconds=math.nan if switching else twin._native.predicted_seconds(
+            context.device.startswith("cuda"), context.threads or os.cpu_count() or 1),
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),
-        bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request})
+        bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request},
+        switching=switching)
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

@@ -1,0 +1,96 @@
+"""Functions by tables: every value of a ciphertext through TFHE and back (docs/switching.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native, errors
+
+if TYPE_CHECKING:
+    from .ciphertext import Ciphertext, Operand
+
+
+def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
+              minimal_keys: bool) -> Ciphertext:
+    """See Ciphertext.apply_lut."""
+    ctx = x.context
+    name = ctx.switch_set(name)
+    table = _native.SwitchTable.make(ctx.switching(name), lambda v: float(f(v)), float(bound))
+    switcher = ctx.switcher(name, x.slots, bound, minimal_keys)
+    x = x._ready(switcher.input_level)
+    chosen = _slots(x, where)
+    parts = [p if which is None else switcher.apply(ctx.evaluator, p, table, which)
+             for p, which in zip(x._parts, chosen)]
+    return x._like(parts, math.hypot(x._error, table.report["deviation"]),
+                   x._clean if where is not None else not x._padded)
+
+
+def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
+    """The slots of each ciphertext that a mask chooses: [] for all, None for none."""
+    if where is None:
+        return [[] for _ in x._parts]
+    mask = np.asarray(where)
+    if mask.dtype != bool or mask.shape != x.shape:
+        raise errors.ShapeError.explain(
+            "apply_lut", f"where of shape {mask.shape} and type {mask.dtype}", f"booleans of shape {x.shape}",
+            "compare an array of that shape")
+    flat = np.zeros(len(x._parts) * x.slots, bool)
+    flat[: x.size] = mask.reshape(-1)
+    rows = [np.flatnonzero(row).tolist() for row in flat.reshape(-1, x.slots)]
+    return [row or None for row in rows]
+
+
+def _step(v: float) -> float:
+    return 0.5 * (1 + np.sign(v))
+
+
+def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
+    """See Ciphertext.compare."""
+    return (x - y).apply_lut(_step, 2 * bound, **options)
+
+
+def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
+    """See Ciphertext.max."""
+    difference = x - y
+    return difference.apply_lut(_step, 2 * bound, **options) * difference + y
+
+
+def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
+    """The largest value and its index, by rounds of comparisons: parts with parts, then halves with halves."""
+    values = np.arange(len(x._parts) * x.slots, dtype=float)
+    if x._padded and not x._clean:
+        raise errors.ShapeError.explain(
+            "max", f"{x.size} values with others behind them", "a power of two of values",
+            "reshape or pad the data before encrypting")
+    filler = np.where(values < x.size, 0.0, -float(bound)).reshape(-1, x.slots)
+    entries = []
+    for part, fill, index in zip(x._parts, filler, values.reshape(-1, x.slots)):
+        one = x._like([part], x._error, True, (x.slots,))
+        entries.append((one + fill if fill.any() else one, index))
+
+    def better(a: tuple, b: tuple) -> tuple:
+        difference = a[0] - b[0]
+        chosen = difference.apply_lut(_step, 2 * bound, **options)
+        return chosen * difference + b[0], chosen * (a[1] - b[1]) + b[1]
+
+    while len(entries) > 1:
+        pairs = [better(a, b) for a, b in zip(entries[::2], entries[1::2])]
+        entries = pairs + (entries[-1:] if len(entries) % 2 else [])
+    best, shift = entries[0], x.slots // 2
+    while shift:
+        index = best[1].rotate(shift) if not isinstance(best[1], np.ndarray) else np.roll(best[1], -shift)
+        best = better(best, (best[0].rotate(shift), index))
+        shift //= 2
+    value, index = best
+    if isinstance(index, np.ndarray):  # a single value
+        index = value * 0 + float(index[0])
+    return _single(value), _single(index)
+
+
+def _single(x: Ciphertext) -> Ciphertext:
+    """One value that all slots hold."""
+    return x._like([x._parts[0].with_slots(1)], x._error, True, ())

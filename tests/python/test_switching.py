@@ -1,0 +1,100 @@
+"""Functions by tables: any function of every value, comparisons, the largest value."""
+
+import math
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+SLOTS = 64
+ERROR = 2**-6  # of the bound: five deviations of the small set
+
+
+def spread(count, bound=1.0):
+    return bound * (2 * np.random.default_rng(3).permutation(count) / (count - 1) - 1)
+
+
+@pytest.mark.parametrize("f, bound", [(lambda v: v, 1.0), (lambda v: max(v, 0.0), 8.0),
+                                      (lambda v: 1 / (1 + math.exp(-v)), 8.0), (math.sin, math.pi)])
+def test_functions_of_every_value(ctx, client, f, bound):
+    x = spread(SLOTS, bound)
+
+    def program(a):
+        return a.apply_lut(f, bound)
+
+    plan = ctx.plan(program, x)
+    keys = client.server_keys(plan)
+    ctx.use(keys)
+    encrypted = client.encrypt(x)
+    y = program(encrypted)
+    assert (y.level,) == plan.levels and y.shape == x.shape
+    assert np.abs(client.decrypt(y).real - [f(v) for v in x]).max() < ERROR * bound
+    assert keys.switching == list(plan.switching) == ["test-switch-n10-insecure"]
+    assert keys.bytes == plan.key_bytes > sum(plan.switching.values()) > 0
+
+
+def test_arrays_of_several_ciphertexts_and_chosen_values(ctx, client):
+    x = spread(700).reshape(7, 100)
+    where = x > 0.25
+
+    def program(a):
+        return a.apply_lut(lambda v: -2 * v, where=where), a.apply_lut(lambda v: v * v)
+
+    ctx.use(client.server_keys(program, x))
+    some, every = (client.decrypt(y).real for y in program(client.encrypt(x)))
+    assert np.abs(some - np.where(where, -2 * x, x)).max() < 2 * ERROR
+    assert np.abs((some - x)[~where]).max() < 2**-12
+    assert np.abs(every - x * x).max() < 2 * ERROR
+
+
+def test_comparisons(ctx, client):
+    x, y = spread(SLOTS, 2.0), np.roll(spread(SLOTS, 2.0), 5)
+
+    def program(a, b):
+        return a.compare(b, 2.0), a.max(b, 2.0), a.compare(0.5, 2.0)
+
+    ctx.use(client.server_keys(program, x, y))
+    greater, larger, above = (client.decrypt(z).real for z in program(client.encrypt(x), client.encrypt(y)))
+    clear = np.abs(x - y) > 4 * ERROR
+    assert np.abs(greater - (x > y))[clear].max() < 2**-10
+    assert np.abs(larger - np.maximum(x, y))[clear].max() < 2**-8
+    assert np.abs(larger - np.maximum(x, y)).max() < 4 * ERROR
+    clear = np.abs(x - 0.5) > 4 * ERROR
+    assert np.abs(above - (x > 0.5))[clear].max() < 2**-10
+
+
+@pytest.mark.parametrize("size", [8, 5])
+def test_the_largest_value_and_where_it_is(ctx, client, size):
+    x = np.linspace(-0.9, 0.8, size)[np.random.default_rng(5).permutation(size)]
+    ctx.use(client.server_keys(lambda a: (a.max(), a.argmax()), x))
+    encrypted = client.encrypt(x, level=ctx.level)
+    assert abs(client.decrypt(encrypted.max()).real - x.max()) < 2**-8
+    assert abs(client.decrypt(encrypted.argmax()).real - x.argmax()) < 0.05
+
+
+def test_wrong_use_says_what_is_wrong(ctx, client, tmp_path):
+    x = spread(SLOTS)
+    keys = client.server_keys(lambda a: a.apply_lut(abs), x)
+    ctx.use(keys)
+    encrypted = client.encrypt(x)
+    with pytest.raises(lt.LevelError):
+        client.encrypt(x, level=1).apply_lut(abs)
+    with pytest.raises(lt.ValueError):
+        encrypted.apply_lut(lambda v: math.inf)
+    with pytest.raises(lt.ValueError):
+        encrypted.apply_lut(abs, bound=-1)
+    with pytest.raises(lt.ShapeError):
+        encrypted.apply_lut(abs, where=np.ones(3, bool))
+    with pytest.raises(ZeroDivisionError):
+        encrypted.apply_lut(lambda v: 1 / (v - v))
+    with pytest.raises(lt.ParameterError):
+        encrypted.apply_lut(abs, switching="switch-n16-d40-v1")
+    with pytest.raises(lt.UnsupportedError):
+        lt.save_server_keys(tmp_path / "keys", ctx, keys)
+    ctx.use(client.server_keys(lambda a: a * a, x))
+    with pytest.raises(lt.KeyError):
+        encrypted.apply_lut(abs)
+    leveled = lt.Context("test-n10-leveled-insecure", "cpu")
+    with pytest.raises(lt.ParameterError):
+        lt.keygen(leveled).encrypt(x).apply_lut(abs)
