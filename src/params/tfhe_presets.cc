@@ -81,6 +81,7 @@ std::vector<TfheLiteral> literals() {
       insecure(grouped(set("test-tfhe-ternary-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 1, true)),
       insecure(grouped(set("test-tfhe-group3-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 3)),
       insecure(integers(set("test-tfhe-2-2-insecure", 48, 1, 11, 2, {23, 1}, {3, 5}), -128)),
+      insecure(integers(set("test-tfhe-2-2-tiny-insecure", 8, 1, 10, 1, {10, 2}, {3, 5}), -128)),
   };
 }
 

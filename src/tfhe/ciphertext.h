@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +32,9 @@ struct Ciphertext {
   double norm2 = 1;
   // Largest message of any ciphertext of the batch (Padded).
   std::uint32_t largest = 0;
+  // Of a fresh encryption: the mask of ciphertext i is the beginning of the expansion (seed, stream
+  // i). Files store it in place of the masks where that still holds (they check).
+  std::optional<std::array<std::uint8_t, 32>> seed = std::nullopt;
 
   std::uint32_t size() const { return view.count; }
   std::string str() const;
@@ -39,5 +45,11 @@ std::uint32_t encode(const TfheParams& params, Encoding encoding, std::uint32_t 
 std::uint32_t decode(const TfheParams& params, Encoding encoding, std::uint32_t phase);
 // Messages of an encoding: 2, or 2^p.
 std::uint32_t message_count(const TfheParams& params, Encoding encoding);
+
+// Ciphertext indices[i] of x at place i: a view of x's memory where the places are evenly spaced, a
+// copy otherwise. ShapeError for none and for places that x does not have.
+Ciphertext take(const Ciphertext& x, std::span<const std::uint32_t> indices);
+// One batch behind the other, copied: of one context, key and encoding.
+Ciphertext concatenate(std::span<const Ciphertext> x);
 
 }  // namespace latticino::tfhe

@@ -54,9 +54,10 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
                                           static_cast<std::uint32_t>(messages.size()));
   out.buffer = std::move(buffer);
   out.view = view;
+  out.seed = random.seed();
   std::vector<std::uint32_t> words(view.stride * view.count);
-  encrypt_rows(words.data(), view.stride, residues, secret.glwe(), params.fresh_sigma(),
-               random.seed(), make_modulus(view.modulus), random);
+  encrypt_rows(words.data(), view.stride, residues, secret.glwe(), params.fresh_sigma(), *out.seed,
+               make_modulus(view.modulus), random);
   context->queue().copy_in(view.data, words.data(), words.size() * sizeof(std::uint32_t));
   return out;
 }

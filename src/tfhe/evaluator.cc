@@ -42,6 +42,9 @@ GateSum gate_sum(Gate gate) {
                          "a two-input gate", "choose one of Gate");
 }
 
+// Distance of a padded message to the next decision, over q.
+double half_box(const TfheParams& params) { return std::exp2(-(params.plain_bits() + 2)); }
+
 std::uint32_t times(std::uint32_t x, std::int64_t factor, std::uint32_t q) {
   return reduce_s64(factor * x, make_modulus(q));
 }
@@ -82,10 +85,12 @@ Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding en
   if (keys_ != nullptr) like.key = keys_->id;
   Ciphertext out = result(like, encoding, static_cast<std::uint32_t>(messages.size()));
   out.norm2 = 0;
+  // An item is a launch on a GPU: one for each run of equal messages.
   LweLinear linear;
-  for (std::uint32_t i = 0; i < out.size(); ++i) {
+  for (std::uint32_t i = 0, end = 0; i < out.size(); i = end) {
+    while (end < out.size() && messages[end] == messages[i]) ++end;
     linear.items.push_back(
-        {{}, out.view.part(i, 1), encode(context_->params(), encoding, messages[i])});
+        {{}, out.view.part(i, end - i), encode(context_->params(), encoding, messages[i])});
     out.largest = std::max(out.largest, messages[i]);
   }
   context_->queue().submit(std::move(linear));
@@ -120,9 +125,20 @@ Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
   const GateSum g = gate_sum(gate);
   const std::uint32_t q = context_->params().lwe_modulus();
   Lookup lookup;
-  lookup.sum = {{{&x, g.x}, {&y, g.y}}, times(eighth(context_->params()), g.eighths, q)};
   lookup.table = eighth_.view;
   lookup.distance = std::abs(g.x) / 8.0;
+  if (x.buffer == y.buffer && x.view.data == y.view.data && x.size() == y.size() &&
+      x.view.stride == y.view.stride) {
+    // One ciphertext twice: its errors would add up, not their variances. The gate is x, not x, or
+    // what it gives for true and true.
+    const int factor = std::abs(g.x) == 1 ? (g.x + g.y) / 2 : 0;
+    const int eighths = factor != 0 ? 0 : std::abs(g.x) == 2 ? -g.eighths / 2 : g.eighths;
+    lookup.sum = {{{&x, factor}}, times(eighth(context_->params()), eighths, q)};
+    lookup.distance = 1 / 8.0;
+    lookup.norm2 = factor * factor * x.norm2;
+    return lookup;
+  }
+  lookup.sum = {{{&x, g.x}, {&y, g.y}}, times(eighth(context_->params()), g.eighths, q)};
   lookup.norm2 = g.x * g.x * (x.norm2 + y.norm2);
   return lookup;
 }
@@ -169,11 +185,17 @@ Evaluator::Lookup Evaluator::table_lookup(const char* operation, const Ciphertex
   Lookup lookup;
   lookup.sum = {{{&x, 1}}, 0};
   lookup.table = table.polynomial.view;
-  lookup.distance = std::exp2(-(context_->params().plain_bits() + 2));
+  lookup.distance = half_box(context_->params());
   lookup.norm2 = x.norm2;
   lookup.out = table.out;
   lookup.largest = table.largest[0];
   return lookup;
+}
+
+bool Evaluator::decides(double norm2) const {
+  const TfheParams& params = context_->params();
+  return log_failure(params.decision_variance(std::sqrt(norm2)), half_box(params)) <=
+         params.literal().log_failure;
 }
 
 Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {

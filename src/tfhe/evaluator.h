@@ -34,6 +34,9 @@ class Evaluator {
   // s ? x : y, two bootstrappings side by side; the result has norm2 = 2.
   Ciphertext mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const;
 
+  // Whether a table on a padded sum of this squared norm fails as rarely as the set states.
+  bool decides(double norm2) const;
+
   // Sums without bootstrapping. Padded results must stay below 2^p (LevelError), full ones wrap.
   Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // Full only

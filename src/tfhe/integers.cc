@@ -1,6 +1,7 @@
 #include "tfhe/integers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -48,27 +49,36 @@ Integers::Integers(std::shared_ptr<const Evaluator> evaluator)
                          "choose a set named ...-2-2-...");
   }
   const std::uint32_t base = base_;
-  low_ = table([=](auto v) { return v % base; });
-  high_ = table([=](auto v) { return v / base; });
-  state_ = table([=](auto v) -> std::uint32_t {
+  low_ = &table([=](auto v) { return v % base; });
+  high_ = &table([=](auto v) { return v / base; });
+  state_ = &table([=](auto v) -> std::uint32_t {
     return v >= base ? kMake : v == base - 1 ? kPass : kStop;
   });
-  fold_ = table_of_pair([](auto high, auto low) { return high == kPass ? low : high; });
-  add_carry_ = table_of_pair([=](auto state, auto v) { return (v + (state == kMake)) % base; });
-  order_ = table_of_pair([](auto x, auto y) -> std::uint32_t {
+  fold_ = &table_of_pair([](auto high, auto low) { return high == kPass ? low : high; });
+  add_carry_ = &table_of_pair([=](auto state, auto v) { return (v + (state == kMake)) % base; });
+  order_ = &table_of_pair([](auto x, auto y) -> std::uint32_t {
     return x < y ? kLess : x == y ? kSame : kMore;
   });
-  keep_ = table_of_pair([](auto condition, auto v) { return condition == 1 ? v : 0; });
-  drop_ = table_of_pair([](auto condition, auto v) { return condition == 1 ? 0 : v; });
-  product_low_ = table_of_pair([=](auto x, auto y) { return x * y % base; });
-  product_high_ = table_of_pair([=](auto x, auto y) { return x * y / base; });
+  keep_ = &table_of_pair([](auto condition, auto v) { return condition == 1 ? v : 0; });
+  drop_ = &table_of_pair([](auto condition, auto v) { return condition == 1 ? 0 : v; });
+  product_low_ = &table_of_pair([=](auto x, auto y) { return x * y % base; });
+  product_high_ = &table_of_pair([=](auto x, auto y) { return x * y / base; });
 }
 
-Table Integers::table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
-  return make_table(evaluator_->context(), f);
+const Table& Integers::table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
+  const std::shared_ptr<const Context>& context = evaluator_->context();
+  std::vector<std::uint32_t> values;
+  for (std::uint32_t v = 0; v < message_count(context->params(), Encoding::Padded); ++v) {
+    values.push_back(f(v));
+  }
+  const std::lock_guard lock(mutex_);
+  const auto found = tables_.find(values);
+  if (found != tables_.end()) return found->second;
+  Table made = make_table(context, {&values, 1}, Encoding::Padded);
+  return tables_.emplace(std::move(values), std::move(made)).first->second;
 }
 
-Table Integers::table_of_pair(const Binary& f) const {
+const Table& Integers::table_of_pair(const Binary& f) const {
   return table([&](std::uint32_t v) { return f(v / base_, v % base_); });
 }
 
@@ -115,7 +125,6 @@ Integer Integers::clear(std::span<const std::uint64_t> values, int bits) const {
   Integer out;
   for (const auto& block : integer_blocks(evaluator_->context()->params(), values, bits)) {
     out.blocks.push_back(evaluator_->clear(block, Encoding::Padded));
-    out.blocks.back().largest = base_ - 1;
   }
   return out;
 }
@@ -125,21 +134,21 @@ Integer Integers::clear(std::span<const std::uint64_t> values, int bits) const {
 Integer Integers::carried(Blocks sums) const {
   const std::size_t n = sums.size();
   std::vector<Step> first;
-  for (const Ciphertext& s : sums) first.push_back({s, &low_});
-  for (std::size_t i = 0; i + 1 < n; ++i) first.push_back({sums[i], &state_});
+  for (const Ciphertext& s : sums) first.push_back({s, low_});
+  for (std::size_t i = 0; i + 1 < n; ++i) first.push_back({sums[i], state_});
   const Blocks lows_and_states = round(first);
   Blocks state(lows_and_states.begin() + static_cast<long>(n), lows_and_states.end());
   for (std::size_t distance = 1; distance < state.size(); distance *= 2) {
     std::vector<Step> steps;
     for (std::size_t i = distance; i < state.size(); ++i) {
-      steps.push_back({packed(state[i], state[i - distance]), &fold_});
+      steps.push_back({packed(state[i], state[i - distance]), fold_});
     }
     const Blocks folded = round(steps);
     std::copy(folded.begin(), folded.end(), state.begin() + static_cast<long>(distance));
   }
   std::vector<Step> last;
   for (std::size_t i = 1; i < n; ++i) {
-    last.push_back({packed(state[i - 1], lows_and_states[i]), &add_carry_});
+    last.push_back({packed(state[i - 1], lows_and_states[i]), add_carry_});
   }
   Integer out{round(last)};
   out.blocks.insert(out.blocks.begin(), lows_and_states[0]);
@@ -166,48 +175,109 @@ Integer Integers::sub(const Integer& x, const Integer& y) const {
   return carried(std::move(sums));
 }
 
-// Products of all pairs of blocks, then columns of several terms are summed as far as a block
-// holds, and split again, until two are left.
+// Products of all pairs of blocks, those left out that clear blocks make zero.
 Integer Integers::multiply(const Integer& x, const Integer& y) const {
   require("tfhe.integers.multiply", x, y);
+  const Integer high = fresh(x, y);
   const std::size_t n = x.blocks.size();
   std::vector<Step> steps;
   std::vector<std::size_t> column;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; i + j < n; ++j) {
-      const Ciphertext pair = packed(x.blocks[i], y.blocks[j]);
-      steps.push_back({pair, &product_low_});
+      const std::uint32_t largest = high.blocks[i].largest * y.blocks[j].largest;
+      if (largest == 0) continue;
+      const Ciphertext pair = packed(high.blocks[i], y.blocks[j]);
+      steps.push_back({pair, product_low_});
       column.push_back(i + j);
-      if (i + j + 1 == n) continue;
-      steps.push_back({pair, &product_high_});
+      if (i + j + 1 == n || largest < base_) continue;
+      steps.push_back({pair, product_high_});
       column.push_back(i + j + 1);
     }
   }
   std::vector<Blocks> columns(n);
   const Blocks products = round(steps);
   for (std::size_t k = 0; k < products.size(); ++k) columns[column[k]].push_back(products[k]);
-  const std::uint32_t most = message_count(evaluator_->context()->params(), Encoding::Padded) - 1;
+  for (Blocks& c : columns) {
+    if (c.empty()) c.push_back(zero(x.blocks[0]));
+  }
+  return summed(std::move(columns));
+}
+
+Integer Integers::sum(std::span<const Integer> x) const {
+  constexpr const char* kOperation = "tfhe.integers.sum";
+  if (x.empty()) throw ShapeError(kOperation, "no integers", "at least one", "pass some");
+  if (x.size() == 1) return x[0];
+  std::vector<Blocks> columns(x[0].blocks.size());
+  for (const Integer& term : x) {
+    require(kOperation, x[0], term);
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].push_back(term.blocks[c]);
+  }
+  return summed(std::move(columns));
+}
+
+Ciphertext Integers::zero(const Ciphertext& like) const {
+  return evaluator_->clear(std::vector<std::uint32_t>(like.size(), 0), Encoding::Padded);
+}
+
+// x as high blocks of pairs with those of `low`: bootstrapped where such a pair would fail too
+// often.
+Integer Integers::fresh(const Integer& x, const Integer& low) const {
+  double norm2 = 0;
+  for (const Ciphertext& block : low.blocks) norm2 = std::max(norm2, block.norm2);
+  std::vector<Step> steps;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
+    if (evaluator_->decides(base_ * base_ * x.blocks[i].norm2 + norm2)) continue;
+    steps.push_back({x.blocks[i], low_});
+    which.push_back(i);
+  }
+  Integer out = x;
+  const Blocks again = round(steps);
+  for (std::size_t k = 0; k < again.size(); ++k) {
+    Ciphertext& block = out.blocks[which[k]];
+    const std::uint32_t largest = block.largest;
+    block = again[k];
+    block.largest = largest;
+  }
+  return out;
+}
+
+// How many ciphertexts from the first on a block's sum holds: in message, and in noise even where
+// they are one and the same.
+std::size_t Integers::holds(const Blocks& x, std::size_t first) const {
+  const TfheParams& params = evaluator_->context()->params();
+  const std::uint32_t most = message_count(params, Encoding::Padded) - 1;
+  std::uint32_t largest = 0;
+  double norm = 0;
+  std::size_t end = first;
+  for (; end < x.size(); ++end) {
+    largest += x[end].largest;
+    norm += std::sqrt(x[end].norm2);
+    if (end > first && (largest > most || norm > params.literal().max_norm)) break;
+  }
+  return end - first;
+}
+
+// Columns of several terms are summed as far as a block holds, and split again, until two are left.
+Integer Integers::summed(std::vector<Blocks> columns) const {
+  const std::size_t n = columns.size();
   const auto full = [](const Blocks& c) { return c.size() > 2; };
   while (std::any_of(columns.begin(), columns.end(), full)) {
-    steps.clear();
-    column.clear();
+    std::vector<Step> steps;
+    std::vector<std::size_t> column;
     std::vector<Blocks> next(n);
     for (std::size_t c = 0; c < n; ++c) {
       std::size_t at = 0;
       while (columns[c].size() - at > 2) {
-        std::size_t end = at + 1;
-        std::uint32_t largest = columns[c][at].largest;
-        while (end < columns[c].size() && largest + columns[c][end].largest <= most) {
-          largest += columns[c][end++].largest;
-        }
-        const Ciphertext sum = evaluator_->sum({columns[c].data() + at, end - at});
-        steps.push_back({sum, &low_});
+        const std::size_t count = holds(columns[c], at);
+        const Ciphertext sum = evaluator_->sum({columns[c].data() + at, count});
+        steps.push_back({sum, low_});
         column.push_back(c);
-        if (c + 1 < n) {
-          steps.push_back({sum, &high_});
+        if (c + 1 < n && sum.largest >= base_) {
+          steps.push_back({sum, high_});
           column.push_back(c + 1);
         }
-        at = end;
+        at += count;
       }
       next[c].assign(columns[c].begin() + static_cast<long>(at), columns[c].end());
     }

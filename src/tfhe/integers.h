@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -31,20 +33,24 @@ class Integers {
   Integer add(const Integer& x, const Integer& y) const;
   Integer sub(const Integer& x, const Integer& y) const;
   Integer multiply(const Integer& x, const Integer& y) const;
+  Integer sum(std::span<const Integer> x) const;
   Integer shift_left(const Integer& x, int bits) const;
   Integer shift_right(const Integer& x, int bits) const;
+  // By encrypted amounts, of any width; an amount of x's bits or more gives 0.
+  Integer shift_left(const Integer& x, const Integer& amount) const;
+  Integer shift_right(const Integer& x, const Integer& amount) const;
   Integer bitwise(const Integer& x, const Integer& y,
                   const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& f) const;
 
   // 1 or 0, one block.
   Ciphertext compare(Comparison what, const Integer& x, const Integer& y) const;
-  // condition ? x : y, condition 0 or 1.
+  // condition ? x : y, condition 0 or 1. One table where x and y are single bits, else two a block.
   Integer select(const Ciphertext& condition, const Integer& x, const Integer& y) const;
   Integer min(const Integer& x, const Integer& y) const;
   Integer max(const Integer& x, const Integer& y) const;
-  // f(x) modulo 2^bits for integers of at most two blocks.
-  Integer lookup(const Integer& x, const std::function<std::uint64_t(std::uint64_t)>& f) const;
-  // f(x, y) for integers of one block, `blocks` blocks wide.
+  // f(x) for integers of at most two blocks, f(x, y) for those of one, `blocks` blocks wide.
+  Integer lookup(const Integer& x, int blocks,
+                 const std::function<std::uint64_t(std::uint64_t)>& f) const;
   Integer lookup(const Integer& x, const Integer& y, int blocks,
                  const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const;
 
@@ -56,11 +62,21 @@ class Integers {
   };
   using Blocks = std::vector<Ciphertext>;
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
-  Table table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
-  Table table_of_pair(const Binary& f) const;  // of packed (high, low)
+  // Made once for all calls.
+  const Table& table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
+  const Table& table_of_pair(const Binary& f) const;  // of packed (high, low)
   Integer shifted(const Integer& x, int bits) const;
+  Integer shifted(const char* operation, const Integer& x, const Integer& amount, bool left) const;
+  Integer shifted_by_digit(const Integer& x, const Ciphertext& digit, int unit, bool left) const;
+  Integer none_if_any(const Integer& x, Blocks digits) const;
   Ciphertext packed(const Ciphertext& high, const Ciphertext& low) const;
+  Integer fresh(const Integer& x, const Integer& low) const;
+  Ciphertext zero(const Ciphertext& like) const;
+  std::size_t holds(const Blocks& x, std::size_t first) const;
   Blocks round(const std::vector<Step>& steps) const;
+  Integer looked_up(const Ciphertext& x, int blocks,
+                    const std::function<std::uint64_t(std::uint32_t)>& f) const;
+  Integer summed(std::vector<Blocks> columns) const;
   Integer carried(Blocks sums) const;
   Ciphertext order(const Integer& x, const Integer& y) const;
   Ciphertext folded(Blocks states) const;
@@ -70,7 +86,10 @@ class Integers {
   std::shared_ptr<const Evaluator> evaluator_;
   int block_bits_;
   std::uint32_t base_;
-  Table low_, high_, state_, fold_, add_carry_, order_, keep_, drop_, product_low_, product_high_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<std::uint32_t>, Table> tables_;  // by the values of every message
+  const Table *low_, *high_, *state_, *fold_, *add_carry_, *order_, *keep_, *drop_, *product_low_,
+      *product_high_;
 };
 
 // Messages of the blocks, least significant first; ValueError for widths and values that do not

@@ -1,4 +1,5 @@
-// Shifts, comparisons, choices and tables of integers.
+// Comparisons, choices and tables of integers.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -6,57 +7,14 @@
 #include "tfhe/integers.h"
 
 namespace latticino::tfhe {
-namespace {
-
-void require_shift(const char* operation, int bits) {
-  if (bits >= 0) return;
-  throw ValueError(operation, "a shift by " + std::to_string(bits), "0 or more",
-                   "shift the other way");
-}
-
-}  // namespace
-
-// x / 2^bits, rounded down; `bits` may be negative. Block i comes from its neighbours `whole` and
-// `whole + 1` blocks up.
-Integer Integers::shifted(const Integer& x, int bits) const {
-  const int n = static_cast<int>(x.blocks.size());
-  const int part = (bits % block_bits_ + block_bits_) % block_bits_;
-  const int whole = (bits - part) / block_bits_;
-  const Ciphertext zero =
-      evaluator_->clear(std::vector<std::uint32_t>(x.size(), 0), Encoding::Padded);
-  const auto block = [&](int i) { return i >= 0 && i < n ? x.blocks[i] : zero; };
-  Integer out;
-  if (part == 0) {
-    for (int i = 0; i < n; ++i) out.blocks.push_back(block(i + whole));
-    return out;
-  }
-  const Table shift = table_of_pair(
-      [&](auto high, auto low) { return (low >> part | high << (block_bits_ - part)) % base_; });
-  std::vector<Step> steps;
-  for (int i = 0; i < n; ++i)
-    steps.push_back({packed(block(i + whole + 1), block(i + whole)), &shift});
-  out.blocks = round(steps);
-  return out;
-}
-
-Integer Integers::shift_left(const Integer& x, int bits) const {
-  require("tfhe.integers.shift_left", x);
-  require_shift("tfhe.integers.shift_left", bits);
-  return shifted(x, -bits);
-}
-
-Integer Integers::shift_right(const Integer& x, int bits) const {
-  require("tfhe.integers.shift_right", x);
-  require_shift("tfhe.integers.shift_right", bits);
-  return shifted(x, bits);
-}
 
 Integer Integers::bitwise(const Integer& x, const Integer& y, const Binary& f) const {
   require("tfhe.integers.bitwise", x, y);
-  const Table t = table_of_pair([&](auto a, auto b) { return f(a, b) % base_; });
+  const Table& t = table_of_pair([&](auto a, auto b) { return f(a, b) % base_; });
+  const Integer high = fresh(x, y);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    steps.push_back({packed(x.blocks[i], y.blocks[i]), &t});
+    steps.push_back({packed(high.blocks[i], y.blocks[i]), &t});
   }
   return {round(steps)};
 }
@@ -66,7 +24,7 @@ Ciphertext Integers::folded(Blocks states) const {
   while (states.size() > 1) {
     std::vector<Step> steps;
     for (std::size_t i = 0; i + 1 < states.size(); i += 2) {
-      steps.push_back({packed(states[i + 1], states[i]), &fold_});
+      steps.push_back({packed(states[i + 1], states[i]), fold_});
     }
     Blocks next = round(steps);
     if (states.size() % 2 == 1) next.push_back(states.back());
@@ -77,16 +35,17 @@ Ciphertext Integers::folded(Blocks states) const {
 
 // 0, 1 or 2: x below, equal to or above y.
 Ciphertext Integers::order(const Integer& x, const Integer& y) const {
+  const Integer high = fresh(x, y);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    steps.push_back({packed(x.blocks[i], y.blocks[i]), &order_});
+    steps.push_back({packed(high.blocks[i], y.blocks[i]), order_});
   }
   return folded(round(steps));
 }
 
 Ciphertext Integers::compare(Comparison what, const Integer& x, const Integer& y) const {
   require("tfhe.integers.compare", x, y);
-  const Table decide = table([what](std::uint32_t state) -> std::uint32_t {
+  const Table& decide = table([what](std::uint32_t state) -> std::uint32_t {
     switch (what) {
       case Comparison::Less:
         return state == 0;
@@ -113,16 +72,28 @@ Integer Integers::select(const Ciphertext& condition, const Integer& x, const In
     throw ValueError(kOperation, "a condition up to " + std::to_string(condition.largest), "0 or 1",
                      "compare first");
   }
+  Integer all = x;
+  all.blocks.insert(all.blocks.end(), y.blocks.begin(), y.blocks.end());
+  const Ciphertext chosen = fresh({{condition}}, all).blocks[0];
+  Integer out;
+  const Ciphertext &bit = x.blocks[0], &other = y.blocks[0];
+  const bool one_memory = bit.buffer == other.buffer || bit.buffer == chosen.buffer ||
+                          other.buffer == chosen.buffer;  // errors might add up
+  if (x.blocks.size() == 1 && bit.largest <= 1 && other.largest <= 1 && !one_memory &&
+      evaluator_->decides(base_ * base_ * chosen.norm2 + 4 * bit.norm2 + other.norm2)) {
+    const Table& choose = table_of_pair([](auto c, auto v) { return c == 1 ? v >> 1 & 1 : v & 1; });
+    out.blocks = round({{packed(chosen, evaluator_->pack(bit, other, 2)), &choose}});
+    return out;
+  }
   std::vector<Step> steps;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    steps.push_back({packed(condition, x.blocks[i]), &keep_});
-    steps.push_back({packed(condition, y.blocks[i]), &drop_});
+    steps.push_back({packed(chosen, x.blocks[i]), keep_});
+    steps.push_back({packed(chosen, y.blocks[i]), drop_});
   }
   const Blocks parts = round(steps);
-  Integer out;
-  for (std::size_t i = 0; i < parts.size(); i += 2) {
-    out.blocks.push_back(evaluator_->sum({parts.data() + i, 2}));
-    out.blocks.back().largest = base_ - 1;  // one of both is 0
+  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
+    out.blocks.push_back(evaluator_->sum({parts.data() + 2 * i, 2}));  // one of both is 0
+    out.blocks.back().largest = std::max(x.blocks[i].largest, y.blocks[i].largest);
   }
   return out;
 }
@@ -135,7 +106,25 @@ Integer Integers::max(const Integer& x, const Integer& y) const {
   return select(compare(Comparison::GreaterEqual, x, y), x, y);
 }
 
-Integer Integers::lookup(const Integer& x,
+// A table for each block of the result.
+Integer Integers::looked_up(const Ciphertext& x, int blocks,
+                            const std::function<std::uint64_t(std::uint32_t)>& f) const {
+  if (blocks < 1 || blocks * block_bits_ > 64) {
+    throw ValueError("tfhe.integers.lookup", std::to_string(blocks) + " blocks",
+                     "a result of 1 to 64 bits", "choose another width");
+  }
+  std::vector<Table> tables;
+  for (int i = 0; i < blocks; ++i) {
+    tables.push_back(make_table(evaluator_->context(), [&](std::uint32_t v) {
+      return static_cast<std::uint32_t>(f(v) >> (i * block_bits_)) % base_;
+    }));
+  }
+  std::vector<Step> steps;
+  for (const Table& t : tables) steps.push_back({x, &t});
+  return {round(steps)};
+}
+
+Integer Integers::lookup(const Integer& x, int blocks,
                          const std::function<std::uint64_t(std::uint64_t)>& f) const {
   constexpr const char* kOperation = "tfhe.integers.lookup";
   require(kOperation, x);
@@ -144,16 +133,8 @@ Integer Integers::lookup(const Integer& x,
     throw UnsupportedError(kOperation, std::to_string(n) + " blocks", "one or two blocks",
                            "compose it of comparisons and choices");
   }
-  const Ciphertext whole = n == 1 ? x.blocks[0] : packed(x.blocks[1], x.blocks[0]);
-  std::vector<Table> tables;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto shift = static_cast<int>(i) * block_bits_;
-    tables.push_back(
-        table([&](std::uint32_t v) { return static_cast<std::uint32_t>(f(v) >> shift) % base_; }));
-  }
-  std::vector<Step> steps;
-  for (const Table& t : tables) steps.push_back({whole, &t});
-  return {round(steps)};
+  const Ciphertext whole = n == 1 ? x.blocks[0] : packed(fresh(x, x).blocks[1], x.blocks[0]);
+  return looked_up(whole, blocks, f);
 }
 
 Integer Integers::lookup(
@@ -161,19 +142,12 @@ Integer Integers::lookup(
     const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const {
   constexpr const char* kOperation = "tfhe.integers.lookup";
   require(kOperation, x, y);
-  if (x.blocks.size() != 1 || blocks < 1) {
+  if (x.blocks.size() != 1) {
     throw UnsupportedError(kOperation, std::to_string(x.blocks.size()) + " blocks", "one block",
                            "compose it of comparisons and choices");
   }
-  std::vector<Table> tables;
-  for (int i = 0; i < blocks; ++i) {
-    tables.push_back(table_of_pair([&](std::uint32_t a, std::uint32_t b) {
-      return static_cast<std::uint32_t>(f(a, b) >> (i * block_bits_)) % base_;
-    }));
-  }
-  std::vector<Step> steps;
-  for (const Table& t : tables) steps.push_back({packed(x.blocks[0], y.blocks[0]), &t});
-  return {round(steps)};
+  return looked_up(packed(fresh(x, y).blocks[0], y.blocks[0]), blocks,
+                   [&](std::uint32_t v) { return f(v / base_, v % base_); });
 }
 
 }  // namespace latticino::tfhe

@@ -61,6 +61,60 @@ TEST_P(TfheGates, TruthTables) {
   }
 }
 
+// A ciphertext with itself: errors do not count twice, and the default set's bound holds.
+TEST_P(TfheGates, OneCiphertextTwice) {
+  TfheWorld w(GetParam());
+  const Messages x = {0, 1};
+  const Ciphertext cx = w.encrypt(x, Encoding::Boolean);
+  for (const Gate gate : kGates) {
+    const Messages got = w.decrypt(w.evaluator.gate(gate, cx, cx));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(got[i], truth(gate, x[i], x[i])) << int(gate) << " " << i;
+  }
+}
+
+TEST(TfheDefaultGates, NoiseOfChains) {
+  const auto context = Context::create_dry(tfhe_preset("tfhe-gates-v1"));
+  const Evaluator e(context, allocate_server_keys(*context, {}));
+  Ciphertext x = e.clear(Messages{1, 0, 1}, Encoding::Boolean), y = x;
+  x.norm2 = y.norm2 = 1;
+  y.buffer = nullptr;  // another one
+  x = e.mux(x, y, x);
+  y = e.mux(y, x, y);
+  EXPECT_EQ(x.norm2, 2);
+  EXPECT_EQ(e.gate(Gate::And, x, y).norm2, 1);
+  EXPECT_EQ(e.mux(x, y, x).norm2, 2);
+  x.norm2 = 5;
+  EXPECT_THROW(e.gate(Gate::And, x, y), LevelError);
+  EXPECT_EQ(e.gate(Gate::And, x, x).norm2, 1) << "no sum of two";
+}
+
+TEST_P(TfheGates, PlacesOfABatch) {
+  TfheWorld w(GetParam());
+  const Messages x = {0, 1, 1, 0, 1, 0, 0};
+  const Ciphertext cx = w.encrypt(x, Encoding::Boolean);
+  const std::vector<std::vector<std::uint32_t>> places = {
+      {2}, {1, 2, 3}, {0, 2, 4, 6}, {6, 5, 4}, {3, 3, 3}, {0, 0, 5, 6, 1, 3, 5, 2}, {4, 4}};
+  for (const auto& p : places) {
+    Messages want;
+    for (const std::uint32_t i : p) want.push_back(x[i]);
+    const Ciphertext part = take(cx, p);
+    EXPECT_EQ(w.decrypt(part), want);
+    const Ciphertext both[] = {part, w.evaluator.clear(Messages{0, 0, 1, 1, 0}, Encoding::Boolean),
+                               cx};
+    Messages all = want;
+    all.insert(all.end(), {0, 0, 1, 1, 0});
+    all.insert(all.end(), x.begin(), x.end());
+    EXPECT_EQ(w.decrypt(concatenate(both)), all);
+    EXPECT_EQ(concatenate(both).norm2, 1);
+    // Views with gaps are operands like any other.
+    EXPECT_EQ(w.decrypt(w.evaluator.gate(Gate::Xor, part, part)), Messages(p.size(), 0));
+  }
+  EXPECT_EQ(take(cx, places[2]).buffer, cx.buffer) << "evenly spaced: no copy";
+  EXPECT_THROW(take(cx, std::vector<std::uint32_t>{7}), ShapeError);
+  EXPECT_THROW(take(cx, {}), ShapeError);
+  EXPECT_THROW(concatenate({}), ShapeError);
+}
+
 TEST_P(TfheGates, ResultsFeedOnEachOther) {
   TfheWorld w(GetParam());
   // A full adder, twice over.

@@ -14,7 +14,7 @@ namespace {
 using Values = std::vector<std::uint64_t>;
 
 struct IntegerWorld : testing::Test {
-  test::TfheWorld w{"test-tfhe-2-2-insecure"};
+  test::TfheWorld w{"test-tfhe-2-2-tiny-insecure"};
   Integers e{std::make_shared<const Evaluator>(w.context, w.keys)};
 
   Integer encrypt(const Values& v, int bits) {
@@ -89,10 +89,115 @@ TEST_F(IntegerWorld, Tables) {
   for (std::uint64_t i = 0; i < 16; ++i) x.push_back(i), y.push_back(0);
   const auto f = [](std::uint64_t v) { return v * v + 3; };
   expect_each(
-      decrypt(e.lookup(encrypt(x, 4), f)), x, y, 4, [&](auto a, auto) { return f(a); }, "f");
+      decrypt(e.lookup(encrypt(x, 4), 2, f)), x, y, 4, [&](auto a, auto) { return f(a); }, "f");
   for (std::uint64_t i = 0; i < 16; ++i) x[i] = i / 4, y[i] = i % 4;
   const auto g = [](std::uint64_t a, std::uint64_t b) { return a * b + 1; };
   expect_each(decrypt(e.lookup(encrypt(x, 2), encrypt(y, 2), 2, g)), x, y, 4, g, "g");
+}
+
+TEST_F(IntegerWorld, ShiftsByEncryptedAmounts) {
+  const Values x = values(24, 8);
+  for (const int bits : {2, 4, 8}) {  // of the amount
+    Values s;
+    const std::uint64_t most = (1u << bits) - 1;
+    for (std::size_t i = 0; i < x.size(); ++i) s.push_back(bits == 8 && i > 16 ? 7 * i : i & most);
+    const Integer cx = encrypt(x, 8), cs = encrypt(s, bits);
+    const auto left = [](auto a, auto b) { return b < 8 ? a << b : 0; };
+    const auto right = [](auto a, auto b) { return b < 8 ? a >> b : 0; };
+    expect_each(decrypt(e.shift_left(cx, cs)), x, s, 8, left, "<<");
+    expect_each(decrypt(e.shift_right(cx, cs)), x, s, 8, right, ">>");
+  }
+  const Values wide = values(5, 64), s = {63, 64, 200, 1, 6};
+  const auto right = [](auto a, auto b) { return b < 64 ? a >> b : 0; };
+  expect_each(decrypt(e.shift_right(encrypt(wide, 64), encrypt(s, 8))), wide, s, 64, right, ">>");
+}
+
+TEST_F(IntegerWorld, Sums) {
+  for (const int count : {1, 2, 3, 13}) {
+    std::vector<Integer> terms;
+    Values want(5, 0), none(5, 0);
+    for (int t = 0; t < count; ++t) {
+      const Values x = values(5, 8);
+      for (std::size_t i = 0; i < want.size(); ++i) want[i] = (want[i] + x[i]) % 256;
+      terms.push_back(encrypt(x, 8));
+    }
+    expect_each(
+        decrypt(e.sum(terms)), want, none, 8, [](auto a, auto) { return a; }, "sum");
+  }
+}
+
+TEST_F(IntegerWorld, ClearFactorsLeaveProductsOut) {
+  const Values x = values(6, 8), y(6, 3);
+  const auto rotations = [&](const Values& factor) {
+    const auto queue = Context::create_dry(w.params);
+    const Integers f(std::make_shared<const Evaluator>(queue, allocate_server_keys(*queue, {})));
+    f.multiply(f.clear(Values(6, 255), 8), f.clear(factor, 8));
+    return queue->queue().report().bytes_by_name.at("BlindRotate");
+  };
+  expect_each(decrypt(e.multiply(encrypt(x, 8), e.clear(y, 8))), x, y, 8, std::multiplies<>(), "*");
+  expect_each(decrypt(e.multiply(encrypt(x, 8), e.clear(Values{0}, 8))), x, Values(6, 0), 8,
+              std::multiplies<>(), "*");
+  EXPECT_LT(rotations({3}), rotations({255}));
+}
+
+TEST_F(IntegerWorld, SingleBits) {
+  const auto bits = [&](const Values& v) {
+    Integer x = encrypt(v, 2);
+    x.blocks[0].largest = 1;
+    return x;
+  };
+  const Values c = {0, 0, 0, 0, 1, 1, 1, 1}, x = {0, 0, 1, 1, 0, 0, 1, 1},
+               y = {0, 1, 0, 1, 0, 1, 0, 1};
+  const Integer cc = bits(c), cx = bits(x), cy = bits(y);
+  const Integer one = e.select(cc.blocks[0], cx, cy), same = e.select(cc.blocks[0], cc, cy);
+  EXPECT_EQ(one.blocks[0].norm2, 1) << "a single table";
+  EXPECT_EQ(one.blocks[0].largest, 1u);
+  EXPECT_EQ(same.blocks[0].largest, 1u);
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    EXPECT_EQ(decrypt(one)[i], c[i] ? x[i] : y[i]);
+    EXPECT_EQ(decrypt(same)[i], c[i] ? c[i] : y[i]);
+  }
+}
+
+// At the default set every operation takes what every other gives: noise included, checked without
+// data.
+TEST(IntegerChains, EveryResultGoesOn) {
+  const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
+  const Integers e(std::make_shared<const Evaluator>(context, allocate_server_keys(*context, {})));
+  const auto fresh = [&](int bits) {
+    Integer x = e.clear(Values{0, 1, 2}, bits);
+    for (Ciphertext& block : x.blocks) block.norm2 = 1, block.largest = 3;
+    return x;
+  };
+  const auto less = [&](const Integer& x, const Integer& y) {
+    return e.compare(Comparison::Less, x, y);
+  };
+  const auto exclusive = [](auto a, auto b) { return a ^ b; };
+  using Operation = std::function<Integer(const Integer&, const Integer&)>;
+  const std::vector<Operation> operations = {
+      [&](auto& x, auto& y) { return e.add(x, y); },
+      [&](auto& x, auto& y) { return e.sub(x, y); },
+      [&](auto& x, auto& y) { return e.multiply(x, y); },
+      [&](auto& x, auto& y) { return e.min(x, y); },
+      [&](auto& x, auto& y) { return e.select(less(x, y), y, x); },
+      [&](auto& x, auto& y) { return e.bitwise(x, y, exclusive); },
+      [&](auto& x, auto& y) { return e.shift_left(x, y); },
+      [&](auto& x, auto&) { return e.shift_right(x, 3); },
+      [&](auto& x, auto& y) {
+        return e.sum(std::vector<Integer>{x, y, x, y});
+      },
+  };
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Integer x = operations[i](fresh(8), fresh(8));
+    for (std::size_t j = 0; j < operations.size(); ++j) {
+      SCOPED_TRACE(std::to_string(i) + " then " + std::to_string(j));
+      const Integer y = operations[j](x, x);
+      for (const Ciphertext& block : operations[j](y, fresh(8)).blocks) {
+        EXPECT_LT(block.largest, 4u);
+      }
+    }
+    e.lookup({{x.blocks[0], x.blocks[1]}}, 2, [](auto v) { return v; });
+  }
 }
 
 TEST_F(IntegerWorld, WrongUse) {
@@ -103,7 +208,10 @@ TEST_F(IntegerWorld, WrongUse) {
   EXPECT_THROW(encrypt({1}, 7), ValueError);
   EXPECT_THROW(e.shift_left(x, -1), ValueError);
   EXPECT_THROW(e.select(x.blocks[0], x, x), ValueError);
-  EXPECT_THROW(e.lookup(x, [](auto v) { return v; }), UnsupportedError);
+  EXPECT_THROW(e.lookup(x, 4, [](auto v) { return v; }), UnsupportedError);
+  EXPECT_THROW(e.lookup(encrypt({1}, 2), 33, [](auto v) { return v; }), ValueError);
+  EXPECT_THROW(e.sum({}), ShapeError);
+  EXPECT_THROW(e.shift_left(x, Integer{}), ShapeError);
   Integer raw = x;
   raw.blocks[0].largest = 15;
   EXPECT_THROW(e.add(raw, x), LevelError);
