@@ -198,7 +198,7 @@ Integer Integers::multiply(const Integer& x, const Integer& y) const {
   const Blocks products = round(steps);
   for (std::size_t k = 0; k < products.size(); ++k) columns[column[k]].push_back(products[k]);
   for (Blocks& c : columns) {
-    if (c.empty()) c.push_back(zero(x.blocks[0]));
+    if (c.empty()) c.push_back(zero(x.size() < y.size() ? y.blocks[0] : x.blocks[0]));
   }
   return summed(std::move(columns));
 }
@@ -287,6 +287,8 @@ Integer Integers::summed(std::vector<Blocks> columns) const {
   }
   Blocks sums;
   for (const Blocks& c : columns) sums.push_back(evaluator_->sum(c));
+  const auto small = [&](const Ciphertext& sum) { return sum.largest < base_; };
+  if (std::all_of(sums.begin(), sums.end(), small)) return {std::move(sums)};
   return carried(std::move(sums));
 }
 

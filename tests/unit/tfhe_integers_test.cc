@@ -138,6 +138,10 @@ TEST_F(IntegerWorld, ClearFactorsLeaveProductsOut) {
   expect_each(decrypt(e.multiply(encrypt(x, 8), e.clear(Values{0}, 8))), x, Values(6, 0), 8,
               std::multiplies<>(), "*");
   EXPECT_LT(rotations({3}), rotations({255}));
+  // One for all, with every block but the lowest without a product.
+  const Values several = {1, 0, 3};
+  expect_each(decrypt(e.multiply(encrypt({3}, 8), e.clear(several, 8))), Values(3, 3), several, 8,
+              std::multiplies<>(), "*");
 }
 
 TEST_F(IntegerWorld, SingleBits) {
