@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "io/alike.h"
 #include "io/files.h"
 #include "io/poly_codec.h"
 #include "math/errors.h"
@@ -12,7 +13,6 @@ namespace {
 using ckks::Ciphertext;
 using ckks::Context;
 
-constexpr std::size_t kLongestNote = 1 << 16;
 // level, slots, parts, seeded, scale; a seed follows where seeded
 constexpr std::size_t kEntryBytes = 4 + 4 + 1 + 1 + 8;
 
@@ -37,22 +37,6 @@ bool is_seeded(const Ciphertext& x) {
 }
 
 std::uint64_t stored_parts(const Entry& e) { return e.seeded ? 1 : e.parts; }
-
-void require_alike(std::span<const Ciphertext> ciphertexts) {
-  if (ciphertexts.empty()) {
-    throw ValueError("io.save_ciphertexts", "no ciphertexts", "at least one", "pass some");
-  }
-  for (const Ciphertext& x : ciphertexts) {
-    if (x.context != ciphertexts[0].context) {
-      throw ContextError("io.save_ciphertexts", "ciphertexts of two contexts", "one context",
-                         "save them in two files");
-    }
-    if (x.key != ciphertexts[0].key) {
-      throw KeyError("io.save_ciphertexts", "ciphertexts under two keys", "one key",
-                     "save them in two files");
-    }
-  }
-}
 
 Entry read_entry(Decoder& metadata, const Params& params) {
   Entry e;
@@ -96,10 +80,7 @@ Ciphertext read_ciphertext(Reader& reader, const std::shared_ptr<const Context>&
 void save_ciphertexts(Sink& sink, std::span<const Ciphertext> ciphertexts,
                       const std::string& note) {
   require_alike(ciphertexts);
-  if (note.size() > kLongestNote) {
-    throw ValueError("io.save_ciphertexts", "a note of " + std::to_string(note.size()) + " bytes",
-                     "at most " + std::to_string(kLongestNote), "shorten it");
-  }
+  require_note(note);
   const Context& context = *ciphertexts[0].context;
   const Params& params = context.params();
   Encoder metadata;

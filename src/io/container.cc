@@ -8,7 +8,6 @@
 namespace latticino::io {
 namespace {
 
-constexpr std::uint32_t kSchemeCkks = 1;
 using Magic = std::array<std::uint8_t, 8>;
 // The high bit and the line ends show transfers that change bytes.
 constexpr Magic kPublicMagic = {0x93, 'L', 'A', 'T', 'T', 'I', '\r', '\n'};
@@ -23,7 +22,7 @@ std::vector<std::uint8_t> encode(const Header& h) {
   e.raw(magic_of(h.type));
   e.u32(h.version);
   e.u32(static_cast<std::uint32_t>(h.type));
-  e.u32(kSchemeCkks);
+  e.u32(static_cast<std::uint32_t>(h.scheme));
   e.u32(0);
   e.raw(h.params_hash);
   e.raw(h.key.bytes);
@@ -63,8 +62,10 @@ Header decode(std::span<const std::uint8_t> bytes) {
     foreign("format version " + std::to_string(h.version),
             "at most version " + std::to_string(kFormatVersion), "update the library");
   }
-  if (scheme != kSchemeCkks)
-    foreign("scheme " + std::to_string(scheme), "CKKS", "update the library");
+  h.scheme = static_cast<Scheme>(scheme);
+  if (h.scheme != Scheme::Ckks && h.scheme != Scheme::Tfhe) {
+    foreign("scheme " + std::to_string(scheme), "CKKS or TFHE", "update the library");
+  }
   h.type = static_cast<ObjectType>(type);
   const bool known = type >= 1 && type <= static_cast<std::uint32_t>(ObjectType::SecretKey);
   if (!known || zero != 0 || magic != magic_of(h.type)) {
@@ -95,6 +96,8 @@ const char* name(ObjectType type) {
   }
   return "an unknown object";
 }
+
+const char* name(Scheme scheme) { return scheme == Scheme::Tfhe ? "TFHE" : "CKKS"; }
 
 crypto::Sha256Digest hash_bytes(const std::string& hex) {
   crypto::Sha256Digest out{};
@@ -145,12 +148,16 @@ void Writer::finish() {
   sink_.write(digest_.finish());
 }
 
-Reader::Reader(Source& source, ObjectType expected) : source_(source) {
+Reader::Reader(Source& source, ObjectType expected, Scheme scheme) : source_(source) {
   std::array<std::uint8_t, kHeaderBytes> bytes;
   header_ = read_header(source, bytes);
   digest_.update(bytes);
   if (header_.type != expected) {
     foreign(name(header_.type), name(expected), "use the function for what the file holds");
+  }
+  if (header_.scheme != scheme) {
+    foreign(std::string(name(header_.type)) + " of " + name(header_.scheme), name(scheme),
+            "use the function for what the file holds");
   }
   const std::uint64_t left = source.remaining();
   constexpr std::uint64_t kDigests = 2 * kDigestBytes;
@@ -173,11 +180,11 @@ void Reader::get(std::span<std::uint8_t> out) {
   digest_.update(out);
 }
 
-void Reader::require_params(const Params& params) const {
-  if (header_.params_hash == hash_bytes(params.hash())) return;
+void Reader::require_params(const std::string& name, const std::string& hash) const {
+  if (header_.params_hash == hash_bytes(hash)) return;
   throw ContextError("io.read",
                      "an object of parameters " + hash_text(header_.params_hash).substr(0, 16),
-                     "one of " + params.name() + " (" + params.hash().substr(0, 16) + ")",
+                     "one of " + name + " (" + hash.substr(0, 16) + ")",
                      "load it with the parameters it was made for");
 }
 

@@ -3,7 +3,8 @@
 //   header    magic 8 | version u32 | type u32 | scheme u32 | 0 u32 | params hash 32 | key id 16 |
 //             metadata bytes u64 | payload bytes u64 | first 8 bytes of SHA-256 of the above: 96
 //   metadata  fields of the type, then SHA-256 of header and metadata: 32
-//   payload   residues u32 in logical order (poly/domain.h), limb after limb in basis order
+//   payload   residues u32 in logical order (poly/domain.h), limb after limb in basis order; of LWE
+//             ciphertexts one after another, each its mask and its body
 //   trailer   SHA-256 of everything before it: 32
 //
 // Readers check the header, then that its lengths are exactly what the source still holds, then the
@@ -14,12 +15,12 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "crypto/sha256.h"
 #include "io/codec.h"
 #include "io/stream.h"
-#include "params/params.h"
 #include "rlwe/keys.h"
 
 namespace latticino::io {
@@ -33,6 +34,9 @@ enum class ObjectType : std::uint32_t {
 };
 const char* name(ObjectType type);
 
+enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2 };
+const char* name(Scheme scheme);
+
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
 inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
@@ -40,6 +44,7 @@ inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
 struct Header {
   std::uint32_t version = kFormatVersion;
   ObjectType type = ObjectType::Params;
+  Scheme scheme = Scheme::Ckks;
   crypto::Sha256Digest params_hash{};
   rlwe::KeyId key;
   std::uint64_t metadata_bytes = 0, payload_bytes = 0;
@@ -65,17 +70,21 @@ class Writer {
 class Reader {
  public:
   // Reads and checks header and metadata.
-  Reader(Source& source, ObjectType expected);
+  Reader(Source& source, ObjectType expected, Scheme scheme = Scheme::Ckks);
   const Header& header() const { return header_; }
   Decoder metadata() const { return Decoder(metadata_); }
   // Throws ContextError unless the file belongs to these parameters.
-  void require_params(const Params& params) const;
+  template <class AnyParams>
+  void require_params(const AnyParams& params) const {
+    require_params(params.name(), params.hash());
+  }
   // Throws FileError unless the payload has exactly this length.
   void require_payload(std::uint64_t bytes) const;
   void payload(std::span<std::uint8_t> out);
   void finish();  // the trailer: nothing read is to be trusted before it
 
  private:
+  void require_params(const std::string& name, const std::string& hash) const;
   void get(std::span<std::uint8_t> out);
   Source& source_;
   crypto::Sha256 digest_;

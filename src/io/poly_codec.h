@@ -1,8 +1,10 @@
-// Residues in payloads.
+// Residues of polynomials in payloads.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "io/container.h"
 #include "runtime/queue.h"
@@ -11,7 +13,13 @@ namespace latticino::io {
 
 std::uint64_t payload_bytes(const Ring& ring, const Basis& basis);  // of one polynomial
 
+std::span<std::uint8_t> as_bytes(std::vector<std::uint32_t>& words);
+// Throws FileError for a word that is not below q.
+void check_residues(std::span<const std::uint32_t> words, std::uint32_t q);
+
 void write_poly(Writer& writer, Queue& queue, const PolyView& x);
+// Into memory that is there; throws FileError for a residue that is not below its prime.
+void read_poly(Reader& reader, Queue& queue, const PolyView& out);
 // Eval over `basis`; throws FileError for a residue that is not below its prime.
 Poly read_poly(Reader& reader, Queue& queue, const Ring& ring, const Basis& basis);
 // The polynomial that (seed, stream) stands for, Eval.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "params/params.h"
+#include "params/tfhe_params.h"
 
 namespace latticino::params {
 
@@ -20,5 +21,6 @@ void check_scales(const Params& p);
 void check_accumulators(const Params& p);
 
 std::string to_text(const ParamsLiteral& literal);
+std::string to_text(const TfheLiteral& literal);
 
 }  // namespace latticino::params

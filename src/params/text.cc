@@ -4,14 +4,11 @@
 #include <sstream>
 #include <string>
 
-#include "math/errors.h"
-
 #include "params/checks.h"
+#include "params/text_lines.h"
 
 namespace latticino::params {
 namespace {
-
-constexpr const char* kSecurity[] = {"bits128", "legacy", "insecure"};
 
 std::string number(double x) {
   char buffer[32];
@@ -27,56 +24,11 @@ std::string line(const char* key, const std::vector<T>& values) {
   return out + "\n";
 }
 
-[[noreturn]] void refuse(const std::string& had) {
-  throw FileError("params.parse", had, "the canonical text of a parameter set",
-                  "obtain the file again");
-}
-
-template <class T>
-T read_number(const std::string& word) {
-  T x{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), x);
-  if (error != std::errc() || end != word.data() + word.size()) refuse("the word '" + word + "'");
-  return x;
-}
-
-// Words of the next line, which must start with `key`.
-std::vector<std::string> read_line(std::istream& in, const std::string& key) {
-  std::string text, word;
-  if (!std::getline(in, text)) refuse("no line '" + key + "'");
-  std::istringstream words(text);
-  words >> word;
-  if (word != key) refuse("the line '" + word.substr(0, 40) + "' in place of '" + key + "'");
-  std::vector<std::string> out;
-  while (words >> word) out.push_back(word);
-  return out;
-}
-
-std::string read_word(std::istream& in, const std::string& key) {
-  const std::vector<std::string> words = read_line(in, key);
-  if (words.size() != 1) refuse(std::to_string(words.size()) + " words in line '" + key + "'");
-  return words[0];
-}
-
-template <class T>
-std::vector<T> read_numbers(std::istream& in, const std::string& key) {
-  std::vector<T> out;
-  for (const std::string& word : read_line(in, key)) out.push_back(read_number<T>(word));
-  return out;
-}
-
-ParamsLiteral::Security read_security(const std::string& word) {
-  for (int i = 0; i < 3; ++i) {
-    if (word == kSecurity[i]) return static_cast<ParamsLiteral::Security>(i);
-  }
-  refuse("security '" + word.substr(0, 40) + "'");
-}
-
 std::vector<LevelShape> read_levels(std::istream& in) {
   std::vector<LevelShape> out;
   for (const std::string& word : read_line(in, "levels")) {
     const std::size_t plus = word.find('+');
-    if (plus == std::string::npos) refuse("the level '" + word.substr(0, 40) + "'");
+    if (plus == std::string::npos) refuse_text("the level '" + word.substr(0, 40) + "'");
     out.push_back({read_number<std::uint16_t>(word.substr(0, plus)),
                    read_number<std::uint16_t>(word.substr(plus + 1))});
   }
@@ -84,8 +36,7 @@ std::vector<LevelShape> read_levels(std::istream& in) {
 }
 
 BootstrapLiteral read_bootstrap(std::istream& in) {
-  const std::vector<int> v = read_numbers<int>(in, "bootstrap");
-  if (v.size() != 9) refuse(std::to_string(v.size()) + " bootstrapping constants");
+  const std::vector<int> v = read_numbers<int>(in, "bootstrap", 9);
   return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8] != 0};
 }
 
@@ -93,7 +44,7 @@ BootstrapLiteral read_bootstrap(std::istream& in) {
 
 std::string to_text(const ParamsLiteral& x) {
   std::string out = "latticino-params 1\nname " + x.name + "\n";
-  out += "security " + std::string(kSecurity[static_cast<int>(x.security)]) + "\n";
+  out += "security " + std::string(security_name(x.security)) + "\n";
   out += "log_n " + std::to_string(x.log_n) + "\n";
   out += line("terminals", x.terminals) + line("mains", x.mains) + line("aux", x.aux);
   out += "levels";
@@ -126,10 +77,10 @@ namespace latticino {
 ParamsLiteral parse_params(const std::string& text) {
   using namespace params;
   constexpr std::size_t kLongest = 1 << 16;
-  if (text.size() > kLongest) refuse(std::to_string(text.size()) + " bytes");
+  if (text.size() > kLongest) refuse_text(std::to_string(text.size()) + " bytes");
   std::istringstream in(text);
   ParamsLiteral x;
-  if (read_word(in, "latticino-params") != "1") refuse("another version");
+  if (read_word(in, "latticino-params") != "1") refuse_text("another version");
   x.name = read_word(in, "name");
   x.security = read_security(read_word(in, "security"));
   x.log_n = read_number<int>(read_word(in, "log_n"));
@@ -143,7 +94,7 @@ ParamsLiteral parse_params(const std::string& text) {
   x.default_level = read_number<int>(read_word(in, "default_level"));
   x.hamming_weight = read_number<int>(read_word(in, "hamming_weight"));
   if (in.peek() != std::istringstream::traits_type::eof()) x.bootstrap = read_bootstrap(in);
-  if (to_text(x) != text) refuse("text that is not in canonical form");
+  if (to_text(x) != text) refuse_text("text that is not in canonical form");
   return x;
 }
 

@@ -7,13 +7,13 @@
 #include "crypto/sha256.h"
 #include "math/errors.h"
 #include "math/primes.h"
+#include "params/checks.h"
 #include "params/security.h"
 
 namespace latticino {
 namespace {
 
 constexpr double kLeastSigma = 3.19;
-constexpr const char* kSecurity[] = {"bits128", "legacy", "insecure"};
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {
@@ -74,6 +74,7 @@ void check_shape(const TfheLiteral& x) {
   check_range("carry bits", x.carry_bits, 0, 8);
   check_range("message and carry bits", x.message_bits + x.carry_bits, 0, x.log_n - 1);
   check_range("largest norm", x.max_norm, 1, 1e6);
+  check_range("log2 of the failure probability", x.log_failure, -4096, -1);
 }
 
 void check_noise(const TfheLiteral& x, double log_lwe, double log_glwe) {
@@ -166,21 +167,7 @@ std::size_t TfheParams::key_switch_key_bytes() const {
          (lwe_dimension() + 1);
 }
 
-std::string TfheParams::canonical_text() const {
-  const TfheLiteral& x = literal_;
-  std::ostringstream out;
-  out.precision(17);
-  out << "latticino-tfhe-params 1\nname " << x.name << "\nsecurity "
-      << kSecurity[static_cast<int>(x.security)] << "\nlwe_dimension " << x.lwe_dimension
-      << "\nglwe_dimension " << x.glwe_dimension << "\nlog_n " << x.log_n << "\nprimes";
-  for (const std::uint32_t q : x.primes) out << " " << q;
-  out << "\nsigma " << x.lwe_sigma << " " << x.glwe_sigma << "\nbootstrap " << x.bootstrap.log_base
-      << " " << x.bootstrap.levels << "\nkey_switch " << x.key_switch.log_base << " "
-      << x.key_switch.levels << "\nternary " << x.ternary << "\ngroup " << x.group << "\nbits "
-      << x.message_bits << " " << x.carry_bits << "\nmax_norm " << x.max_norm << "\nlog_failure "
-      << x.log_failure << "\n";
-  return out.str();
-}
+std::string TfheParams::canonical_text() const { return params::to_text(literal_); }
 
 std::string TfheParams::explain() const {
   std::ostringstream out;

@@ -80,6 +80,9 @@ class TfheParams {
   std::string hash_;
 };
 
+// Inverse of canonical_text(). Throws FileError for other text.
+TfheLiteral parse_tfhe_params(const std::string& text);
+
 // Named sets. Throws ParameterError naming all.
 std::shared_ptr<const TfheParams> tfhe_preset(const std::string& name);
 std::vector<std::string> tfhe_preset_names();

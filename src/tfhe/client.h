@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,9 +37,11 @@ class SecretKey {
   std::unique_ptr<Data> data_;
 };
 
-// Keys for a server, generated on the context's queue.
-std::shared_ptr<ServerKeys> make_server_keys(const Context& context, const SecretKey& secret,
-                                             rlwe::Random& random);
+// Keys for a server, generated on the context's queue. `progress`, where given, hears how many of
+// how many steps of the blind rotation have theirs.
+std::shared_ptr<ServerKeys> make_server_keys(
+    const Context& context, const SecretKey& secret, rlwe::Random& random,
+    const std::function<void(int done, int steps)>& progress = {});
 
 Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKey& secret,
                    std::span<const std::uint32_t> messages, Encoding encoding,

@@ -63,16 +63,12 @@ class BootstrapKeyMaker {
 
   // Uniform masks, and sum_c a_c s_c where the body will be.
   void masks(std::uint32_t first) {
-    ExpandUniform expand;
     Dot products;
     products.parts = 1;
     for (int row = 0; row < op_.rows(); ++row) {
       const std::uint32_t at = first + row * parts_;
       Dot::Output out;
       for (int c = 1; c < parts_; ++c) {
-        const std::uint64_t stream =
-            std::uint64_t{at / parts_} * op_.glwe_dimension + static_cast<std::uint64_t>(c - 1);
-        expand.items.push_back({keys_.bootstrap_seed, stream, polynomial(at + c)});
         out.terms.push_back({static_cast<int>(products.inputs.size()),
                              secrets_[static_cast<std::size_t>(c) - 1].view});
         products.inputs.push_back({polynomial(at + c)});
@@ -80,7 +76,8 @@ class BootstrapKeyMaker {
       out.out[0] = polynomial(at);
       products.outputs.push_back(std::move(out));
     }
-    context_.queue().submit(std::move(expand));
+    context_.queue().submit(bootstrap_masks(keys_, op_.glwe_dimension, first / parts_,
+                                            static_cast<std::uint32_t>(op_.rows())));
     context_.queue().submit(std::move(products));
   }
 
@@ -162,7 +159,8 @@ void make_key_switch_key(const Context& context, const SecretKey& secret, Server
 }  // namespace
 
 std::shared_ptr<ServerKeys> make_server_keys(const Context& context, const SecretKey& secret,
-                                             rlwe::Random& random) {
+                                             rlwe::Random& random,
+                                             const std::function<void(int, int)>& progress) {
   require_params("tfhe.make_server_keys", secret.params(), context.params());
   auto keys = allocate_server_keys(context, secret.id());
   keys->bootstrap_seed = random.seed();
@@ -172,6 +170,7 @@ std::shared_ptr<ServerKeys> make_server_keys(const Context& context, const Secre
     for (int j = 0; j < context.params().keys_per_step(); ++j) {
       maker.make(static_cast<std::uint32_t>(step), j);
     }
+    if (progress) progress(step + 1, context.params().steps());
   }
   make_key_switch_key(context, secret, *keys, random);
   return keys;

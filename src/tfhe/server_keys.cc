@@ -11,6 +11,19 @@ BlindRotate blind_rotation(const TfheParams& params) {
   return op;
 }
 
+ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::uint32_t first,
+                              std::uint32_t rows) {
+  const auto k = static_cast<std::uint32_t>(glwe_dimension);
+  ExpandUniform expand;
+  for (std::uint32_t row = first; row < first + rows; ++row) {
+    for (std::uint32_t c = 1; c <= k; ++c) {
+      expand.items.push_back({keys.bootstrap_seed, std::uint64_t{row} * k + (c - 1),
+                              keys.bootstrap.view[row * (k + 1) + c]});
+    }
+  }
+  return expand;
+}
+
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id) {
   const TfheParams& params = context.params();
   auto keys = std::make_shared<ServerKeys>();

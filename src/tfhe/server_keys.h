@@ -15,7 +15,8 @@ struct ServerKeys {
   rlwe::KeyId id;
   std::string params_hash;
   // Selectors of the LWE key's bits under the GLWE key, in the order of BlindRotate. The masks are
-  // ExpandUniform{seed, stream} with stream = (row of all rows) k + (c - 1) for component c.
+  // ExpandUniform{seed, stream} with stream = (row of all rows) k + (c - 1) for component c
+  // (bootstrap_masks).
   Context::Polys bootstrap;
   std::array<std::uint8_t, 32> bootstrap_seed{};
   // The GLWE key's coefficients under the LWE key: rows of LweKeySwitch. The mask of row r is the
@@ -28,6 +29,11 @@ struct ServerKeys {
 
 // Keys of the right shape without meaning: for dry contexts.
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id);
+
+// Masks of `rows` rows of the bootstrapping key from row `first` on, of all rows in the key's
+// order.
+ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::uint32_t first,
+                              std::uint32_t rows);
 
 // The blind rotation that a set asks for, without items.
 BlindRotate blind_rotation(const TfheParams& params);

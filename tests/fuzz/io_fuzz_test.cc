@@ -8,8 +8,10 @@
 #include <random>
 
 #include "io/files.h"
+#include "io/tfhe_files.h"
 #include "math/errors.h"
 #include "support/io_support.h"
+#include "support/tfhe_support.h"
 
 namespace latticino::io {
 namespace {
@@ -23,14 +25,55 @@ FileWorld& world() {
   return w;
 }
 
+test::TfheWorld& tfhe_world() {
+  static test::TfheWorld w("test-tfhe-2-2-tiny-insecure");
+  return w;
+}
+
+struct Kind {
+  Scheme scheme;
+  ObjectType type;
+};
+std::string name(const Kind& kind) {
+  return std::string(io::name(kind.type)) + " of " + io::name(kind.scheme);
+}
+// Kind number i of all; public keys are CKKS's alone, and refused as TFHE's.
+Kind kind_of(unsigned i) {
+  return {i % 10 < 5 ? Scheme::Ckks : Scheme::Tfhe, static_cast<ObjectType>(1 + i % 5)};
+}
+
 // What altered bytes came to.
 enum class Outcome { Loaded, Refused };
 
-Outcome load_any(ObjectType type, std::span<const std::uint8_t> bytes) {
+void load_tfhe(ObjectType type, Source& source) {
+  test::TfheWorld& w = tfhe_world();
+  switch (type) {
+    case ObjectType::Params:
+      load_tfhe_params(source);
+      break;
+    case ObjectType::EvaluationKeys:
+      load_server_keys(source, *w.context);
+      break;
+    case ObjectType::Ciphertexts:
+      load_tfhe_ciphertexts(source, w.context);
+      break;
+    case ObjectType::SecretKey:
+      load_tfhe_secret_key(source, w.params);
+      break;
+    case ObjectType::PublicKey:
+      throw FileError("test", "a public key", "another kind", "none");
+  }
+}
+
+Outcome load_any(const Kind& kind, std::span<const std::uint8_t> bytes) {
   FileWorld& w = world();
   MemorySource source(bytes);
   try {
-    switch (type) {
+    if (kind.scheme == Scheme::Tfhe) {
+      load_tfhe(kind.type, source);
+      return Outcome::Loaded;
+    }
+    switch (kind.type) {
       case ObjectType::Params:
         load_params(source);
         break;
@@ -57,7 +100,7 @@ Outcome load_any(ObjectType type, std::span<const std::uint8_t> bytes) {
   return Outcome::Loaded;
 }
 
-const std::vector<std::pair<ObjectType, Bytes>>& corpus() {
+const std::vector<std::pair<Kind, Bytes>>& corpus() {
   static const auto kCorpus = [] {
     FileWorld& w = world();
     const auto keys = w.keys({{{rlwe::KeyKind::Relinearize, 1}, 0},
@@ -66,14 +109,27 @@ const std::vector<std::pair<ObjectType, Bytes>>& corpus() {
     std::vector<ckks::Ciphertext> x{w.encrypt(w.message(), 0), w.encrypt(w.message(), 1)};
     x[1].seed.reset();
     const auto pk = rlwe::make_public_key(w.constants(), w.queue(), w.secret, w.random);
-    return std::vector<std::pair<ObjectType, Bytes>>{
-        {ObjectType::Params, saved([&](Sink& s) { save_params(s, *w.params); })},
-        {ObjectType::EvaluationKeys,
+    test::TfheWorld& t = tfhe_world();
+    std::vector<tfhe::Ciphertext> y{t.encrypt({1, 2, 3}, tfhe::Encoding::Padded),
+                                    t.encrypt({15}, tfhe::Encoding::Full)};
+    y[1].seed.reset();
+    return std::vector<std::pair<Kind, Bytes>>{
+        {{Scheme::Ckks, ObjectType::Params}, saved([&](Sink& s) { save_params(s, *w.params); })},
+        {{Scheme::Ckks, ObjectType::EvaluationKeys},
          saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); })},
-        {ObjectType::PublicKey,
+        {{Scheme::Ckks, ObjectType::PublicKey},
          saved([&](Sink& s) { save_public_key(s, w.constants(), w.queue(), pk); })},
-        {ObjectType::Ciphertexts, saved([&](Sink& s) { save_ciphertexts(s, x, "note"); })},
-        {ObjectType::SecretKey, saved([&](Sink& s) { save_secret_key(s, w.secret); })}};
+        {{Scheme::Ckks, ObjectType::Ciphertexts},
+         saved([&](Sink& s) { save_ciphertexts(s, x, "note"); })},
+        {{Scheme::Ckks, ObjectType::SecretKey},
+         saved([&](Sink& s) { save_secret_key(s, w.secret); })},
+        {{Scheme::Tfhe, ObjectType::Params}, saved([&](Sink& s) { save_params(s, *t.params); })},
+        {{Scheme::Tfhe, ObjectType::EvaluationKeys},
+         saved([&](Sink& s) { save_keys(s, *t.context, *t.keys); })},
+        {{Scheme::Tfhe, ObjectType::Ciphertexts},
+         saved([&](Sink& s) { save_ciphertexts(s, y, "note"); })},
+        {{Scheme::Tfhe, ObjectType::SecretKey},
+         saved([&](Sink& s) { save_secret_key(s, t.secret); })}};
   }();
   return kCorpus;
 }
@@ -104,40 +160,40 @@ void repair(Bytes& b) {
 }
 
 TEST(Fuzz, TheCorpusLoads) {
-  for (const auto& [type, bytes] : corpus()) {
-    EXPECT_EQ(load_any(type, bytes), Outcome::Loaded) << name(type);
+  for (const auto& [kind, bytes] : corpus()) {
+    EXPECT_EQ(load_any(kind, bytes), Outcome::Loaded) << name(kind);
     Bytes repaired = bytes;
     repair(repaired);
-    EXPECT_EQ(repaired, bytes) << name(type);
+    EXPECT_EQ(repaired, bytes) << name(kind);
   }
 }
 
 // Every length up to the end of the metadata, then steps through the payload, and one byte more.
 TEST(Fuzz, TruncationIsRefused) {
-  for (const auto& [type, bytes] : corpus()) {
+  for (const auto& [kind, bytes] : corpus()) {
     const std::size_t dense =
         std::min(bytes.size(), kHeaderBytes + get64(bytes, kMetadataLengthAt) + 2 * kDigestBytes);
     for (std::size_t n = 0; n < bytes.size(); n += n < dense ? 1 : 997) {
-      ASSERT_EQ(load_any(type, std::span(bytes).first(n)), Outcome::Refused) << name(type) << n;
+      ASSERT_EQ(load_any(kind, std::span(bytes).first(n)), Outcome::Refused) << name(kind) << n;
     }
     for (std::size_t n = bytes.size() - 40; n < bytes.size(); ++n) {
-      ASSERT_EQ(load_any(type, std::span(bytes).first(n)), Outcome::Refused) << name(type) << n;
+      ASSERT_EQ(load_any(kind, std::span(bytes).first(n)), Outcome::Refused) << name(kind) << n;
     }
     Bytes longer = bytes;
     longer.push_back(0);
-    EXPECT_EQ(load_any(type, longer), Outcome::Refused);
+    EXPECT_EQ(load_any(kind, longer), Outcome::Refused);
   }
 }
 
 TEST(Fuzz, BitFlipsAreRefused) {
   std::mt19937_64 random(1);
-  for (const auto& [type, bytes] : corpus()) {
+  for (const auto& [kind, bytes] : corpus()) {
     const std::size_t dense = kHeaderBytes + get64(bytes, kMetadataLengthAt) + kDigestBytes;
     Bytes b = bytes;
     const auto flip = [&](std::size_t at) {
       const auto bit = static_cast<std::uint8_t>(1u << (random() % 8));
       b[at] ^= bit;
-      ASSERT_EQ(load_any(type, b), Outcome::Refused) << name(type) << " byte " << at;
+      ASSERT_EQ(load_any(kind, b), Outcome::Refused) << name(kind) << " byte " << at;
       b[at] ^= bit;
     };
     for (std::size_t at = 0; at < dense; ++at) flip(at);
@@ -146,7 +202,7 @@ TEST(Fuzz, BitFlipsAreRefused) {
 }
 
 TEST(Fuzz, HostileLengthsAreRefusedBeforeAllocation) {
-  for (const auto& [type, bytes] : corpus()) {
+  for (const auto& [kind, bytes] : corpus()) {
     for (const std::size_t at : {kMetadataLengthAt, kPayloadLengthAt}) {
       for (const std::uint64_t x :
            {std::uint64_t{0}, std::uint64_t{1}, get64(bytes, at) + 1, get64(bytes, at) - 1,
@@ -156,35 +212,63 @@ TEST(Fuzz, HostileLengthsAreRefusedBeforeAllocation) {
         put64(b, at, x);
         if (b == bytes) continue;
         repair(b);
-        EXPECT_EQ(load_any(type, b), Outcome::Refused) << name(type) << " " << x;
+        EXPECT_EQ(load_any(kind, b), Outcome::Refused) << name(kind) << " " << x;
       }
     }
   }
 }
 
 TEST(Fuzz, ResiduesAboveTheirPrimeAreRefused) {
-  for (const auto& [type, bytes] : corpus()) {
-    if (type == ObjectType::Params) continue;
+  for (const auto& [kind, bytes] : corpus()) {
+    if (kind.type == ObjectType::Params) continue;
     Bytes b = bytes;
     // 0xff is over every prime below 2^31 as a top byte, and not ternary as a coefficient: -1 is,
     // so the secret's byte becomes 127.
-    b[b.size() - kDigestBytes - 1] = type == ObjectType::SecretKey ? 127 : 0xff;
+    b[b.size() - kDigestBytes - 1] = kind.type == ObjectType::SecretKey ? 127 : 0xff;
     repair(b);
-    EXPECT_EQ(load_any(type, b), Outcome::Refused) << name(type);
+    EXPECT_EQ(load_any(kind, b), Outcome::Refused) << name(kind);
   }
 }
 
 TEST(Fuzz, UnknownVersionsAndSchemesAreNamed) {
-  Bytes b = corpus()[3].second;
-  b[8] = static_cast<std::uint8_t>(kFormatVersion + 1);
+  for (const std::size_t at : {std::size_t{8}, std::size_t{16}}) {  // version, scheme
+    Bytes b = corpus()[3].second;
+    b[at] = static_cast<std::uint8_t>(kFormatVersion + 2);
+    repair(b);
+    MemorySource source(b);
+    try {
+      load_ciphertexts(source, world().context);
+      FAIL();
+    } catch (const FileError& error) {
+      EXPECT_NE(std::string(error.what()).find("update the library"), std::string::npos);
+    }
+  }
+}
+
+TEST(Fuzz, FilesOfTheOtherSchemeAreRefused) {
+  for (const auto& [kind, bytes] : corpus()) {
+    Kind other = kind;
+    other.scheme = kind.scheme == Scheme::Ckks ? Scheme::Tfhe : Scheme::Ckks;
+    EXPECT_EQ(load_any(other, bytes), Outcome::Refused) << name(kind);
+  }
+}
+
+// A word a ciphertext stands for thousands: what a seeded batch claims is held to the memory.
+TEST(Fuzz, SeededBatchesAskForNoMoreThanThereIs) {
+  test::TfheWorld& w = tfhe_world();
+  const Bytes bytes = saved([&](Sink& s) {
+    save_ciphertexts(s, std::vector{w.encrypt({1}, tfhe::Encoding::Padded)}, "");
+  });
+  const std::uint64_t count = w.context->queue().device().free_bytes / 4096 / 4;
+  if (count > (1u << 28)) GTEST_SKIP() << "a file of over 1 GiB";
+  Bytes b(bytes.begin(), bytes.end() - kDigestBytes - 4);
+  for (int i = 0; i < 4; ++i)
+    b[kHeaderBytes + 8 + i] = static_cast<std::uint8_t>(4 * count >> 8 * i);
+  put64(b, kPayloadLengthAt, 16 * count);
+  b.resize(b.size() + 16 * count + kDigestBytes);
   repair(b);
   MemorySource source(b);
-  try {
-    load_ciphertexts(source, world().context);
-    FAIL();
-  } catch (const FileError& error) {
-    EXPECT_NE(std::string(error.what()).find("update the library"), std::string::npos);
-  }
+  EXPECT_THROW(load_tfhe_ciphertexts(source, w.context), OutOfMemoryError);
 }
 
 // Random mutations with repaired checks: parsers see them. Most are refused; those that load
@@ -193,7 +277,7 @@ TEST(Fuzz, RandomMutationsBehindTheChecks) {
   std::mt19937_64 random(2);
   int refused = 0;
   for (int round = 0; round < 1500; ++round) {
-    const auto& [type, original] = corpus()[random() % corpus().size()];
+    const auto& [kind, original] = corpus()[random() % corpus().size()];
     Bytes b = original;
     const std::size_t metadata = get64(b, kMetadataLengthAt);
     for (int k = static_cast<int>(random() % 4); k >= 0; --k) {
@@ -220,7 +304,7 @@ TEST(Fuzz, RandomMutationsBehindTheChecks) {
       put64(b, kPayloadLengthAt, b.size() - kHeaderBytes - 2 * kDigestBytes - metadata);
     }
     repair(b);
-    refused += load_any(type, b) == Outcome::Refused ? 1 : 0;
+    refused += load_any(kind, b) == Outcome::Refused ? 1 : 0;
   }
   EXPECT_GT(refused, 600);
   EXPECT_LT(refused, 1500);
@@ -235,7 +319,7 @@ TEST(Fuzz, NoiseIsRefused) {
       std::copy_n(corpus()[0].second.begin(), 24, b.begin());
       repair(b);
     }
-    EXPECT_EQ(load_any(static_cast<ObjectType>(1 + round % 5), b), Outcome::Refused);
+    EXPECT_EQ(load_any(kind_of(static_cast<unsigned>(round)), b), Outcome::Refused);
   }
 }
 
@@ -247,7 +331,7 @@ TEST(Fuzz, NoiseIsRefused) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace latticino::io;
   if (size == 0) return 0;
-  static_cast<void>(load_any(static_cast<ObjectType>(1 + data[0] % 5), {data + 1, size - 1}));
+  static_cast<void>(load_any(kind_of(data[0]), {data + 1, size - 1}));
   return 0;
 }
 
@@ -257,12 +341,14 @@ namespace {
 TEST(Fuzz, EngineEntryTakesSplicedInputs) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 300; ++round) {
-    const auto& [type, head] = corpus()[random() % corpus().size()];
+    const auto& [kind, head] = corpus()[random() % corpus().size()];
     const Bytes& tail = corpus()[random() % corpus().size()].second;
     Bytes b(head.begin(), head.begin() + random() % std::min<std::size_t>(head.size(), 2000));
-    b.insert(b.end(), tail.end() - random() % std::min<std::size_t>(tail.size(), 20000), tail.end());
+    b.insert(b.end(), tail.end() - random() % std::min<std::size_t>(tail.size(), 20000),
+             tail.end());
     repair(b);
-    b.insert(b.begin(), static_cast<std::uint8_t>(static_cast<std::uint32_t>(type) - 1));
+    b.insert(b.begin(), static_cast<std::uint8_t>(static_cast<std::uint32_t>(kind.type) - 1 +
+                                                  (kind.scheme == Scheme::Tfhe ? 5 : 0)));
     EXPECT_EQ(LLVMFuzzerTestOneInput(b.data(), b.size()), 0);
   }
 }

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "io/tfhe_files.h"
 #include "math/modulus.h"
 #include "support/io_support.h"
+#include "support/tfhe_support.h"
 
 namespace latticino::io {
 namespace {
@@ -127,6 +129,53 @@ TEST_F(FilesV1Test, Keys) {
   }
   EXPECT_EQ(saved([&](Sink& sink) { save_keys(sink, w.constants(), w.queue(), *keys); }),
             read_all("keys"));
+}
+
+// The same for TFHE.
+constexpr char kTfheSet[] = "test-tfhe-2-2-tiny-insecure";
+
+TEST(TfheFilesV1, Write) {
+  const char* folder = std::getenv("LATTICINO_WRITE_FILES");
+  if (folder == nullptr) GTEST_SKIP() << "LATTICINO_WRITE_FILES is not set";
+  test::TfheWorld w(kTfheSet);
+  std::filesystem::create_directories(folder);
+  const auto write = [&](const char* name, const std::function<void(Sink&)>& body) {
+    write_file(std::string(folder) + "/" + name, body);
+  };
+  std::vector<tfhe::Ciphertext> x{w.encrypt(test::every_message(16), tfhe::Encoding::Padded),
+                                  w.encrypt({5, 10}, tfhe::Encoding::Full)};
+  x[1].seed.reset();
+  write("tfhe_params", [&](Sink& s) { save_params(s, *w.params); });
+  write("tfhe_keys", [&](Sink& s) { save_keys(s, *w.context, *w.keys); });
+  write("tfhe_ciphertexts", [&](Sink& s) { save_ciphertexts(s, x, "known messages"); });
+  write("tfhe_secret_key", [&](Sink& s) { save_secret_key(s, w.secret); });
+}
+
+TEST(TfheFilesV1, Load) {
+  const auto source = [](const char* name) { return FileSource(std::string(kFolder) + name); };
+  FileSource params_file = source("tfhe_params"), secret_file = source("tfhe_secret_key"),
+             keys_file = source("tfhe_keys"), ciphertexts_file = source("tfhe_ciphertexts");
+  const auto params = load_tfhe_params(params_file);
+  EXPECT_EQ(params->name(), kTfheSet);
+  const tfhe::SecretKey secret = load_tfhe_secret_key(secret_file, params);
+  const auto context =
+      tfhe::Context::create(params, std::make_unique<Queue>(make_cpu_backend({false, 1})));
+  const auto keys = load_server_keys(keys_file, *context);
+  EXPECT_EQ(keys->id, secret.id());
+  const TfheCiphertexts x = load_tfhe_ciphertexts(ciphertexts_file, context);
+  EXPECT_EQ(x.note, "known messages");
+  ASSERT_EQ(x.batches.size(), 2u);
+  EXPECT_EQ(tfhe::decrypt(secret, x.batches[0]), test::every_message(16));
+  EXPECT_EQ(tfhe::decrypt(secret, x.batches[1]), (std::vector<std::uint32_t>{5, 10}));
+  const tfhe::Evaluator e(context, keys);
+  const auto y = e.apply(x.batches[0], make_table(context, [](auto m) { return 15 - m; }));
+  for (std::uint32_t m = 0; m < 16; ++m) EXPECT_EQ(tfhe::decrypt(secret, y)[m], 15 - m);
+
+  EXPECT_EQ(saved([&](Sink& s) { save_params(s, *params); }), read_all("tfhe_params"));
+  EXPECT_EQ(saved([&](Sink& s) { save_secret_key(s, secret); }), read_all("tfhe_secret_key"));
+  EXPECT_EQ(saved([&](Sink& s) { save_keys(s, *context, *keys); }), read_all("tfhe_keys"));
+  EXPECT_EQ(saved([&](Sink& s) { save_ciphertexts(s, x.batches, x.note); }),
+            read_all("tfhe_ciphertexts"));
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "io/alike.h"
+#include "io/lwe_codec.h"
+#include "io/tfhe_files.h"
+#include "math/errors.h"
+
+namespace latticino::io {
+namespace {
+
+using tfhe::Ciphertext;
+using tfhe::Context;
+using tfhe::Encoding;
+
+// count, encoding, seeded, norm2, largest; a seed follows where seeded
+constexpr std::size_t kEntryBytes = 4 + 1 + 1 + 8 + 4;
+
+struct Entry {
+  LweView shape;  // without data
+  Encoding encoding = Encoding::Boolean;
+  double norm2 = 0;
+  std::uint32_t largest = 0;
+  MaskSeed seed;
+};
+
+LweView shape(const TfheParams& params, std::uint32_t count) {
+  LweView out;
+  out.modulus = params.lwe_modulus();
+  out.dimension = static_cast<std::uint32_t>(params.big_dimension());
+  out.count = count;
+  return out;
+}
+
+Entry read_entry(Decoder& metadata, const TfheParams& params) {
+  Entry e;
+  const std::uint32_t count = metadata.u32();
+  const std::uint8_t encoding = metadata.u8(), seeded = metadata.u8();
+  e.shape = shape(params, count);
+  e.norm2 = metadata.f64();
+  e.largest = metadata.u32();
+  const bool known = count >= 1 && seeded <= 1 && encoding <= static_cast<int>(Encoding::Full) &&
+                     params.booleans() == (encoding == static_cast<int>(Encoding::Boolean));
+  e.encoding = static_cast<Encoding>(encoding);
+  if (!known || !std::isfinite(e.norm2) || e.norm2 < 0 ||
+      e.largest >= message_count(params, e.encoding)) {
+    refuse(std::to_string(count) + " ciphertexts of encoding " + std::to_string(encoding) +
+               ", messages up to " + std::to_string(e.largest) + ", squared norm " +
+               std::to_string(e.norm2),
+           "a batch of these parameters");
+  }
+  if (seeded == 1) {
+    e.seed.emplace();
+    metadata.raw(*e.seed);
+  }
+  return e;
+}
+
+void require_memory(Queue& queue, std::uint64_t bytes) {
+  const std::uint64_t free = queue.device().free_bytes;
+  if (bytes <= free) return;
+  throw OutOfMemoryError("io.read", std::to_string(free) + " bytes free",
+                         std::to_string(bytes) + " for the ciphertexts of this file",
+                         "use smaller files, or another device");
+}
+
+}  // namespace
+
+void save_ciphertexts(Sink& sink, std::span<const Ciphertext> batches, const std::string& note) {
+  require_alike(batches);
+  require_note(note);
+  const Context& context = *batches[0].context;
+  Encoder metadata;
+  metadata.text(note);
+  metadata.u32(static_cast<std::uint32_t>(batches.size()));
+  Header header;
+  std::vector<bool> seeded;
+  for (const Ciphertext& x : batches) {
+    seeded.push_back(x.seed && masks_come_from(context.queue(), x.view, *x.seed));
+    metadata.u32(x.size());
+    metadata.u8(static_cast<std::uint8_t>(x.encoding));
+    metadata.u8(seeded.back() ? 1 : 0);
+    metadata.f64(x.norm2);
+    metadata.u32(x.largest);
+    if (seeded.back()) metadata.raw(*x.seed);
+    header.payload_bytes += payload_bytes(x.view, seeded.back());
+  }
+  header.type = ObjectType::Ciphertexts;
+  header.scheme = Scheme::Tfhe;
+  header.params_hash = hash_bytes(context.params().hash());
+  header.key = batches[0].key;
+  Writer writer(sink, header, metadata);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    write_lwe(writer, context.queue(), batches[i].view, seeded[i]);
+  }
+  writer.finish();
+}
+
+TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const Context> context) {
+  const TfheParams& params = context->params();
+  Reader reader(source, ObjectType::Ciphertexts, Scheme::Tfhe);
+  reader.require_params(params);
+  Decoder metadata = reader.metadata();
+  TfheCiphertexts out;
+  out.note = metadata.text(kLongestNote);
+  std::vector<Entry> entries;
+  std::uint64_t payload = 0, memory = 0;
+  const std::uint32_t count = metadata.count(kEntryBytes);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    entries.push_back(read_entry(metadata, params));
+    payload += payload_bytes(entries.back().shape, entries.back().seed.has_value());
+    memory += payload_bytes(entries.back().shape, false);
+  }
+  metadata.finish();
+  reader.require_payload(payload);
+  require_memory(context->queue(), memory);
+  for (const Entry& e : entries) {
+    auto [buffer, view] = context->allocate(e.shape.dimension, e.shape.count);
+    read_lwe(reader, context->queue(), view, e.seed);
+    Ciphertext x;
+    x.context = context;
+    x.buffer = std::move(buffer);
+    x.view = view;
+    x.key = reader.header().key;
+    x.encoding = e.encoding;
+    x.norm2 = e.norm2;
+    x.largest = e.largest;
+    x.seed = e.seed;
+    out.batches.push_back(std::move(x));
+  }
+  reader.finish();
+  return out;
+}
+
+}  // namespace latticino::io

@@ -1,0 +1,146 @@
+// Parameters, secret keys and server keys of TFHE.
+#include <algorithm>
+#include <utility>
+
+#include "crypto/secure_memory.h"
+#include "io/lwe_codec.h"
+#include "io/poly_codec.h"
+#include "io/tfhe_files.h"
+#include "math/errors.h"
+
+namespace latticino::io {
+namespace {
+
+constexpr std::size_t kLongestText = 1 << 12;
+constexpr std::uint32_t kRowsTogether = 1024;  // of a bootstrapping key, in one record
+
+Header header_of(ObjectType type, const TfheParams& params) {
+  Header h;
+  h.type = type;
+  h.scheme = Scheme::Tfhe;
+  h.params_hash = hash_bytes(params.hash());
+  return h;
+}
+
+// Bodies of the bootstrapping key's rows; the first of each row's polynomials.
+std::uint32_t rows_of(const tfhe::ServerKeys& keys, const TfheParams& params) {
+  return keys.bootstrap.view.count / (static_cast<std::uint32_t>(params.glwe_dimension()) + 1);
+}
+
+std::uint64_t payload_of(const tfhe::Context& context) {
+  const TfheParams& params = context.params();
+  const auto parts = static_cast<std::uint64_t>(params.glwe_dimension()) + 1;
+  return params.bootstrap_key_bytes() / parts +
+         std::uint64_t{sizeof(std::uint32_t)} * static_cast<std::uint64_t>(params.big_dimension()) *
+             static_cast<std::uint64_t>(params.literal().key_switch.levels);
+}
+
+std::size_t coefficients_of(const TfheParams& params) {
+  return static_cast<std::size_t>(params.lwe_dimension()) +
+         static_cast<std::size_t>(params.big_dimension());
+}
+
+}  // namespace
+
+void save_params(Sink& sink, const TfheParams& params) {
+  Encoder metadata;
+  metadata.text(params.canonical_text());
+  Writer(sink, header_of(ObjectType::Params, params), metadata).finish();
+}
+
+std::shared_ptr<const TfheParams> load_tfhe_params(Source& source) {
+  Reader reader(source, ObjectType::Params, Scheme::Tfhe);
+  reader.require_payload(0);
+  Decoder metadata = reader.metadata();
+  const std::string text = metadata.text(kLongestText);
+  metadata.finish();
+  reader.finish();
+  auto params = TfheParams::check(parse_tfhe_params(text));
+  reader.require_params(*params);
+  return params;
+}
+
+void save_keys(Sink& sink, const tfhe::Context& context, const tfhe::ServerKeys& keys) {
+  const TfheParams& params = context.params();
+  if (keys.params_hash != params.hash()) {
+    throw ContextError("io.write", "keys of parameters " + keys.params_hash.substr(0, 16),
+                       "keys of the context's parameters", "save them with their own context");
+  }
+  Encoder metadata;
+  metadata.raw(keys.bootstrap_seed);
+  metadata.raw(keys.key_switch_seed);
+  Header header = header_of(ObjectType::EvaluationKeys, params);
+  header.key = keys.id;
+  header.payload_bytes = payload_of(context);
+  Writer writer(sink, header, metadata);
+  const std::uint32_t parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
+  for (std::uint32_t row = 0; row < rows_of(keys, params); ++row) {
+    write_poly(writer, context.queue(), keys.bootstrap.view[row * parts]);
+  }
+  write_lwe(writer, context.queue(), keys.key_switch.view, true);
+  writer.finish();
+}
+
+std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::Context& context) {
+  const TfheParams& params = context.params();
+  Reader reader(source, ObjectType::EvaluationKeys, Scheme::Tfhe);
+  reader.require_params(params);
+  Decoder metadata = reader.metadata();
+  std::array<std::uint8_t, 32> bootstrap_seed, key_switch_seed;
+  metadata.raw(bootstrap_seed);
+  metadata.raw(key_switch_seed);
+  metadata.finish();
+  reader.require_payload(payload_of(context));
+  auto keys = tfhe::allocate_server_keys(context, reader.header().key);
+  keys->bootstrap_seed = bootstrap_seed;
+  keys->key_switch_seed = key_switch_seed;
+  const std::uint32_t parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
+  const std::uint32_t rows = rows_of(*keys, params);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    read_poly(reader, context.queue(), keys->bootstrap.view[row * parts]);
+  }
+  for (std::uint32_t row = 0; row < rows; row += kRowsTogether) {
+    context.queue().submit(tfhe::bootstrap_masks(*keys, params.glwe_dimension(), row,
+                                                 std::min(kRowsTogether, rows - row)));
+  }
+  read_lwe(reader, context.queue(), keys->key_switch.view, key_switch_seed);
+  reader.finish();
+  return keys;
+}
+
+void save_secret_key(Sink& sink, const tfhe::SecretKey& key) {
+  crypto::LockedVector<std::uint8_t> bytes(key.lwe().begin(), key.lwe().end());
+  bytes.insert(bytes.end(), key.glwe().begin(), key.glwe().end());
+  Header header = header_of(ObjectType::SecretKey, key.params());
+  header.key = key.id();
+  header.payload_bytes = bytes.size();
+  Writer writer(sink, header, Encoder());
+  writer.payload(bytes);
+  writer.finish();
+}
+
+void save_secret_key(const std::string& path, const tfhe::SecretKey& key) {
+  write_file(
+      path, [&](Sink& sink) { save_secret_key(sink, key); }, Access::Secret);
+}
+
+tfhe::SecretKey load_tfhe_secret_key(Source& source, std::shared_ptr<const TfheParams> params) {
+  Reader reader(source, ObjectType::SecretKey, Scheme::Tfhe);
+  reader.require_params(*params);
+  reader.metadata().finish();
+  reader.require_payload(coefficients_of(*params));
+  crypto::LockedVector<std::uint8_t> bytes(coefficients_of(*params));
+  reader.payload(bytes);
+  reader.finish();
+  const std::span<const std::int8_t> all(reinterpret_cast<const std::int8_t*>(bytes.data()),
+                                         bytes.size());
+  const auto n = static_cast<std::size_t>(params->lwe_dimension());
+  const rlwe::KeyId id = reader.header().key;
+  try {
+    return tfhe::SecretKey::restore(std::move(params), id, all.first(n), all.subspan(n));
+  } catch (const KeyError& error) {
+    refuse(error.what(), "a secret of these parameters");
+  }
+}
+
+}  // namespace latticino::io

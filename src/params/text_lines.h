@@ -1,0 +1,51 @@
+// Canonical texts of parameter sets, read strictly: one "key value..." line a field, in a fixed
+// order. Internal to src/params.
+#pragma once
+
+#include <charconv>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "params/params.h"
+
+namespace latticino::params {
+
+// FileError of a text that is no canonical one.
+[[noreturn]] void refuse_text(const std::string& had);
+
+const char* security_name(ParamsLiteral::Security security);
+ParamsLiteral::Security read_security(const std::string& word);
+
+// Words of the next line, which must start with `key`; the one word that it must have.
+std::vector<std::string> read_line(std::istream& in, const std::string& key);
+std::string read_word(std::istream& in, const std::string& key);
+
+template <class T>
+T read_number(const std::string& word) {
+  T x{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), x);
+  if (error != std::errc() || end != word.data() + word.size()) {
+    refuse_text("the word '" + word.substr(0, 40) + "'");
+  }
+  return x;
+}
+
+template <class T>
+std::vector<T> read_numbers(std::istream& in, const std::string& key) {
+  std::vector<T> out;
+  for (const std::string& word : read_line(in, key)) out.push_back(read_number<T>(word));
+  return out;
+}
+
+// Exactly `count` of them.
+template <class T>
+std::vector<T> read_numbers(std::istream& in, const std::string& key, std::size_t count) {
+  std::vector<T> out = read_numbers<T>(in, key);
+  if (out.size() != count) {
+    refuse_text(std::to_string(out.size()) + " words in line '" + key + "'");
+  }
+  return out;
+}
+
+}  // namespace latticino::params
