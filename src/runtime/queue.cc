@@ -106,6 +106,12 @@ void Queue::submit(Operation op) {
     ++report.operations;
     ++report.operations_by_name[name(op)];
     report.bytes_by_name[name(op)] += bytes;
+    if (const Effort e = effort(op); e.items > 0) {
+      Effort& sum = report.effort_by_name[name(op)];
+      sum.items += e.items;
+      sum.work += e.work;
+      sum.path += e.path;
+    }
     return;
   }
   require_memory(op);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "ops/effort.h"
 
 namespace latticino {
 
@@ -51,6 +52,7 @@ struct DryReport {
   std::uint64_t peak_bytes = 0;
   std::map<std::string, std::uint64_t> operations_by_name;
   std::map<std::string, std::uint64_t> bytes_by_name;
+  std::map<std::string, Effort> effort_by_name;  // sums, of records that have one (ops/effort.h)
 };
 
 // A recorded sequence: replays on fixed memory. Keeps every buffer it uses alive.

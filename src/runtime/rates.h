@@ -9,10 +9,13 @@
 
 namespace latticino {
 
-// seconds = records * launch + bytes / bytes_per_second, by name of record.
+// seconds = records * launch + bytes / bytes_per_second + work / work_per_second + path /
+// path_per_second, by name of record; a rate of 0 stands for a part that is not counted.
 struct RecordRate {
   double bytes_per_second = 0;
-  double launch = 0;  // s
+  double launch = 0;           // s
+  double work_per_second = 0;  // ops/effort.h
+  double path_per_second = 0;
 };
 
 struct RateTable {

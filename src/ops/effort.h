@@ -1,0 +1,19 @@
+// How much arithmetic a record is, where bytes do not tell its time: TFHE's key switches and blind
+// rotations. For predictions (runtime/rates.h).
+#pragma once
+
+#include <cstdint>
+
+#include "ops/operations.h"
+
+namespace latticino {
+
+struct Effort {
+  std::uint64_t items = 0;  // ciphertexts
+  double work = 0;          // butterflies of transforms, or multiply-adds, of all of them
+  double path = 0;          // of one, which no number of processors shortens
+};
+
+Effort effort(const Operation& op);  // zeros for other records
+
+}  // namespace latticino
