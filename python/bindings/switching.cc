@@ -57,6 +57,8 @@ void bind_switching(nb::module_& m) {
       "client"_a, "context"_a, ReleaseGil());
   nb::class_<Table>(m, "SwitchTable", "A real function of one argument as a table.")
       .def_static("make", &switching::make_table, "context"_a, "f"_a, "bound"_a)
+      .def_static("make_sign", &switching::make_sign_table, "context"_a, "bound"_a, "height"_a,
+                  ReleaseGil())
       .def_ro("bound", &Table::bound)
       .def_ro("largest", &Table::largest)
       .def_prop_ro("report", &report);

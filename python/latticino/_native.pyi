@@ -421,6 +421,9 @@ class SwitchTable:
     @staticmethod
     def make(context: SwitchContext, f: Callable[[float], float], bound: float) -> SwitchTable: ...
 
+    @staticmethod
+    def make_sign(context: SwitchContext, bound: float, height: float) -> SwitchTable: ...
+
     @property
     def bound(self) -> float: ...
 

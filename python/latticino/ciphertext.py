@@ -405,8 +405,9 @@ class Ciphertext:
     def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
         """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
 
-        Where they differ by less than about 2^-6 of the bound, anything between may come. Options as of
-        `apply_lut`.
+        (It is their difference that must not exceed twice the bound.) Where they differ by less than
+        about 2^-6 of the bound, either may come. Options: ``switching``
+        and ``minimal_keys`` of `apply_lut`.
         """
         return switching_of.compare(self, other, bound, **options)
 

@@ -17,10 +17,21 @@ if TYPE_CHECKING:
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
               minimal_keys: bool) -> Ciphertext:
     """See Ciphertext.apply_lut."""
+    name = x.context.switch_set(name)
+    table = _native.SwitchTable.make(x.context.switching(name), lambda v: float(f(v)), float(bound))
+    return _through(x, table, where, name, minimal_keys)
+
+
+def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False) -> Ciphertext:
+    """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
+    name = x.context.switch_set(switching)
+    table = _native.SwitchTable.make_sign(x.context.switching(name), float(bound), 0.5)
+    return _through(x, table, None, name, minimal_keys) + 0.5
+
+
+def _through(x: Ciphertext, table: _native.SwitchTable, where: Any, name: str, minimal_keys: bool) -> Ciphertext:
     ctx = x.context
-    name = ctx.switch_set(name)
-    table = _native.SwitchTable.make(ctx.switching(name), lambda v: float(f(v)), float(bound))
-    switcher = ctx.switcher(name, x.slots, bound, minimal_keys)
+    switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys)
     x = x._ready(switcher.input_level)
     chosen = _slots(x, where)
     parts = [p if which is None else switcher.apply(ctx.evaluator, p, table, which)
@@ -44,19 +55,15 @@ def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
     return [row or None for row in rows]
 
 
-def _step(v: float) -> float:
-    return 0.5 * (1 + np.sign(v))
-
-
 def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.compare."""
-    return (x - y).apply_lut(_step, 2 * bound, **options)
+    return _positive(x - y, bound, **options)
 
 
 def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.max."""
     difference = x - y
-    return difference.apply_lut(_step, 2 * bound, **options) * difference + y
+    return _positive(difference, bound, **options) * difference + y
 
 
 def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
@@ -74,7 +81,7 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
 
     def better(a: tuple, b: tuple) -> tuple:
         difference = a[0] - b[0]
-        chosen = difference.apply_lut(_step, 2 * bound, **options)
+        chosen = _positive(difference, bound, **options)
         return chosen * difference + b[0], chosen * (a[1] - b[1]) + b[1]
 
     while len(entries) > 1:

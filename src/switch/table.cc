@@ -39,26 +39,37 @@ double before_sine(const Params& ckks, double part) {
   return std::asin(2 * std::numbers::pi * part) / (2 * std::numbers::pi);
 }
 
-Poly upload(const Context& context, const std::vector<double>& values, double largest) {
+// `coefficients`: values over the largest one, as EvalMod is to give them.
+Poly upload(const Context& context, const std::vector<double>& coefficients) {
   const SwitchParams& params = context.params();
   const Ring& ring = context.tfhe()->ring();
-  const std::size_t n = values.size();
+  const std::size_t n = coefficients.size();
   Poly poly = context.queue().allocate(ring, context.tfhe()->basis(), Domain::Coeff);
   if (context.is_dry()) return poly;
   const double modulus = static_cast<double>(ring.prime(0)) * ring.prime(1);
   std::vector<std::uint32_t> words(2 * n);
   for (std::size_t i = 0; i < n; ++i) {
-    // Coefficient i answers k = i below N'/2; above, k = i - N' comes round as its negative.
-    const bool negative = i >= n / 2;
-    const double y = values[negative ? i - n / 2 : i + n / 2] / largest;
-    const auto x = static_cast<std::int64_t>(
-        std::nearbyint(before_sine(params.ckks(), y * params.amplitude()) * modulus));
-    for (int p = 0; p < 2; ++p) {
-      words[p * n + i] = reduce_s64(negative ? -x : x, make_modulus(ring.prime(p)));
-    }
+    const double part = before_sine(params.ckks(), coefficients[i] * params.amplitude());
+    const auto x = static_cast<std::int64_t>(std::nearbyint(part * modulus));
+    for (int p = 0; p < 2; ++p) words[p * n + i] = reduce_s64(x, make_modulus(ring.prime(p)));
   }
   context.queue().upload(poly.view, words.data());
   return poly;
+}
+
+// Coefficient k answers k steps above 0; k - N' of them comes round as its negative.
+std::vector<double> coefficients_of(const std::vector<double>& values, double largest) {
+  const std::size_t half = values.size() / 2;
+  std::vector<double> out;
+  for (std::size_t k = 0; k < half; ++k) out.push_back(values[half + k] / largest);
+  for (std::size_t k = 0; k < half; ++k) out.push_back(-values[k] / largest);
+  return out;
+}
+
+void require_bound(double bound) {
+  if (bound > 0 && std::isfinite(bound)) return;
+  throw ValueError(kName, "the bound " + std::to_string(bound), "a positive number",
+                   "state the largest size of an argument");
 }
 
 // Probabilities that an argument `offset` steps beside one of the table is looked up `d` steps from
@@ -108,16 +119,36 @@ TableReport report_of(const SwitchParams& params, const std::function<double(dou
 
 Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<double(double)>& f, double bound) {
-  if (!(bound > 0) || !std::isfinite(bound)) {
-    throw ValueError(kName, "the bound " + std::to_string(bound), "a positive number",
-                     "state the largest size of an argument");
-  }
+  require_bound(bound);
   const std::vector<double> y = values(context->params(), f, bound);
   double largest = 0;
   for (const double v : y) largest = std::max(largest, std::abs(v));
   if (largest == 0) largest = 1;
-  Table table{context, upload(*context, y, largest), bound, largest, {}};
+  Table table{context, upload(*context, coefficients_of(y, largest)), bound, largest, {}};
   table.report = report_of(context->params(), f, y, bound, largest);
+  return table;
+}
+
+// At 0 the two halves meet in the middle between their values. Errors of arguments within a step of
+// 0 are those of the function; beyond the noise only packing errs.
+Table make_sign_table(const std::shared_ptr<const Context>& context, double bound, double height) {
+  require_bound(bound);
+  if (!(height > 0) || !std::isfinite(height)) {
+    throw ValueError(kName, "the height " + std::to_string(height), "a positive number",
+                     "negate the result for the other sign");
+  }
+  const SwitchParams& params = context->params();
+  std::vector<double> coefficients(static_cast<std::size_t>(params.n()), 1.0);
+  coefficients[0] = 0;
+  Table table{context, upload(*context, coefficients), bound, height, {}};
+  TableReport& report = table.report;
+  report.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
+  report.packed = height * std::sqrt(params.packed_variance());
+  // x uniform over 4 bound, wrong by 2 height with the probability that noise carries it over 0.
+  const double wrong = report.argument / std::sqrt(2 * std::numbers::pi) / (2 * bound);
+  report.mean = std::hypot(2 * height * wrong, std::sqrt(2 / std::numbers::pi) * report.packed);
+  report.deviation = std::hypot(2 * height * std::sqrt(wrong), report.packed);
+  report.largest = 2 * height + 5 * report.packed;
   return table;
 }
 

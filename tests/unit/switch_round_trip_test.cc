@@ -80,17 +80,23 @@ TEST(SwitchRoundTrip, AConstantHasTheErrorOfPacking) {
   check_round_trip(kSmall, 512, 1, "constant", [](double) { return -3.0; });
 }
 
+// Over the whole torus, so up to twice the bound, with the noise of the bound.
 TEST(SwitchRoundTrip, SignIsExactAwayFromZero) {
-  SwitchWorld& w = SwitchWorld::of(kSmall);
-  const SwitchPlan plan(w, {128, 1});
-  const Table table = make_table(
-      w.context(), [](double x) { return x < 0 ? -1.0 : 1.0; }, 1);
-  SwitchWorld::Values x = SwitchWorld::spread(128, 1);
-  for (double& v : x) v = v < 0 ? v - 6 * table.report.argument : v + 6 * table.report.argument;
-  for (double& v : x) v /= 1 + 6 * table.report.argument;
-  const SwitchWorld::Values y = plan.apply(x, table);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    EXPECT_NEAR(y[i], x[i] < 0 ? -1 : 1, 6 * table.report.packed);
+  for (const char* name : {kSmall, kGaps}) {
+    SwitchWorld& w = SwitchWorld::of(name);
+    const SwitchPlan plan(w, {512, 0.5});
+    const Table table = make_sign_table(w.context(), 0.5, 3);
+    const SwitchWorld::Values x = SwitchWorld::spread(512, 1);
+    const SwitchWorld::Values y = plan.apply(x, table);
+    int wrong = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double error = std::abs(y[i] - (x[i] < 0 ? -3 : 3));
+      wrong += error > 1;
+      if (std::abs(x[i]) > 5 * table.report.argument) EXPECT_LT(error, 6 * table.report.packed);
+    }
+    // As often as noise carries a value over 0.
+    const double expected = 512 * table.report.mean / 6;
+    EXPECT_NEAR(wrong, expected, 4 * std::sqrt(expected) + 1);
   }
 }
 
@@ -207,6 +213,7 @@ TEST(SwitchRoundTrip, WrongUseSaysWhatIsWrong) {
                    w.context(), [](double v) { return 1 / v; }, 1),
                ValueError);
   EXPECT_THROW(make_table(w.context(), identity, 0), ValueError);
+  EXPECT_THROW(make_sign_table(w.context(), 1, -1), ValueError);
   EXPECT_THROW(Switcher(w.context(), w.keys(), {3, 1}), ShapeError);
   EXPECT_THROW(Switcher(w.context(), w.keys(), {16, -1}), ValueError);
   EXPECT_THROW(Context::create(switch_preset(kGaps), w.ckks().context()), ContextError);
