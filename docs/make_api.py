@@ -1,6 +1,7 @@
 """Writes docs/api.md from the docstrings: `./latticino python docs/make_api.py > docs/api.md`."""
 
 import inspect
+import operator
 import re
 
 import numpy as np
@@ -10,8 +11,8 @@ import latticino as lt
 HEAD = """# API reference
 
 Generated from the docstrings by `docs/make_api.py`; the tests compare. All names are in `latticino`
-(`import latticino as lt`). Units: memory in bytes, time in seconds, precision in bits (`-log2` of the
-error). Errors are listed at the end; every one names operation, state, need and remedy.
+(`import latticino as lt`), those with `tfhe.` in front in `latticino.tfhe`. Units: memory in bytes, time in
+seconds, precision in bits (`-log2` of the error). Errors are listed at the end; every one names operation, state, need and remedy.
 """
 
 GROUPS = {
@@ -19,6 +20,8 @@ GROUPS = {
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "dot", "PrivateArray", "Precision", "precision"],
     "Plans and programs": ["Plan", "Shape", "Program", "record"],
+    "TFHE": ["tfhe", "tfhe.Context", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
+             "where", "minimum", "maximum", "concatenate", "stack", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
@@ -61,8 +64,10 @@ def text():
     for title, names in GROUPS.items():
         parts.append(f"## {title}\n")
         for name in names:
-            thing = getattr(lt, name)
-            if inspect.isclass(thing):
+            thing = operator.attrgetter(name)(lt)
+            if inspect.ismodule(thing):
+                parts.append(f"{inspect.getdoc(thing)}\n")
+            elif inspect.isclass(thing):
                 head = name if title == "Errors" or thing.__module__.endswith("_native") else signature(name, thing)
                 parts.append(f"### `{head}`\n\n{inspect.getdoc(thing) or ''}\n")
                 if title != "Errors" and not thing.__module__.endswith("_native"):

@@ -1,5 +1,6 @@
 // Saving and loading, to files and to bytes.
-#include "bindings.h"
+#include "files.h"
+
 #include "client.h"
 #include "io/files.h"
 
@@ -8,15 +9,6 @@ namespace {
 
 using Keys = std::shared_ptr<rlwe::EvaluationKeys>;
 using Ciphertexts = std::vector<ckks::Ciphertext>;
-
-nb::bytes as_bytes(const io::MemorySink& sink) {
-  return nb::bytes(sink.bytes().data(), sink.bytes().size());
-}
-
-io::MemorySource from_bytes(const nb::bytes& bytes) {
-  return io::MemorySource(
-      {static_cast<const std::uint8_t*>(bytes.data()), static_cast<std::size_t>(bytes.size())});
-}
 
 std::pair<Ciphertexts, std::string> loaded(io::Source& source, const ContextPtr& context) {
   auto r = io::load_ciphertexts(source, context);

@@ -15,4 +15,7 @@ NB_MODULE(_native, m) {
   bind_program(m);
   bind_switching(m);
   bind_conformance(m);
+  bind_tfhe(m);
+  bind_tfhe_evaluator(m);
+  bind_tfhe_files(m);
 }

@@ -1,4 +1,4 @@
-"""Latticino: encrypted computing with CKKS and bootstrapping, on CPU and GPU with the same bits.
+"""Latticino: encrypted computing with CKKS and bootstrapping, and with TFHE, on CPU and GPU with the same bits.
 
     import latticino as lt
     ctx = lt.Context("n16-d40-boot-v1")
@@ -7,7 +7,7 @@
 See docs/guide.md for a walk from zero, docs/api.md for every name.
 """
 
-from . import errors
+from . import errors, tfhe
 from ._native import Params, __version__
 from .arrays import PrivateArray
 from .ciphertext import Ciphertext
@@ -21,12 +21,13 @@ from .joint import dot
 from .plan import Plan, Shape
 from .precision import Precision, precision
 from .program import Program, record
+from .tfhe.functions import concatenate, maximum, minimum, stack, where
 
 __all__ = [
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrivateArray",
     "Program", "ScaleError", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
-    "__version__", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client", "load_params",
-    "load_server_keys", "precision", "preset", "presets", "record", "save_ciphertext", "save_params",
-    "save_secret_key", "save_server_keys", "to_bytes",
+    "__version__", "concatenate", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
+    "load_params", "load_server_keys", "maximum", "minimum", "precision", "preset", "presets", "record",
+    "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",
 ]

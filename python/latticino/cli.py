@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import __version__, _native, errors
+from . import __version__, _native, errors, tfhe
 from .context import presets
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
@@ -29,18 +29,26 @@ def _info(_: argparse.Namespace) -> int:
     print(f"latticino {__version__}")
     print(f"CUDA backend: {'built' if _native.cuda_built() else 'not built'}, "
           f"{_native.cuda_device_count()} devices")
-    print("presets:")
+    print("presets of CKKS:")
     for name in presets():
         p = _native.preset(name)
         kind = f"{p.level_after_bootstrap} levels after bootstrapping" if p.has_bootstrap else (
             f"{p.default_level} levels")
         mark = "" if p.secure else "  NOT 128-bit secure"
         print(f"  {name:34} N = 2^{p.log_n}, scale 2^{p.log_scale:g}, {kind}{mark}")
+    print("presets of TFHE:")
+    for name in tfhe.presets():
+        t = tfhe.preset(name)
+        kind = "booleans" if t.booleans else f"blocks of {t.message_bits} bits"
+        mark = "" if t.secure else "  NOT 128-bit secure"
+        print(f"  {name:34} n = {t.lwe_dimension}, k = {t.glwe_dimension}, N = {t.n}, {kind}, "
+              f"fails with 2^{t.log_failure:.0f}{mark}")
     return 0
 
 
 def _explain(args: argparse.Namespace) -> int:
-    print(_native.preset(args.preset).explain())
+    of_tfhe = args.preset in tfhe.presets()
+    print((tfhe.preset if of_tfhe else _native.preset)(args.preset).explain())
     return 0
 
 
@@ -63,7 +71,7 @@ def _conformance(args: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="latticino", description="Encrypted computing with CKKS.")
+    parser = argparse.ArgumentParser(prog="latticino", description="Encrypted computing with CKKS and TFHE.")
     commands = parser.add_subparsers(dest="command", required=True)
 
     def command(name: str, handler, text: str) -> argparse.ArgumentParser:
@@ -92,10 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "systems", "ablation", "roofline", "growth",
-                                         "compare", "report"))
+                                         "exactness", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
                        "work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
+    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide"), help="exactness: this part alone")
     bench.add_argument("--plot", type=Path, help="growth: the picture to draw")
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, progress
+from . import _native, arrays, errors, progress, tfhe
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
@@ -165,6 +165,8 @@ class Client:
         return values[: math.prod(x.shape)].reshape(x.shape)
 
 
-def keygen(context: Context) -> Client:
+def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:
     """A new secret key for the context's parameters, from the operating system's randomness."""
+    if isinstance(context, tfhe.Context):
+        return tfhe.client.keygen(context)
     return Client(context, _native.Client(context._native))

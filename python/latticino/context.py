@@ -23,12 +23,15 @@ _TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
 
 
 def preset(name: str) -> _native.Params:
-    """The named, versioned parameters; ParameterError lists near names."""
+    """The named, versioned parameters of CKKS; ParameterError lists near names."""
+    if name in _native.tfhe_preset_names():
+        raise errors.ParameterError.explain(
+            "preset", f"the TFHE set {name!r}", "a CKKS set", "lt.tfhe.Context and lt.tfhe.preset take it")
     return _native.preset(name)
 
 
 def presets() -> list[str]:
-    """The names of all parameter sets."""
+    """The names of all parameter sets of CKKS."""
     return list(_native.preset_names())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _native, errors
 
 
@@ -20,6 +22,11 @@ def choose(device: str | None) -> tuple[str, int]:
     if kind == "cuda":
         _require_cuda(number)
     return kind, number
+
+
+def threads(number: int) -> int:
+    """CPU threads that a context computes with; 0 stands for all cores."""
+    return number or os.cpu_count() or 1
 
 
 def _require_cuda(index: int) -> None:

@@ -1,4 +1,4 @@
-"""Saving and loading. Files carry a version, the parameters' hash and key ids, and are checked
+"""Saving and loading, of either scheme. Files carry a version, the parameters' hash and key ids, and are checked
 before anything is allocated; damaged, truncated or foreign ones raise FileError or ContextError."""
 
 from __future__ import annotations
@@ -8,49 +8,65 @@ import math
 import os
 from typing import Any
 
-from . import _native, errors
+from . import _native, errors, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
+from .tfhe import files as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
 
 
-def save_params(path: str | os.PathLike, params: _native.Params) -> None:
+def save_params(path: str | os.PathLike, params: _native.Params | _native.TfheParams) -> None:
     """Writes parameters; `load_params` reads them back, checked again."""
+    if isinstance(params, _native.TfheParams):
+        return _native.tfhe_save_params(os.fspath(path), params)
     _native.save_params(os.fspath(path), params)
 
 
-def load_params(path: str | os.PathLike) -> _native.Params:
+def load_params(path: str | os.PathLike) -> _native.Params | _native.TfheParams:
     """Parameters from a file, checked as if they were new."""
+    if _native.file_scheme(os.fspath(path)) == "TFHE":
+        return _native.tfhe_load_params(os.fspath(path))
     return _native.load_params(os.fspath(path))
 
 
-def save_ciphertext(path: str | os.PathLike, x: Ciphertext) -> None:
-    """Writes an encrypted array; a fresh one under the secret key stores a seed for half of it."""
+def save_ciphertext(path: str | os.PathLike, x: Ciphertext | tfhe.EncryptedArray) -> None:
+    """Writes an encrypted array; a fresh one under the secret key stores a seed for its uniform part: half
+    of a CKKS ciphertext, all but a word of a TFHE one."""
+    if isinstance(x, tfhe.EncryptedArray):
+        return tfhe_files.save_ciphertext(os.fspath(path), x)
     _native.save_ciphertexts(os.fspath(path), x._parts, _note(x))
 
 
-def load_ciphertext(path: str | os.PathLike, context: Context) -> Ciphertext:
+def load_ciphertext(path: str | os.PathLike, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
     """An encrypted array from a file, for a context of the same parameters."""
+    if isinstance(context, tfhe.Context):
+        return tfhe_files.load_ciphertext(os.fspath(path), context)
     return _ciphertext(context, *_native.load_ciphertexts(os.fspath(path), context._native))
 
 
-def to_bytes(x: Ciphertext) -> bytes:
+def to_bytes(x: Ciphertext | tfhe.EncryptedArray) -> bytes:
     """The same as a file's bytes, for sending."""
+    if isinstance(x, tfhe.EncryptedArray):
+        return tfhe_files.to_bytes(x)
     return _native.ciphertexts_to_bytes(x._parts, _note(x))
 
 
-def from_bytes(data: bytes, context: Context) -> Ciphertext:
+def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
     """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody."""
+    if isinstance(context, tfhe.Context):
+        return tfhe_files.from_bytes(data, context)
     return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native))
 
 
-def save_server_keys(path: str | os.PathLike, context: Context, keys: ServerKeys) -> None:
+def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name.
 
     UnsupportedError for a bundle with switching keys: no file holds these yet.
     """
+    if isinstance(context, tfhe.Context):
+        return tfhe_files.save_server_keys(os.fspath(path), context, keys)
     if keys.switching:
         raise errors.UnsupportedError.explain(
             "save_server_keys", "a bundle with switching keys", "one without", "make it where it is used")
@@ -59,21 +75,27 @@ def save_server_keys(path: str | os.PathLike, context: Context, keys: ServerKeys
         _native.save_public_key(os.fspath(path) + PUBLIC_SUFFIX, context._native, keys.public_key)
 
 
-def load_server_keys(path: str | os.PathLike, context: Context) -> ServerKeys:
+def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -> ServerKeys | tfhe.ServerKeys:
     """A bundle from a file, with the public key beside it if there is one."""
+    if isinstance(context, tfhe.Context):
+        return tfhe_files.load_server_keys(os.fspath(path), context)
     native = _native.load_keys(os.fspath(path), context._native)
     beside = os.fspath(path) + PUBLIC_SUFFIX
     public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
     return ServerKeys(context, native, public)
 
 
-def save_secret_key(path: str | os.PathLike, client: Client) -> None:
+def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> None:
     """Writes the secret key, readable by its owner only and not encrypted: keep it accordingly."""
+    if isinstance(client, tfhe.Client):
+        return tfhe_files.save_secret_key(os.fspath(path), client)
     _native.save_secret_key(os.fspath(path), client._native)
 
 
-def load_client(path: str | os.PathLike, context: Context) -> Client:
+def load_client(path: str | os.PathLike, context: Context | tfhe.Context) -> Client | tfhe.Client:
     """The client whose secret key `save_secret_key` wrote."""
+    if isinstance(context, tfhe.Context):
+        return tfhe_files.load_client(os.fspath(path), context)
     return Client(context, _native.load_secret_key(os.fspath(path), context._native))
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, noise
+from . import _native, arrays, devices, errors, noise
 from .ciphertext import Ciphertext
 
 if TYPE_CHECKING:
@@ -31,8 +29,7 @@ class Plan:
     ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
     constants and inputs included; ``levels`` of the results; ``seconds`` predicted from rates measured
-    on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads, nan for
-    programs that switch (blind rotations have no rate yet);
+    on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching.
     """
 
@@ -80,7 +77,7 @@ class Plan:
             f"result levels      {', '.join(map(str, self.levels))}",
             f"bootstrappings     {self.bootstraps}",
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
-            f"predicted time     {'unknown' if math.isnan(self.seconds) else f'{self.seconds:.3g} s'}",
+            f"predicted time     {self.seconds:.3g} s",
         ]
         return "\n".join(lines)
 
@@ -108,8 +105,8 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
-        seconds=math.nan if switching else twin._native.predicted_seconds(
-            context.device.startswith("cuda"), context.threads or os.cpu_count() or 1),
+        seconds=twin._native.predicted_seconds(context.device.startswith("cuda"),
+                                               devices.threads(context.threads)),
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <locale>
 #include <sstream>
 
 #include "crypto/sha256.h"
@@ -171,17 +172,32 @@ std::string TfheParams::canonical_text() const { return params::to_text(literal_
 
 std::string TfheParams::explain() const {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out.precision(4);
   const auto bits = [](double variance) { return 0.5 * std::log2(variance); };
-  out << name() << ": n = " << lwe_dimension() << (literal_.ternary ? " ternary" : " binary")
-      << ", k = " << glwe_dimension() << ", N = " << n() << ", modulus of "
+  const char* kept[] = {", at least 128", ": LEGACY set, not held to the curve",
+                        ": INSECURE, for tests"};
+  out << name() << "\n";
+  if (booleans()) {
+    out << "booleans at q/8 and -q/8\n";
+  } else {
+    out << "blocks of " << literal_.message_bits << " message and " << literal_.carry_bits
+        << " carry bits; sums up to norm " << literal_.max_norm << " between bootstrappings\n";
+  }
+  out << "n = " << lwe_dimension() << (literal_.ternary ? " ternary" : " binary") << ", groups of "
+      << literal_.group << "; k = " << glwe_dimension() << ", N = " << n() << ", modulus of "
       << noise_.log_ring_modulus << " bits\n"
-      << "security: estimated " << security_bits() << " bits\n"
+      << "security: estimated " << security_bits() << " bits"
+      << kept[static_cast<int>(literal_.security)] << "\n"
       << "log2 of deviations / q: bootstrapping " << bits(bootstrap_variance(noise_))
       << ", key switch " << bits(key_switch_variance(noise_)) << ", modulus switch "
-      << bits(mod_switch_variance(noise_)) << "\nfailure probability 2^" << log_failure()
-      << "\nkeys: bootstrapping " << bootstrap_key_bytes() / 1000000.0 << " MB, key switching "
-      << key_switch_key_bytes() / 1000000.0 << " MB\n";
+      << bits(mod_switch_variance(noise_)) << "\nfailure probability of one bootstrapping 2^"
+      << log_failure() << " (stated: 2^" << literal_.log_failure << ")\n"
+      << "keys: bootstrapping " << bootstrap_key_bytes() / 1000000.0 << " MB, key switching "
+      << key_switch_key_bytes() / 1000000.0 << " MB; in files "
+      << bootstrap_key_bytes() / (glwe_dimension() + 1) / 1000000.0 << " MB in all\n"
+      << "a ciphertext: " << 4 * (big_dimension() + 1)
+      << " bytes, fresh in a file 4\nhash: " << hash_ << "\n";
   return out.str();
 }
 

@@ -14,7 +14,8 @@ from latticino import cli
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 # The programs run on a small set: what is tested is that they work, not how fast.
-SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure"}
+SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure",
+         "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v1": "test-tfhe-gates-insecure"}
 
 
 def blocks(path, language):
@@ -67,7 +68,8 @@ def test_the_api_reference_is_up_to_date():
     assert (ROOT / "docs" / "api.md").read_text() == module.text(), (
         "write it again: ./latticino python docs/make_api.py > docs/api.md")
     listed = {name for names in module.GROUPS.values() for name in names}
-    assert set(lt.__all__) - {"__version__", "errors"} == listed
+    assert set(lt.__all__) - {"__version__", "errors"} == {name for name in listed if "." not in name}
+    assert {f"tfhe.{name}" for name in lt.tfhe.__all__} == {name for name in listed if "." in name}
 
 
 def test_every_public_name_has_a_docstring():
@@ -85,8 +87,11 @@ def test_errors_end_a_command_with_their_message(capsys):
     assert cli.main(["explain", "no-such-set"]) == 1
     assert "ParameterError" in capsys.readouterr().err
     assert cli.main(["explain", "test-n10-boot-insecure"]) == 0
+    assert cli.main(["explain", "tfhe-2-2-v1"]) == 0
+    assert "failure probability" in capsys.readouterr().out
     assert cli.main(["info"]) == 0
-    assert "n16-d40-boot-v1" in capsys.readouterr().out
+    listed = capsys.readouterr().out
+    assert "n16-d40-boot-v1" in listed and "tfhe-gates-v1" in listed
 
 
 def test_the_conformance_command(device, capsys):

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from latticino import cli
-from latticino.measure import compare, peer_environments, peers, programs, records, report, roofline, targets
+from latticino import cli, tfhe
+from latticino.measure import compare, exactness, peer_environments, peers, programs, records, report, roofline, targets
 from latticino.workloads import demo
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
@@ -54,6 +54,26 @@ def test_precision_runs_the_program_and_writes_its_rows(fake):
                                                "runs": "3", "chain": "3"}
     assert row["commit"] == records.provenance()["commit"]
     assert ("sources" in row) == (row["commit"] != "unknown")
+
+
+def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, capsys):
+    record = tmp_path / "record.json"
+    monkeypatch.setattr(exactness, "GATES", "test-tfhe-gates-insecure")
+    monkeypatch.setattr(exactness, "INTEGERS", "test-tfhe-2-2-tiny-insecure")
+    monkeypatch.setattr(exactness, "WIDTHS", (16,))
+    assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--record", str(record)]) == 0
+    rows = {row["name"].rsplit(".")[-1]: row for row in json.loads(record.read_text())}
+    assert set(rows) == {"gates", "tables", "u8_sample", "u16"}
+    assert rows["gates"]["cases"] == rows["gates"]["bootstrappings"] == 1000 and rows["tables"]["cases"] == 48
+    assert all(row["value"] == 0 and row["unit"] == "wrong results" for row in rows.values())
+    assert "0 wrong results in" in capsys.readouterr().out
+
+
+def test_exactness_sees_wrong_results(monkeypatch, capsys):
+    monkeypatch.setattr(exactness, "INTEGERS", "test-tfhe-2-2-tiny-insecure")
+    monkeypatch.setattr(tfhe.EncryptedArray, "apply", lambda x, f: x)
+    assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--part", "tables"]) == 1
+    assert "a stated target was missed" in capsys.readouterr().err
 
 
 def test_cpu_asks_for_one_thread_and_all(fake):

@@ -30,6 +30,7 @@ def test_functions_of_every_value(ctx, client, f, bound):
     y = program(encrypted)
     assert (y.level,) == plan.levels and y.shape == x.shape
     assert np.abs(client.decrypt(y).real - [f(v) for v in x]).max() < ERROR * bound
+    assert 0 < plan.seconds < 1e3  # blind rotations have rates
     assert keys.switching == list(plan.switching) == ["test-switch-n10-insecure"]
     assert keys.bytes == plan.key_bytes > sum(plan.switching.values()) > 0
 

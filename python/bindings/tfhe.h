@@ -1,0 +1,56 @@
+// TFHE in Python: what its files share. An encrypted array is a list of batches: one of booleans or
+// single bits, or the blocks of integers, least significant first.
+#pragma once
+
+#include <functional>
+#include <mutex>
+
+#include "bindings.h"
+#include "math/errors.h"
+#include "tfhe/client.h"
+#include "tfhe/evaluator.h"
+#include "tfhe/integers.h"
+
+namespace latticino::python {
+
+using TfheParamsPtr = std::shared_ptr<const TfheParams>;
+using TfheContextPtr = std::shared_ptr<const tfhe::Context>;
+using TfheBatches = std::vector<tfhe::Ciphertext>;
+using IntegerInput = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using PlaceInput = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using IntegerArray = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
+
+inline std::span<const std::uint64_t> as_span(const IntegerInput& x) {
+  return {x.data(), x.size()};
+}
+IntegerArray to_numpy(std::vector<std::uint64_t> values);
+
+// Of single bits: as the set holds them.
+tfhe::Encoding bit_encoding(const TfheParams& params);
+std::vector<std::uint32_t> as_bits(std::span<const std::uint64_t> values);
+
+// The one class of TFHE here that holds a secret. Safe to share between threads.
+class TfheClient {
+ public:
+  explicit TfheClient(TfheContextPtr context)
+      : context_(std::move(context)),
+        secret_(tfhe::SecretKey::generate(context_->shared_params(), random_)) {}
+  TfheClient(TfheContextPtr context, tfhe::SecretKey secret)
+      : context_(std::move(context)), secret_(std::move(secret)) {}
+
+  const tfhe::SecretKey& secret() const { return secret_; }
+  std::string key_id() const { return secret_.id().str(); }
+
+  // `bits` 0: single bits.
+  TfheBatches encrypt(std::span<const std::uint64_t> values, int bits);
+  std::vector<std::uint64_t> decrypt(const TfheBatches& x) const;
+  std::shared_ptr<tfhe::ServerKeys> server_keys(const std::function<void(int, int)>& progress);
+
+ private:
+  TfheContextPtr context_;
+  rlwe::Random random_;
+  tfhe::SecretKey secret_;
+  std::mutex mutex_;
+};
+
+}  // namespace latticino::python

@@ -1,0 +1,151 @@
+"""`latticino bench exactness`: are TFHE's results right, many times over? Counts, and a record."""
+
+from __future__ import annotations
+
+import argparse
+import operator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import devices, progress, tfhe
+from ..client import keygen
+from ..tfhe.functions import maximum, minimum, where
+from .records import Row, cpu_name, stamped
+
+GATES, INTEGERS, SMALL = "tfhe-gates-v1", "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"
+RUNS = 1000  # repetitions of every table entry; the other parts grow with them
+BATCH = 4096
+PARTS = ("gates", "tables", "u8", "wide")
+WIDTHS = (16, 32, 64)
+
+Binary = Callable[[Any, Any], Any]
+LOGIC: dict[str, Binary] = {
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xnor": operator.eq, "less": operator.lt,
+    "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+    "nand": lambda x, y: ~(x & y), "nor": lambda x, y: ~(x | y)}
+
+
+def _shifted(x: Any, y: Any, left: bool) -> Any:
+    """Numpy's shift, 0 where it would be undefined."""
+    bits = x.dtype.itemsize * 8
+    by = np.where(y < bits, y, 0).astype(x.dtype)
+    return np.where(y < bits, x << by if left else x >> by, 0)
+
+
+# What runs on ciphertexts, and what numpy says.
+ARITHMETIC: dict[str, tuple[Binary, Binary]] = {
+    **{name: (f, f) for name, f in {
+        "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "and": operator.and_,
+        "or": operator.or_, "xor": operator.xor, "less": operator.lt, "less_equal": operator.le,
+        "equal": operator.eq, "not_equal": operator.ne, "greater": operator.gt, "greater_equal": operator.ge}.items()},
+    "minimum": (minimum, np.minimum), "maximum": (maximum, np.maximum),
+    "shift_left": (operator.lshift, lambda x, y: _shifted(x, y, True)),
+    "shift_right": (operator.rshift, lambda x, y: _shifted(x, y, False)),
+    "where": (lambda x, y: where(x < y, y, x), np.maximum),
+}
+
+
+class _Part:
+    """A set with keys on the device, and the counts of one part of the run."""
+
+    def __init__(self, name: str, args: argparse.Namespace) -> None:
+        self.ctx = tfhe.Context(name, args.device, threads=args.threads)
+        self.client = keygen(self.ctx)
+        self.ctx.use(self.client.server_keys(show=False))
+        self.rng = np.random.default_rng(1)
+        self.cases = self.wrong = self.bootstrappings = 0
+        self.start = time.monotonic()
+
+    def compare(self, got: tfhe.EncryptedArray, want: np.ndarray) -> None:
+        """Counts what decrypts to something else."""
+        self.cases += want.size
+        self.wrong += int((self.client.decrypt(got) != want).sum())
+
+    def count(self, program: Callable[..., Any], *examples: Any) -> None:
+        self.bootstrappings += self.ctx.plan(program, *examples).bootstrappings
+
+    def row(self, what: str) -> Row:
+        self.ctx.synchronize()
+        seconds = time.monotonic() - self.start
+        kind = self.ctx.device.partition(":")[0]
+        print(f"{what:24} {self.ctx.params.name:28} {self.cases:>9,} cases, {self.bootstrappings:>11,} bootstrappings, "
+              f"{self.wrong} wrong ({seconds:.1f} s)", flush=True)
+        return {"name": f"tfhe.exactness.{what}", "value": self.wrong, "unit": "wrong results", "cases": self.cases,
+                "bootstrappings": self.bootstrappings, "seconds": round(seconds, 2),
+                "device": self.ctx._native.device["name"] if kind == "cuda" else cpu_name(), "backend": kind,
+                "mode": "immediate", "preset": self.ctx.params.name}
+
+
+def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Every part that was asked for; good where nothing is wrong."""
+    devices.choose(args.device)
+    runs = args.runs or RUNS
+    parts = {"gates": _gates, "tables": _tables, "u8": _u8, "wide": _wide}
+    rows = [row for name in ([args.part] if args.part else PARTS) for row in parts[name](args, runs)]
+    wrong, cases = sum(r["value"] for r in rows), sum(r["cases"] for r in rows)
+    print(f"{wrong} wrong results in {cases:,} cases")
+    return [stamped(row) for row in rows], wrong == 0
+
+
+def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
+    """`runs` thousand gates of all kinds, each on a fresh ciphertext and an earlier result."""
+    part = _Part(args.preset or GATES, args)
+    total = runs * 1000
+    batch = min(BATCH, total)
+    clear = [part.rng.integers(0, 2, batch).astype(bool) for _ in range(5)]
+    fresh = [part.client.encrypt(x) for x in clear]
+    y, cy = fresh.pop(), clear.pop()
+    rounds = -(-total // batch)
+    for i in progress.track(range(rounds), "gates"):
+        f = list(LOGIC.values())[i % len(LOGIC)]
+        x, cx = fresh[i % len(fresh)], clear[i % len(clear)]
+        z, cz = f(x, y), f(cx, cy)
+        part.compare(z, cz)
+        if 0.1 < cz.mean() < 0.9:  # chains of one kind end in constants
+            y, cy = z, cz
+    part.bootstrappings = rounds * batch
+    yield part.row("gates")
+
+
+def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
+    """Every entry of random tables of 4 bits, `runs` times each."""
+    part = _Part(args.preset or INTEGERS, args)
+    x = np.tile(np.arange(16, dtype=np.uint8), runs)
+    for table in (np.arange(16, dtype=np.uint8), *(part.rng.integers(0, 16, (2, 16), dtype=np.uint8))):
+        part.compare(part.client.encrypt(x, "u4").apply(np.ascontiguousarray(table)), table[x])
+        part.count(lambda a: a.apply(table), tfhe.Shape(x.shape, "u4"))
+    yield part.row("tables")
+
+
+def _u8(args: argparse.Namespace, runs: int) -> Iterator[Row]:
+    """Every pair of bytes, at a small insecure set; a sample of them where `runs` is below 1000."""
+    pairs = np.arange(1 << 16)
+    rng = np.random.default_rng(1)
+    if runs < RUNS:
+        pairs = rng.choice(pairs, max(1, len(pairs) * runs // RUNS), replace=False)
+    x, y = (pairs >> 8).astype(np.uint8), (pairs & 255).astype(np.uint8)
+    part = _Part(SMALL, args)
+    _compare_all(part, x, y, "u8 pairs")
+    yield part.row("u8_exhaustive" if runs >= RUNS else "u8_sample")
+
+
+def _wide(args: argparse.Namespace, runs: int) -> Iterator[Row]:
+    """`runs` random cases in all over widths and operations, edges among them."""
+    for width in WIDTHS:
+        part = _Part(args.preset or INTEGERS, args)
+        each = -(-runs // (len(WIDTHS) * len(ARITHMETIC)))
+        x, y = (part.rng.integers(0, 2**width, each + 3, dtype=np.uint64).astype(f"uint{width}") for _ in range(2))
+        x[:2], y[:3] = (0, 2**width - 1), (2**width - 1, 1, width - 1)
+        x, y = x[:each], y[:each]
+        _compare_all(part, x, y, f"u{width}")
+        yield part.row(f"u{width}")
+
+
+def _compare_all(part: _Part, x: np.ndarray, y: np.ndarray, title: str) -> None:
+    a, b = part.client.encrypt(x), part.client.encrypt(y)
+    for ours, numpys in progress.track(list(ARITHMETIC.values()), title):
+        part.compare(ours(a, b), numpys(x, y))
+        part.count(ours, a, b)

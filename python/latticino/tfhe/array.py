@@ -1,0 +1,377 @@
+"""Encrypted booleans and unsigned integers, as arrays with numpy's shapes and operators."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from .. import errors, progress
+from . import engine, types
+from .engine import Comparison, Gate
+
+if TYPE_CHECKING:
+    from .context import Context
+
+Operand = Union["EncryptedArray", int, bool, np.ndarray]
+_SUM_TERMS = 16  # of one sum: beyond that carries are a small part
+
+
+class EncryptedArray:
+    """Encrypted booleans, or unsigned integers of 2 to 64 bits, of any shape.
+
+    Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
+    and clear operands and broadcast as numpy does. Integers wrap modulo ``2**bits``; of two types the
+    wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results
+    are exact but with the set's failure probability for each bootstrapping. Indexing, slicing,
+    reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the
+    others. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
+    """
+
+    __slots__ = ("context", "shape", "bits", "_parts")
+    __array_ufunc__ = None  # numpy leaves mixed operators to this class
+    __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
+
+    def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
+        self.context, self.shape, self.bits, self._parts = context, tuple(shape), bits, parts
+
+    # ---- facts ----
+
+    @property
+    def dtype(self) -> str:
+        """``"bool"``, or ``"u2"`` to ``"u64"``."""
+        return types.name_of(self.bits)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory of the ciphertexts."""
+        return sum(p.bytes for p in self._parts)
+
+    @property
+    def log_failure(self) -> float:
+        """log2 of the probability that the next bootstrapping on one of the values goes wrong."""
+        return max((p.log_failure for p in self._parts if p.norm2 > 0), default=-math.inf)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a single encrypted value")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[EncryptedArray]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        noise = max(p.norm2 for p in self._parts) ** 0.5
+        return (f"EncryptedArray(shape={self.shape}, {self.dtype}, {self.context.params.name}, noise of "
+                f"{noise:.3g} bootstrappings, fails with 2^{self.log_failure:.1f})")
+
+    def __bool__(self) -> bool:
+        raise errors.UnsupportedError.explain(
+            "bool", "an encrypted value", "a clear one", "choose with lt.where(condition, a, b)")
+
+    # ---- helpers ----
+
+    def _new(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
+        return type(self)(self.context, parts, shape, bits)
+
+    def _operand(self, other: Any, operation: str) -> EncryptedArray:
+        """An operand of this context; clear values become ciphertexts that anyone can read."""
+        if isinstance(other, EncryptedArray):
+            if other.context is not self.context:
+                raise errors.ContextError.explain(
+                    operation, "arrays of two contexts", "one context", "encrypt both in the same one")
+            return other
+        values = types.as_integers(other, self.bits, operation)
+        parts = self.context.evaluator.clear(values.reshape(-1), self.bits)
+        return self._new(parts, values.shape, self.bits)
+
+    def _alike(self, other: Any, operation: str) -> tuple[EncryptedArray, EncryptedArray]:
+        """Both with the wider one's type."""
+        other = self._operand(other, operation)
+        bits = max(self.bits, other.bits)
+        return self._as(bits), other._as(bits)
+
+    def _as(self, bits: int) -> EncryptedArray:
+        if bits == self.bits:
+            return self
+        block = self.context.params.message_bits
+        parts = engine.resize(self.context, self._parts, bits // block, block)
+        return self._new(parts, self.shape, bits)
+
+    def _integer(self, operation: str) -> EncryptedArray:
+        if not self.bits:
+            raise errors.ParameterError.explain(
+                operation, "booleans", "integers", "use & | ^ for booleans, or astype(\"u8\")")
+        return self
+
+    def _spread(self, shape: tuple[int, ...]) -> Any:
+        """Batches in the order of that shape; a single value goes with all."""
+        if self.shape == shape or self.size == 1:
+            return self._parts
+        return engine.take(self._parts, np.broadcast_to(self._places(), shape).reshape(-1))
+
+    def _places(self) -> np.ndarray:
+        return np.arange(self.size, dtype=np.uint32).reshape(self.shape)
+
+    def _logic(self, gate: Gate, other: Any, operation: str) -> EncryptedArray:
+        x, y = self._alike(other, operation)
+        e = self.context.evaluator
+        return each(operation, e.bitwise if x.bits else e.logic, x.bits, [x, y], gate)
+
+    def _compare(self, what: Comparison, gate: Gate, other: Any, operation: str) -> EncryptedArray:
+        x, y = self._alike(other, operation)
+        e = self.context.evaluator
+        return each(operation, e.compare, 0, [x, y], what) if x.bits else each(operation, e.logic, 0, [x, y], gate)
+
+    def _arithmetic(self, name: str, other: Any, swap: bool = False) -> EncryptedArray:
+        x, y = self._alike(other, name)
+        x._integer(name)
+        return each(name, getattr(self.context.evaluator, name), x.bits, [y, x] if swap else [x, y])
+
+    # ---- operators ----
+
+    def __and__(self, other: Operand) -> EncryptedArray:
+        return self._logic(Gate.And, other, "and")
+
+    def __or__(self, other: Operand) -> EncryptedArray:
+        return self._logic(Gate.Or, other, "or")
+
+    def __xor__(self, other: Operand) -> EncryptedArray:
+        return self._logic(Gate.Xor, other, "xor")
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> EncryptedArray:
+        return self._new(self.context.evaluator.invert(self._parts, self.bits > 0), self.shape, self.bits)
+
+    def __add__(self, other: Operand) -> EncryptedArray:
+        return self._arithmetic("add", other)
+
+    def __sub__(self, other: Operand) -> EncryptedArray:
+        return self._arithmetic("sub", other)
+
+    def __rsub__(self, other: Operand) -> EncryptedArray:
+        return self._arithmetic("sub", other, swap=True)
+
+    def __mul__(self, other: Operand) -> EncryptedArray:
+        return self._arithmetic("multiply", other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> EncryptedArray:
+        return 0 - self._integer("negate")
+
+    def __lt__(self, other: Operand) -> EncryptedArray:
+        return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
+
+    def __le__(self, other: Operand) -> EncryptedArray:
+        return self._compare(Comparison.LessEqual, Gate.NotOr, other, "less_equal")
+
+    def __gt__(self, other: Operand) -> EncryptedArray:
+        return self._compare(Comparison.Greater, Gate.AndNot, other, "greater")
+
+    def __ge__(self, other: Operand) -> EncryptedArray:
+        return self._compare(Comparison.GreaterEqual, Gate.OrNot, other, "greater_equal")
+
+    def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
+        return self._compare(Comparison.Equal, Gate.Xnor, other, "equal")
+
+    def __ne__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
+        return self._compare(Comparison.NotEqual, Gate.Xor, other, "not_equal")
+
+    def _shift(self, amount: Any, left: bool) -> EncryptedArray:
+        self._integer("shift")
+        e = self.context.evaluator
+        if isinstance(amount, numbers.Integral):
+            return each("shift", lambda x: e.shift(x, min(int(amount), self.bits), left), self.bits, [self])
+        by = self._operand(amount, "shift")
+        return each("shift", lambda x, a: e.shift_by(x, a, left), self.bits, [self, by])
+
+    def __lshift__(self, amount: Operand) -> EncryptedArray:
+        return self._shift(amount, True)
+
+    def __rshift__(self, amount: Operand) -> EncryptedArray:
+        return self._shift(amount, False)
+
+    def __rlshift__(self, other: Operand) -> EncryptedArray:
+        return self._operand(other, "shift") << self
+
+    def __rrshift__(self, other: Operand) -> EncryptedArray:
+        return self._operand(other, "shift") >> self
+
+    def __mod__(self, divisor: int) -> EncryptedArray:
+        log = self._log2(divisor, "remainder")
+        block = self.context.params.message_bits
+        low = self._as(min(self.bits, max(block, -(-log // block) * block)))
+        return (low if log == low.bits else low & ((1 << log) - 1))._as(self.bits) if log < self.bits else self
+
+    def __floordiv__(self, divisor: int) -> EncryptedArray:
+        return self >> self._log2(divisor, "floor_divide")
+
+    def _log2(self, divisor: Any, operation: str) -> int:
+        self._integer(operation)
+        if not isinstance(divisor, numbers.Integral) or divisor < 1 or divisor & (divisor - 1):
+            raise errors.UnsupportedError.explain(
+                operation, f"the divisor {divisor}", "a clear power of two", "compose it of comparisons")
+        return int(divisor).bit_length() - 1
+
+    # ---- shapes: no bootstrapping ----
+
+    def __getitem__(self, index: Any) -> EncryptedArray:
+        return self._at(self._moved(lambda places: places[index], "index"), "index")
+
+    def _moved(self, move: Callable[[np.ndarray], Any], operation: str) -> np.ndarray:
+        """Flat places after what numpy makes of them."""
+        try:
+            return np.asarray(move(self._places()))
+        except (IndexError, ValueError, TypeError) as why:
+            raise errors.ShapeError.explain(
+                operation, f"an array of shape {self.shape} ({why})", "places, axes and shapes that are there",
+                "check the arguments") from why
+
+    def _at(self, places: np.ndarray, operation: str) -> EncryptedArray:
+        if not places.size:
+            raise errors.ShapeError.explain(operation, "no values", "at least one", "check the index")
+        return self._new(engine.take(self._parts, places.reshape(-1)), places.shape, self.bits)
+
+    def reshape(self, *shape: Any) -> EncryptedArray:
+        """The values in another shape, row by row; -1 stands for what is left."""
+        moved = self._moved(lambda places: places.reshape(*shape), "reshape")
+        return self._new(self._parts, moved.shape, self.bits)
+
+    def ravel(self) -> EncryptedArray:
+        """All values in one row."""
+        return self.reshape(-1)
+
+    def transpose(self, *axes: int) -> EncryptedArray:
+        """The axes in another order; reversed where none are named."""
+        return self._at(self._moved(lambda places: places.transpose(*axes), "transpose"), "transpose")
+
+    @property
+    def T(self) -> EncryptedArray:
+        """The axes reversed."""
+        return self.transpose()
+
+    def astype(self, dtype: types.Type) -> EncryptedArray:
+        """Another type: zeros above, or modulo ``2**bits``. To ``"bool"``: whether it is not 0 (which
+        takes bootstrappings)."""
+        bits = types.bits_of(dtype, self.context.params, "astype")
+        return self != 0 if self.bits and not bits else self._as(bits)
+
+    # ---- functions ----
+
+    def sum(self, axis: int | None = None, dtype: types.Type | None = None) -> EncryptedArray:
+        """The sum of all values, or over one axis.
+
+        ``dtype``: the type to add in; left out, the values' own, in which sums wrap, and for booleans
+        the smallest that holds the count.
+        """
+        params = self.context.params
+        places = self._moved(lambda p: p.reshape(-1) if axis is None else np.moveaxis(p, axis, 0), "sum")
+        if dtype is None and not self.bits:
+            block = max(params.message_bits, 1)
+            dtype = types.name_of(-(-len(places).bit_length() // block) * block)
+        x = self if dtype is None else self._as(types.bits_of(dtype, params, "sum"))
+        x._integer("sum")
+        kept, length = places.shape[1:], len(places)
+        x = x._at(places.reshape(-1), "sum").reshape(length, -1)
+        while length > 1:
+            terms = min(length, _SUM_TERMS)
+            rows = -(-length // terms)
+            if terms * rows > length:
+                none = np.zeros((terms * rows - length, x.shape[1]), np.uint64)
+                x = concatenate([x, x._operand(none, "sum")])
+            pieces = [x[t * rows : (t + 1) * rows] for t in range(terms)]
+            x = each("sum", lambda *p: self.context.evaluator.sum(list(p)), x.bits, pieces)
+            length = rows
+        return x.reshape(kept)
+
+    def apply(self, f: types.Table, other: Operand | None = None, dtype: types.Type | None = None) -> EncryptedArray:
+        """``f`` of every value, or of every pair of values, by table: one bootstrapping a result block.
+
+        ``f``: a function of ints or a table of every input. One argument of at most 4 bits (two
+        blocks), or two of at most 2 bits (a block each; row by row). ``dtype``: of the results; left
+        out, that of the values.
+        """
+        bits = self.bits if dtype is None else types.bits_of(dtype, self.context.params, "apply")
+        operands = [self] if other is None else [self, self._operand(other, "apply")]
+        most = 1 if self.context.params.booleans else (3 - len(operands)) * self.context.params.message_bits
+        for x in operands:
+            if x.bits > most:
+                raise errors.UnsupportedError.explain(
+                    "apply", f"{x.dtype} among {len(operands)} arguments", f"at most {most} bits each",
+                    "compose it of comparisons and lt.where")
+        values = types.as_table(f, tuple(1 << (x.bits or 1) for x in operands), bits, "apply")
+        if self.context.params.booleans:
+            return _gate_of(values, operands)
+        blocks, e = bits // self.context.params.message_bits, self.context.evaluator
+        if other is None:
+            return each("apply", lambda x: e.lookup(x, blocks, values), bits, operands)
+        columns = 1 << (operands[1].bits or 1)
+        return each("apply", lambda x, y: e.lookup_pair(x, y, blocks, values, columns), bits, operands)
+
+
+def each(operation: str, function: Callable[..., Any], bits: int, operands: list[EncryptedArray],
+         *first: Any) -> EncryptedArray:
+    """The function (with `first` in front) of operands that broadcast, in pieces that fit the device."""
+    x = operands[0]
+    try:
+        shape = np.broadcast_shapes(*(o.shape for o in operands))
+    except ValueError as why:
+        raise errors.ShapeError.explain(
+            operation, " and ".join(str(o.shape) for o in operands), "shapes that broadcast", "reshape one") from why
+    batches = [o._spread(shape) for o in operands]
+    size, together = math.prod(shape), x.context._together(max(o.bits for o in operands))
+    if size <= together:
+        return x._new(function(*first, *batches), shape, bits)
+    pieces = []
+    for at in progress.track(range(0, size, together), operation):
+        places = np.arange(at, min(at + together, size))
+        pieces.append(function(*first, *(b if engine.count(b) == 1 else engine.take(b, places) for b in batches)))
+    return x._new(engine.concatenate(pieces), shape, bits)
+
+
+def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:
+    """See latticino.concatenate."""
+    x = several[0]
+    starts = np.cumsum([0, *(o.size for o in several)])
+    try:
+        places = np.concatenate([o._places() + np.uint32(s) for o, s in zip(several, starts)], axis)
+    except ValueError as why:
+        raise errors.ShapeError.explain(
+            "concatenate", " and ".join(str(o.shape) for o in several), "shapes equal but for one axis",
+            "reshape them") from why
+    whole = x._new(engine.concatenate([o._parts for o in several]), (int(starts[-1]),), x.bits)
+    return whole._at(places, "concatenate")
+
+
+_GATES = {(0, 0, 0, 1): Gate.And, (1, 1, 1, 0): Gate.Nand, (0, 1, 1, 1): Gate.Or, (1, 0, 0, 0): Gate.Nor,
+          (0, 1, 1, 0): Gate.Xor, (1, 0, 0, 1): Gate.Xnor, (0, 0, 1, 0): Gate.AndNot, (0, 1, 0, 0): Gate.NotAnd,
+          (1, 0, 1, 1): Gate.OrNot, (1, 1, 0, 1): Gate.NotOr}
+
+
+def _gate_of(values: np.ndarray, operands: list[EncryptedArray]) -> EncryptedArray:
+    """A table of booleans under a set of gates: a gate where both arguments count."""
+    x, y = operands[0], operands[-1]
+    table = tuple(int(v) for v in values)
+    if len(operands) == 2 and table in _GATES:
+        return each("apply", x.context.evaluator.logic, 0, [x, y], _GATES[table])
+    shape = np.broadcast_shapes(*(o.shape for o in operands))
+    if len(set(table)) == 1:
+        return x._operand(np.full(shape, table[0], np.uint64), "apply")
+    z = x if table[0] == table[len(table) // 2 - 1] else y  # the one argument that counts
+    z = z._at(np.broadcast_to(z._places(), shape), "apply")
+    return ~z if table[0] else z

@@ -1,0 +1,123 @@
+"""The two roles of TFHE: a client that holds the secret key, and what a server computes with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _native, errors, progress
+from . import types
+from .array import EncryptedArray
+from .context import Context
+
+
+class ServerKeys:
+    """Bootstrapping and key-switching keys: all that a server may know. It cannot decrypt.
+
+    One set of keys serves every program. ``bytes``: what they take in device memory; files of them are
+    a half or less.
+    """
+
+    def __init__(self, context: Context, native: Any) -> None:
+        self._context, self._native = context, native
+
+    @property
+    def bytes(self) -> int:
+        return self._native.bytes
+
+    @property
+    def params_hash(self) -> str:
+        return self._native.params_hash
+
+    @property
+    def id(self) -> str:
+        """The identity of the secret key that these keys were made from."""
+        return self._native.id
+
+    def __repr__(self) -> str:
+        return f"ServerKeys({self._context.params.name!r}, {self.bytes / 2**20:.0f} MiB)"
+
+
+class Client:
+    """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
+
+    Safe to share between threads of one process; never send it to a server.
+    """
+
+    def __init__(self, context: Context, native: Any) -> None:
+        self.context, self._native = context, native
+
+    @property
+    def key_id(self) -> str:
+        """The identity of the secret key; every object made under it carries it."""
+        return self._native.key_id
+
+    def __repr__(self) -> str:
+        return f"Client({self.context.params.name!r}, key {self.key_id})"
+
+    def server_keys(self, *, show: bool | None = None) -> ServerKeys:
+        """The keys that a server needs, the same for every program.
+
+        ``show`` decides on a progress bar (None: on a terminal).
+        """
+        steps = iter(progress.track(range(self.context.params.lwe_dimension), "generating keys", show))
+        at = 0
+
+        def report(done: int, total: int) -> None:
+            nonlocal at
+            while at < done * self.context.params.lwe_dimension // total:
+                next(steps, None)
+                at += 1
+
+        native = self._native.server_keys(report)
+        for _ in steps:  # ends the bar
+            pass
+        return ServerKeys(self.context, native)
+
+    def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
+        """Encrypts booleans or unsigned integers of any shape.
+
+        ``dtype``: ``"bool"``, ``"u2"`` to ``"u64"``, or one of numpy's; left out, that of an array of
+        bool or uint8 to uint64. Files of fresh encryptions store a seed for all but one word a block.
+
+        Raises ParameterError for types that the set does not hold, ValueError for values that the type
+        does not, ShapeError for strided arrays and real numbers.
+        """
+        from .. import arrays
+
+        values, params = arrays.as_numpy(x, "encrypt"), self.context.params
+        bits = (types.bits_of_values(values, params, "encrypt") if dtype is None
+                else types.bits_of(dtype, params, "encrypt"))
+        values = types.as_integers(values, bits, "encrypt")
+        return self.context._array(self._encrypt(values.reshape(-1), bits), values.shape, bits)
+
+    def decrypt(self, x: EncryptedArray) -> np.ndarray:
+        """The values, of the array's shape, in the smallest of numpy's types that holds them.
+
+        Exact, so free of the noise that makes a CKKS decryption unsafe to share. KeyError where another
+        key made it.
+        """
+        if not isinstance(x, EncryptedArray):
+            raise errors.ShapeError.explain(
+                "decrypt", f"a {type(x).__name__}", "an EncryptedArray", "encrypt or compute one first")
+        if x.context is not self.context:
+            raise errors.ContextError.explain(
+                "decrypt", "an array of another context", "this client's context",
+                "use the client that was made for that context")
+        return self._decrypt(x._parts).astype(types.numpy_type(x.bits)).reshape(x.shape)
+
+    def _encrypt(self, values: np.ndarray, bits: int) -> Any:
+        return self._native.encrypt(values, bits)
+
+    def _decrypt(self, parts: Any) -> np.ndarray:
+        return self._native.decrypt(parts)
+
+
+def keygen(context: Context) -> Client:
+    """A new secret key for the context's parameters, from the operating system's randomness."""
+    from .debug import NotEncryptedClient
+
+    if not context.encrypted:
+        return NotEncryptedClient(context)
+    return Client(context, _native.TfheClient(context._native))

@@ -1,0 +1,154 @@
+"""A context of TFHE: parameters on a device with the public keys to compute with. It cannot decrypt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import _native, devices, errors
+from .array import EncryptedArray
+from .engine import NotEncryptedEvaluator
+from .plan import Plan, dry_run
+
+if TYPE_CHECKING:
+    from .client import ServerKeys
+
+NOT_ENCRYPTED = "not-encrypted"
+# Bootstrappings of the largest round that run at once: bounded by memory on a GPU (some 4 GiB), and
+# on a CPU, a thread each, so that a progress bar moves.
+_TOGETHER_CUDA, _TOGETHER_CPU = 1 << 16, 256
+
+
+def preset(name: str) -> _native.TfheParams:
+    """The named, versioned parameters of TFHE; ParameterError lists the names."""
+    return _native.tfhe_preset(name)
+
+
+def presets() -> list[str]:
+    """The names of all parameter sets of TFHE."""
+    return list(_native.tfhe_preset_names())
+
+
+class Context:
+    """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
+
+    ``params``: a preset's name (``tfhe-gates-v1`` for booleans, ``tfhe-2-2-v1`` for integers too) or
+    checked parameters. ``device``, ``threads``, ``simd`` and ``tuning`` as for ``lt.Context``. The
+    device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
+    errors but those of keys and noise: for debugging at full speed. May be shared between threads.
+
+    Raises ParameterError, DeviceError, FileError or OutOfMemoryError.
+    """
+
+    def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
+                 threads: int = 0, simd: bool = True, tuning: str = "") -> None:
+        self.params = preset(params) if isinstance(params, str) else params
+        self.threads = threads
+        self.keys: ServerKeys | None = None
+        self._native: _native.TfheContext | None = None
+        self._evaluator: Any = None
+        if device == NOT_ENCRYPTED:
+            self.device = self._kind = device
+            self._evaluator = NotEncryptedEvaluator(self.params.message_bits)
+            return
+        kind, index = devices.choose(device)
+        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning))
+        self.device = kind if kind == "cpu" else f"cuda:{index}"
+        self._kind = kind
+
+    @classmethod
+    def _dry(cls, like: Context) -> Context:
+        """A twin without data, that cuts its work as the device would."""
+        twin = cls.__new__(cls)
+        twin.params, twin.threads, twin.keys, twin.device = like.params, like.threads, None, "dry"
+        twin._kind = (like.device if like.encrypted else devices.choose(None)[0]).partition(":")[0]
+        twin._native = _native.TfheContext.create_dry(like.params)
+        twin._evaluator = _native.TfheEvaluator(twin._native, _native.tfhe_shape_of_keys(twin._native))
+        return twin
+
+    # ---- facts ----
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether this context computes on ciphertexts: False for the device ``"not-encrypted"``."""
+        return self.device != NOT_ENCRYPTED
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most device memory that was in use at once since the start or `reset_peak`."""
+        return self._native.peak_bytes if self._native else 0
+
+    @property
+    def live_bytes(self) -> int:
+        """Device memory in use now: keys, tables and ciphertexts."""
+        return self._native.live_bytes if self._native else 0
+
+    def reset_peak(self) -> None:
+        if self._native:
+            self._native.reset_peak()
+
+    def synchronize(self) -> None:
+        """Waits until the device has done all that was asked of it."""
+        if self._native:
+            self._native.synchronize()
+
+    def explain(self) -> str:
+        """Dimensions, security, noise, failure probability and keys of the parameters."""
+        return self.params.explain()
+
+    def __repr__(self) -> str:
+        if not self.encrypted:
+            return f"Context({self.params.name!r}, NOT ENCRYPTED: values in the clear, for debugging)"
+        keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
+        return f"Context({self.params.name!r}, device={self.device!r}, {keys})"
+
+    # ---- keys ----
+
+    def use(self, keys: ServerKeys) -> Context:
+        """Computes with these public keys from now on; returns the context itself.
+
+        Raises ContextError where they were made for other parameters or lie on another context's
+        device.
+        """
+        if keys.params_hash != self.params.hash:
+            raise errors.ContextError.explain(
+                "use", "keys for other parameters", f"keys for {self.params.name}",
+                "generate them with a client of this context")
+        if keys._context is not self:
+            raise errors.ContextError.explain(
+                "use", "keys in the memory of another context", "keys of this one",
+                "bring them over with save_server_keys and load_server_keys")
+        if self.encrypted:
+            self._evaluator = _native.TfheEvaluator(self._native, keys._native)
+        self.keys = keys
+        return self
+
+    @property
+    def evaluator(self) -> Any:
+        if self._evaluator is None:
+            raise errors.KeyError.explain(
+                "compute", "a context without evaluation keys", "the public keys of a client",
+                "ctx.use(client.server_keys()) gives them")
+        return self._evaluator
+
+    def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
+        """Runs ``program`` without data and reports what it needs.
+
+        Examples are arrays (taken as fresh encryptions), encrypted arrays, or tfhe.Shape objects.
+        The plan counts bootstrappings and rounds, keys, memory and the predicted time. Raises what
+        the program would raise, LevelError for instance, before any key exists.
+        """
+        return dry_run(self, program, examples)
+
+    def _together(self, bits: int) -> int:
+        """Elements of a type that one operation takes at once; products pair all blocks."""
+        if not self.encrypted:
+            return 1 << 62
+        blocks = -(-bits // max(self.params.message_bits, 1)) or 1
+        most = _TOGETHER_CUDA if self._kind == "cuda" else _TOGETHER_CPU * devices.threads(self.threads)
+        return max(1, most // blocks**2)
+
+    def _array(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
+        from .debug import NotEncryptedArray
+
+        return (EncryptedArray if self.encrypted else NotEncryptedArray)(self, parts, shape, bits)

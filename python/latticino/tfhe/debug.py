@@ -1,0 +1,92 @@
+"""What a context that does not encrypt gives out: arrays in the clear, under names that say so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from . import client as roles
+from . import engine, types
+from .array import EncryptedArray
+
+
+class NotEncryptedArray(EncryptedArray):
+    """Values **in the clear** where an EncryptedArray would be: for debugging at full speed.
+
+    Same operations, results and errors, but those of keys and noise. Files and bytes of it are refused,
+    so that it is never sent in place of a ciphertext.
+    """
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> np.ndarray:
+        """What is inside, for anybody."""
+        return self._parts.values.astype(types.numpy_type(self.bits)).reshape(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Host memory of the values."""
+        return self._parts.values.nbytes
+
+    @property
+    def log_failure(self) -> float:
+        """Nothing fails here."""
+        return -math.inf
+
+    def __repr__(self) -> str:
+        return f"NotEncryptedArray({self.values}, {self.dtype})  # NOT ENCRYPTED"
+
+
+class NotEncryptedClient(roles.Client):
+    """The client of a context that does not encrypt: it has no key, and hides nothing."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context, None)
+
+    @property
+    def key_id(self) -> str:
+        """There is no key."""
+        return "not-encrypted"
+
+    def server_keys(self, *, show: bool | None = None) -> roles.ServerKeys:
+        """Keys of no bytes: nothing is encrypted."""
+        return NotEncryptedKeys(self.context)
+
+    def _encrypt(self, values: np.ndarray, bits: int) -> engine.Values:
+        return engine.Values(values, bits)
+
+    def _decrypt(self, parts: engine.Values) -> np.ndarray:
+        return parts.values
+
+
+class NotEncryptedKeys(roles.ServerKeys):
+    """Stands for server keys where nothing is encrypted."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context, None)
+
+    @property
+    def bytes(self) -> int:
+        return 0
+
+    @property
+    def params_hash(self) -> str:
+        return self._context.params.hash
+
+    @property
+    def id(self) -> str:
+        """There is no key."""
+        return "not-encrypted"
+
+
+def refuse(thing: Any, operation: str) -> None:
+    """UnsupportedError for what is not encrypted: it must not be taken for a ciphertext elsewhere."""
+    context = getattr(thing, "context", getattr(thing, "_context", thing))
+    if not getattr(context, "encrypted", True):
+        raise errors.UnsupportedError.explain(
+            operation, "values that are not encrypted", "encrypted ones",
+            'take a device that encrypts ("cpu" or "cuda") for what leaves this process')

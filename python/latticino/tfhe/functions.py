@@ -1,0 +1,79 @@
+"""Functions of several encrypted arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from . import array, types
+from .array import EncryptedArray, Operand, each
+
+
+def _first(operands: Sequence[Any], operation: str) -> EncryptedArray:
+    for x in operands:
+        if isinstance(x, EncryptedArray):
+            return x
+    raise errors.ShapeError.explain(
+        operation, "no encrypted array", "at least one", "use numpy for clear values")
+
+
+def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None = None) -> EncryptedArray:
+    """``x`` where the encrypted booleans are true, ``y`` elsewhere; the operands broadcast.
+
+    Two bootstrappings a block, one for booleans of an integer set. ``dtype``: at least the result's,
+    needed where both values are clear.
+    """
+    first = _first([x, y, condition], "where")
+    ctx = first.context
+    if isinstance(condition, EncryptedArray):
+        if condition.bits:
+            raise errors.ParameterError.explain(
+                "where", f"a condition of {condition.dtype}", "booleans", "compare first, or astype(\"bool\")")
+    else:
+        flags = types.as_integers(condition, 0, "where")
+        condition = type(first)(ctx, ctx.evaluator.clear(flags.reshape(-1), 0), flags.shape, 0)
+    if dtype is None and not (isinstance(x, EncryptedArray) or isinstance(y, EncryptedArray)):
+        raise errors.ParameterError.explain(
+            "where", "two clear values and no type", "a type", 'say dtype="u8"')
+    bits = max([o.bits for o in (x, y) if isinstance(o, EncryptedArray)]
+               + ([] if dtype is None else [types.bits_of(dtype, ctx.params, "where")]))
+    like = type(first)(ctx, first._parts, first.shape, bits)  # of the type that clear values take
+    chosen = [like._operand(o, "where")._as(bits) for o in (x, y)]
+    return each("where", ctx.evaluator.select, bits, [first._operand(condition, "where"), *chosen])
+
+
+def minimum(x: Operand, y: Operand) -> EncryptedArray:
+    """The smaller of two integers, element by element."""
+    return _extreme("minimum", x, y)
+
+
+def maximum(x: Operand, y: Operand) -> EncryptedArray:
+    """The larger of two integers, element by element."""
+    return _extreme("maximum", x, y)
+
+
+def _extreme(name: str, x: Operand, y: Operand) -> EncryptedArray:
+    first = _first([x, y], name)
+    return first._arithmetic(name, y if first is x else x)
+
+
+def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
+    """Arrays joined along an axis, of the widest type among them; no bootstrapping."""
+    first = _first(list(arrays), "concatenate")
+    several = [first._operand(x, "concatenate") for x in arrays]
+    bits = max(x.bits for x in several)
+    return array.concatenate([x._as(bits) for x in several], axis)
+
+
+def stack(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
+    """Arrays of one shape joined along a new axis; no bootstrapping."""
+    first = _first(list(arrays), "stack")
+    axis = axis % (first.ndim + 1)
+    shape = (*first.shape[:axis], 1, *first.shape[axis:])
+    if any(np.shape(x) != first.shape if not isinstance(x, EncryptedArray) else x.shape != first.shape
+           for x in arrays):
+        raise errors.ShapeError.explain("stack", "arrays of several shapes", "one shape", "reshape them")
+    return concatenate([first._operand(x, "stack").reshape(shape) for x in arrays], axis)

@@ -1,0 +1,106 @@
+"""Dry runs of TFHE programs: what they need, before anything is generated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _native, arrays, devices, errors
+from . import types
+from .array import EncryptedArray
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class Shape(NamedTuple):
+    """Stands for an encrypted array in a plan: its shape and type."""
+
+    shape: tuple[int, ...]
+    dtype: types.Type = "bool"
+
+
+@dataclass
+class Plan:
+    """What a program needs. ``print`` it for a table.
+
+    ``bootstrappings``: of all elements; ``rounds``: blind rotations one after another;
+    ``key_bytes``: in device memory; ``input_bytes``: of the arguments there; ``peak_bytes``: all device
+    memory at the worst moment, keys and inputs included; ``seconds``: predicted, from rates measured on
+    an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
+    ``operations``: records submitted; ``log_failure``: log2 of a bound on the probability that any of
+    the bootstrappings goes wrong.
+    """
+
+    params_name: str
+    bootstrappings: int
+    rounds: int
+    key_bytes: int
+    input_bytes: int
+    peak_bytes: int
+    seconds: float
+    operations: int
+    log_failure: float
+
+    def __str__(self) -> str:
+        mib = 2**20
+        return "\n".join([
+            f"set                {self.params_name}",
+            f"server keys        {self.key_bytes / mib:,.0f} MiB",
+            f"inputs             {self.input_bytes / mib:,.1f} MiB",
+            f"peak memory        {self.peak_bytes / mib:,.0f} MiB",
+            f"bootstrappings     {self.bootstrappings:,} in {self.rounds:,} rounds",
+            f"any of them fails  2^{self.log_failure:.1f}",
+            f"predicted time     {self.seconds:.3g} s",
+        ])
+
+
+def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
+    """The plan of a program for arguments like these."""
+    from .context import Context as ContextClass
+
+    twin = ContextClass._dry(context)
+    key_bytes = twin._native.live_bytes
+    inputs = [_stand_in(twin, context, x) for x in examples]
+    input_bytes = twin._native.live_bytes - key_bytes
+    twin._native.reset_peak()
+    program(*inputs)
+    report = twin._native.report
+    bootstrappings = report["ciphertexts_by_name"].get("BlindRotate", 0)
+    return Plan(
+        params_name=context.params.name,
+        bootstrappings=bootstrappings,
+        rounds=report["operations_by_name"].get("BlindRotate", 0),
+        key_bytes=key_bytes,
+        input_bytes=input_bytes,
+        peak_bytes=twin._native.peak_bytes,
+        seconds=twin._native.predicted_seconds(twin._kind == "cuda", devices.threads(context.threads)),
+        operations=report["operations"],
+        log_failure=context.params.log_failure + math.log2(bootstrappings) if bootstrappings else -math.inf)
+
+
+def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
+    """An array without data, shaped as `x` would be once encrypted."""
+    keys = _native.tfhe_shape_of_keys(twin._native)
+    if isinstance(x, EncryptedArray):
+        if x.context is not context:
+            raise errors.ContextError.explain(
+                "plan", "an example of another context", "arrays of this one", "encrypt it here")
+        shape, bits = x.shape, x.bits
+    elif isinstance(x, Shape):
+        shape, bits = tuple(x.shape), types.bits_of(x.dtype, twin.params, "plan")
+    else:
+        values = arrays.as_numpy(x, "plan")
+        shape, bits = values.shape, types.bits_of_values(values, twin.params, "plan")
+    if not math.prod(shape):
+        raise errors.ShapeError.explain("plan", f"an example of shape {shape}", "at least one value", "pass one")
+    block = max(twin.params.message_bits, 1)
+    facts = [(p.largest, p.norm2) for p in x._parts] if isinstance(x, EncryptedArray) and context.encrypted else (
+        [((1 << block) - 1 if bits else 1, 1.0)] * (bits // block or 1))
+    parts = [_native.tfhe_shape_only(twin._native, keys, int(np.prod(shape)), largest, norm2)
+             for largest, norm2 in facts]
+    return EncryptedArray(twin, parts, shape, bits)

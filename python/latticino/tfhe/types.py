@@ -1,0 +1,89 @@
+"""Types of encrypted values: ``"bool"``, and unsigned integers ``"u2"`` to ``"u64"``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+import numpy as np
+
+from .. import _native, arrays, errors
+
+Type = Union[str, type, np.dtype]
+Table = Union[Callable[..., int], Sequence[int], np.ndarray]
+MOST_BITS = 64
+
+
+def name_of(bits: int) -> str:
+    """The type's name; 0 bits stand for ``"bool"``."""
+    return f"u{bits}" if bits else "bool"
+
+
+def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
+    """Bits of a type that the set can hold: 0 for ``bool``, whole blocks for integers.
+
+    Names, and numpy's ``bool`` and ``uint8`` to ``uint64``, are known. Raises ParameterError.
+    """
+    name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    name = "u" + name[4:] if name.startswith("uint") else name
+    if name in ("bool", "bool_"):
+        return 0
+    bits = int(name[1:]) if name[:1] == "u" and name[1:].isdigit() else 0
+    block = params.message_bits
+    if params.booleans or not 0 < bits <= MOST_BITS or bits % block:
+        needs = '"bool"' if params.booleans else f'"bool", or "u{block}" to "u{MOST_BITS}" in steps of {block}'
+        raise errors.ParameterError.explain(
+            operation, f"the type {name!r} under {params.name}", needs,
+            "choose a set named ...-2-2-... for integers" if params.booleans else "name such a type")
+    return bits
+
+
+def numpy_type(bits: int) -> np.dtype:
+    """The smallest of numpy's types that holds the values."""
+    if not bits:
+        return np.dtype(bool)
+    return np.dtype(f"uint{next(w for w in (8, 16, 32, 64) if bits <= w)}")
+
+
+def bits_of_values(x: np.ndarray, params: _native.TfheParams, operation: str) -> int:
+    """The type that an array says it has; ParameterError for signed and real ones."""
+    if x.dtype.kind not in "bu":
+        raise errors.ParameterError.explain(
+            operation, f"values of dtype {x.dtype} and no type", "booleans or unsigned integers, or a type",
+            'say dtype="u8", or use a numpy array of uint8')
+    return bits_of(x.dtype, params, operation)
+
+
+def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
+    """Numbers of any shape as uint64; ValueError unless all are integers that the type holds."""
+    x = arrays.as_numpy(x, operation)
+    if x.dtype.kind not in "biu":
+        raise errors.ShapeError.explain(
+            operation, f"dtype {x.dtype}", "booleans or integers", "round and convert the data first")
+    if not x.size:
+        raise errors.ShapeError.explain(operation, "an empty array", "at least one value", "check the data")
+    most = (1 << (bits or 1)) - 1
+    least, largest = int(x.min()), int(x.max())
+    if least < 0 or largest > most:
+        raise errors.ValueError.explain(
+            operation, f"the value {least if least < 0 else largest}", f"0 to {most} for {name_of(bits)}",
+            "use a wider type")
+    return np.ascontiguousarray(x, dtype=np.uint64)
+
+
+def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.ndarray:
+    """The values of a function of one or two arguments, the last argument fastest, as flat uint64."""
+    count = int(np.prod(sizes))
+    if callable(f):
+        values = np.array([int(f(*map(int, at))) for at in np.ndindex(*sizes)], dtype=object)
+        if any(v < 0 or v >> MOST_BITS for v in values):
+            raise errors.ValueError.explain(
+                operation, "a function value below 0 or above 64 bits", f"0 to {(1 << (bits or 1)) - 1}",
+                "reduce it in the function")
+        values = values.astype(np.uint64)
+    else:
+        values = np.ascontiguousarray(arrays.as_numpy(f, operation)).reshape(-1)
+    if values.size != count:
+        raise errors.ShapeError.explain(
+            operation, f"a table of {values.size} entries", f"{count}, one for each input", "list every input")
+    return as_integers(values, bits, operation)
