@@ -35,7 +35,11 @@ PolyView seen_in(const PolyView& view, const Ring& ring, const Basis& basis) {
     throw ShapeError("switching.seen_in", view.str(), "the same primes in one run, equal degrees",
                      "convert it first");
   }
-  return PolyView::contiguous(view.data, ring, basis, view.domain, view.segment[0].limb);
+  // From its own first limb: views of many polynomials of one buffer then differ in nothing else,
+  // which backends launch together.
+  std::uint32_t* data = view.data;
+  if (data != nullptr) data += std::size_t{view.segment[0].limb} * ring.n();
+  return PolyView::contiguous(data, ring, basis, view.domain);
 }
 
 }  // namespace latticino::switching

@@ -89,18 +89,26 @@ ckks::Ciphertext Switcher::look_up(const ckks::Evaluator& evaluator, const Sampl
   return packer_.to_slots(evaluator, *keys_, packs, table.largest, samples.ckks_key);
 }
 
+ckks::Plaintext Switcher::mask(int level, std::span<const int> which) const {
+  constexpr std::size_t kMost = 64;
+  const std::lock_guard lock(masks_mutex_);
+  const std::pair<int, std::vector<int>> key{level, {which.begin(), which.end()}};
+  if (const auto found = masks_.find(key); found != masks_.end()) return found->second;
+  std::vector<ckks::Complex> keep(static_cast<std::size_t>(options_.slots), 1.0);
+  for (const int slot : which) keep[static_cast<std::size_t>(slot)] = 0;
+  const Params& params = context_->params().ckks();
+  const double scale = params.rescale_factor(level) * params.scale(level - 1) / params.scale(level);
+  if (masks_.size() >= kMost) masks_.clear();
+  return masks_.emplace(key, ckks::encode(context_->ckks(), keep, level, scale)).first->second;
+}
+
 // x outside of `which`, a product with 0 and 1, beside what changed.
 ckks::Ciphertext Switcher::merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                                   const ckks::Ciphertext& changed,
                                   std::span<const int> which) const {
-  std::vector<ckks::Complex> keep(static_cast<std::size_t>(options_.slots), 1.0);
-  for (const int slot : which) keep[static_cast<std::size_t>(slot)] = 0;
   const int level = std::min(x.level, changed.level + 1);
-  const ckks::Plaintext mask = ckks::encode(context_->ckks(), keep, level,
-                                            context_->ckks()->params().rescale_factor(level) *
-                                                context_->ckks()->params().scale(level - 1) /
-                                                context_->ckks()->params().scale(level));
-  return evaluator.add(evaluator.multiply(evaluator.to_level(x, level), mask), changed);
+  return evaluator.add(evaluator.multiply(evaluator.to_level(x, level), mask(level, which)),
+                       changed);
 }
 
 ckks::Ciphertext Switcher::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,

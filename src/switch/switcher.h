@@ -3,8 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "switch/extract.h"
 #include "switch/pack.h"
@@ -49,11 +53,16 @@ class Switcher {
  private:
   ckks::Ciphertext merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const ckks::Ciphertext& changed, std::span<const int> which) const;
+  ckks::Plaintext mask(int level, std::span<const int> which) const;
   std::shared_ptr<const Context> context_;
   std::shared_ptr<const SwitchKeys> keys_;
   SwitchOptions options_;
   Extractor extractor_;
   Packer packer_;
+  // 0 at some slots, 1 at the others, by level and slots: kept, so that a round trip that was done
+  // once can be recorded.
+  mutable std::mutex masks_mutex_;
+  mutable std::map<std::pair<int, std::vector<int>>, ckks::Plaintext> masks_;
 };
 
 }  // namespace latticino::switching

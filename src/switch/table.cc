@@ -13,16 +13,12 @@ namespace {
 
 constexpr const char* kName = "switching.make_table";
 
-double argument(const SwitchParams& params, double bound, int k) {
-  return std::clamp(4 * bound * k / (2.0 * params.n() * params.fill()), -bound, bound);
-}
-
-// f at k = -N'/2 .. N'/2 - 1.
+// f at every argument.
 std::vector<double> values(const SwitchParams& params, const std::function<double(double)>& f,
                            double bound) {
   std::vector<double> out;
-  for (int k = -params.n() / 2; k < params.n() / 2; ++k) {
-    const double x = argument(params, bound, k), y = f(x);
+  for (const double x : table_arguments(params, bound)) {
+    const double y = f(x);
     if (!std::isfinite(y)) {
       throw ValueError(kName, "f(" + std::to_string(x) + ") = " + std::to_string(y),
                        "a finite value everywhere within the bound", "define f there");
@@ -117,9 +113,17 @@ TableReport report_of(const SwitchParams& params, const std::function<double(dou
 
 }  // namespace
 
+std::vector<double> table_arguments(const SwitchParams& params, double bound) {
+  require_bound(bound);
+  std::vector<double> out;
+  for (int k = -params.n() / 2; k < params.n() / 2; ++k) {
+    out.push_back(std::clamp(4 * bound * k / (2.0 * params.n() * params.fill()), -bound, bound));
+  }
+  return out;
+}
+
 Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<double(double)>& f, double bound) {
-  require_bound(bound);
   const std::vector<double> y = values(context->params(), f, bound);
   double largest = 0;
   for (const double v : y) largest = std::max(largest, std::abs(v));

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "switch/context.h"
 
@@ -27,7 +28,11 @@ struct Table {
   TableReport report;
 };
 
-// Throws ValueError for a bound that is not positive and for values that are not finite.
+// These arguments, in increasing order.
+std::vector<double> table_arguments(const SwitchParams& params, double bound);
+
+// Throws ValueError for a bound that is not positive and for values that are not finite. f is asked
+// at the arguments first, then between them, for the report.
 Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<double(double)>& f, double bound);
 
