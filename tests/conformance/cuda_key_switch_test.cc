@@ -213,17 +213,17 @@ TEST_P(CudaKeySwitch, InnerProducts) {
       std::array<bool, 2> has_half{}, has_add{};
       std::uint32_t galois = 1;
     };
-    std::vector<Target> targets(4);
+    std::vector<Target> targets(5);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       Target& target = targets[t];
-      target.galois = t >= 2 ? random_galois() : 1;
+      target.galois = t >= 3 ? random_galois() : 1;
       for (int d = 0; d < digits; ++d) {
-        target.key.push_back({t == 0 ? largest(all, Domain::Eval) : random(all, Domain::Eval),
+        target.key.push_back({t == 1 ? largest(all, Domain::Eval) : random(all, Domain::Eval),
                               random(all, Domain::Eval)});
       }
       for (int h = 0; h < 2; ++h) {
-        target.has_half[h] = t == 0 || (t == 1 && h == 1);
-        target.has_add[h] = t == 0 || (t == 3 && h == 0);
+        target.has_half[h] = t == 1 || (t == 2 && h == 1);
+        target.has_add[h] = t == 1 || (t == 4 && h == 0);
         target.eval[h] = poisoned(target.has_half[h] ? q_primes : all, Domain::Eval);
         if (target.has_half[h]) target.half[h] = poisoned(p_primes, Domain::Half);
         if (target.has_add[h]) target.add[h] = random(q_primes, Domain::Eval);

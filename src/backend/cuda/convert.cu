@@ -90,7 +90,7 @@ struct ConvertBatch {
   template <class S>
   void launch_tile(const TileArgs& args, int targets, unsigned count, unsigned split) const {
     const Shape shape{dim3((1u << args.log_cols) / S::kColumns, split, count),
-                      dim3(S::kBlockThreads), S::shared_bytes(targets)};
+                      dim3(S::kBlockThreads), S::shared_bytes(targets), true};
     launcher.launch(convert_tile<S>, shape, args);
   }
 

@@ -44,6 +44,7 @@ class KeyInnerBatch {
   KeyInnerBatch(Launcher& launcher, const KeyInner& op, const Ring& ring)
       : launcher_(launcher), ring_(ring) {
     args_.ring = ring_view(launcher, ring);
+    args_.rows = row_view(launcher, ring);
     args_.log_rows = half_log_rows(ring.log_n());
     if (static_cast<int>(op.add_factor.size()) > Args::kPrimes) {
       throw UnsupportedError("cuda.key_inner", std::to_string(op.add_factor.size()) + " primes",
@@ -101,7 +102,8 @@ class KeyInnerBatch {
   void launch(int primes, int digits) {
     const int lanes = S::kDigits == 0 ? std::min(digits, S::kLanes) : S::kLanes;
     const Shape shape{dim3(groups_, (1u << args_.log_rows) / S::kRows, primes),
-                      dim3(32 * S::kTeams * lanes), S::shared_bytes(digits, args_.own_exchange)};
+                      dim3(32 * S::kTeams * lanes), S::shared_bytes(digits, args_.own_exchange),
+                      true};
     launcher_.launch(key_inner<S>, shape, args_);
   }
 
@@ -142,8 +144,13 @@ class KeyInnerBatch {
             static_cast<std::int16_t>(group.digits.size()),
             0};
     for (const Runs::Run* run = runs.begin; run != runs.end; ++run) {
+      bool half = false;
+      for (int t = first; t < first + count; ++t) {
+        const auto has = [&](const PolyView& v) { return !LimbBase(v, run->prime).empty(); };
+        half = half || has(group.targets[t].half[0]) || has(group.targets[t].half[1]);
+      }
       args_.run[runs_++] = {part.primes, static_cast<std::int16_t>(run->prime),
-                            static_cast<std::int16_t>(bases_)};
+                            static_cast<std::int16_t>(bases_), static_cast<std::int16_t>(half)};
       part.primes = static_cast<std::int16_t>(part.primes + run->count);
       for (const auto& [own, converted] : group.digits) {
         const LimbBase from(own, run->prime);

@@ -7,6 +7,7 @@
 #include "backend/cuda/eval_scatter.cuh"
 #include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/overlap.cuh"
 #include "backend/cuda/product_sums.cuh"
 #include "backend/cuda/tables.h"
 
@@ -19,6 +20,7 @@ LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits
 struct KeyInnerArgs {
   static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 1024;
   RingView ring;
+  RowView rows;
   int log_rows;
   bool own_exchange;  // exchanges of results have words of their own: the digits are needed later
   struct Group {
@@ -28,6 +30,7 @@ struct KeyInnerArgs {
     std::int16_t begin;  // place of its first prime among those of the group
     std::int16_t prime;
     std::int16_t first_base;
+    std::int16_t half;  // some result of it leaves in Half
   } run[kRuns];
   std::uint32_t galois_inverse[kTargets];
   LimbBase base[kBases];
@@ -52,12 +55,18 @@ struct InnerShape : RowShape<LOG_COLS> {
   static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
   static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
   static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
+  // Of a team: what its rows need for the way back, requested with the keys.
+  static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
+  static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);
+  static constexpr int kTeamTableVectors = kTeamRows * kRowTableVectors + kUnitVectors;
+  static constexpr int kTableVectors = DIGITS == 0 ? 0 : TEAMS * kTeamTableVectors;
   static_assert(DIGITS == 0 || (LANES >= DIGITS && kTeamVectors % (32 * LANES) == 0));
   static_assert(TEAMS <= 16);  // named barriers
 
   static constexpr std::size_t shared_bytes(int digits, bool own_exchange) {
     const int areas = own_exchange ? digits + kExchanges : std::max(digits, kExchanges);
-    return sizeof(uint4) * kSlots * kBlockVectors + sizeof(std::uint32_t) * kDigitWords * areas;
+    return sizeof(uint4) * (kSlots * kBlockVectors + kTableVectors) +
+           sizeof(std::uint32_t) * kDigitWords * areas;
   }
 };
 
@@ -70,6 +79,7 @@ struct InnerBlock {
   Modulus m;
   std::size_t offset;       // of the prime: into tables, and from a limb base
   uint4* slots;             // [slot][vector of the block]
+  uint4* table;             // of the team: its rows, then the units
   std::uint32_t* rows;      // [digit][row][kStride]
   std::uint32_t* exchange;  // [result][row][kStride]
   int team, lane, lanes, thread;
@@ -131,6 +141,7 @@ struct TargetBases {
       : key(b.base + b.digits + target * target_bases(b.digits)),
         out(key + 2 * b.digits),
         add(out + 2) {}
+  __device__ __forceinline__ bool half() const { return out[0].marked() || out[1].marked(); }
 };
 
 template <class S>
@@ -140,6 +151,34 @@ __device__ __forceinline__ void request_keys(const InnerBlock<S>& b, const Targe
   for (int s = 0; s < 2 * S::kDigits; ++s) {
     const auto* key = reinterpret_cast<const uint4*>(target.key[s].limb(b.offset));
     copy_async(b.slots + s * S::kBlockVectors + at.slot, key + at.i);
+  }
+}
+
+// Addends on their way to the L2.
+template <class S>
+__device__ __forceinline__ void prefetch_addends(const InnerBlock<S>& b, const TargetBases& target,
+                                                 const VectorPlace<S>& at) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    if (target.add[h].empty()) continue;
+    const auto* add = reinterpret_cast<const uint4*>(target.add[h].limb(b.offset));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(add + at.i));
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void request_inverse_twiddles(const InnerBlock<S>& b) {
+  constexpr int kRow = S::kRowTableVectors, kRows = S::kTeamRows * kRow;
+  const auto* rows = reinterpret_cast<const uint4*>(b.a.rows.psi_inv) +
+                     (static_cast<std::size_t>(b.prime) * kRow << b.a.log_rows);
+  const auto* units = reinterpret_cast<const uint4*>(b.a.rows.units_inv + b.prime);
+#pragma unroll
+  for (int first = 0; first < S::kTeamTableVectors; first += 32 * S::kLanes) {
+    const int i = first + b.lane * 32 + b.thread;
+    if (i >= S::kTeamTableVectors) break;
+    const int place = blockIdx.y * S::kRows + b.team * S::kTeamRows + i / kRow;
+    copy_async(b.table + i, i < kRows ? rows + row_at(place, b.a.log_rows) * kRow + i % kRow
+                                      : units + i - kRows);
   }
 }
 
@@ -162,7 +201,7 @@ __device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBas
   std::uint32_t x[S::kValues];
   RowTwiddles<S> twiddles;
   load_half<S>(x, limb, at);
-  twiddles.load(b.a.ring.psi + b.offset, at);
+  twiddles.load(b.a.rows.psi, b.a.rows.units, b.prime, at);
   meanwhile();
   row_forward<S>(x, twiddles, at, b.m);
 #pragma unroll
@@ -175,7 +214,7 @@ __device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBas
 }
 
 template <class S>
-__device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
+__device__ __forceinline__ void load_digits(const InnerBlock<S>& b, bool half) {
   if constexpr (S::kDigits == 0) {
 #pragma unroll 1
     for (int d = b.lane; d < b.digits; d += b.lanes) {
@@ -183,7 +222,12 @@ __device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
     }
   } else {
     const auto keys = [&] {
-      each_vector<S>(b, [&](const auto& at) { request_keys<S>(b, TargetBases(b, 0), at); });
+      const TargetBases target(b, 0);
+      each_vector<S>(b, [&](const auto& at) {
+        request_keys<S>(b, target, at);
+        prefetch_addends<S>(b, target, at);
+      });
+      if (half) request_inverse_twiddles<S>(b);
     };
     if (S::kLanes == S::kDigits || b.lane < S::kDigits) {
       load_digit<S>(b, b.base[b.lane], b.rows + b.lane * S::kDigitWords, keys);
@@ -191,8 +235,6 @@ __device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
       keys();
     }
   }
-  wait_for_copies();
-  b.team_barrier();
 }
 
 // Both halves of a target at one vector.
@@ -243,10 +285,18 @@ __device__ __forceinline__ void invert_results(const InnerBlock<S>& b, const Tar
   for (int h = b.lane; h < 2; h += b.lanes) {
     if (!target.out[h].marked()) continue;
     const auto at = b.position(b.exchange + (S::kExchanges == 1 ? 0 : h) * S::kDigitWords);
+    const int team_row = b.thread / S::kThreads, local = b.team * S::kTeamRows + team_row;
     RowTwiddles<S> twiddles;
-    twiddles.load(b.a.ring.psi_inv + b.offset, at);
+    if constexpr (S::kDigits > 0) {
+      const auto* units =
+          reinterpret_cast<const RowUnits*>(b.table + S::kTeamRows * S::kRowTableVectors);
+      twiddles.load(
+          reinterpret_cast<const std::uint32_t*>(b.table + team_row * S::kRowTableVectors), *units,
+          at.t);
+    } else {
+      twiddles.load(b.a.rows.psi_inv, b.a.rows.units_inv, b.prime, at);
+    }
     std::uint32_t x[S::kValues];
-    const int local = b.team * S::kTeamRows + b.thread / S::kThreads;
     const uint4* row = b.slots + h * S::kBlockVectors + local * S::kRowVectors + at.t;
 #pragma unroll
     for (int j = 0; j < S::kVectors; ++j) {
@@ -263,7 +313,7 @@ template <class S>
 __device__ __forceinline__ void run_target(const InnerBlock<S>& b, int t, bool more,
                                            std::uint32_t galois_inverse) {
   const TargetBases target(b, t);
-  const bool half = target.out[0].marked() || target.out[1].marked();
+  const bool half = target.half();
   const auto next = [&](const VectorPlace<S>& at) {
     if constexpr (S::kDigits > 0) request_keys<S>(b, TargetBases(b, t + 1), at);
   };
@@ -300,7 +350,8 @@ __global__ void __launch_bounds__(S::kMaxThreads, S::kMinBlocks)
   const KeyInnerArgs::Run* run = a.run + g.first_run;
   for (int r = 1; r < g.runs && run[1].begin <= place; ++r) ++run;
   const int prime = run->prime + place - run->begin;
-  auto* rows = reinterpret_cast<std::uint32_t*>(dynamic + S::kSlots * S::kBlockVectors);
+  uint4* table = dynamic + S::kSlots * S::kBlockVectors;
+  auto* rows = reinterpret_cast<std::uint32_t*>(table + S::kTableVectors);
   const int digits = S::kDigits == 0 ? g.digits : S::kDigits;
   const int lanes = S::kDigits == 0 ? blockDim.x / (32 * S::kTeams) : S::kLanes;
   const int warp = threadIdx.x / 32;
@@ -311,16 +362,20 @@ __global__ void __launch_bounds__(S::kMaxThreads, S::kMinBlocks)
                             load_modulus(a.ring.modulus + prime),
                             static_cast<std::size_t>(prime) << a.ring.log_n,
                             dynamic,
+                            table + warp / lanes * S::kTeamTableVectors,
                             rows,
                             a.own_exchange ? rows + digits * S::kDigitWords : rows,
                             warp / lanes,
                             warp % lanes,
                             lanes,
                             static_cast<int>(threadIdx.x % 32)};
-  load_digits<S>(block);
+  wait_for_previous();
+  load_digits<S>(block, run->half != 0);
 #pragma unroll 1
   for (int t = 0; t < g.targets; ++t) {
-    if (S::kDigits > 0 && t > 0) wait_for_copies();
+    wait_for_copies();
+    if (t == 0) block.team_barrier();
+    if (t + 1 == g.targets) allow_next();
     run_target<S>(block, t, t + 1 < g.targets, a.galois_inverse[g.first_target + t]);
   }
 }

@@ -94,14 +94,39 @@ void Launcher::activate() const { check(cudaSetDevice(properties_.device), "cuda
 // The limit belongs to the kernel in the whole process, not to this launcher: every launcher sets
 // the same value, the most that the device allows, so none lowers it under another one.
 void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
-  if (bytes <= kDefaultShared || raised_.contains(function)) return;
-  cudaFuncAttributes attributes{};
-  check_launch(cudaFuncGetAttributes(&attributes, function), function);
-  const std::size_t most = properties_.shared_per_block - attributes.sharedSizeBytes;
+  if (bytes == 0 || raised_.contains(function)) return;
+  const std::size_t fixed = static_shared(function);
+  if (fixed + bytes <= kDefaultShared) return;
+  const std::size_t most = properties_.shared_per_block - fixed;
   check_launch(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(most)),
                function);
   raised_.insert(function);
+}
+
+std::size_t Launcher::static_shared(const void* function) {
+  const auto [it, unknown] = static_shared_.try_emplace(function, 0);
+  if (unknown) {
+    cudaFuncAttributes attributes{};
+    check_launch(cudaFuncGetAttributes(&attributes, function), function);
+    it->second = attributes.sharedSizeBytes;
+  }
+  return it->second;
+}
+
+// Dynamic shared memory of a block with which a multiprocessor holds an even share of the grid and
+// no more; what the kernel asks for where that is more, or where the grid is many waves.
+std::size_t Launcher::even_shared(const void* function, const Shape& shape) {
+  constexpr std::size_t kMost = 8, kReserved = 1 << 10, kGranularity = 256;
+  const std::size_t blocks = std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+  const std::size_t sms = static_cast<std::size_t>(properties_.sms);
+  const std::size_t share = (blocks + sms - 1) / sms;
+  if (share > kMost) return shape.shared_bytes;
+  const std::size_t taken = static_shared(function) + kReserved;
+  const std::size_t room =
+      std::min(properties_.shared_per_sm / share, properties_.shared_per_block + kReserved);
+  if (room <= taken) return shape.shared_bytes;
+  return std::max(shape.shared_bytes, (room - taken) / kGranularity * kGranularity);
 }
 
 void Launcher::check_launch(cudaError_t status, const void* function) const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -34,7 +35,8 @@ struct Shape {
   dim3 block;
   std::size_t shared_bytes = 0;  // dynamic; over 48 KB the kernel's limit is raised
   // Programmatic dependent launch: may start before the previous kernel has ended. Only for kernels
-  // that follow overlap.cuh.
+  // that follow overlap.cuh. A small grid asks for so much shared memory that each multiprocessor
+  // takes its share of the blocks: the first to be free would take most of them.
   bool overlap = false;
 };
 
@@ -62,17 +64,19 @@ class Launcher {
   void launch(void (*kernel)(Params...), const Shape& shape, Args&&... args) {
     if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
     const void* function = reinterpret_cast<const void*>(kernel);
-    raise_shared_limit(function, shape.shared_bytes);
+    const bool overlaps = shape.overlap && properties_.arch >= 90;
+    const std::size_t shared_bytes = overlaps ? even_shared(function, shape) : shape.shared_bytes;
+    raise_shared_limit(function, shared_bytes);
     cudaLaunchAttribute overlap{};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
     config.gridDim = shape.grid;
     config.blockDim = shape.block;
-    config.dynamicSmemBytes = shape.shared_bytes;
+    config.dynamicSmemBytes = shared_bytes;
     config.stream = stream_;
     config.attrs = &overlap;
-    config.numAttrs = shape.overlap && properties_.arch >= 90 ? 1 : 0;
+    config.numAttrs = overlaps ? 1 : 0;
     check_launch(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...), function);
   }
 
@@ -100,6 +104,8 @@ class Launcher {
  private:
   friend class Scratch;
   void raise_shared_limit(const void* function, std::size_t bytes);
+  std::size_t static_shared(const void* function);
+  std::size_t even_shared(const void* function, const Shape& shape);
   void check_launch(cudaError_t status, const void* function) const;
   void return_scratch(void* p, std::size_t bytes) noexcept;
 
@@ -113,6 +119,7 @@ class Launcher {
   Pool pool_;
   bool recording_ = false;
   std::unordered_set<const void*> raised_;  // kernels whose limit of shared memory is the device's
+  std::unordered_map<const void*, std::size_t> static_shared_;
   std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
   // Scratch of the current recording: all blocks, and those free for the next record.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;

@@ -5,47 +5,76 @@
 
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_columns.cuh"
 #include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/overlap.cuh"
 #include "backend/cuda/tables.h"
-#include "backend/cuda/view.h"
 
 namespace latticino::cuda {
 namespace {
 
-constexpr int kItems = 60;  // of one launch: the kernel's parameters stay below 4 KB
+constexpr int kItems = 60, kRuns = 128;  // of one launch
 
+// A block reads the addresses of its limb from the parameters.
 struct TransformArgs {
   RingView ring;
+  RowView rows;
   int log_rows, log_cols;
   struct Item {
-    View in, out;
+    std::int16_t first_run, runs, limbs;
   } item[kItems];
+  struct Run {
+    std::int16_t begin, prime;  // place of its first prime among the limbs of the item
+    LimbBase in, out;
+  } run[kRuns];
+};
+static_assert(sizeof(TransformArgs) <= 4096);
+
+struct BlockLimb {
+  int prime;
+  const std::uint32_t* in;
+  std::uint32_t* out;
+  __device__ __forceinline__ BlockLimb(const TransformArgs& a, const TransformArgs::Item& item,
+                                       int place) {
+    const TransformArgs::Run* run = a.run + item.first_run;
+    for (int r = 1; r < item.runs && run[1].begin <= place; ++r) ++run;
+    prime = run->prime + place - run->begin;
+    const std::size_t offset = static_cast<std::size_t>(prime) << a.ring.log_n;
+    in = run->in.limb(offset);
+    out = run->out.limb(offset);
+  }
 };
 
 template <class S, bool FORWARD>
-__global__ void __launch_bounds__(S::kBlockThreads)
+__global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     transform_rows(const __grid_constant__ TransformArgs a) {
   __shared__ std::uint32_t shared[S::kSharedWords];
   const TransformArgs::Item& item = a.item[blockIdx.z];
-  if (blockIdx.y >= item.in.limbs()) return;
-  const int prime = item.in.prime(blockIdx.y), log_n = a.ring.log_n;
+  const int place = blockIdx.y;
+  if (place >= item.limbs) return;
+  const BlockLimb limb(a, item, place);
+  const int prime = limb.prime;
   const auto at = RowPosition<S>::in_block(shared, a.log_rows);
   const Modulus m = load_modulus(a.ring.modulus + prime);
   RowTwiddles<S> twiddles;
-  twiddles.load(
-      (FORWARD ? a.ring.psi : a.ring.psi_inv) + (static_cast<std::size_t>(prime) << log_n), at);
+  twiddles.load(FORWARD ? a.rows.psi : a.rows.psi_inv, FORWARD ? a.rows.units : a.rows.units_inv,
+                prime, at);
   std::uint32_t x[S::kValues];
+  wait_for_previous();
   if constexpr (FORWARD) {
-    load_half<S>(x, item.in.limb(prime, log_n), at);
+    load_half<S>(x, limb.in, at);
     row_forward<S>(x, twiddles, at, m);
 #pragma unroll
     for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], m.q);
-    store_eval<S>(x, item.out.limb(prime, log_n), at);
+    allow_next();
+    store_eval<S>(x, limb.out, at);
   } else {
-    load_eval<S>(x, item.in.limb(prime, log_n), at);
-    row_inverse<S>(x, twiddles, at, a.ring.inverse[prime].cols, m);
-    store_half<S>(x, item.out.limb(prime, log_n), at);
+    load_eval<S>(x, limb.in, at);
+    const Shoup inverse_cols = a.ring.inverse[prime].cols;
+    row_inverse<S>(x, twiddles, at, inverse_cols, m);
+    allow_next();
+    store_half<S>(x, limb.out, at);
   }
 }
 
@@ -97,11 +126,10 @@ __device__ __forceinline__ void forward_block(const std::uint32_t* in, std::uint
   for (int j = 0; j < S::kValues; ++j) p[half_step<S>(j, at.log_cols)] = fold(x[j], m.q);
 }
 
-// `last`: psi^-(N/2) times 1/rows, a Montgomery word.
 template <class S>
 __device__ __forceinline__ void inverse_block(const std::uint32_t* in, std::uint32_t* out,
                                               std::uint32_t* shared, const Shoup* table,
-                                              Shoup inverse_rows, std::uint32_t last,
+                                              const InverseDegrees& inverse,
                                               const BlockPlace<S>& at, const Modulus& m) {
   const NarrowTwiddles<S> narrow(table, at.narrow.t);
   const WideTwiddles<S> wide(table);
@@ -113,7 +141,7 @@ __device__ __forceinline__ void inverse_block(const std::uint32_t* in, std::uint
   write_narrow<S>(x, shared + at.narrow.strip * S::kStripStride, at.narrow);
   __syncthreads();
   read_wide<S>(x, shared + at.wide.strip * S::kStripStride, at.wide);
-  wide.inverse(x, inverse_rows, last, m);
+  wide.inverse(x, inverse.rows, inverse.last, m);
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) out[at.coeff(j)] = x[j];
 }
@@ -123,73 +151,101 @@ __global__ void __launch_bounds__(S::kBlockThreads)
     transform_columns(const __grid_constant__ TransformArgs a) {
   __shared__ std::uint32_t shared[S::kStrips * S::kStripStride];
   const TransformArgs::Item& item = a.item[blockIdx.z];
-  if (blockIdx.y >= item.in.limbs()) return;
-  const int prime = item.in.prime(blockIdx.y), log_n = a.ring.log_n;
+  const int place = blockIdx.y;
+  if (place >= item.limbs) return;
+  const BlockLimb limb(a, item, place);
+  const int prime = limb.prime;
   const Modulus m = load_modulus(a.ring.modulus + prime);
   const Shoup* table = (FORWARD ? a.ring.column_psi : a.ring.column_psi_inv) +
                        (static_cast<std::size_t>(prime) << a.log_rows);
-  const std::uint32_t* in = item.in.limb(prime, log_n);
-  std::uint32_t* out = item.out.limb(prime, log_n);
   const BlockPlace<S> at(a.log_cols);
   if constexpr (FORWARD) {
-    forward_block<S>(in, out, shared, table, at, m);
+    forward_block<S>(limb.in, limb.out, shared, table, at, m);
   } else {
-    const Shoup inverse_rows = a.ring.inverse[prime].rows;
-    const std::uint32_t root =
-        __ldg(a.ring.psi_inv + (static_cast<std::size_t>(prime) << log_n) + 1);
-    inverse_block<S>(in, out, shared, table, inverse_rows, mul_twiddle(root, inverse_rows, m), at,
-                     m);
+    inverse_block<S>(limb.in, limb.out, shared, table, a.ring.inverse[prime], at, m);
   }
 }
 
 struct Pair {
-  View in, out;
-  int limbs;
+  PolyView in, out;
 };
 
-struct Batch {
-  Launcher& launcher;
-  const Ring& ring;
+// Packs pairs into launches.
+class Batch {
+ public:
+  Batch(Launcher& launcher, const Ring& ring) : launcher_(launcher), ring_(ring) {
+    args_.ring = ring_view(launcher, ring);
+    args_.rows = row_view(launcher, ring);
+    args_.log_rows = half_log_rows(ring.log_n());
+    args_.log_cols = ring.log_n() - args_.log_rows;
+  }
+
+  void rows(const std::vector<Pair>& pairs, bool forward) {
+    each_chunk(pairs, [&](unsigned limbs, unsigned count) {
+      dispatch<5, 9>(args_.log_cols, [&](auto log_cols) {
+        using S = RowShape<decltype(log_cols)::value>;
+        const Shape shape{dim3((1u << args_.log_rows) / S::kRows, limbs, count),
+                          dim3(S::kBlockThreads), 0, true};
+        launcher_.launch(forward ? transform_rows<S, true> : transform_rows<S, false>, shape,
+                         args_);
+      });
+    });
+  }
+
+  void columns(const std::vector<Pair>& pairs, bool forward) {
+    each_chunk(pairs, [&](unsigned limbs, unsigned count) {
+      dispatch<5, 8>(args_.log_rows, [&](auto log_rows) {
+        using S = ColumnBlock<decltype(log_rows)::value>;
+        const Shape shape{dim3((1u << args_.log_cols) / S::kColumns, limbs, count),
+                          dim3(S::kBlockThreads)};
+        launcher_.launch(forward ? transform_columns<S, true> : transform_columns<S, false>, shape,
+                         args_);
+      });
+    });
+  }
+
+ private:
+  // The bounds of the runs in which both views stay in one segment.
+  static std::vector<int> bounds_of(const Pair& pair) {
+    RunBounds bounds;
+    bounds.add(pair.in);
+    bounds.add(pair.out);
+    std::vector<int> at;
+    for (const int prime : bounds.sorted()) {
+      if (pair.in.basis().contains(prime)) at.push_back(prime);
+    }
+    return at;
+  }
 
   template <class Launch>
-  void each_chunk(const std::vector<Pair>& pairs, const Launch& launch) const {
-    TransformArgs args{};
-    args.ring = ring_view(launcher, ring);
-    args.log_rows = half_log_rows(ring.log_n());
-    args.log_cols = ring.log_n() - args.log_rows;
-    for (std::size_t first = 0; first < pairs.size(); first += kItems) {
-      const int count = static_cast<int>(std::min<std::size_t>(kItems, pairs.size() - first));
-      int limbs = 0;
-      for (int i = 0; i < count; ++i) {
-        args.item[i] = {pairs[first + i].in, pairs[first + i].out};
-        limbs = std::max(limbs, pairs[first + i].limbs);
+  void each_chunk(const std::vector<Pair>& pairs, const Launch& launch) {
+    int items = 0, runs = 0, limbs = 0;
+    const auto flush = [&] {
+      if (items > 0) launch(static_cast<unsigned>(limbs), static_cast<unsigned>(items));
+      items = runs = limbs = 0;
+    };
+    for (const Pair& pair : pairs) {
+      const std::vector<int> starts = bounds_of(pair);
+      const int count = static_cast<int>(starts.size());
+      if (items == kItems || runs + count > kRuns) flush();
+      TransformArgs::Item& item = args_.item[items++];
+      item = {static_cast<std::int16_t>(runs), static_cast<std::int16_t>(count),
+              static_cast<std::int16_t>(pair.in.limbs())};
+      limbs = std::max<int>(limbs, item.limbs);
+      const Basis basis = pair.in.basis();
+      for (int place = 0, next = 0; place < basis.size(); ++place) {
+        if (next == count || basis.prime(place) != starts[next]) continue;
+        const int prime = starts[next++];
+        args_.run[runs++] = {static_cast<std::int16_t>(place), static_cast<std::int16_t>(prime),
+                             LimbBase(pair.in, prime), LimbBase(pair.out, prime)};
       }
-      launch(args, static_cast<unsigned>(limbs), static_cast<unsigned>(count));
     }
+    flush();
   }
 
-  void rows(const std::vector<Pair>& pairs, bool forward) const {
-    each_chunk(pairs, [&](const TransformArgs& args, unsigned limbs, unsigned count) {
-      dispatch<5, 9>(args.log_cols, [&](auto log_cols) {
-        using S = RowShape<decltype(log_cols)::value>;
-        const Shape shape{dim3((1u << args.log_rows) / S::kRows, limbs, count),
-                          dim3(S::kBlockThreads)};
-        launcher.launch(forward ? transform_rows<S, true> : transform_rows<S, false>, shape, args);
-      });
-    });
-  }
-
-  void columns(const std::vector<Pair>& pairs, bool forward) const {
-    each_chunk(pairs, [&](const TransformArgs& args, unsigned limbs, unsigned count) {
-      dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
-        using S = ColumnBlock<decltype(log_rows)::value>;
-        const Shape shape{dim3((1u << args.log_cols) / S::kColumns, limbs, count),
-                          dim3(S::kBlockThreads)};
-        launcher.launch(forward ? transform_columns<S, true> : transform_columns<S, false>, shape,
-                        args);
-      });
-    });
-  }
+  Launcher& launcher_;
+  const Ring& ring_;
+  TransformArgs args_{};
 };
 
 // The same primes in scratch memory, limbs one after another from `first`.
@@ -214,7 +270,7 @@ struct Phases {
   void add(const PolyView& in, const PolyView& out) {
     const bool forward = in.domain < out.domain;
     const bool coeff = in.domain == Domain::Coeff || out.domain == Domain::Coeff;
-    (coeff ? columns : rows)[forward].push_back({View(in), View(out), in.limbs()});
+    (coeff ? columns : rows)[forward].push_back({in, out});
   }
 
   void add(const Transform::Item& i, std::uint32_t* scratch, std::uint32_t& used) {
@@ -257,7 +313,7 @@ void run(Launcher& launcher, const Transform& op) {
   std::uint32_t used = 0;
   for (const Transform::Item& i : op.items) phases.add(i, middle, used);
 
-  const Batch batch{launcher, ring};
+  Batch batch(launcher, ring);
   if (!phases.before.items.empty()) run(launcher, phases.before);
   batch.columns(phases.columns[true], true);
   batch.rows(phases.rows[true], true);

@@ -19,6 +19,7 @@ struct RowShape : TransformShape<LOG_COLS> {
   // Blocks of kernels that only transform.
   static constexpr int kBlockThreads = 128;
   static constexpr int kRows = kBlockThreads / Base::kThreads;
+  static constexpr int kMinBlocks = Base::kValues > 16 ? 4 : 8;
   static constexpr int kSharedWords = kRows * kStride;
 };
 
@@ -28,16 +29,12 @@ struct RowPosition {
   int t;                // thread of the row
   std::uint32_t place;  // of the row in Half
   std::uint32_t row;
-  std::uint32_t node;     // rows + row
+  int log_rows;
   std::uint32_t* shared;  // kStride words of the row's own
 
   __device__ __forceinline__ RowPosition(int t, std::uint32_t place, std::uint32_t* shared,
                                          int log_rows)
-      : t(t),
-        place(place),
-        row(row_at(place, log_rows)),
-        node((1u << log_rows) + row),
-        shared(shared) {}
+      : t(t), place(place), row(row_at(place, log_rows)), log_rows(log_rows), shared(shared) {}
   // Rows of a block one after another.
   static __device__ __forceinline__ RowPosition in_block(std::uint32_t* shared, int log_rows) {
     const int local = threadIdx.x / S::kThreads;
@@ -48,15 +45,55 @@ struct RowPosition {
   __device__ __forceinline__ std::uint32_t vector() const { return row * S::kRowVectors + t; }
 };
 
-// What the transforms of one row under one prime need.
+// What one thread needs of the twiddles of a row under one prime, in either direction (tables.h).
 template <class S>
 struct RowTwiddles {
-  const std::uint32_t* psi;  // of the prime, either direction
-  std::uint32_t narrow[S::kNarrowTwiddles];
+  static constexpr int kStages = S::kLogLength - S::kLogValues;  // of the narrow round
+  static constexpr int kLogBlocks = S::kLogValues - kStages;     // log2 of its first stage's
+  static constexpr int kRowUnits = kLogBlocks + kStages - 1;
+  static_assert(kStages <= kRowVector && kRowUnits <= kUnits);
 
-  __device__ __forceinline__ void load(const std::uint32_t* table, const RowPosition<S>& at) {
-    psi = table;
-    load_narrow<S>(narrow, table, at.node, at.t);
+  std::uint32_t wide[S::kValues];   // entry 0 unused
+  std::uint32_t first[kRowVector];  // of each narrow stage
+  Shoup unit[kUnits];
+
+  __device__ __forceinline__ void load(const std::uint32_t* rows, const RowUnits* units, int prime,
+                                       const RowPosition<S>& at) {
+    constexpr std::uint32_t kWords = row_table_words(S::kLogLength);
+    load(rows + (static_cast<std::size_t>(prime) * kWords << at.log_rows) + at.row * kWords,
+         units[prime], at.t);
+  }
+
+  // From the words of the row, wherever they are. Plain loads, not those of constants: they keep
+  // their place.
+  __device__ __forceinline__ void load(const std::uint32_t* row, const RowUnits& units, int t) {
+    const auto* vectors = reinterpret_cast<const uint4*>(row);
+    const auto put = [](std::uint32_t* w, uint4 v) {
+      w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
+    };
+    put(first, vectors[S::kValues / 4 + t]);
+    const auto* shoup = reinterpret_cast<const uint4*>(units.power);
+#pragma unroll
+    for (int i = 0; i < kRowUnits; i += 2) {
+      const uint4 v = shoup[i / 2];
+      unit[i] = {v.x, v.y}, unit[i + 1] = {v.z, v.w};
+    }
+#pragma unroll
+    for (int i = 0; i < S::kValues / 4; ++i) put(wide + 4 * i, vectors[i]);
+  }
+
+  __device__ __forceinline__ void narrow(std::uint32_t (&w)[S::kNarrowTwiddles],
+                                         const Modulus& m) const {
+#pragma unroll
+    for (int s = 0; s < kStages; ++s) {
+      std::uint32_t* stage = w + S::kBlocks * ((1 << s) - 1);
+      stage[0] = first[s];
+#pragma unroll
+      for (int b = 0; b < kLogBlocks + s; ++b) {
+#pragma unroll
+        for (int c = 0; c < 1 << b; ++c) stage[(1 << b) + c] = mul_twiddle(stage[c], unit[b], m);
+      }
+    }
   }
 };
 
@@ -97,14 +134,18 @@ __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
   }
 }
 
+// Loads before are on their way before anything after runs: the compiler would rather save
+// registers and wait for one after the other. (It sees through this where a warp is whole for
+// sure.)
+__device__ __forceinline__ void all_loads_issued() { __syncwarp(); }
+
 // In: entries t + T j, any words below 2q. Out: entries E t + j in [0, 2q).
 template <class S>
 __device__ __forceinline__ void row_forward(std::uint32_t (&x)[S::kValues],
                                             const RowTwiddles<S>& twiddles,
                                             const RowPosition<S>& at, const Modulus& m) {
-  std::uint32_t wide[S::kWideTwiddles];
-  load_wide<S>(wide, twiddles.psi, at.node);
-  forward_stages<S::kValues / 2>(x, wide, m);
+  all_loads_issued();
+  forward_stages<S::kValues / 2>(x, twiddles.wide + 1, m);
   __syncwarp();
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) {
@@ -114,7 +155,9 @@ __device__ __forceinline__ void row_forward(std::uint32_t (&x)[S::kValues],
   __syncwarp();
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) x[j] = at.shared[(S::kValues + 1) * at.t + j];
-  forward_stages<S::kThreads / 2>(x, twiddles.narrow, m);
+  std::uint32_t narrow[S::kNarrowTwiddles];
+  twiddles.narrow(narrow, m);
+  forward_stages<S::kThreads / 2>(x, narrow, m);
 }
 
 // In: entries E t + j in [0, q). Out: entries t + T j in [0, q), divided by the number of columns.
@@ -123,7 +166,10 @@ __device__ __forceinline__ void row_inverse(std::uint32_t (&x)[S::kValues],
                                             const RowTwiddles<S>& twiddles,
                                             const RowPosition<S>& at, Shoup inverse_cols,
                                             const Modulus& m) {
-  inverse_stages<S::kThreads / 2>(x, twiddles.narrow, m);
+  all_loads_issued();
+  std::uint32_t narrow[S::kNarrowTwiddles];
+  twiddles.narrow(narrow, m);
+  inverse_stages<S::kThreads / 2>(x, narrow, m);
   __syncwarp();
 #pragma unroll
   for (int j = 0; j < S::kValues; ++j) at.shared[(S::kValues + 1) * at.t + j] = x[j];
@@ -133,10 +179,8 @@ __device__ __forceinline__ void row_inverse(std::uint32_t (&x)[S::kValues],
     const int c = S::kThreads * j;
     x[j] = at.shared[at.t + c + c / S::kValues];
   }
-  std::uint32_t wide[S::kWideTwiddles];
-  load_wide<S>(wide, twiddles.psi, at.node);
-  inverse_stages<S::kValues / 4>(x, wide + 1, m);
-  inverse_last_stage(x, inverse_cols, mul_twiddle(wide[0], inverse_cols, m), m);
+  inverse_stages<S::kValues / 4>(x, twiddles.wide + 2, m);
+  inverse_last_stage(x, inverse_cols, twiddles.wide[1], m);
 }
 
 }  // namespace latticino::cuda

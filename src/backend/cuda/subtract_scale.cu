@@ -8,6 +8,7 @@
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/overlap.cuh"
 #include "backend/cuda/tables.h"
 #include "backend/cuda/view.h"
 
@@ -23,6 +24,7 @@ struct ItemBases {
 
 struct SubtractScaleArgs {
   RingView ring;
+  RowView rows;
   int log_rows, items, runs;
   std::uint32_t galois_inverse[kItems];
   struct Run {
@@ -41,6 +43,7 @@ struct CombineShape : RowShape<LOG_COLS> {
   static constexpr int kThreadsOfBlock = POLYS * kPolyThreads;
   static constexpr int kRows = kPolyThreads / Base::kThreads;
   static constexpr int kSlots = 2 * Base::kVectors;  // of a thread: x and add on their way
+  static constexpr int kMinBlocks = (Base::kValues > 16 ? 512 : 1024) / kThreadsOfBlock;
   static constexpr int kExchange = POLYS * kRows * Base::kStride;
   static constexpr std::size_t kSharedBytes =
       sizeof(uint4) * kSlots * kThreadsOfBlock + sizeof(std::uint32_t) * kExchange;
@@ -58,7 +61,7 @@ __device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& fr
 }
 
 template <class S>
-__global__ void __launch_bounds__(S::kThreadsOfBlock)
+__global__ void __launch_bounds__(S::kThreadsOfBlock, S::kMinBlocks)
     subtract_scale(const __grid_constant__ SubtractScaleArgs a) {
   extern __shared__ uint4 dynamic[];
   const int poly = S::kPolys == 1 ? 0 : threadIdx.x / S::kPolyThreads;
@@ -79,10 +82,11 @@ __global__ void __launch_bounds__(S::kThreadsOfBlock)
   uint4 *x = dynamic + threadIdx.x, *add = x + S::kVectors * S::kThreadsOfBlock;
 
   std::uint32_t y[S::kValues];
+  wait_for_previous();
   if (base.y.marked()) {
     RowTwiddles<S> twiddles;
     load_half<S>(y, base.y.limb(offset), at);
-    twiddles.load(a.ring.psi + offset, at);
+    twiddles.load(a.rows.psi, a.rows.units, prime, at);
     request_vectors<S>(x, base.x, offset, at);
     request_vectors<S>(add, base.add, offset, at);
     row_forward<S>(y, twiddles, at, m);
@@ -94,6 +98,7 @@ __global__ void __launch_bounds__(S::kThreadsOfBlock)
     request_vectors<S>(add, base.add, offset, at);
   }
   wait_for_copies();
+  allow_next();
   const uint2 factor = a.factor[limb];
   const bool has_x = !base.x.empty(), has_add = !base.add.empty();
   const std::uint32_t galois_inverse = a.galois_inverse[item];
@@ -122,6 +127,7 @@ class Combination {
   Combination(Launcher& launcher, const SubtractScale& op, const Ring& ring)
       : launcher_(launcher), op_(op), ring_(ring), tables_(table_of<RingTables>(launcher, ring)) {
     args_.ring = tables_.view();
+    args_.rows = tables_.rows();
     args_.log_rows = half_log_rows(ring.log_n());
   }
 
@@ -153,7 +159,7 @@ class Combination {
   void launch(int limbs) {
     const Shape shape{
         dim3((args_.items + S::kPolys - 1) / S::kPolys, (1u << args_.log_rows) / S::kRows, limbs),
-        dim3(S::kThreadsOfBlock), S::kSharedBytes};
+        dim3(S::kThreadsOfBlock), S::kSharedBytes, true};
     launcher_.launch(subtract_scale<S>, shape, args_);
   }
 

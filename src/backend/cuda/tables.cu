@@ -22,8 +22,11 @@ struct Seeds {
 struct TableArgs {
   const Modulus* modulus;
   const Seeds* seeds;
+  const InverseDegrees* inverse;
   std::uint32_t* psi[2];
+  std::uint32_t* row[2];
   Shoup* column[2];
+  RowUnits* units[2];
   int log_n, log_rows;
 };
 
@@ -43,7 +46,34 @@ __global__ void fill_psi(const __grid_constant__ TableArgs a) {
     const auto quotient =
         static_cast<std::uint32_t>((static_cast<std::uint64_t>(plain) << 32) / m.q);
     a.column[direction][(static_cast<std::size_t>(prime) << a.log_rows) + k] = {plain, quotient};
+    for (int b = 0; b < kUnits; ++b) {
+      if (k == 1u << b) a.units[direction][prime].power[b] = {plain, quotient};
+    }
   }
+}
+
+// One word of a row a thread, from psi.
+__global__ void fill_rows(const __grid_constant__ TableArgs a) {
+  const int prime = blockIdx.y, direction = blockIdx.z;
+  const int log_cols = a.log_n - a.log_rows, e = log_radix(log_cols);
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::uint32_t words = row_table_words(log_cols), row = i / words, word = i % words;
+  if (row >> a.log_rows != 0) return;
+  const Modulus m = load_modulus(a.modulus + prime);
+  const std::uint32_t* psi = a.psi[direction] + (static_cast<std::size_t>(prime) << a.log_n);
+  const std::uint32_t node = (1u << a.log_rows) + row;
+  std::uint32_t w = 0;
+  if (word > 0 && word >> e == 0) {
+    const int s = 31 - __clz(word);
+    w = psi[(node << s) + word - (1u << s)];
+    if (word == 1 && direction == 1) w = fold(mul_shoup(w, a.inverse[prime].cols, m.q), m.q);
+  } else if (word > 0) {
+    // Where the share of thread t begins in stage log_radix + s.
+    const std::uint32_t t = (word - (1u << e)) / kRowVector, s = word % kRowVector;
+    const std::uint32_t first = (node << e) + (t << (2 * e - log_cols));
+    if (e + static_cast<int>(s) < log_cols) w = psi[first << s];
+  }
+  a.row[direction][(static_cast<std::size_t>(prime) * words << a.log_rows) + i] = w;
 }
 
 struct HostTables {
@@ -64,11 +94,14 @@ HostTables host_tables(const Ring& ring, const std::vector<Modulus>& modulus) {
       }
     }
     t.seeds.push_back(s);
-    const auto inverse = [&](int log) {
-      const ShoupFactor f = make_shoup(inverse_mod(1u << log, m), m);
+    const auto shoup = [&](std::uint32_t x) {
+      const ShoupFactor f = make_shoup(x, m);
       return Shoup{f.w, f.quotient};
     };
-    t.inverse.push_back({inverse(log_rows), inverse(log_n - log_rows)});
+    const std::uint32_t rows = inverse_mod(1u << log_rows, m);
+    const std::uint32_t root = inverse_mod(pow_mod(ring.psi(p), ring.n() / 2, m), m);
+    t.inverse.push_back({shoup(rows), shoup(inverse_mod(1u << (log_n - log_rows), m)),
+                         shoup(mul_mod(root, rows, m))});
   }
   return t;
 }
@@ -94,16 +127,21 @@ struct Parts {
   Modulus* modulus;
   InverseDegrees* inverse;
   Shoup* column[2];
-  std::uint32_t* psi[2];
+  RowUnits* units[2];
+  std::uint32_t *psi[2], *row[2];
 };
 
 Parts carve(Carver& c, const Ring& ring) {
   const std::size_t primes = ring.prime_count(), n = ring.n();
-  const std::size_t rows = std::size_t{1} << half_log_rows(ring.log_n());
+  const int log_rows = half_log_rows(ring.log_n());
+  const std::size_t rows = primes << log_rows;
+  const std::size_t words = rows * row_table_words(ring.log_n() - log_rows);
   return {c.take<Modulus>(primes),
           c.take<InverseDegrees>(primes),
-          {c.take<Shoup>(primes * rows), c.take<Shoup>(primes * rows)},
-          {c.take<std::uint32_t>(primes * n), c.take<std::uint32_t>(primes * n)}};
+          {c.take<Shoup>(rows), c.take<Shoup>(rows)},
+          {c.take<RowUnits>(primes), c.take<RowUnits>(primes)},
+          {c.take<std::uint32_t>(primes * n), c.take<std::uint32_t>(primes * n)},
+          {c.take<std::uint32_t>(words), c.take<std::uint32_t>(words)}};
 }
 
 template <class T>
@@ -131,15 +169,23 @@ RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launch
   copy_vector(seeds.as<Seeds>(), host.seeds, stream);
   const TableArgs args{parts.modulus,
                        seeds.as<Seeds>(),
+                       parts.inverse,
                        {parts.psi[0], parts.psi[1]},
+                       {parts.row[0], parts.row[1]},
                        {parts.column[0], parts.column[1]},
+                       {parts.units[0], parts.units[1]},
                        ring.log_n(),
                        half_log_rows(ring.log_n())};
   const unsigned threads = std::min(256, ring.n());
   launcher.launch(fill_psi, {dim3(ring.n() / threads, ring.prime_count(), 2), dim3(threads)}, args);
+  const unsigned words = row_table_words(ring.log_n() - args.log_rows) << args.log_rows;
+  launcher.launch(fill_rows,
+                  {dim3((words + threads - 1) / threads, ring.prime_count(), 2), dim3(threads)},
+                  args);
   launcher.synchronize();  // the host vectors end here
   view_ = {parts.modulus,   parts.psi[0],  parts.psi[1], parts.column[0],
            parts.column[1], parts.inverse, ring.log_n()};
+  rows_ = {parts.row[0], parts.row[1], parts.units[0], parts.units[1]};
 }
 
 }  // namespace latticino::cuda

@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "backend/cuda/launch.h"
+#include "backend/cuda/layout.h"
 #include "backend/cuda/modular.cuh"
 #include "math/errors.h"
 #include "poly/ring.h"
 
 namespace latticino::cuda {
 
-// Inverse-transform constants of one prime: rows^-1 ends the column stages, cols^-1 the row stages.
+// Inverse-transform constants of one prime: rows^-1 ends the column stages, cols^-1 the row stages;
+// last = rows^-1 times the twiddle of the last column stage.
 struct alignas(16) InverseDegrees {
-  Shoup rows, cols;
+  Shoup rows, cols, last;
 };
 
 // Device addresses, by value in kernel parameters. Tables of N (or rows) entries follow one another
@@ -27,6 +29,30 @@ struct RingView {
   const Shoup* column_psi_inv = nullptr;
   const InverseDegrees* inverse = nullptr;  // one a prime
   int log_n = 0;
+};
+
+// What row transforms read. psi[k + c] = psi[k] psi[c] where the bits of c are zero in k: a thread
+// loads one twiddle a stage of its narrow round and multiplies by the units psi[1], psi[2], psi[4]
+// .. for the others, so that it reads a quarter of the table at N = 2^16.
+constexpr int kUnits = 4;
+struct alignas(16) RowUnits {
+  Shoup power[kUnits];  // psi[2^b], plain
+};
+constexpr int kRowVector = 4;  // first twiddles a thread: of up to four stages
+
+// Words of one row: the twiddles of its wide round, entry (1 << s) + b that of block b of stage s
+// (entry 0 unused), then kRowVector a thread. All times R (Montgomery). None for rows shorter than
+// any transform's.
+LATTICINO_HOST_DEVICE constexpr int row_table_words(int log_cols) {
+  if (log_cols < 5) return 0;
+  return (1 << log_radix(log_cols)) + (kRowVector << (log_cols - log_radix(log_cols)));
+}
+
+// By value in kernel parameters; of either direction.
+struct RowView {
+  // rows * row_table_words a prime. Entry 1 of a row of the inverse is divided by cols.
+  const std::uint32_t *psi = nullptr, *psi_inv = nullptr;
+  const RowUnits *units = nullptr, *units_inv = nullptr;
 };
 
 // A table that belongs to the Launcher that built it.
@@ -62,16 +88,22 @@ class RingTables : public OwnedTable {
  public:
   RingTables(Launcher& launcher, const Ring& ring);
   const RingView& view() const { return view_; }
+  const RowView& rows() const { return rows_; }
   const Modulus& modulus(int prime) const { return modulus_[prime]; }  // host copy
 
  private:
   RingView view_;
   std::vector<Modulus> modulus_;
   DeviceBlock block_;
+  RowView rows_;
 };
 
 inline const RingView& ring_view(Launcher& launcher, const Ring& ring) {
   return table_of<RingTables>(launcher, ring).view();
+}
+
+inline const RowView& row_view(Launcher& launcher, const Ring& ring) {
+  return table_of<RingTables>(launcher, ring).rows();
 }
 
 }  // namespace latticino::cuda

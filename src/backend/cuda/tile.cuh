@@ -10,6 +10,7 @@
 
 #include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/ntt_columns.cuh"
+#include "backend/cuda/overlap.cuh"
 #include "backend/cuda/tile_matrix.cuh"
 #include "backend/cuda/view.h"
 
@@ -341,9 +342,11 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   const std::uint32_t both = 2 * outputs + kRoom;
   auto* target = reinterpret_cast<TileTarget*>(tile_memory + S::kSourceBytes +
                                                S::kSupers * S::kBuffers * kRoom);
-  copy_sources<S>(a, item, log_cols);
   gather_targets<S>(target, a, item, begin, end);
+  wait_for_previous();
+  copy_sources<S>(a, item, log_cols);
   invert_sources<S>(a, item);
+  allow_next();
   const int batches = (end - begin + S::kOutputs - 1) / S::kOutputs;
   const auto first_of = [&](int n) { return begin + n * S::kOutputs; };
   const auto count_of = [&](int n) { return min(end - first_of(n), S::kOutputs); };
