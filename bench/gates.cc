@@ -12,14 +12,21 @@
 namespace latticino::bench {
 namespace {
 
+BlindRotateArithmetic arithmetic(const std::string& name) {
+  if (name == "exact") return BlindRotateArithmetic::Exact;
+  if (name == "fft64") return BlindRotateArithmetic::Fft64;
+  throw ValueError("bench.gates", "--arithmetic " + name, "exact or fft64", "choose one of them");
+}
+
 class TfheBench {
  public:
   TfheBench(const Arguments& arguments, const std::string& set)
       : arguments_(arguments),
         params_(tfhe_preset(set)),
-        context_(tfhe::Context::create(
-            params_, std::make_unique<Queue>(
-                         make_backend(arguments.text("device"), arguments.number("threads"))))),
+        context_(tfhe::Context::create(params_,
+                                       std::make_unique<Queue>(make_backend(
+                                           arguments.text("device"), arguments.number("threads"))),
+                                       arithmetic(arguments.text("arithmetic")))),
         secret_(tfhe::SecretKey::generate(params_, random_)) {
     const Stopwatch watch;
     keys_ = tfhe::make_server_keys(*context_, secret_, random_);
@@ -58,8 +65,7 @@ class TfheBench {
     const auto out =
         context_->allocate(static_cast<std::uint32_t>(params_->big_dimension()), count);
     const Poly tv = tfhe::constant_polynomial(*context_, params_->lwe_modulus() / 8);
-    BlindRotate rotate = tfhe::blind_rotation(*params_);
-    rotate.key = keys_->bootstrap.view;
+    BlindRotate rotate = tfhe::blind_rotation(*context_, *keys_);
     rotate.items = {{exponents.view, tv.view, rotated.view}};
     Queue& queue = context_->queue();
     const double key_switch = timed(rows, "key_switch", batch, [&] {
@@ -95,6 +101,7 @@ class TfheBench {
     const DeviceInfo device = context_->queue().device();
     Row params, row;
     params.add("batch", batch).add("threads", arguments_.number("threads"));
+    params.add("arithmetic", arguments_.text("arithmetic"));
     row.add("name", std::string("tfhe.") + what + (batch == 1 ? "_latency" : "_throughput"));
     row.add("value", batch == 1 ? seconds * 1e3 : batch / seconds);
     row.add("unit", batch == 1 ? "ms" : "1/s").add("median_of", arguments_.number("runs"));
@@ -127,6 +134,7 @@ int main(int argc, char** argv) {
                              {"cpu-time", "0"},
                              {"sets", "tfhe-gates-v1,tfhe-2-2-v1"},
                              {"batches", "1,16"},
+                             {"arithmetic", "exact"},
                              {"runs", "20"}},
                             [](const bench::Arguments& arguments) {
                               std::vector<bench::Row> rows;

@@ -6,5 +6,5 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # GCC 12 warns about the undefined pass-through operands of its own AVX-512 intrinsics.
   set_source_files_properties(src/backend/cpu/simd/avx512.cc PROPERTIES COMPILE_OPTIONS
     "-O3;-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl;-mprefer-vector-width=512;-Wno-uninitialized;-Wno-maybe-uninitialized")
-  set_source_files_properties(src/backend/cpu/simd/avx2.cc PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
+  set_source_files_properties(src/backend/cpu/simd/avx2.cc PROPERTIES COMPILE_OPTIONS "-O3;-mavx2;-mfma")
 endif()

@@ -237,6 +237,11 @@ const double* Side::slots(int count) {
   return upload(inputs_->slots[next_slots_++]);
 }
 
+double* Side::numbers(std::size_t count) {
+  number_buffers_.push_back(queue_.allocate(count * sizeof(double)));
+  return static_cast<double*>(number_buffers_.back()->data());
+}
+
 void Side::begin(SharedInputs* inputs) {
   slots_.clear();
   number_buffers_.clear();

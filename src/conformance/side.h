@@ -79,7 +79,8 @@ class Side {
   // The same, left in another domain by the case: physical order may differ between domains.
   PolyView in_out(const Basis& basis, Domain from, Domain to);
   const std::int64_t* integers();
-  const double* slots(int count);  // complex numbers in the unit box
+  const double* slots(int count);      // complex numbers in the unit box
+  double* numbers(std::size_t count);  // between operations of a case: not compared
   const SlotTransform& slot_transform() const { return slot_transform_; }
   // Arrays of polynomials and LWE ciphertexts (with gaps between them).
   PolyArray input_array(const Basis& basis, Domain domain, std::uint32_t count);

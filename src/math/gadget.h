@@ -39,6 +39,25 @@ LATTICINO_HD constexpr std::int32_t gadget_take(std::int64_t& y, int log_base) {
   return static_cast<std::int32_t>(digit);
 }
 
+// Digits in closed form: with B/2 (1 + B + .. + B^(levels - 2)) added to the rounded number, those
+// below the first are those of an unsigned number less B/2, and the carries of gadget_take() happen
+// by themselves.
+template <class Integer>
+LATTICINO_HD constexpr Integer gadget_offset(Gadget g) {
+  Integer offset = 0;
+  for (int i = 1; i < g.levels; ++i) {
+    offset = (offset << g.log_base) + (Integer{1} << (g.log_base - 1));
+  }
+  return offset;
+}
+// Digit `level` of what has its offset: |z| < 2^30 in 32 bits.
+template <class Integer>
+LATTICINO_HD constexpr std::int32_t gadget_digit(Integer z, Gadget g, int level) {
+  const Integer half = Integer{1} << (g.log_base - 1);
+  const Integer top = z >> (g.levels - 1 - level) * g.log_base;
+  return static_cast<std::int32_t>(level == 0 ? top : (top & (2 * half - 1)) - half);
+}
+
 constexpr int bit_length(std::uint64_t x) {
   int bits = 0;
   for (; x != 0; x >>= 1) ++bits;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "math/errors.h"
+#include "math/fourier.h"
 
 namespace latticino {
 namespace {
@@ -45,6 +46,13 @@ void check_gadget(Checker& c, Gadget g, int bits) {
   c.require(g.log_base >= 1 && g.log_base <= 30 && g.levels >= 1 && g.levels * g.log_base <= bits,
             number("a gadget of levels", g.levels) + number(" in base 2 ^", g.log_base),
             number("at most so many bits in all:", bits));
+}
+
+void check_fourier(const char* operation, const fourier::Rotation& rotation) {
+  const fourier::Refusal refusal = fourier::refusal(rotation);
+  if (refusal.empty()) return;
+  throw UnsupportedError(operation, refusal.had + " in FP64", refusal.needs,
+                         "set arithmetic to Exact");
 }
 
 }  // namespace
@@ -130,15 +138,29 @@ void check_record(Checker& c, const SampleExtract& op) {
   }
 }
 
+void check_record(Checker& c, const FourierKey& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const FourierKey::Item& item = op.items[i];
+    const std::string in = of_item("in", i);
+    c.input(item.in, in);
+    c.domain(item.in.first, in, {Domain::Coeff});
+    const Basis basis = item.in.first.basis();
+    c.require(basis.size() <= 2, in + " over " + basis.str(), "one or two primes");
+    c.write_memory(item.out, std::size_t{item.in.count} * c.ring()->n() * sizeof(double),
+                   item.in.first);
+    fourier::Rotation shape;  // of sums nothing is known here
+    shape.log_n = c.ring()->log_n();
+    shape.glwe_dimension = op.glwe_dimension;
+    check_fourier("FourierKey", shape);
+  }
+}
+
 void check_record(Checker& c, const BlindRotate& op) {
   c.require(op.glwe_dimension >= 1, "a GLWE dimension below 1", "k >= 1");
-  if (op.arithmetic != BlindRotateArithmetic::Exact) {
-    throw UnsupportedError("BlindRotate", "the FP64 transform", "exact arithmetic",
-                           "set arithmetic to Exact");
-  }
   c.require(op.group >= 1 && op.group <= 4 && !(op.ternary && op.group != 1),
             number("group", static_cast<std::uint64_t>(op.group)),
             "groups of 1 to 4, ternary secrets in groups of 1");
+  const bool fft = op.arithmetic == BlindRotateArithmetic::Fft64;
   c.input(op.key, "key");
   c.domain(op.key.first, "key", {Domain::Eval});
   const Basis basis = op.key.first.basis();
@@ -146,6 +168,12 @@ void check_record(Checker& c, const BlindRotate& op) {
   std::uint64_t q = 1;
   for (int i = 0; i < basis.size(); ++i) q *= c.ring()->prime(basis.prime(i));
   check_gadget(c, op.gadget, bit_length(q));
+  if (fft) {
+    c.read_memory(op.fourier, std::size_t{op.key.count} * c.ring()->n() * sizeof(double),
+                  op.key.first);
+    check_fourier("BlindRotate", {c.ring()->log_n(), op.glwe_dimension, op.group, op.ternary,
+                                  op.gadget, basis.size(), q});
+  }
   if (basis.size() == 2) {
     const std::uint32_t q0 = c.ring()->prime(basis.prime(0)), q1 = c.ring()->prime(basis.prime(1));
     c.require(q0 / 2 < q1, number("primes", q0) + number(" and", q1),

@@ -126,8 +126,18 @@ struct Cost {
     for (const SampleExtract::Item& item : op.items) sum += bytes(item.in) + bytes(item.out);
     return sum;
   }
+  // One double a coefficient.
+  static std::uint64_t fourier_bytes(const PolyArray& a) {
+    return a.count * limb_bytes(a.first, 1) / sizeof(std::uint32_t) * sizeof(double);
+  }
+  std::uint64_t operator()(const FourierKey& op) const {
+    std::uint64_t sum = 0;
+    for (const FourierKey::Item& item : op.items) sum += bytes(item.in) + fourier_bytes(item.in);
+    return sum;
+  }
   std::uint64_t operator()(const BlindRotate& op) const {
-    std::uint64_t sum = bytes(op.key);
+    const bool fft = op.arithmetic == BlindRotateArithmetic::Fft64;
+    std::uint64_t sum = fft ? fourier_bytes(op.key) : bytes(op.key);
     for (const BlindRotate::Item& item : op.items) {
       sum += bytes(item.exponents) + bytes(item.table) + bytes(item.out);
     }
@@ -154,6 +164,7 @@ struct Name {
   const char* operator()(const LweKeySwitch&) const { return "LweKeySwitch"; }
   const char* operator()(const ModSwitch&) const { return "ModSwitch"; }
   const char* operator()(const SampleExtract&) const { return "SampleExtract"; }
+  const char* operator()(const FourierKey&) const { return "FourierKey"; }
   const char* operator()(const BlindRotate&) const { return "BlindRotate"; }
 };
 

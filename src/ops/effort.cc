@@ -20,13 +20,16 @@ struct Count {
     }
     return e;
   }
-  // Of each step and key: the digits' transforms and those back, of every prime.
+  // Of each step and key: the digits' transforms and those back, of every prime. A complex
+  // butterfly takes the time of two.
   Effort operator()(const BlindRotate& op) const {
     Effort e;
     const PolyView& key = op.key.first;
     if (key.ring == nullptr) return e;
     const double n = static_cast<double>(key.ring->n());
-    const double transform = n / 2 * key.ring->log_n() * key.limbs();
+    const double transform = op.arithmetic == BlindRotateArithmetic::Fft64
+                                 ? n / 2 * (key.ring->log_n() - 1)
+                                 : n / 2 * key.ring->log_n() * key.limbs();
     const double transforms = op.rows() + (op.glwe_dimension + 1);
     for (const BlindRotate::Item& item : op.items) {
       const double keys =

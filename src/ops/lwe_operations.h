@@ -1,6 +1,6 @@
 // The records of TFHE, one family: LWE ciphertexts, and blind rotation of GLWE ciphertexts. The
-// rules of operations.h hold. Everything is exact integer arithmetic, so that every backend gives
-// the same words.
+// rules of operations.h hold. Everything is integer arithmetic, or floating point in a fixed order
+// of operations, so that every backend gives the same words.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,23 @@ struct SampleExtract {
   std::uint32_t step = 1;  // a power of two
 };
 
-// Which arithmetic multiplies polynomials. Exact: modulo the ring's primes, equal words everywhere.
+// Which arithmetic multiplies polynomials. Exact: modulo the ring's primes. Fft64: complex
+// transforms in FP64 (math/fourier.h): over one prime the same words, because sums are integers
+// that rounding recovers; over two primes with a rounding error (params/tfhe_noise.h,
+// fourier_variance).
 enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
+
+// Polynomials of a BlindRotate key (Coeff, centred; one or two primes) as its arithmetic Fft64
+// takes them: transforms divided by N/2, N doubles a polynomial, in an order of the backend's own
+// that depends on glwe_dimension.
+struct FourierKey {
+  struct Item {
+    PolyArray in;
+    double* out = nullptr;  // backend memory, N for each polynomial
+  };
+  int glwe_dimension = 1;
+  std::vector<Item> items;
+};
 
 // acc = (table, 0 .. 0) X^-e_b; then for each step t of `group` mask elements
 //   binary, group 1:  acc += K_t [*] ((X^-e_t - 1) acc)
@@ -87,6 +102,10 @@ enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
 //   K [*] x = sum_c sum_i d_ci row(c * levels + i).
 // Key polynomials, Eval: (t, j, row, component) in that order, components innermost. Row
 // c * levels + i encrypts selector 2^gadget_exponent(i) times component c of (1, s_1 .. s_k).
+//
+// Fft64 (binary, group 1, k <= 2, N = 2^10 .. 2^12) reads `fourier`, all key polynomials through
+// FourierKey, instead of `key`. The product's sum over rows, coefficient by coefficient, is rounded
+// to an integer, half to even.
 struct BlindRotate {
   struct Item {
     LweView exponents;  // modulus 2N
@@ -100,6 +119,7 @@ struct BlindRotate {
   bool ternary = false;  // group is 1 then
   BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact;
   std::vector<Item> items;
+  const double* fourier = nullptr;
 
   int keys_per_step() const { return ternary ? 2 : (1 << group) - 1; }
   int rows() const { return (glwe_dimension + 1) * gadget.levels; }

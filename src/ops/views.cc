@@ -94,6 +94,9 @@ struct Walker {
   void operator()(const SampleExtract& op) const {
     for (const SampleExtract::Item& item : op.items) read(item.in.first);
   }
+  void operator()(const FourierKey& op) const {
+    for (const FourierKey::Item& item : op.items) read(item.in.first);
+  }
   void operator()(const BlindRotate& op) const {
     read(op.key.first);
     for (const BlindRotate::Item& item : op.items) {
@@ -140,7 +143,11 @@ struct AddressWalker {
   void operator()(const SampleExtract& op) const {
     for (const SampleExtract::Item& item : op.items) visit(item.out.data);
   }
+  void operator()(const FourierKey& op) const {
+    for (const FourierKey::Item& item : op.items) visit(item.out);
+  }
   void operator()(const BlindRotate& op) const {
+    if (op.arithmetic == BlindRotateArithmetic::Fft64) visit(op.fourier);
     for (const BlindRotate::Item& item : op.items) visit(item.exponents.data);
   }
 

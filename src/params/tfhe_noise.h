@@ -27,6 +27,9 @@ struct TfheNoiseModel {
 double bootstrap_variance(const TfheNoiseModel& m);
 // What an FP64 transform of a 64-bit torus adds to it (tfhe-rs, noise formulas).
 double fft64_variance(const TfheNoiseModel& m);
+// What blind rotations by the transforms of math/fourier.h add to it: nothing over one prime, where
+// sums are exact. Roundings are taken as independent of each other.
+double fourier_variance(const TfheNoiseModel& m);
 // k N coefficients to n.
 double key_switch_variance(const TfheNoiseModel& m);
 // To 2N, with 2^log_many neighbouring positions kept free.

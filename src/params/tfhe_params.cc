@@ -138,18 +138,31 @@ double TfheParams::fresh_sigma() const {
   return std::max(kLeastSigma, noise_.glwe_sigma * lwe_modulus());
 }
 
-double TfheParams::decision_variance(double norm, int log_many) const {
-  return norm * norm * (bootstrap_variance(noise_) + drop_variance(noise_)) +
-         key_switch_variance(noise_) + mod_switch_variance(noise_, log_many);
+double TfheParams::decision_variance(double norm, int log_many, bool fourier) const {
+  const double bootstrap =
+      bootstrap_variance(noise_) + drop_variance(noise_) + (fourier ? fourier_variance(noise_) : 0);
+  return norm * norm * bootstrap + key_switch_variance(noise_) +
+         mod_switch_variance(noise_, log_many);
 }
 
-double TfheParams::log_failure() const {
-  if (booleans()) {
-    return std::max(latticino::log_failure(decision_variance(std::sqrt(2.0)), 0.125),
-                    latticino::log_failure(decision_variance(std::sqrt(8.0)), 0.25));
-  }
-  return latticino::log_failure(decision_variance(literal_.max_norm),
-                                std::exp2(-(plain_bits() + 2)));
+double TfheParams::log_failure(bool fourier) const {
+  const auto failure = [&](double norm, double distance) {
+    return latticino::log_failure(decision_variance(norm, 0, fourier), distance);
+  };
+  if (booleans()) return std::max(failure(std::sqrt(2.0), 0.125), failure(std::sqrt(8.0), 0.25));
+  return failure(literal_.max_norm, std::exp2(-(plain_bits() + 2)));
+}
+
+fourier::Refusal TfheParams::fourier_refusal() const {
+  fourier::Rotation shape{log_n(), glwe_dimension(), literal_.group, literal_.ternary,
+                          literal_.bootstrap};
+  shape.primes = static_cast<int>(literal_.primes.size());
+  shape.modulus = 1;
+  for (const std::uint32_t q : literal_.primes) shape.modulus *= q;
+  const fourier::Refusal refusal = fourier::refusal(shape);
+  if (!refusal.empty() || log_failure(true) <= literal_.log_failure) return refusal;
+  return {"a failure probability of 2^" + text(log_failure(true)),
+          "the stated 2^" + text(literal_.log_failure)};
 }
 
 double TfheParams::security_bits() const {

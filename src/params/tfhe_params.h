@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "math/fourier.h"
 #include "params/params.h"
 #include "params/tfhe_noise.h"
 
@@ -59,10 +60,14 @@ class TfheParams {
   const TfheNoiseModel& noise() const { return noise_; }
   // Variance in front of the decision, of a linear combination with 2-norm `norm` of bootstrapped
   // ciphertexts: norm^2 (bootstrap + drop) + key switch + modulus switch.
-  double decision_variance(double norm, int log_many = 0) const;
+  // `fourier`: with blind rotations in FP64.
+  double decision_variance(double norm, int log_many = 0, bool fourier = false) const;
   // log2 of the failure probability: the worst gate of booleans (and: distance q/8, norm sqrt 2;
   // xor: q/4, norm sqrt 8), or a table on a block of norm max_norm (half a box).
-  double log_failure() const;
+  double log_failure(bool fourier = false) const;
+  // Empty, or why blind rotations cannot be in FP64: their shape (math/fourier.h), or a failure
+  // probability above the one stated.
+  fourier::Refusal fourier_refusal() const;
   // Estimated classical bits of the weaker of both keys (security.h), for information.
   double security_bits() const;
 

@@ -16,7 +16,8 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // the CPU were timed beside other work, and scaled by what copies took at that time. TFHE's are
 // from bench_gates (CPU) and bench/records/2026-11-21-h200-tfhe.json, within a factor 2 for batches
 // of 1 and of thousands; LweLinear, and ModSwitch and SampleExtract of the GPU, were not timed alone
-// and count for little: they are taken to move bytes as polynomial records do.
+// and count for little: they are taken to move bytes as polynomial records do, and FourierKey, which
+// runs once a key, on both.
 const RateTable& cpu_rates() {
   static const RateTable kTable{"Intel Xeon with AVX-512, one thread",
                                 {
@@ -27,6 +28,7 @@ const RateTable& cpu_rates() {
                                     {"Dot", {7.84e+09, 0}},
                                     {"Embed", {8e+09, 0.0006}},
                                     {"ExpandUniform", {7.05e+08, 0.0011}},
+                                    {"FourierKey", {8e+09, 0}},
                                     {"FromIntegers", {1.69e+10, 0.0003}},
                                     {"KeyInner", {8.34e+09, 0.00061}},
                                     {"Linear", {1.31e+10, 0}},
@@ -45,29 +47,21 @@ const RateTable& cpu_rates() {
 }
 
 const RateTable& cuda_rates() {
-  static const RateTable kTable{"NVIDIA H200",
-                                {
-                                    {"Automorphism", {3.41e+12, 1.3e-06}},
-                                    {"BlindRotate", {0, 0, 1.25e+12, 3.7e+09}},
-                                    {"Convert", {9.61e+11, 5.9e-06}},
-                                    {"Copy", {3.71e+12, 1.2e-06}},
-                                    {"Dot", {3.85e+12, 5.1e-06}},
-                                    {"Embed", {7.14e+11, 1.8e-05}},
-                                    {"ExpandUniform", {3.22e+11, 9.6e-08}},
-                                    {"FromIntegers", {2.01e+12, 2.5e-06}},
-                                    {"KeyInner", {3.29e+12, 1.2e-05}},
-                                    {"Linear", {4.05e+12, 7.6e-07}},
-                                    {"LweKeySwitch", {0, 2.8e-05, 5.4e+12}},
-                                    {"LweLinear", {4.05e+12, 2e-06}},
-                                    {"ModRaise", {2.01e+12, 2.5e-06}},
-                                    {"ModSwitch", {2e+12, 3e-06}},
-                                    {"Project", {3.89e+11, 1.8e-05}},
-                                    {"SampleExtract", {2e+12, 3e-06}},
-                                    {"SubtractScale", {2.99e+12, 4.7e-06}},
-                                    {"Tensor", {3.77e+12, 1.6e-06}},
-                                    {"Transform", {2.81e+12, 3.2e-06}},
-                                },
-                                0};
+  static const RateTable kTable{
+      "NVIDIA H200",
+      {
+          {"Automorphism", {3.41e+12, 1.3e-06}},  {"BlindRotate", {0, 0, 1.25e+12, 3.7e+09}},
+          {"Convert", {9.61e+11, 5.9e-06}},       {"Copy", {3.71e+12, 1.2e-06}},
+          {"Dot", {3.85e+12, 5.1e-06}},           {"Embed", {7.14e+11, 1.8e-05}},
+          {"ExpandUniform", {3.22e+11, 9.6e-08}}, {"FourierKey", {2e+12, 3e-06}},
+          {"FromIntegers", {2.01e+12, 2.5e-06}},  {"KeyInner", {3.29e+12, 1.2e-05}},
+          {"Linear", {4.05e+12, 7.6e-07}},        {"LweKeySwitch", {0, 2.8e-05, 5.4e+12}},
+          {"LweLinear", {4.05e+12, 2e-06}},       {"ModRaise", {2.01e+12, 2.5e-06}},
+          {"ModSwitch", {2e+12, 3e-06}},          {"Project", {3.89e+11, 1.8e-05}},
+          {"SampleExtract", {2e+12, 3e-06}},      {"SubtractScale", {2.99e+12, 4.7e-06}},
+          {"Tensor", {3.77e+12, 1.6e-06}},        {"Transform", {2.81e+12, 3.2e-06}},
+      },
+      0};
   return kTable;
 }
 

@@ -50,11 +50,12 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
                                              int log_many) const {
   const TfheParams& params = context_->params();
   const ServerKeys& server = keys(operation, *lookups[0].sum.terms[0].x);
+  const bool fourier = context_->arithmetic() == BlindRotateArithmetic::Fft64;
   std::vector<std::uint32_t> counts;
   for (const Lookup& lookup : lookups) {
     keys(operation, *lookup.sum.terms[0].x);
-    const double log_p =
-        log_failure(params.decision_variance(std::sqrt(lookup.norm2), log_many), lookup.distance);
+    const double log_p = log_failure(
+        params.decision_variance(std::sqrt(lookup.norm2), log_many, fourier), lookup.distance);
     if (log_p > params.literal().log_failure) {
       throw LevelError(operation,
                        "a sum of squared norm " + std::to_string(lookup.norm2) +
@@ -75,10 +76,9 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   const Context::Polys rotated = context_->allocate_polys(total * parts, Domain::Coeff);
 
   LweLinear linear;
-  BlindRotate rotate = blind_rotation(params);
+  BlindRotate rotate = blind_rotation(*context_, server);
   SampleExtract extract;
   extract.glwe_dimension = params.glwe_dimension();
-  rotate.key = server.bootstrap.view;
   std::vector<std::uint32_t> coefficients(std::size_t{1} << log_many);
   std::iota(coefficients.begin(), coefficients.end(), 0);
   std::vector<Ciphertext> results;

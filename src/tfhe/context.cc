@@ -1,18 +1,30 @@
 #include "tfhe/context.h"
 
+#include "math/errors.h"
+
 namespace latticino::tfhe {
 
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
-                                               std::shared_ptr<Queue> queue) {
+                                               std::shared_ptr<Queue> queue,
+                                               BlindRotateArithmetic arithmetic) {
+  if (arithmetic == BlindRotateArithmetic::Fft64) {
+    const fourier::Refusal refusal = params->fourier_refusal();
+    if (!refusal.empty()) {
+      throw ParameterError("tfhe.context", refusal.had + " for " + params->name() + " in FP64",
+                           refusal.needs, "use exact arithmetic, or another set");
+    }
+  }
   std::shared_ptr<Context> context(new Context);
+  context->arithmetic_ = arithmetic;
   context->ring_ = std::make_unique<Ring>(params->log_n(), params->literal().primes);
   context->params_ = std::move(params);
   context->queue_ = std::move(queue);
   return context;
 }
 
-std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const TfheParams> params) {
-  return create(std::move(params), Queue::dry());
+std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const TfheParams> params,
+                                                   BlindRotateArithmetic arithmetic) {
+  return create(std::move(params), Queue::dry(), arithmetic);
 }
 
 // Tables that the backend keeps beside the ring go while the backend is alive.

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "ops/operations.h"
 #include "params/tfhe_params.h"
 #include "poly/ring.h"
 #include "runtime/queue.h"
@@ -11,13 +12,18 @@ namespace latticino::tfhe {
 // TFHE parameters on a device, as ckks::Context is for CKKS. Owns no secret; threads may share it.
 class Context {
  public:
-  static std::shared_ptr<const Context> create(std::shared_ptr<const TfheParams> params,
-                                               std::shared_ptr<Queue> queue);
-  static std::shared_ptr<const Context> create_dry(std::shared_ptr<const TfheParams> params);
+  // Throws ParameterError where the set's blind rotations cannot be in that arithmetic.
+  static std::shared_ptr<const Context> create(
+      std::shared_ptr<const TfheParams> params, std::shared_ptr<Queue> queue,
+      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact);
+  static std::shared_ptr<const Context> create_dry(
+      std::shared_ptr<const TfheParams> params,
+      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact);
   ~Context();
 
   const TfheParams& params() const { return *params_; }
   std::shared_ptr<const TfheParams> shared_params() const { return params_; }
+  BlindRotateArithmetic arithmetic() const { return arithmetic_; }
   const Ring& ring() const { return *ring_; }
   Basis basis() const { return {{0, static_cast<std::uint16_t>(ring_->prime_count())}}; }
   Queue& queue() const { return *queue_; }
@@ -39,6 +45,7 @@ class Context {
  private:
   Context() = default;
   std::shared_ptr<const TfheParams> params_;
+  BlindRotateArithmetic arithmetic_ = BlindRotateArithmetic::Exact;
   std::unique_ptr<Ring> ring_;
   std::shared_ptr<Queue> queue_;
 };

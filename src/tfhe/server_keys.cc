@@ -1,5 +1,7 @@
 #include "tfhe/server_keys.h"
 
+#include <algorithm>
+
 namespace latticino::tfhe {
 
 BlindRotate blind_rotation(const TfheParams& params) {
@@ -22,6 +24,45 @@ ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::u
     }
   }
   return expand;
+}
+
+namespace {
+
+// Some hundred polynomials at a time: what lies between is small beside the keys.
+void make_fourier_key(const Context& context, const ServerKeys& keys) {
+  constexpr std::uint32_t kTogether = 512;
+  const PolyArray& bootstrap = keys.bootstrap.view;
+  const std::size_t n = context.ring().n();
+  Queue& queue = context.queue();
+  keys.fourier = queue.allocate(sizeof(double) * n * bootstrap.count);
+  const Context::Polys coefficients =
+      context.allocate_polys(std::min(kTogether, bootstrap.count), Domain::Coeff);
+  for (std::uint32_t first = 0; first < bootstrap.count; first += kTogether) {
+    const std::uint32_t count = std::min(kTogether, bootstrap.count - first);
+    Transform transform;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      transform.items.push_back({bootstrap[first + i], coefficients.view[i]});
+    }
+    queue.submit(std::move(transform));
+    double* out = static_cast<double*>(keys.fourier->data());
+    FourierKey convert;
+    convert.glwe_dimension = context.params().glwe_dimension();
+    convert.items = {{coefficients.view.part(0, count), out == nullptr ? out : out + first * n}};
+    queue.submit(std::move(convert));
+  }
+}
+
+}  // namespace
+
+BlindRotate blind_rotation(const Context& context, const ServerKeys& keys) {
+  BlindRotate op = blind_rotation(context.params());
+  op.key = keys.bootstrap.view;
+  op.arithmetic = context.arithmetic();
+  if (op.arithmetic == BlindRotateArithmetic::Fft64) {
+    std::call_once(keys.fourier_once, [&] { make_fourier_key(context, keys); });
+    op.fourier = static_cast<const double*>(keys.fourier->data());
+  }
+  return op;
 }
 
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id) {

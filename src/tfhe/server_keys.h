@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "rlwe/keys.h"
@@ -25,6 +26,10 @@ struct ServerKeys {
   std::array<std::uint8_t, 32> key_switch_seed{};
 
   std::size_t bytes() const { return bootstrap.buffer->bytes() + key_switch.buffer->bytes(); }
+
+  // `bootstrap` through FourierKey: made by the first evaluator of a context that computes in FP64.
+  mutable Buffer fourier;
+  mutable std::once_flag fourier_once;
 };
 
 // Keys of the right shape without meaning: for dry contexts.
@@ -35,7 +40,8 @@ std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const r
 ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::uint32_t first,
                               std::uint32_t rows);
 
-// The blind rotation that a set asks for, without items.
+// The blind rotation that a set asks for, without items; with keys and the context's arithmetic.
 BlindRotate blind_rotation(const TfheParams& params);
+BlindRotate blind_rotation(const Context& context, const ServerKeys& keys);
 
 }  // namespace latticino::tfhe

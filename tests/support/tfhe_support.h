@@ -13,10 +13,11 @@
 namespace latticino::test {
 
 struct TfheWorld {
-  explicit TfheWorld(std::shared_ptr<const TfheParams> p, bool simd = true, std::uint8_t seed = 1)
+  explicit TfheWorld(std::shared_ptr<const TfheParams> p, bool simd = true, std::uint8_t seed = 1,
+                     BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact)
       : params(std::move(p)),
-        context(
-            tfhe::Context::create(params, std::make_unique<Queue>(make_cpu_backend({simd, 1})))),
+        context(tfhe::Context::create(params, std::make_unique<Queue>(make_cpu_backend({simd, 1})),
+                                      arithmetic)),
         random(fixed_random(seed)),
         secret(tfhe::SecretKey::generate(params, random)),
         keys(tfhe::make_server_keys(*context, secret, random)),

@@ -38,6 +38,7 @@ class CheckLwe : public testing::Test {
   Ring ring_{10, test::ntt_primes(10, 3)};
   Ring other_{10, test::ntt_primes(10, 3)};
   std::vector<std::uint32_t> memory_ = std::vector<std::uint32_t>(64 << 10);
+  std::vector<double> numbers_ = std::vector<double>(16 << 10);
 };
 
 TEST_F(CheckLwe, Linear) {
@@ -107,14 +108,46 @@ TEST_F(CheckLwe, BlindRotate) {
   broken(rotation(), [](auto& op) { op.items[0].table.domain = Domain::Eval; });
   broken(rotation(), [&](auto& op) { op.items[0].table.ring = &other_; });
   broken(rotation(), [&](auto& op) { op.items[0].out = polys(1, Domain::Coeff, 6, 12); });
-  BlindRotate fft = rotation();
-  fft.arithmetic = BlindRotateArithmetic::Fft64;
-  EXPECT_THROW(check(fft), UnsupportedError);
+}
+
+TEST_F(CheckLwe, Fourier) {
+  const auto good = [&] {
+    BlindRotate op = rotation();
+    op.arithmetic = BlindRotateArithmetic::Fft64;
+    op.fourier = numbers_.data();
+    return op;
+  };
+  EXPECT_NO_THROW(check(good()));
+  broken(good(), [](auto& op) { op.fourier = nullptr; });
+  broken(good(), [](auto& op) { op.fourier += 1; });
+  const auto refused = [](BlindRotate op, auto change) {
+    change(op);
+    EXPECT_THROW(check(op), UnsupportedError);
+  };
+  refused(good(), [](auto& op) {  // two ciphertext words a step
+    op.group = 2;
+    op.key.count = 24;
+  });
+  refused(good(), [](auto& op) { op.gadget = {14, 2}; });  // sums of 2^54
+  const FourierKey key{1, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
+  EXPECT_NO_THROW(check(key));
+  broken(key, [](auto& op) { op.items[0].out = nullptr; });
+  broken(key, [](auto& op) { op.items[0].in.first.domain = Domain::Eval; });
+  broken(key, [&](auto& op) { op.items[0].in = polys(3, Domain::Coeff, 2, 0); });
+  broken(key, [&](auto& op) { op.items[0].out = reinterpret_cast<double*>(memory_.data()); });
+  EXPECT_THROW(check(FourierKey{3, key.items}), UnsupportedError);
 }
 
 TEST_F(CheckLwe, Costs) {
   EXPECT_STREQ(name(Operation(rotation())), "BlindRotate");
   EXPECT_EQ(bytes_moved(rotation()), 4u * ((16 + 1 + 6) * 1024 + 9));
+  BlindRotate fft = rotation();
+  fft.arithmetic = BlindRotateArithmetic::Fft64;
+  fft.fourier = numbers_.data();
+  EXPECT_EQ(bytes_moved(fft), 4u * ((2 * 16 + 1 + 6) * 1024 + 9));
+  const FourierKey key{1, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
+  EXPECT_STREQ(name(Operation(key)), "FourierKey");
+  EXPECT_EQ(bytes_moved(key), 12u * 16 * 1024);
 }
 
 }  // namespace

@@ -1,16 +1,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/executor.h"
+#include "backend/cpu/rotate_batch.h"
 
 namespace latticino::cpu {
 namespace {
 
 constexpr int kMostLevels = 62, kMostRows = kMostLevels * kMostParts;
-
-struct Unit {
-  std::uint32_t item, index;
-};
 
 // What all ciphertexts of a record share.
 struct Rotation {
@@ -49,6 +45,7 @@ struct Rotation {
   std::size_t mirrored_words() const { return 2 * n + kMirrorTail; }
   std::size_t accumulator_words() const { return parts * digit.primes * mirrored_words(); }
   std::size_t digit_words() const { return std::size_t(op.rows()) * digit.primes * n; }
+  std::size_t worker_words() const { return digit_words() + (parts + std::size_t{1}) * n; }
   std::uint32_t* accumulator(std::uint32_t* at, int component, int p) const {
     return at + mirrored_words() * (component * digit.primes + p);
   }
@@ -199,45 +196,8 @@ class Worker {
 }  // namespace
 
 void run(Executor& executor, const BlindRotate& op) {
-  std::vector<Unit> units;
-  for (std::size_t i = 0; i < op.items.size(); ++i) {
-    for (std::uint32_t k = 0; k < op.items[i].exponents.count; ++k) {
-      units.push_back({static_cast<std::uint32_t>(i), k});
-    }
-  }
-  if (units.empty()) return;
-  const Rotation rotation(executor, op);
-  // Ciphertexts of one thread go through the key together, so that a step's rows are read once.
-  constexpr std::size_t kShare = 4;
-  const std::size_t share = std::clamp<std::size_t>(
-      units.size() / static_cast<std::size_t>(executor.threads()), 1, kShare);
-  const std::size_t groups = (units.size() + share - 1) / share;
-  executor.reserve_scratch(share * rotation.accumulator_words() + rotation.digit_words() +
-                           (rotation.parts + std::size_t{1}) * rotation.n);
-  const std::size_t work = std::size_t(op.key.count) * rotation.n;
-  executor.parallel(groups, share * work, [&](std::size_t g, std::uint32_t* scratch) {
-    const std::size_t first = g * share, last = std::min(first + share, units.size());
-    Worker worker(rotation, scratch + share * rotation.accumulator_words());
-    const auto acc = [&](std::size_t u) {
-      return scratch + (u - first) * rotation.accumulator_words();
-    };
-    const auto exponents = [&](std::size_t u) {
-      return op.items[units[u].item].exponents.ciphertext(units[u].index);
-    };
-    std::uint32_t steps = 0;
-    for (std::size_t u = first; u < last; ++u) {
-      const BlindRotate::Item& item = op.items[units[u].item];
-      steps = item.exponents.dimension / static_cast<std::uint32_t>(op.group);
-      worker.start(acc(u), item, exponents(u)[item.exponents.dimension]);
-    }
-    for (std::uint32_t step = 0; step < steps; ++step) {
-      for (std::size_t u = first; u < last; ++u) worker.step(acc(u), exponents(u), step);
-    }
-    for (std::size_t u = first; u < last; ++u) {
-      worker.finish(acc(u), op.items[units[u].item].out,
-                    units[u].index * static_cast<std::uint32_t>(rotation.parts));
-    }
-  });
+  if (op.arithmetic == BlindRotateArithmetic::Fft64) return run_fourier(executor, op);
+  if (!op.items.empty()) rotate_batch<Worker>(executor, op, Rotation(executor, op));
 }
 
 }  // namespace latticino::cpu

@@ -33,6 +33,7 @@ struct PrimeTable {
 };
 
 struct LweKernels;
+struct FourierKernels;
 
 struct CpuKernels {
   const char* name;  // "reference", "avx2", ...
@@ -90,7 +91,8 @@ struct CpuKernels {
   // One stage of the special FFT and of its inverse (ops/slot_transform.h): n any power of two.
   slots::Stage forward_slots, inverse_slots;
 
-  const LweKernels* lwe;  // lwe_kernels.h
+  const LweKernels* lwe;          // lwe_kernels.h
+  const FourierKernels* fourier;  // fourier_kernels.h
 };
 
 const CpuKernels& reference_kernels();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/fourier_kernels.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/lwe_kernels.h"
 
@@ -216,7 +217,8 @@ const CpuKernels& reference_kernels() {
                                   reduce,
                                   slots::forward_stage,
                                   slots::inverse_stage,
-                                  &reference_lwe_kernels()};
+                                  &reference_lwe_kernels(),
+                                  &reference_fourier_kernels()};
   return kernels;
 }
 

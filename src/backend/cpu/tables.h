@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cpu/kernels.h"
+#include "math/fourier.h"
 #include "ops/conversion.h"
 
 namespace latticino::cpu {
@@ -15,6 +16,7 @@ struct RingTable : BackendTable {
   const CpuKernels* kernels;
   std::vector<PrimeTable> primes;
   std::vector<std::uint16_t> row_reversal, col_reversal;  // bit reversals of log2(rows), log2(cols)
+  std::vector<fourier::Complex> fourier_roots;            // of degrees that blind rotations have
 
  private:
   void fill_roots(const Ring& ring, int prime);

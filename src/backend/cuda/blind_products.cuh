@@ -1,10 +1,11 @@
-// The arithmetic of one step of a blind rotation, for both of its kernels: the digits of
+// The arithmetic of one step of a blind rotation, for all of its kernels: the digits of
 // (X^-e - 1) acc, sums of their products with key rows, and selectors X^-e - 1 in Eval.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
+#include "backend/cuda/layout.h"
 #include "backend/cuda/lwe.cuh"
 #include "backend/cuda/product_sums.cuh"
 #include "backend/cuda/tables.h"
@@ -13,12 +14,13 @@ namespace latticino::cuda {
 
 constexpr int kRotateItems = 64;
 
-// What both kernels are told.
+// What all kernels are told.
 struct RotateArgs {
   RingView ring;
   const std::uint32_t* key;  // [step][key of the step][row][component][prime][N]
   int prime[2];              // of the ring
   Gadget gadget;
+  std::uint64_t modulus;  // the primes' product
   int bits, parts, group, keys;
   bool ternary;
   std::uint32_t steps, dimension, total, per_block;
@@ -40,32 +42,35 @@ struct RotateArgs {
 };
 static_assert(sizeof(RotateArgs) <= 4000);
 
-// Entry i of X^-e x in [0, q), e < 2N.
-__device__ __forceinline__ std::uint32_t turned(const std::uint32_t* x, std::uint32_t i,
-                                                std::uint32_t e, int log_n, std::uint32_t q) {
+// Entry i of X^-e x in [0, q), e < 2N. Words of 32 or 64 bits.
+template <class Word>
+__device__ __forceinline__ Word turned(const Word* x, std::uint32_t i, std::uint32_t e, int log_n,
+                                       Word q) {
   const std::uint32_t n = 1u << log_n, from = (i + e) & (2 * n - 1);
-  const std::uint32_t v = x[from & (n - 1)];
-  return from < n ? v : neg_mod(v, q);
+  const Word v = x[from & (n - 1)];
+  return from < n || v == 0 ? v : q - v;
 }
 
-// Digits in closed form: with B/2 (1 + B + .. + B^(levels - 2)) added, those below the first are
-// those of an unsigned number less B/2, and the carries of gadget_take() happen by themselves.
+// Digits of residues.
 template <int PRIMES>
 struct DigitForm {
   using Integer = std::conditional_t<PRIMES == 1, std::int32_t, std::int64_t>;
-  int levels, log_base, shift;
-  Integer half, offset;
+  Gadget gadget;
+  int levels, shift;
+  Integer offset;
 
-  __device__ __forceinline__ DigitForm(Gadget gadget, int bits)
-      : levels(gadget.levels),
-        log_base(gadget.log_base),
-        shift(gadget_shift(gadget, bits)),
-        half(Integer{1} << (gadget.log_base - 1)),
-        offset(0) {
-    for (int i = 1; i < levels; ++i) offset = (offset << log_base) + half;
+  __device__ __forceinline__ DigitForm(Gadget g, int bits)
+      : gadget(g),
+        levels(g.levels),
+        shift(gadget_shift(g, bits)),
+        offset(gadget_offset<Integer>(g)) {}
+
+  // Digit `level` (0 the most significant) of a centred integer.
+  __device__ __forceinline__ std::int32_t signed_digit(Integer x, int level) const {
+    if (shift != 0) x = (x + (Integer{1} << (shift - 1))) >> shift;
+    return gadget_digit<Integer>(x + offset, gadget, level);
   }
-
-  // Digit `level` (0 the most significant) of the centred integer with residues v, modulo q.
+  // The same of the integer with residues v, modulo q.
   __device__ __forceinline__ std::uint32_t digit(const std::uint32_t (&v)[PRIMES], int level,
                                                  const std::uint32_t (&primes)[PRIMES],
                                                  ShoupFactor inverse, std::uint32_t q) const {
@@ -75,9 +80,7 @@ struct DigitForm {
     } else {
       x = centred_pair(v[0], v[1], primes[0], primes[1], inverse);
     }
-    if (shift != 0) x = (x + (Integer{1} << (shift - 1))) >> shift;
-    const Integer z = (x + offset) >> (levels - 1 - level) * log_base;
-    const auto d = static_cast<std::int32_t>(level == 0 ? z : (z & (2 * half - 1)) - half);
+    const std::int32_t d = signed_digit(x, level);
     return d < 0 ? static_cast<std::uint32_t>(d) + q : static_cast<std::uint32_t>(d);
   }
 };

@@ -28,22 +28,12 @@ Limits limits_of(int log_n, int primes, int parts, int levels) {
   return limits;
 }
 
-// Ciphertexts of a block: few blocks in the last wave, and many ciphertexts to hide latency. A
-// block of c is taken to need c + 2 units of time: a guess between latency and throughput.
-std::uint32_t per_block(const Properties& device, const Limits& limits, int units,
-                        std::uint32_t total) {
+std::uint32_t most_a_block(const Properties& device, const Limits& limits, int units) {
   int most = limits.most_threads / (units * limits.threads);
   most = std::min<int>(most,
                        (device.shared_per_block - limits.twiddle_bytes) / limits.ciphertext_bytes);
   // Named barriers: one a ciphertext, and one a polynomial where two warps share it.
-  most = std::min(most, 15 / (1 + (limits.threads > 32 ? units : 0)));
-  std::uint32_t best = 1, best_time = ~0u;
-  for (int c = 1; c <= most; ++c) {
-    const std::uint32_t blocks = (total + c - 1) / c;
-    const std::uint32_t waves = (blocks + device.sms - 1) / device.sms;
-    if (waves * (c + 2) < best_time) best = c, best_time = waves * (c + 2);
-  }
-  return best;
+  return std::min(most, 15 / (1 + (limits.threads > 32 ? units : 0)));
 }
 
 void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
@@ -61,6 +51,18 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
 }
 
 }  // namespace
+
+std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
+                        std::uint32_t latency) {
+  std::uint32_t best = 1, best_time = ~0u;
+  for (std::uint32_t c = 1; c <= most; ++c) {
+    const std::uint32_t blocks = (total + c - 1) / c;
+    const std::uint32_t waves = (blocks + device.sms - 1) / device.sms;
+    const std::uint32_t time = waves * (c + latency);
+    if (time < best_time) best = c, best_time = time;
+  }
+  return best;
+}
 
 void run(Launcher& launcher, const BlindRotate& op) {
   if (op.items.empty()) return;
@@ -80,6 +82,7 @@ void run(Launcher& launcher, const BlindRotate& op) {
     args.prime[p] = basis.prime(p);
     q *= ring.prime(basis.prime(p));
   }
+  args.modulus = q;
   args.bits = bit_length(q);
   if (primes == 2) {
     const latticino::Modulus m = make_modulus(ring.prime(basis.prime(1)));
@@ -94,8 +97,12 @@ void run(Launcher& launcher, const BlindRotate& op) {
                      args.parts * primes * limits.threads <= limits.most_threads &&
                      limits.twiddle_bytes + limits.ciphertext_bytes <= device.shared_per_block;
   const auto flush = [&] {
-    if (whole) {
-      args.per_block = per_block(device, limits, args.parts * primes, args.total);
+    if (op.arithmetic == BlindRotateArithmetic::Fft64) {
+      launch_fourier_rotate(launcher, op, args);
+    } else if (whole) {
+      const std::uint32_t most = most_a_block(device, limits, args.parts * primes);
+      constexpr std::uint32_t kLatency = 2;  // a guess
+      args.per_block = per_block(device, most, args.total, kLatency);
       launch(launcher, args, ring.log_n(), primes);
     } else {
       launch_rotate_steps(launcher, op, args);

@@ -20,10 +20,11 @@ void run(Launcher& launcher, const Embed& op);          // embed.cu
 void run(Launcher& launcher, const Project& op);        // project.cu
 void run(Launcher& launcher, const ExpandUniform& op);  // expand.cu
 void run(Launcher& launcher, const Copy& op);           // linear.cu
-void run(Launcher& launcher, const LweLinear& op);      // lwe.cc
-void run(Launcher& launcher, const LweKeySwitch& op);   // lwe.cc
-void run(Launcher& launcher, const ModSwitch& op);      // lwe.cc
-void run(Launcher& launcher, const SampleExtract& op);  // lwe.cc
-void run(Launcher& launcher, const BlindRotate& op);    // lwe.cc
+void run(Launcher& launcher, const LweLinear& op);      // lwe.cu
+void run(Launcher& launcher, const LweKeySwitch& op);   // lwe_key_switch.cu
+void run(Launcher& launcher, const ModSwitch& op);      // lwe.cu
+void run(Launcher& launcher, const SampleExtract& op);  // lwe.cu
+void run(Launcher& launcher, const FourierKey& op);     // fourier_key.cu
+void run(Launcher& launcher, const BlindRotate& op);    // blind_rotate.cu
 
 }  // namespace latticino::cuda

@@ -129,6 +129,7 @@ struct Parts {
   Shoup* column[2];
   RowUnits* units[2];
   std::uint32_t *psi[2], *row[2];
+  fourier::Complex* fourier_roots;
 };
 
 Parts carve(Carver& c, const Ring& ring) {
@@ -141,7 +142,8 @@ Parts carve(Carver& c, const Ring& ring) {
           {c.take<Shoup>(rows), c.take<Shoup>(rows)},
           {c.take<RowUnits>(primes), c.take<RowUnits>(primes)},
           {c.take<std::uint32_t>(primes * n), c.take<std::uint32_t>(primes * n)},
-          {c.take<std::uint32_t>(words), c.take<std::uint32_t>(words)}};
+          {c.take<std::uint32_t>(words), c.take<std::uint32_t>(words)},
+          fourier::has_degree(ring.log_n()) ? c.take<fourier::Complex>(n / 4) : nullptr};
 }
 
 template <class T>
@@ -167,6 +169,10 @@ RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launch
   copy_vector(parts.modulus, modulus_, stream);
   copy_vector(parts.inverse, host.inverse, stream);
   copy_vector(seeds.as<Seeds>(), host.seeds, stream);
+  if (parts.fourier_roots != nullptr) {
+    fourier_roots_ = fourier::roots(ring.log_n());
+    copy_vector(parts.fourier_roots, fourier_roots_, stream);
+  }
   const TableArgs args{parts.modulus,
                        seeds.as<Seeds>(),
                        parts.inverse,
@@ -186,6 +192,7 @@ RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launch
   view_ = {parts.modulus,   parts.psi[0],  parts.psi[1], parts.column[0],
            parts.column[1], parts.inverse, ring.log_n()};
   rows_ = {parts.row[0], parts.row[1], parts.units[0], parts.units[1]};
+  device_fourier_roots_ = parts.fourier_roots;
 }
 
 }  // namespace latticino::cuda

@@ -9,6 +9,7 @@
 #include "backend/cuda/layout.h"
 #include "backend/cuda/modular.cuh"
 #include "math/errors.h"
+#include "math/fourier.h"
 #include "poly/ring.h"
 
 namespace latticino::cuda {
@@ -90,10 +91,15 @@ class RingTables : public OwnedTable {
   const RingView& view() const { return view_; }
   const RowView& rows() const { return rows_; }
   const Modulus& modulus(int prime) const { return modulus_[prime]; }  // host copy
+  // Of degrees that blind rotations have: on the device, and the host's copy.
+  const fourier::Complex* device_fourier_roots() const { return device_fourier_roots_; }
+  const std::vector<fourier::Complex>& fourier_roots() const { return fourier_roots_; }
 
  private:
   RingView view_;
   std::vector<Modulus> modulus_;
+  std::vector<fourier::Complex> fourier_roots_;
+  const fourier::Complex* device_fourier_roots_ = nullptr;
   DeviceBlock block_;
   RowView rows_;
 };

@@ -12,7 +12,7 @@ namespace latticino::cpu {
 
 const CpuKernels* avx2_kernels() {
 #ifdef __AVX2__
-  if (__builtin_cpu_supports("avx2")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     return &LATTICINO_SIMD_TARGET::kernels("avx2", make_tail_tables_8);
   }
 #endif

@@ -3,6 +3,8 @@
 // program.
 #pragma once
 
+#define LATTICINO_FOURIER_TARGET LATTICINO_SIMD_TARGET
+#include "backend/cpu/fourier_impl.h"
 #include "backend/cpu/simd/lwe_impl.h"
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
@@ -165,10 +167,22 @@ inline void inverse_slots(double* re, double* im, std::size_t n, std::size_t hal
 
 inline const CpuKernels& kernels(const char* name,
                                  std::shared_ptr<BackendTable> (*prepare)(const PrimeTable&)) {
-  static const CpuKernels table{
-      name,         prepare,      forward_columns, inverse_columns,     forward_rows,
-      inverse_rows, centre_words, convert,         multiply_accumulate, linear,
-      gather_row,   reduce,       forward_slots,   inverse_slots,       &lwe_kernels()};
+  static const CpuKernels table{name,
+                                prepare,
+                                forward_columns,
+                                inverse_columns,
+                                forward_rows,
+                                inverse_rows,
+                                centre_words,
+                                convert,
+                                multiply_accumulate,
+                                linear,
+                                gather_row,
+                                reduce,
+                                forward_slots,
+                                inverse_slots,
+                                &lwe_kernels(),
+                                &fourier_kernels()};
   return table;
 }
 

@@ -1,0 +1,58 @@
+// How both arithmetics take a batch through a blind rotation.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu/executor.h"
+
+namespace latticino::cpu {
+
+void run_fourier(Executor& executor, const BlindRotate& op);  // blind_rotate_fourier.cc
+
+// `rotation` tells accumulator_words() of a ciphertext, worker_words() of a thread and parts; a
+// Worker(rotation, scratch) does start(), step() and finish() of one accumulator at a time.
+template <class Worker, class Rotation>
+void rotate_batch(Executor& executor, const BlindRotate& op, const Rotation& rotation) {
+  struct Unit {
+    std::uint32_t item, index;
+  };
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    for (std::uint32_t k = 0; k < op.items[i].exponents.count; ++k) {
+      units.push_back({static_cast<std::uint32_t>(i), k});
+    }
+  }
+  // Ciphertexts of one thread go through the key together, so that a step's rows are read once.
+  constexpr std::size_t kShare = 4;
+  const std::size_t share = std::clamp<std::size_t>(
+      units.size() / static_cast<std::size_t>(executor.threads()), 1, kShare);
+  const std::size_t groups = (units.size() + share - 1) / share;
+  executor.reserve_scratch(share * rotation.accumulator_words() + rotation.worker_words());
+  const std::size_t work = std::size_t(op.key.count) * rotation.n;
+  executor.parallel(groups, share * work, [&](std::size_t g, std::uint32_t* scratch) {
+    const std::size_t first = g * share, last = std::min(first + share, units.size());
+    Worker worker(rotation, scratch + share * rotation.accumulator_words());
+    const auto acc = [&](std::size_t u) {
+      return scratch + (u - first) * rotation.accumulator_words();
+    };
+    const auto exponents = [&](std::size_t u) {
+      return op.items[units[u].item].exponents.ciphertext(units[u].index);
+    };
+    std::uint32_t steps = 0;
+    for (std::size_t u = first; u < last; ++u) {
+      const BlindRotate::Item& item = op.items[units[u].item];
+      steps = item.exponents.dimension / static_cast<std::uint32_t>(op.group);
+      worker.start(acc(u), item, exponents(u)[item.exponents.dimension]);
+    }
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      for (std::size_t u = first; u < last; ++u) worker.step(acc(u), exponents(u), step);
+    }
+    for (std::size_t u = first; u < last; ++u) {
+      worker.finish(acc(u), op.items[units[u].item].out,
+                    units[u].index * static_cast<std::uint32_t>(rotation.parts));
+    }
+  });
+}
+
+}  // namespace latticino::cpu

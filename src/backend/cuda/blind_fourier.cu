@@ -1,0 +1,66 @@
+// BlindRotate in FP64: arguments and the choice of the kernel.
+#include "backend/cuda/blind_fourier.cuh"
+
+#include <algorithm>
+
+namespace latticino::cuda {
+namespace {
+
+FourierLimits limits_of(int log_n, int parts, int primes) {
+  FourierLimits limits;
+  dispatch<10, 12>(log_n, [&](auto log) {
+    dispatch<2, 3>(parts, [&](auto p) {
+      constexpr int kParts = decltype(p)::value;
+      using Shape = FourierShape<decltype(log)::value, fourier_log_values(kParts)>;
+      limits = primes == 1 ? kFourierLimits<Shape, kParts, 1> : kFourierLimits<Shape, kParts, 2>;
+    });
+  });
+  return limits;
+}
+
+void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, int primes) {
+  dispatch<10, 12>(args.rotate.ring.log_n, [&](auto log) {
+    using Shape = FourierShape<decltype(log)::value, fourier_log_values(2)>;
+    if (primes == 1) return launch_blind_fourier<Shape, 2, 1>(launcher, args);
+    launch_blind_fourier<Shape, 2, 2>(launcher, args);
+  });
+}
+
+}  // namespace
+
+void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs rotate) {
+  const Ring& ring = *op.key.first.ring;
+  const Basis basis = op.key.first.basis();
+  const Properties& device = launcher.properties();
+  const FourierLimits limits = limits_of(ring.log_n(), rotate.parts, basis.size());
+  const std::size_t least = limits.shared_bytes + limits.ciphertext_bytes;
+  if (least > device.shared_per_block) {
+    throw UnsupportedError("BlindRotate",
+                           "FP64 where a block has " + std::to_string(device.shared_per_block) +
+                               " bytes of shared memory",
+                           std::to_string(least) + " bytes", "set arithmetic to Exact");
+  }
+  const std::size_t room =
+      (device.shared_per_block - limits.shared_bytes) / limits.ciphertext_bytes;
+  constexpr std::size_t kNamedBarriers = 15;
+  const auto most = static_cast<std::uint32_t>(std::min(
+      {room, static_cast<std::size_t>(limits.most_threads / limits.threads), kNamedBarriers}));
+  constexpr std::uint32_t kLatency = 8;  // an H200's blocks of 1 to 8 took times from 6 to 14
+  rotate.per_block = per_block(device, most, rotate.total, kLatency);
+
+  FourierRotateArgs args{};
+  args.rotate = rotate;
+  args.key = reinterpret_cast<const double2*>(op.fourier);
+  const RingTables& tables = table_of<RingTables>(launcher, ring);
+  args.roots = reinterpret_cast<const double2*>(tables.device_fourier_roots());
+  std::copy_n(tables.fourier_roots().begin(), std::size(args.first), args.first);
+  args.rounding = fourier::Rounding({ring.log_n(), op.glwe_dimension, op.group, op.ternary,
+                                     op.gadget, basis.size(), rotate.modulus});
+  for (int p = 0; p < basis.size(); ++p) {
+    args.moduli[p] = make_modulus(ring.prime(basis.prime(p)));
+  }
+  if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size());
+  launch_blind_fourier_k2(launcher, args, basis.size());
+}
+
+}  // namespace latticino::cuda

@@ -1,0 +1,66 @@
+#include "math/fourier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "math/fft_tables.h"
+
+namespace latticino::fourier {
+
+// The w of block 0 is exp(i pi / 4), that of block 2m of a stage the square root of that of block m
+// of the stage before: entry e has the angle 2 pi a(e) / 2^(s + 3) with a(0) = 1 and, for entry
+// 2^(s-1) + m, a that of block m of stage s - 1, which is a of its even neighbour plus 2^s if m is
+// odd.
+std::vector<Complex> roots(int log_n) {
+  const int stages = log_n - 1;
+  const std::vector<Root> all = unit_roots(log_n + 1);
+  std::vector<Complex> out(std::size_t{1} << (stages - 1));
+  std::vector<std::size_t> angle(out.size());
+  const auto set = [&](std::size_t entry, int stage, std::size_t a) {
+    angle[entry] = a;
+    const Root& root = all[a << (stages - 1 - stage)];
+    out[entry] = {root.re, root.im};
+  };
+  set(0, 0, 1);
+  for (int s = 1; s < stages; ++s) {
+    for (std::size_t m = 0; m < std::size_t{1} << (s - 1); ++m) {
+      const std::size_t before = ((std::size_t{1} << (s - 1)) + m) / 2;
+      set((std::size_t{1} << (s - 1)) + m, s, angle[before] + (m % 2 << s));
+    }
+  }
+  return out;
+}
+
+double Rotation::log_sum() const {
+  return std::log2(rows()) + log_n + (gadget.log_base - 1) +
+         std::log2(static_cast<double>(modulus)) - 1;
+}
+
+Refusal refusal(const Rotation& r) {
+  const auto text = [](double x) {
+    std::ostringstream out;
+    out.precision(4);
+    out << x;
+    return out.str();
+  };
+  if (r.group != 1 || r.ternary) return {"several keys a step", "a binary key in groups of 1"};
+  if (!has_degree(r.log_n)) return {"N = 2^" + text(r.log_n), "N = 2^10 to 2^12"};
+  if (r.glwe_dimension > 2) return {"k = " + text(r.glwe_dimension), "k = 1 or 2"};
+  const double most = r.primes == 1 ? kMostExactLogSum : kMostRoundedLogSum;
+  if (r.log_sum() > most) {
+    return {"sums of products up to 2^" + text(r.log_sum()), "sums up to 2^" + text(most)};
+  }
+  return {};
+}
+
+Rounding::Rounding(const Rotation& r)
+    : modulus(static_cast<double>(r.modulus)),
+      inverse(1 / static_cast<double>(r.modulus)),
+      integer(static_cast<std::int64_t>(r.modulus)),
+      cut(std::max(0, static_cast<int>(std::ceil(r.log_sum())) - 50)) {
+  up = std::ldexp(1, cut);
+  down = std::ldexp(1, -cut);
+}
+
+}  // namespace latticino::fourier

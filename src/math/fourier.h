@@ -1,0 +1,145 @@
+// Negacyclic products of integer polynomials by a complex transform in FP64: the arithmetic Fft64
+// of blind rotations. Every operation is fixed, a fused multiply-add being one, so that all
+// backends give the same doubles.
+//
+// A real polynomial x of degree N is the complex one z_j = x_j + i x_(j+M), M = N/2, modulo
+// X^M - i. Stage s = 0 .. log2 M - 1 of the network splits 2^s blocks modulo X^(2h) - w^2 into
+// X^h - w and X^h + w, h = M / 2^(s+1): butterfly() for all pairs (x, y) that lie h apart. Block
+// 2m + 1 of a stage has i times the w of block 2m. inverse_butterfly() undoes it, times 2.
+//
+// Products of rows are added up in the order of the rows (multiply_add), transformed back, and
+// rounded to integers modulo the ring's modulus (Rounding).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "math/gadget.h"
+
+namespace latticino::fourier {
+
+// Always inline: files compiled for one instruction set call these and must not emit them for all.
+#if defined(__CUDACC__)
+#define LATTICINO_FOURIER LATTICINO_HD
+#else
+#define LATTICINO_FOURIER inline __attribute__((always_inline))
+#endif
+
+struct Complex {
+  double re, im;
+};
+
+// One rounding each; compilers must not fuse the last three with what follows.
+LATTICINO_FOURIER double fused_add(double a, double b, double c) {  // a b + c
+#if defined(__CUDA_ARCH__)
+  return __fma_rn(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
+}
+LATTICINO_FOURIER double times(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+LATTICINO_FOURIER double plus(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  return __dadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+LATTICINO_FOURIER double minus(double a, double b) { return plus(a, -b); }
+
+// (x, y) -> (x + w y, x - w y), the second as 2 x less the first: six operations.
+LATTICINO_FOURIER void butterfly(Complex& x, Complex& y, Complex w) {
+  const double re = fused_add(-w.im, y.im, fused_add(w.re, y.re, x.re));
+  const double im = fused_add(w.im, y.re, fused_add(w.re, y.im, x.im));
+  y = {fused_add(2, x.re, -re), fused_add(2, x.im, -im)};
+  x = {re, im};
+}
+
+// (x, y) -> (x + y, (x - y) / w), |w| = 1.
+LATTICINO_FOURIER void inverse_butterfly(Complex& x, Complex& y, Complex w) {
+  const Complex d = {minus(x.re, y.re), minus(x.im, y.im)};
+  x = {plus(x.re, y.re), plus(x.im, y.im)};
+  y = {fused_add(d.im, w.im, times(d.re, w.re)), fused_add(-d.re, w.im, times(d.im, w.re))};
+}
+
+// sum += x k.
+LATTICINO_FOURIER void multiply_add(Complex& sum, Complex x, Complex k) {
+  sum.re = fused_add(-x.im, k.im, fused_add(x.re, k.re, sum.re));
+  sum.im = fused_add(x.im, k.re, fused_add(x.re, k.im, sum.im));
+}
+
+// The w of even blocks: that of block k of stage s is entry (2^s + k) / 2, times i for odd k > 0.
+// Correctly rounded (math/fft_tables.h); M / 2 entries.
+std::vector<Complex> roots(int log_n);
+LATTICINO_FOURIER constexpr Complex times_i(Complex w) { return {-w.im, w.re}; }
+
+// A blind rotation, as far as this arithmetic has to know it (ops/lwe_operations.h).
+struct Rotation {
+  int log_n = 0, glwe_dimension = 1, group = 1;
+  bool ternary = false;
+  Gadget gadget;
+  int primes = 1;
+  std::uint64_t modulus = 0;  // the primes' product
+
+  int rows() const { return (glwe_dimension + 1) * gadget.levels; }
+  // log2 of the largest sum of products that a coefficient can be: rows N (B/2) (Q/2).
+  double log_sum() const;
+};
+// Sums modulo one prime are exact integers after rounding up to here, those modulo two primes fit
+// the words of Rounding: tfhe.md bounds the errors.
+constexpr double kMostExactLogSum = 50, kMostRoundedLogSum = 100;
+// Empty, or what of a rotation is out of reach, and what would not be.
+struct Refusal {
+  std::string had, needs;
+  bool empty() const { return had.empty(); }
+};
+Refusal refusal(const Rotation& rotation);
+constexpr bool has_degree(int log_n) { return log_n >= 10 && log_n <= 12; }
+
+// Real sums to integers modulo Q. Adding 1.5 2^52 rounds to an integer, half to even, and leaves it
+// in the low bits of the word: below 2^51 in size.
+struct Rounding {
+  static constexpr double kShift = 6755399441055744.0;  // 1.5 2^52
+  static constexpr std::int64_t kShiftBits = 0x4338000000000000;
+
+  double modulus = 0, inverse = 0;  // of one prime: Q, and 1/Q rounded
+  double up = 1, down = 1;          // 2^cut and its inverse: sums are cut in two there
+  std::int64_t integer = 0;         // Q
+  int cut = 0;
+
+  Rounding() = default;
+  explicit Rounding(const Rotation& rotation);
+
+  LATTICINO_HD static std::int64_t bits(double x) {
+#if defined(__CUDA_ARCH__)
+    return __double_as_longlong(x);
+#else
+    return __builtin_bit_cast(std::int64_t, x);
+#endif
+  }
+
+  // One prime below 2^31, |x| < 2^51: congruent to x rounded, in (-Q, Q).
+  LATTICINO_HD std::int32_t one_prime(double x) const {
+    const double turns = minus(fused_add(x, inverse, kShift), kShift);
+    return static_cast<std::int32_t>(bits(plus(fused_add(-turns, modulus, x), kShift)));
+  }
+  // Q < 2^62: the same of x = high 2^cut + low, both below 2^51; the difference with the multiple
+  // of Q is right modulo 2^64, and small.
+  LATTICINO_HD std::int64_t two_primes(double x) const {
+    const double shifted = fused_add(x, down, kShift), high = minus(shifted, kShift);
+    const double low = plus(fused_add(-high, up, x), kShift);
+    const double turns = fused_add(x, inverse, kShift);
+    const auto part = [](double y) { return static_cast<std::uint64_t>(bits(y) - kShiftBits); };
+    return static_cast<std::int64_t>((part(shifted) << cut) + part(low) -
+                                     part(turns) * static_cast<std::uint64_t>(integer));
+  }
+};
+
+}  // namespace latticino::fourier

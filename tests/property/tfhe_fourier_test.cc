@@ -1,0 +1,271 @@
+// Blind rotation in FP64 against the exact one: equal words over one prime, whatever the operands;
+// over two primes errors of the size that params/tfhe_noise.h says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "math/errors.h"
+#include "math/fourier.h"
+#include "support/ring_support.h"
+#include "support/tfhe_support.h"
+
+namespace latticino {
+namespace {
+
+using test::Words;
+
+TEST(FourierRoots, AreSquareRootsOfEachOther) {
+  for (const int log_n : {10, 12}) {
+    const std::vector<fourier::Complex> w = fourier::roots(log_n);
+    ASSERT_EQ(w.size(), std::size_t{1} << (log_n - 2));
+    EXPECT_DOUBLE_EQ(w[0].re, std::sqrt(0.5));
+    EXPECT_EQ(w[0].re, w[0].im);
+    for (std::size_t entry = 1; entry < w.size(); ++entry) {
+      // Entry 2^(s-1) + m squared is the root of block m of the stage before.
+      fourier::Complex before = w[entry / 2];
+      if (entry > 1 && entry % 2 != 0) before = fourier::times_i(before);
+      const fourier::Complex x = w[entry];
+      ASSERT_NEAR(x.re * x.re - x.im * x.im, before.re, 1e-15) << entry;
+      ASSERT_NEAR(2 * x.re * x.im, before.im, 1e-15) << entry;
+    }
+  }
+}
+
+TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {
+  std::mt19937_64 random(3);
+  const fourier::Rotation one{10, 1, 1, false, {10, 2}, 1, test::ntt_primes(10, 1, 1u << 30)[0]};
+  const fourier::Rounding narrow(one);
+  const auto q = static_cast<std::int64_t>(one.modulus);
+  for (int trial = 0; trial < 20000; ++trial) {
+    const auto x = static_cast<std::int64_t>(random()) >> (13 + trial % 40);
+    const double off = (trial % 3 - 1) * (std::llabs(x) < (std::int64_t{1} << 48) ? 0.46875 : 0.25);
+    const std::int64_t got = narrow.one_prime(static_cast<double>(x) + off);
+    ASSERT_LT(std::llabs(got), q);
+    ASSERT_EQ((got - x) % q, 0) << x;
+  }
+  const Words primes = test::ntt_primes(11, 2, 1u << 27);
+  const fourier::Rotation two{11, 1, 1, false, {23, 1}, 2, std::uint64_t{primes[0]} * primes[1]};
+  const fourier::Rounding wide(two);
+  __extension__ typedef __int128 Big;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const auto mantissa = static_cast<std::int64_t>(random()) >> 11;
+    const double x = std::ldexp(static_cast<double>(mantissa), trial % 34);
+    const Big integer = static_cast<Big>(mantissa) << trial % 34;
+    const std::int64_t got = wide.two_primes(x);
+    ASSERT_LT(std::llabs(got), static_cast<std::int64_t>(two.modulus));
+    ASSERT_EQ(static_cast<std::int64_t>((integer - got) % static_cast<std::int64_t>(two.modulus)),
+              0);
+  }
+}
+
+// One rotation of given words in both arithmetics.
+struct Both {
+  Ring ring;
+  int k, steps;
+  Queue queue{make_cpu_backend({true, 1})};
+  BlindRotate op;
+  Poly key, table;
+  Buffer exponents, out, coefficients, fourier;
+
+  Both(int log_n, const Words& primes, Gadget gadget, int k, int steps, const Words& key_words,
+       const Words& table_words, const Words& e)
+      : ring(log_n, primes), k(k), steps(steps) {
+    op.gadget = gadget;
+    op.glwe_dimension = k;
+    const Basis basis = test::range(0, ring.prime_count());
+    const std::uint32_t count = op.key_index(static_cast<std::uint32_t>(steps), 0, 0, 0);
+    const std::size_t words = static_cast<std::size_t>(ring.n()) * ring.prime_count();
+    const auto memory = [&](std::size_t polys) {
+      return queue.allocate(polys * words * sizeof(std::uint32_t));
+    };
+    key.buffer = memory(count);
+    op.key = {PolyView::contiguous(key.buffer->words(), ring, basis, Domain::Eval), count};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      queue.upload(op.key[i], key_words.data() + i * words);
+    }
+    table = test::upload(queue, ring, basis, Domain::Coeff, table_words);
+    exponents = queue.allocate(e.size() * sizeof(std::uint32_t));
+    queue.copy_in(exponents->data(), e.data(), e.size() * sizeof(std::uint32_t));
+    out = memory(static_cast<std::size_t>(k) + 1);
+    coefficients = memory(count);
+    fourier = queue.allocate(count * ring.n() * sizeof(double));
+    const PolyArray coeff{PolyView::contiguous(coefficients->words(), ring, basis, Domain::Coeff),
+                          count};
+    Transform transform;
+    for (std::uint32_t i = 0; i < count; ++i) transform.items.push_back({op.key[i], coeff[i]});
+    queue.submit(transform);
+    FourierKey convert;
+    convert.glwe_dimension = k;
+    convert.items = {{coeff, static_cast<double*>(fourier->data())}};
+    queue.submit(convert);
+    op.fourier = static_cast<const double*>(fourier->data());
+    op.items = {{{exponents->words(), 2u << log_n, static_cast<std::uint32_t>(steps), 1, e.size()},
+                 table.view,
+                 {PolyView::contiguous(out->words(), ring, basis, Domain::Coeff),
+                  static_cast<std::uint32_t>(k) + 1}}};
+  }
+  Words run(BlindRotateArithmetic arithmetic) {
+    op.arithmetic = arithmetic;
+    queue.submit(op);
+    Words words(out->bytes() / sizeof(std::uint32_t));
+    queue.copy_out(words.data(), out->data(), out->bytes());
+    return words;
+  }
+};
+
+struct ExactSet {
+  int log_n, k;
+  Gadget gadget;
+};
+
+class FourierIsExact : public testing::TestWithParam<ExactSet> {};
+
+// Random words, and words that put a whole sum into a few places: constant, alternating, at the
+// edges of the modulus, single spikes. The gadgets are those of the sets with one prime.
+TEST_P(FourierIsExact, OverOnePrime) {
+  const auto [log_n, k, gadget] = GetParam();
+  constexpr int kSteps = 2;
+  const Words primes = test::ntt_primes(log_n, 1, 1u << 30);
+  const std::uint32_t q = primes[0], n = 1u << log_n;
+  const std::size_t polys = static_cast<std::size_t>(kSteps) * (k + 1) * (k + 1) * gadget.levels;
+  for (int pattern = 0; pattern < 5; ++pattern) {
+    std::mt19937_64 random(pattern);
+    const auto words = [&](std::size_t count) {
+      Words x(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto r = static_cast<std::uint32_t>(random() % q);
+        x[i] = pattern == 0   ? r
+               : pattern == 1 ? q / 2
+               : pattern == 2 ? (i % 2 == 0 ? q / 2 : q / 2 + 1)
+               : pattern == 3 ? q / 2 + r % 2
+                              : (i % n == 7 ? q / 2 : 0);
+      }
+      return x;
+    };
+    Both both(log_n, primes, gadget, k, kSteps, words(polys * n), words(n),
+              {n + 1, 2 * n - 3, pattern == 0 ? 5u : 0u});
+    EXPECT_EQ(both.run(BlindRotateArithmetic::Fft64), both.run(BlindRotateArithmetic::Exact))
+        << pattern;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, FourierIsExact,
+                         testing::Values(ExactSet{10, 2, {9, 2}}, ExactSet{10, 1, {10, 2}},
+                                         ExactSet{10, 1, {7, 3}}, ExactSet{11, 1, {7, 3}},
+                                         ExactSet{12, 1, {6, 3}}));
+
+TEST(FourierRoundingError, IsThatOfTheFormula) {
+  for (const auto& [log_n, k, gadget] :
+       {ExactSet{11, 1, {23, 1}}, ExactSet{10, 2, {12, 3}}, ExactSet{12, 1, {18, 2}}}) {
+    const Words primes = test::ntt_primes(log_n, 2, 1u << 27);
+    const std::uint64_t q = std::uint64_t{primes[0]} * primes[1];
+    const std::uint32_t n = 1u << log_n;
+    std::mt19937_64 random(log_n);
+    const auto words = [&](std::size_t polys) {
+      Words x(polys * 2 * n);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<std::uint32_t>(random() % primes[i / n % 2]);
+      }
+      return x;
+    };
+    // Digits of the table alone: the mask's are 0 in a first step.
+    const std::size_t polys = static_cast<std::size_t>(k + 1) * (k + 1) * gadget.levels;
+    Both both(log_n, primes, gadget, k, 1, words(polys), words(1), {n - 5, 0});
+    const Words exact = both.run(BlindRotateArithmetic::Exact);
+    const Words fft = both.run(BlindRotateArithmetic::Fft64);
+    const Modulus m1 = make_modulus(primes[1]);
+    const ShoupFactor inverse = make_shoup(inverse_mod(primes[0] % m1.q, m1), m1);
+    double sum = 0, count = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      if (i / n % 2 != 0) continue;
+      const double error = static_cast<double>(centred_pair(sub_mod(fft[i], exact[i], primes[0]),
+                                                            sub_mod(fft[i + n], exact[i + n], m1.q),
+                                                            primes[0], m1.q, inverse));
+      sum += error * error / (static_cast<double>(q) * static_cast<double>(q));
+      ++count;
+    }
+    TfheNoiseModel model;
+    model.lwe_dimension = 1;
+    model.glwe_dimension = k;
+    model.degree = static_cast<int>(n);
+    model.bootstrap = gadget;
+    model.log_lwe_modulus = 27;
+    model.log_ring_modulus = 54;
+    // Of one coefficient, with the rows of one component.
+    const double predicted = fourier_variance(model) / (1 + k * n / 2.0) / (k + 1);
+    EXPECT_LT(sum / count, 4 * predicted) << log_n << ": " << std::log2(sum / count / predicted);
+    EXPECT_GT(sum / count, predicted / 4) << log_n << ": " << std::log2(sum / count / predicted);
+  }
+}
+
+}  // namespace
+
+namespace tfhe {
+namespace {
+
+using test::TfheWorld;
+
+// Without what lies between ciphertexts, which belongs to nobody.
+std::vector<std::uint32_t> words_of(const TfheWorld& w, const Ciphertext& x) {
+  std::vector<std::uint32_t> words(x.view.words()), out;
+  w.context->queue().copy_out(words.data(), x.view.data, words.size() * sizeof(std::uint32_t));
+  for (std::size_t i = 0; i < x.view.count; ++i) {
+    const auto first = words.begin() + static_cast<std::ptrdiff_t>(i * x.view.stride);
+    out.insert(out.end(), first, first + x.view.dimension + 1);
+  }
+  return out;
+}
+
+TEST(TfheFourier, GatesAreTheSameWords) {
+  const auto params = tfhe_preset("test-tfhe-gates-insecure");
+  std::vector<std::uint32_t> words[2];
+  for (const auto arithmetic : {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64}) {
+    TfheWorld w(params, true, 1, arithmetic);
+    const Ciphertext x = w.encrypt({0, 0, 1, 1}, Encoding::Boolean);
+    const Ciphertext y = w.encrypt({0, 1, 0, 1}, Encoding::Boolean);
+    const Ciphertext z = w.evaluator.gate(Gate::Nand, x, y);
+    EXPECT_EQ(w.decrypt(z), (std::vector<std::uint32_t>{1, 1, 1, 0}));
+    words[static_cast<int>(arithmetic)] = words_of(w, z);
+  }
+  EXPECT_EQ(words[0], words[1]);
+}
+
+TEST(TfheFourier, TablesDecryptWithTheNoiseOfTheFormulas) {
+  TfheWorld w(tfhe_preset("test-tfhe-2-2-insecure"), true, 1, BlindRotateArithmetic::Fft64);
+  const std::vector<std::uint32_t> m = test::every_message(16, 6);
+  const Table square = make_table(w.context, [](auto v) { return v * v % 16; });
+  const Ciphertext y = w.evaluator.apply(w.encrypt(m, Encoding::Padded), square);
+  const std::vector<std::uint32_t> got = w.decrypt(y);
+  for (std::size_t i = 0; i < m.size(); ++i) ASSERT_EQ(got[i], m[i] * m[i] % 16);
+  const TfheNoiseModel& model = w.params->noise();
+  const double predicted =
+      bootstrap_variance(model) + drop_variance(model) + fourier_variance(model);
+  const double measured = test::deviation(errors(w.secret, y));
+  EXPECT_LT(measured * measured, 4 * predicted);
+  EXPECT_GT(measured * measured, predicted / 4);
+}
+
+TEST(TfheFourier, EveryNamedSetTakesItOrSaysWhyNot) {
+  for (const std::string& name : tfhe_preset_names()) {
+    const auto params = tfhe_preset(name);
+    const bool binary = !params->literal().ternary && params->literal().group == 1;
+    EXPECT_EQ(params->fourier_refusal().empty(), binary)
+        << name << ": " << params->fourier_refusal().had;
+    if (params->literal().primes.size() == 1) {
+      EXPECT_EQ(params->log_failure(true), params->log_failure(false)) << name;
+    }
+  }
+  EXPECT_THROW(
+      Context::create_dry(tfhe_preset("test-tfhe-group3-insecure"), BlindRotateArithmetic::Fft64),
+      ParameterError);
+  TfheLiteral deep = tfhe_preset("test-tfhe-2-2-insecure")->literal();
+  deep.log_n = 13;
+  deep.primes = test::ntt_primes(13, 2, 1u << 27);
+  EXPECT_THROW(Context::create_dry(TfheParams::check(deep), BlindRotateArithmetic::Fft64),
+               ParameterError);
+}
+
+}  // namespace
+}  // namespace tfhe
+}  // namespace latticino
