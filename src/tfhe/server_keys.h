@@ -27,7 +27,7 @@ struct ServerKeys {
 
   std::size_t bytes() const { return bootstrap.buffer->bytes() + key_switch.buffer->bytes(); }
 
-  // `bootstrap` through FourierKey: made by the first evaluator of a context that computes in FP64.
+  // `bootstrap` through FourierKey: made at the first blind rotation in FP64.
   mutable Buffer fourier;
   mutable std::once_flag fourier_once;
 };
