@@ -52,8 +52,10 @@ for _ in range(2):
         assert len(held) * a.nbytes > total // 4
     else:
         raise SystemExit("there was memory enough")
-    assert lt.precision(client.decrypt(held[-1]), 2 * x).worst > 14  # operands and results stay usable
-    del held
+    last = held.pop()
+    del held[-2:]  # room to decrypt in; operands and results stay usable
+    assert lt.precision(client.decrypt(last), 2 * x).worst > 14
+    del held, last
     assert lt.precision(client.decrypt(a * a), x * x).worst > 14
 print("works on")
 """

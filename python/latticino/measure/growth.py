@@ -48,11 +48,13 @@ def plot(rows: list[Row], path: Path) -> None:
             over = [r for r in line if l2 and r["footprint_bytes"] > l2]
             if over and over[0] is not line[0]:
                 ax.plot(over[0]["params"][axis], over[0]["value"], "s", ms=11, mfc="none", color=time.get_color())
-        ax.set(xlabel=label, ylabel="us a rotation", ylim=(0, None))
+        ax.set(xlabel=label, ylabel="us a rotation")
         if axis != "limbs":
             ax.set_xscale("log", base=2)
         if axis == "N":
             ax.set_yscale("log", base=2)
+        else:
+            ax.set_ylim(0, None)  # a logarithmic axis has no 0
         if by:
             ax.legend()
         ax.grid(alpha=0.3)
