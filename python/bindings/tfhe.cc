@@ -48,7 +48,7 @@ void bind_tfhe_params(nb::module_& m) {
       .def_prop_ro("booleans", &TfheParams::booleans)
       .def_prop_ro("message_bits", [](const TfheParams& p) { return p.literal().message_bits; })
       .def_prop_ro("carry_bits", [](const TfheParams& p) { return p.literal().carry_bits; })
-      .def_prop_ro("log_failure", &TfheParams::log_failure)
+      .def_prop_ro("log_failure", [](const TfheParams& p) { return p.log_failure(); })
       .def_prop_ro("stated_log_failure",
                    [](const TfheParams& p) { return p.literal().log_failure; })
       .def_prop_ro("security_bits", &TfheParams::security_bits)
@@ -74,7 +74,10 @@ void bind_tfhe_context(nb::module_& m) {
             return tfhe::Context::create(params, make_queue(device, index, threads, simd, tuning));
           },
           "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "", ReleaseGil())
-      .def_static("create_dry", &tfhe::Context::create_dry, "params"_a, ReleaseGil())
+      .def_static(
+          "create_dry",
+          [](const TfheParamsPtr& params) { return tfhe::Context::create_dry(params); }, "params"_a,
+          ReleaseGil())
       .def_prop_ro("params", &tfhe::Context::shared_params);
   bind_queue(context);
   nb::class_<tfhe::ServerKeys>(m, "TfheServerKeys", "What a server knows: it cannot decrypt.")
