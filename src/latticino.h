@@ -11,6 +11,7 @@
 #include "ckks/linear_transform.h"
 #include "ckks/polynomial.h"
 #include "io/files.h"
+#include "io/switch_files.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 #include "params/params.h"

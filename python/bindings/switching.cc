@@ -1,4 +1,5 @@
 // Switching between CKKS and TFHE: tables of functions on every slot.
+#include "io/switch_files.h"
 #include "switch/switcher.h"
 
 #include <nanobind/stl/function.h>
@@ -52,13 +53,34 @@ void bind_switching(nb::module_& m) {
           "context"_a, ReleaseGil())
       .def_prop_ro("bytes", &SwitchKeys::bytes);
   m.def(
+      "save_switch_keys",
+      [](const std::string& path, const SwitchContextPtr& context, const SwitchKeys& keys) {
+        io::write_file(path, [&](io::Sink& sink) { io::save_keys(sink, *context, keys); });
+      },
+      "path"_a, "context"_a, "keys"_a, ReleaseGil());
+  m.def(
+      "load_switch_keys",
+      [](const std::string& path, const SwitchContextPtr& context) {
+        io::FileSource source(path);
+        return io::load_switch_keys(source, *context);
+      },
+      "path"_a, "context"_a, ReleaseGil());
+  m.def(
       "make_switch_keys",
       [](Client& client, const SwitchContextPtr& context) { return client.switch_keys(context); },
       "client"_a, "context"_a, ReleaseGil());
+  m.def(
+      "table_arguments",
+      [](const SwitchContextPtr& context, double bound) {
+        return switching::table_arguments(context->params(), bound);
+      },
+      "context"_a, "bound"_a, ReleaseGil());
   nb::class_<Table>(m, "SwitchTable", "A real function of one argument as a table.")
-      .def_static("make", &switching::make_table, "context"_a, "f"_a, "bound"_a)
+      // Calls of f take the GIL themselves.
+      .def_static("make", &switching::make_table, "context"_a, "f"_a, "bound"_a, ReleaseGil())
       .def_static("make_sign", &switching::make_sign_table, "context"_a, "bound"_a, "height"_a,
                   ReleaseGil())
+      .def_prop_ro("bytes", [](const Table& t) { return t.polynomial.buffer->bytes(); })
       .def_ro("bound", &Table::bound)
       .def_ro("largest", &Table::largest)
       .def_prop_ro("report", &report);

@@ -68,6 +68,7 @@ class Context:
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}
         self._switchers: dict[tuple, _native.Switcher] = {}
+        self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
         self._lock = threading.RLock()
 
     @classmethod
@@ -259,6 +260,11 @@ class Context:
             if key not in self._switchers:
                 self._switchers[key] = _native.Switcher(self.switching(name), self._keys_of(name), *key[1:])
             return self._switchers[key]
+
+    def table(self, key: tuple, make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
+        """The table that `key` stands for: used again soon it is made once only, so programs that look up
+        can be recorded."""
+        return self._tables.get(key, make)
 
     def _keys_of(self, name: str) -> _native.SwitchKeys:
         if self.device == "dry" and name not in self._switch_keys:

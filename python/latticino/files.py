@@ -61,28 +61,28 @@ def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfh
 
 
 def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys) -> None:
-    """Writes the bundle; a public key goes beside it, with ``.public`` added to the name.
-
-    UnsupportedError for a bundle with switching keys: no file holds these yet.
-    """
+    """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
+    each set of switching, with the set's name added."""
     if isinstance(context, tfhe.Context):
         return tfhe_files.save_server_keys(os.fspath(path), context, keys)
-    if keys.switching:
-        raise errors.UnsupportedError.explain(
-            "save_server_keys", "a bundle with switching keys", "one without", "make it where it is used")
     _native.save_keys(os.fspath(path), context._native, keys._native)
+    for name, native in keys._switching.items():
+        _native.save_switch_keys(f"{os.fspath(path)}.{name}", context.switching(name), native)
     if keys.public_key is not None:
         _native.save_public_key(os.fspath(path) + PUBLIC_SUFFIX, context._native, keys.public_key)
 
 
 def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -> ServerKeys | tfhe.ServerKeys:
-    """A bundle from a file, with the public key beside it if there is one."""
+    """A bundle from a file, with the public key and the switching keys beside it if there are any."""
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(os.fspath(path), context)
     native = _native.load_keys(os.fspath(path), context._native)
     beside = os.fspath(path) + PUBLIC_SUFFIX
     public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
-    return ServerKeys(context, native, public)
+    switching = {name: _native.load_switch_keys(f"{os.fspath(path)}.{name}", context.switching(name))
+                 for name in _native.switch_sets_for(context.params)
+                 if os.path.exists(f"{os.fspath(path)}.{name}")}
+    return ServerKeys(context, native, public, switching)
 
 
 def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> None:

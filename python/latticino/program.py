@@ -49,7 +49,7 @@ class Program:
             return [part for r in results for part in r._parts]
 
         # The context's locks come before the queue's own, which recording holds, in every thread.
-        with context._lock, context._constants.pinned(), context._products.pinned():
+        with context._lock, context._constants.pinned(), context._products.pinned(), context._tables.pinned():
             # Builds matrices and constants first: they belong to the context, not to the recording.
             # Arguments without errors show what the program adds by itself.
             own = self._function(*[x._like(x._parts, 0.0) for x in examples])

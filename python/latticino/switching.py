@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,19 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
               minimal_keys: bool) -> Ciphertext:
     """See Ciphertext.apply_lut."""
     name = x.context.switch_set(name)
-    table = _native.SwitchTable.make(x.context.switching(name), lambda v: float(f(v)), float(bound))
+    native = x.context.switching(name)
+    values = np.array([float(f(v)) for v in _native.table_arguments(native, float(bound))])
+    table = x.context.table((name, float(bound), hashlib.sha256(values).digest()),
+                            lambda: _native.SwitchTable.make(native, lambda v: float(f(v)), float(bound)))
     return _through(x, table, where, name, minimal_keys)
 
 
 def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False) -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
     name = x.context.switch_set(switching)
-    table = _native.SwitchTable.make_sign(x.context.switching(name), float(bound), 0.5)
+    native = x.context.switching(name)
+    table = x.context.table((name, float(bound), "sign"),
+                            lambda: _native.SwitchTable.make_sign(native, float(bound), 0.5))
     return _through(x, table, None, name, minimal_keys) + 0.5
 
 

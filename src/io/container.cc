@@ -63,8 +63,8 @@ Header decode(std::span<const std::uint8_t> bytes) {
             "at most version " + std::to_string(kFormatVersion), "update the library");
   }
   h.scheme = static_cast<Scheme>(scheme);
-  if (h.scheme != Scheme::Ckks && h.scheme != Scheme::Tfhe) {
-    foreign("scheme " + std::to_string(scheme), "CKKS or TFHE", "update the library");
+  if (scheme < 1 || scheme > static_cast<std::uint32_t>(Scheme::Switching)) {
+    foreign("scheme " + std::to_string(scheme), "CKKS, TFHE or switching", "update the library");
   }
   h.type = static_cast<ObjectType>(type);
   const bool known = type >= 1 && type <= static_cast<std::uint32_t>(ObjectType::SecretKey);
@@ -97,7 +97,9 @@ const char* name(ObjectType type) {
   return "an unknown object";
 }
 
-const char* name(Scheme scheme) { return scheme == Scheme::Tfhe ? "TFHE" : "CKKS"; }
+const char* name(Scheme scheme) {
+  return scheme == Scheme::Ckks ? "CKKS" : scheme == Scheme::Tfhe ? "TFHE" : "switching";
+}
 
 crypto::Sha256Digest hash_bytes(const std::string& hex) {
   crypto::Sha256Digest out{};

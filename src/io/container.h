@@ -34,7 +34,7 @@ enum class ObjectType : std::uint32_t {
 };
 const char* name(ObjectType type);
 
-enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2 };
+enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2, Switching = 3 };
 const char* name(Scheme scheme);
 
 inline constexpr std::uint32_t kFormatVersion = 1;

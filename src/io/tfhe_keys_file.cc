@@ -5,6 +5,7 @@
 #include "crypto/secure_memory.h"
 #include "io/lwe_codec.h"
 #include "io/poly_codec.h"
+#include "io/server_keys_codec.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 
@@ -27,7 +28,14 @@ std::uint32_t rows_of(const tfhe::ServerKeys& keys, const TfheParams& params) {
   return keys.bootstrap.view.count / (static_cast<std::uint32_t>(params.glwe_dimension()) + 1);
 }
 
-std::uint64_t payload_of(const tfhe::Context& context) {
+std::size_t coefficients_of(const TfheParams& params) {
+  return static_cast<std::size_t>(params.lwe_dimension()) +
+         static_cast<std::size_t>(params.big_dimension());
+}
+
+}  // namespace
+
+std::uint64_t server_keys_bytes(const tfhe::Context& context) {
   const TfheParams& params = context.params();
   const auto parts = static_cast<std::uint64_t>(params.glwe_dimension()) + 1;
   return params.bootstrap_key_bytes() / parts +
@@ -35,12 +43,27 @@ std::uint64_t payload_of(const tfhe::Context& context) {
              static_cast<std::uint64_t>(params.literal().key_switch.levels);
 }
 
-std::size_t coefficients_of(const TfheParams& params) {
-  return static_cast<std::size_t>(params.lwe_dimension()) +
-         static_cast<std::size_t>(params.big_dimension());
+void write_server_keys(Writer& writer, const tfhe::Context& context, const tfhe::ServerKeys& keys) {
+  const std::uint32_t parts = static_cast<std::uint32_t>(context.params().glwe_dimension()) + 1;
+  for (std::uint32_t row = 0; row < rows_of(keys, context.params()); ++row) {
+    write_poly(writer, context.queue(), keys.bootstrap.view[row * parts]);
+  }
+  write_lwe(writer, context.queue(), keys.key_switch.view, true);
 }
 
-}  // namespace
+void read_server_keys(Reader& reader, const tfhe::Context& context, tfhe::ServerKeys& keys) {
+  const int k = context.params().glwe_dimension();
+  const std::uint32_t parts = static_cast<std::uint32_t>(k) + 1;
+  const std::uint32_t rows = rows_of(keys, context.params());
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    read_poly(reader, context.queue(), keys.bootstrap.view[row * parts]);
+  }
+  for (std::uint32_t row = 0; row < rows; row += kRowsTogether) {
+    context.queue().submit(
+        tfhe::bootstrap_masks(keys, k, row, std::min(kRowsTogether, rows - row)));
+  }
+  read_lwe(reader, context.queue(), keys.key_switch.view, keys.key_switch_seed);
+}
 
 void save_params(Sink& sink, const TfheParams& params) {
   Encoder metadata;
@@ -71,13 +94,9 @@ void save_keys(Sink& sink, const tfhe::Context& context, const tfhe::ServerKeys&
   metadata.raw(keys.key_switch_seed);
   Header header = header_of(ObjectType::EvaluationKeys, params);
   header.key = keys.id;
-  header.payload_bytes = payload_of(context);
+  header.payload_bytes = server_keys_bytes(context);
   Writer writer(sink, header, metadata);
-  const std::uint32_t parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
-  for (std::uint32_t row = 0; row < rows_of(keys, params); ++row) {
-    write_poly(writer, context.queue(), keys.bootstrap.view[row * parts]);
-  }
-  write_lwe(writer, context.queue(), keys.key_switch.view, true);
+  write_server_keys(writer, context, keys);
   writer.finish();
 }
 
@@ -90,20 +109,11 @@ std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::C
   metadata.raw(bootstrap_seed);
   metadata.raw(key_switch_seed);
   metadata.finish();
-  reader.require_payload(payload_of(context));
+  reader.require_payload(server_keys_bytes(context));
   auto keys = tfhe::allocate_server_keys(context, reader.header().key);
   keys->bootstrap_seed = bootstrap_seed;
   keys->key_switch_seed = key_switch_seed;
-  const std::uint32_t parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
-  const std::uint32_t rows = rows_of(*keys, params);
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    read_poly(reader, context.queue(), keys->bootstrap.view[row * parts]);
-  }
-  for (std::uint32_t row = 0; row < rows; row += kRowsTogether) {
-    context.queue().submit(tfhe::bootstrap_masks(*keys, params.glwe_dimension(), row,
-                                                 std::min(kRowsTogether, rows - row)));
-  }
-  read_lwe(reader, context.queue(), keys->key_switch.view, key_switch_seed);
+  read_server_keys(reader, context, *keys);
   reader.finish();
   return keys;
 }

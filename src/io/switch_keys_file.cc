@@ -1,0 +1,127 @@
+#include <utility>
+#include <vector>
+
+#include "io/poly_codec.h"
+#include "io/server_keys_codec.h"
+#include "io/switch_files.h"
+#include "math/errors.h"
+
+namespace latticino::io {
+namespace {
+
+using rlwe::KeyKind;
+using rlwe::OneDigitKey;
+using switching::SwitchKeys;
+
+Basis ring_key_basis(const SwitchParams& params) {
+  return params.lwe_basis().with(params.key_aux());
+}
+
+rlwe::KeyShape packing_shape(const switching::Context& context, std::uint32_t galois) {
+  return rlwe::key_shape(context.packing(), {KeyKind::Galois, galois}, 0);
+}
+
+std::uint64_t payload_of(const switching::Context& context) {
+  const SwitchParams& params = context.params();
+  const Ring& ring = context.ckks()->ring();
+  std::uint64_t bytes = payload_bytes(ring, ring_key_basis(params)) +
+                        payload_bytes(ring, params.ckks().encapsulation_basis());
+  for (const std::uint32_t g : switching::packing_elements(params)) {
+    const rlwe::KeyShape shape = packing_shape(context, g);
+    bytes += shape.digits.size() * payload_bytes(context.packing().ring(), shape.basis);
+  }
+  return bytes + server_keys_bytes(*context.tfhe());
+}
+
+OneDigitKey read_one_digit(Reader& reader, const switching::Context& context, const Basis& basis,
+                           const std::array<std::uint8_t, 32>& seed) {
+  const Ring& ring = context.ckks()->ring();
+  Poly b = read_poly(reader, context.queue(), ring, basis);
+  return {{std::move(b), expand_poly(context.queue(), ring, basis, seed, 0)}, seed};
+}
+
+rlwe::SwitchKey read_packing(Reader& reader, const switching::Context& context,
+                             std::uint32_t galois, const std::array<std::uint8_t, 32>& seed) {
+  const rlwe::KeyShape shape = packing_shape(context, galois);
+  const Ring& ring = context.packing().ring();
+  rlwe::SwitchKey key{{KeyKind::Galois, galois}, 0, shape.digits, {}, seed};
+  for (const int digit : shape.digits) {
+    Poly b = read_poly(reader, context.queue(), ring, shape.basis);
+    key.digits.push_back({std::move(b), expand_poly(context.queue(), ring, shape.basis, seed,
+                                                    static_cast<std::uint64_t>(digit))});
+  }
+  return key;
+}
+
+}  // namespace
+
+void save_keys(Sink& sink, const switching::Context& context, const SwitchKeys& keys) {
+  const SwitchParams& params = context.params();
+  if (keys.params_hash != params.hash()) {
+    throw ContextError("io.write", "keys of parameters " + keys.params_hash.substr(0, 16),
+                       "keys of the set " + params.name(), "save them with their own context");
+  }
+  const std::vector<std::uint32_t> elements = switching::packing_elements(params);
+  const auto packing = [&](std::uint32_t g) -> const rlwe::SwitchKey& {
+    return keys.packing->get({KeyKind::Galois, g}, 0);
+  };
+  Encoder metadata;
+  metadata.raw(keys.tfhe->id.bytes);
+  metadata.raw(keys.to_ring.seed);
+  metadata.raw(keys.to_sparse.seed);
+  metadata.raw(keys.tfhe->bootstrap_seed);
+  metadata.raw(keys.tfhe->key_switch_seed);
+  for (const std::uint32_t g : elements) metadata.raw(packing(g).seed);
+  Header header;
+  header.type = ObjectType::EvaluationKeys;
+  header.scheme = Scheme::Switching;
+  header.params_hash = hash_bytes(params.hash());
+  header.key = keys.ckks_id;
+  header.payload_bytes = payload_of(context);
+  Writer writer(sink, header, metadata);
+  write_poly(writer, context.queue(), keys.to_ring.parts[0].view);
+  write_poly(writer, context.queue(), keys.to_sparse.parts[0].view);
+  for (const std::uint32_t g : elements) {
+    for (const auto& digit : packing(g).digits) {
+      write_poly(writer, context.queue(), digit[0].view);
+    }
+  }
+  write_server_keys(writer, *context.tfhe(), *keys.tfhe);
+  writer.finish();
+}
+
+std::shared_ptr<SwitchKeys> load_switch_keys(Source& source, const switching::Context& context) {
+  const SwitchParams& params = context.params();
+  Reader reader(source, ObjectType::EvaluationKeys, Scheme::Switching);
+  reader.require_params(params);
+  rlwe::KeyId inner;
+  std::array<std::uint8_t, 32> to_ring, to_sparse, bootstrap, key_switch;
+  Decoder metadata = reader.metadata();
+  metadata.raw(inner.bytes);
+  for (auto* seed : {&to_ring, &to_sparse, &bootstrap, &key_switch}) metadata.raw(*seed);
+  const std::vector<std::uint32_t> elements = switching::packing_elements(params);
+  std::vector<std::array<std::uint8_t, 32>> seeds(elements.size());
+  for (auto& seed : seeds) metadata.raw(seed);
+  metadata.finish();
+  reader.require_payload(payload_of(context));
+
+  auto keys = std::make_shared<SwitchKeys>();
+  keys->ckks_id = reader.header().key;
+  keys->params_hash = params.hash();
+  keys->to_ring = read_one_digit(reader, context, ring_key_basis(params), to_ring);
+  keys->to_sparse = read_one_digit(reader, context, params.ckks().encapsulation_basis(), to_sparse);
+  auto packing = std::make_shared<rlwe::EvaluationKeys>(inner, params.packing()->hash());
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    packing->insert(read_packing(reader, context, elements[i], seeds[i]));
+  }
+  keys->packing = std::move(packing);
+  const auto server = tfhe::allocate_server_keys(*context.tfhe(), inner);
+  server->bootstrap_seed = bootstrap;
+  server->key_switch_seed = key_switch;
+  read_server_keys(reader, *context.tfhe(), *server);
+  keys->tfhe = server;
+  reader.finish();
+  return keys;
+}
+
+}  // namespace latticino::io
