@@ -19,11 +19,15 @@ for set in d40 d35 d30 d45 d50; do
   step "$build/bench_bootstrap" --device=cuda --preset="n16-$set-boot-v1" --runs=20 --replay=1 \
     --tuning="$out/tuned.txt" --output="$out/bootstrap-$set.json"
 done
+for mode in minimal-keys=1 stc-first=1 over-raise=1 slots=256; do
+  step "$build/bench_bootstrap" --device=cuda --preset=n16-d40-boot-v1 --runs=10 --replay=1 "--$mode" \
+    --tuning="$out/tuned.txt" --output="$out/bootstrap-${mode%=*}.json"
+done
 step "$build/bench_operations" --tuning="$out/tuned.txt" --output="$out/operations.json"
 step "$build/bench_records" --tuning="$out/tuned.txt" --output="$out/records.json"
 step "$build/bench_ablation" --output="$out/ablation.json"
 step "$build/bench_growth" --output="$out/growth.json"
 step python3 "$here/counters.py" "$build" "$out/counters.json"
-# 10^4 replays of one input, compared bit for bit.
-step "$build/bench_bootstrap" --device=cuda --runs=1 --replays="${REPLAYS:-10000}" --output="$out/replays.json"
+# 10^4 replays of one input and runs into poisoned buffers, compared bit for bit.
+step "$build/bench_bootstrap" --device=cuda --runs=1 --replays="${REPLAYS:-10000}" --poison=1 --output="$out/replays.json"
 exit $status

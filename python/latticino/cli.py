@@ -120,8 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     conformance.add_argument("--preset", help="default: every preset on a GPU, every small one on the CPU")
     conformance.add_argument("--all-levels", action="store_true", help="every level of large sets on the CPU too")
     conformance.add_argument("--sampled", action="store_true", help="a sample of levels of large sets on a GPU too")
-    conformance.add_argument("--simd-oracle", action="store_true", help="a GPU against the CPU's vector code, which is "
-                             "some five times faster than the plain code and compared with it by itself")
+    conformance.add_argument("--simd-oracle", action="store_true", help="a GPU against the CPU's vector code, which "
+                             "`conformance --device cpu` compares with the plain code")
     return parser
 
 
