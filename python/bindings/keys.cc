@@ -57,7 +57,8 @@ void bind_keys(nb::module_& m) {
         return rlwe::key_shape(context->constants(), label, level).bytes(context->params().n());
       },
       "context"_a, "label"_a, "level"_a);
-  nb::class_<rlwe::PublicKey>(m, "PublicKey", "Encrypts without the secret.");
+  nb::class_<rlwe::PublicKey>(m, "PublicKey", "Encrypts without the secret.")
+      .def_prop_ro("id", [](const rlwe::PublicKey& k) { return k.id.str(); });
   nb::class_<Client>(m, "Client", "Holds a secret key.")
       .def(nb::init<ContextPtr>(), "context"_a, ReleaseGil())
       .def_prop_ro("key_id", &Client::key_id)

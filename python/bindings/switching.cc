@@ -51,6 +51,7 @@ void bind_switching(nb::module_& m) {
             return std::shared_ptr<SwitchKeys>(switching::allocate_switch_keys(*context));
           },
           "context"_a, ReleaseGil())
+      .def_prop_ro("id", [](const SwitchKeys& k) { return k.ckks_id.str(); })
       .def_prop_ro("bytes", &SwitchKeys::bytes);
   m.def(
       "save_switch_keys",

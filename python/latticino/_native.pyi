@@ -229,6 +229,9 @@ def key_bytes(context: Context, label: KeyLabel, level: int) -> int: ...
 class PublicKey:
     """Encrypts without the secret."""
 
+    @property
+    def id(self) -> str: ...
+
 class Client:
     """Holds a secret key."""
 
@@ -409,6 +412,9 @@ class SwitchKeys:
 
     @staticmethod
     def without_data(context: SwitchContext) -> SwitchKeys: ...
+
+    @property
+    def id(self) -> str: ...
 
     @property
     def bytes(self) -> int: ...

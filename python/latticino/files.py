@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from pathlib import Path
 from typing import Any
 
 from . import _native, errors, tfhe
@@ -62,27 +63,46 @@ def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfh
 
 def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
-    each set of switching, with the set's name added."""
+    each set of switching, with the set's name added. What an older bundle left there under these names goes."""
     if isinstance(context, tfhe.Context):
         return tfhe_files.save_server_keys(os.fspath(path), context, keys)
     _native.save_keys(os.fspath(path), context._native, keys._native)
-    for name, native in keys._switching.items():
-        _native.save_switch_keys(f"{os.fspath(path)}.{name}", context.switching(name), native)
+    public, switching = _beside(path, context)
+    for name, beside in switching.items():
+        if name in keys._switching:
+            _native.save_switch_keys(beside, context.switching(name), keys._switching[name])
+        else:
+            Path(beside).unlink(missing_ok=True)
     if keys.public_key is not None:
-        _native.save_public_key(os.fspath(path) + PUBLIC_SUFFIX, context._native, keys.public_key)
+        _native.save_public_key(public, context._native, keys.public_key)
+    else:
+        Path(public).unlink(missing_ok=True)
 
 
 def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -> ServerKeys | tfhe.ServerKeys:
-    """A bundle from a file, with the public key and the switching keys beside it if there are any."""
+    """A bundle from a file, with the public key and the switching keys beside it if there are any.
+
+    KeyError where those were made from another secret key than the bundle.
+    """
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(os.fspath(path), context)
     native = _native.load_keys(os.fspath(path), context._native)
-    beside = os.fspath(path) + PUBLIC_SUFFIX
+    beside, others = _beside(path, context)
     public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
-    switching = {name: _native.load_switch_keys(f"{os.fspath(path)}.{name}", context.switching(name))
-                 for name in _native.switch_sets_for(context.params)
-                 if os.path.exists(f"{os.fspath(path)}.{name}")}
+    switching = {name: _native.load_switch_keys(other, context.switching(name))
+                 for name, other in others.items() if os.path.exists(other)}
+    for other in (public, *switching.values()):
+        if other is not None and other.id != native.id:
+            raise errors.KeyError.explain(
+                "load_server_keys", f"keys of {other.id} beside a bundle of {native.id}", "files of one secret key",
+                "bring over all files of the bundle")
     return ServerKeys(context, native, public, switching)
+
+
+def _beside(path: str | os.PathLike, context: Context) -> tuple[str, dict[str, str]]:
+    """Where a bundle's public key lies, and the keys of each set of switching."""
+    path = os.fspath(path)
+    return path + PUBLIC_SUFFIX, {name: f"{path}.{name}" for name in _native.switch_sets_for(context.params)}
 
 
 def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> None:

@@ -27,6 +27,21 @@ def test_a_client_and_a_server_share_only_files(ctx, client, rng, tmp_path):
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
 
 
+def test_a_bundle_replaces_all_files_of_an_older_one(ctx, client, tmp_path):
+    path, other = tmp_path / "keys", lt.keygen(ctx)
+    lt.save_server_keys(path, ctx, client.server_keys(lambda a: a.apply_lut(abs), np.ones(4), public=True))
+    first = lt.load_server_keys(path, ctx)
+    assert first.public_key is not None and first.switching
+    lt.save_server_keys(tmp_path / "other", ctx, other.server_keys(lambda a: a * a, np.ones(4), public=True))
+    (tmp_path / "other.public").replace(tmp_path / "keys.public")
+    with pytest.raises(lt.KeyError, match="one secret key"):
+        lt.load_server_keys(path, ctx)
+    lt.save_server_keys(path, ctx, other.server_keys(lambda a: a * a, np.ones(4)))
+    second = lt.load_server_keys(path, ctx)
+    assert second.public_key is None and not second.switching
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["keys", "other"]
+
+
 def test_fresh_encryptions_are_stored_by_seed(client, tmp_path):
     x = client.encrypt(np.ones(512))
     assert len(lt.to_bytes(x)) < 0.6 * x.nbytes
