@@ -31,7 +31,12 @@ using ComplexRows = nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_c
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
 // Hands a vector to numpy without copying it again.
-ComplexArray to_numpy(std::vector<ckks::Complex> values);
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {kept->data(), {kept->size()}, owner};
+}
 
 inline std::span<const ckks::Complex> as_span(const ComplexInput& values) {
   return {values.data(), values.size()};

@@ -8,12 +8,6 @@
 
 namespace latticino::python {
 
-ComplexArray to_numpy(std::vector<ckks::Complex> values) {
-  auto* kept = new std::vector<ckks::Complex>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<ckks::Complex>*>(p); });
-  return ComplexArray(kept->data(), {kept->size()}, owner);
-}
-
 ckks::Ciphertext allocate_like(const ckks::Ciphertext& like) {
   ckks::Ciphertext out = like;
   const ckks::Context& context = *like.context;

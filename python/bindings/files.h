@@ -1,18 +1,84 @@
-// Bytes of Python as files.
+// What the files of both schemes share: bound once, under the scheme's prefix.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "bindings.h"
-#include "io/stream.h"
+#include "io/files.h"
+#include "io/tfhe_files.h"
 
 namespace latticino::python {
 
-inline nb::bytes as_bytes(const io::MemorySink& sink) {
-  return nb::bytes(sink.bytes().data(), sink.bytes().size());
+template <class Params>
+void bind_params_files(nb::module_& m, const std::string& prefix,
+                       std::shared_ptr<const Params> (*load)(io::Source&)) {
+  m.def((prefix + "save_params").c_str(),
+        [](const std::string& path, const std::shared_ptr<const Params>& params) {
+          io::write_file(path, [&](io::Sink& sink) { io::save_params(sink, *params); });
+        },
+        "path"_a, "params"_a, ReleaseGil());
+  m.def((prefix + "load_params").c_str(),
+        [load](const std::string& path) {
+          io::FileSource source(path);
+          return load(source);
+        },
+        "path"_a, ReleaseGil());
 }
 
-inline io::MemorySource from_bytes(const nb::bytes& bytes) {
-  return io::MemorySource(
-      {static_cast<const std::uint8_t*>(bytes.data()), static_cast<std::size_t>(bytes.size())});
+template <class Client, class Context, class SecretKey, class Params>
+void bind_secret_files(nb::module_& m, const std::string& prefix,
+                       SecretKey (*load)(io::Source&, std::shared_ptr<const Params>)) {
+  m.def((prefix + "save_secret_key").c_str(),
+        [](const std::string& path, const Client& client) {
+          io::save_secret_key(path, client.secret());
+        },
+        "path"_a, "client"_a, ReleaseGil());
+  m.def((prefix + "load_secret_key").c_str(),
+        [load](const std::string& path, const std::shared_ptr<const Context>& c) {
+          io::FileSource source(path);
+          return std::make_shared<Client>(c, load(source, c->shared_params()));
+        },
+        "path"_a, "context"_a, ReleaseGil());
+}
+
+// `load` gives ciphertexts and their note.
+template <class Ciphertext, class Context>
+void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
+                           std::pair<std::vector<Ciphertext>, std::string> (*load)(
+                               io::Source&, const std::shared_ptr<const Context>&)) {
+  using Ciphertexts = std::vector<Ciphertext>;
+  using ContextPtr = std::shared_ptr<const Context>;
+  m.def((prefix + "save_ciphertexts").c_str(),
+        [](const std::string& path, const Ciphertexts& x, const std::string& note) {
+          io::write_file(path, [&](io::Sink& sink) { io::save_ciphertexts(sink, x, note); });
+        },
+        "path"_a, "ciphertexts"_a, "note"_a, ReleaseGil());
+  m.def((prefix + "load_ciphertexts").c_str(),
+        [load](const std::string& path, const ContextPtr& context) {
+          io::FileSource source(path);
+          return load(source, context);
+        },
+        "path"_a, "context"_a, ReleaseGil());
+  m.def((prefix + "ciphertexts_to_bytes").c_str(),
+        [](const Ciphertexts& x, const std::string& note) {
+          io::MemorySink sink;
+          {
+            const nb::gil_scoped_release release;
+            io::save_ciphertexts(sink, x, note);
+          }
+          return nb::bytes(sink.bytes().data(), sink.bytes().size());
+        },
+        "ciphertexts"_a, "note"_a);
+  m.def((prefix + "ciphertexts_from_bytes").c_str(),
+        [load](const nb::bytes& bytes, const ContextPtr& context) {
+          io::MemorySource source({static_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+          const nb::gil_scoped_release release;  // the caller keeps the bytes
+          return load(source, context);
+        },
+        "data"_a, "context"_a);
 }
 
 }  // namespace latticino::python

@@ -19,8 +19,8 @@ double log_failure_of(const Ciphertext& x) {
 }
 
 // Batches without data, for dry contexts: fresh encryptions, or what a program has come to.
-Ciphertext shape_only(const TfheContextPtr& context, const tfhe::ServerKeys& keys,
-                      std::uint32_t count, std::uint32_t largest, double norm2) {
+Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::uint32_t largest,
+                      double norm2) {
   if (!context->is_dry()) {
     throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
   }
@@ -30,7 +30,6 @@ Ciphertext shape_only(const TfheContextPtr& context, const tfhe::ServerKeys& key
       context->allocate(static_cast<std::uint32_t>(context->params().big_dimension()), count);
   x.buffer = std::move(buffer);
   x.view = view;
-  x.key = keys.id;
   x.encoding = bit_encoding(context->params());
   x.norm2 = norm2;
   x.largest = largest;
@@ -87,7 +86,7 @@ void bind_tfhe_context(nb::module_& m) {
   m.def(
       "tfhe_shape_of_keys",
       [](const TfheContextPtr& context) { return tfhe::allocate_server_keys(*context, {}); },
-      "context"_a, "Keys of the right shape without meaning: for dry contexts.");
+      "context"_a, "Keys of the right shape without meaning: for dry contexts.", ReleaseGil());
 }
 
 void bind_tfhe_batches(nb::module_& m) {
@@ -102,8 +101,8 @@ void bind_tfhe_batches(nb::module_& m) {
                    })
       .def_prop_ro("log_failure", &log_failure_of)
       .def("__repr__", &Ciphertext::str);
-  m.def("tfhe_shape_only", &shape_only, "context"_a, "keys"_a, "count"_a, "largest"_a,
-        "norm2"_a = 1.0);
+  m.def("tfhe_shape_only", &shape_only, "context"_a, "count"_a, "largest"_a, "norm2"_a,
+        ReleaseGil());
   m.def(
       "tfhe_take",
       [](const TfheBatches& x, const PlaceInput& places) {
@@ -142,13 +141,6 @@ Encoding bit_encoding(const TfheParams& params) {
 
 std::vector<std::uint32_t> as_bits(std::span<const std::uint64_t> values) {
   return {values.begin(), values.end()};
-}
-
-IntegerArray to_numpy(std::vector<std::uint64_t> values) {
-  auto* kept = new std::vector<std::uint64_t>(std::move(values));
-  nb::capsule owner(kept,
-                    [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
-  return IntegerArray(kept->data(), {kept->size()}, owner);
 }
 
 TfheBatches TfheClient::encrypt(std::span<const std::uint64_t> values, int bits) {

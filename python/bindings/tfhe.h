@@ -18,12 +18,10 @@ using TfheContextPtr = std::shared_ptr<const tfhe::Context>;
 using TfheBatches = std::vector<tfhe::Ciphertext>;
 using IntegerInput = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using PlaceInput = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using IntegerArray = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>;
 
 inline std::span<const std::uint64_t> as_span(const IntegerInput& x) {
   return {x.data(), x.size()};
 }
-IntegerArray to_numpy(std::vector<std::uint64_t> values);
 
 // Of single bits: as the set holds them.
 tfhe::Encoding bit_encoding(const TfheParams& params);

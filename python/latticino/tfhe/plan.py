@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from .. import _native, arrays, devices, errors
 from . import types
 from .array import EncryptedArray
@@ -85,7 +83,6 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
 
 def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     """An array without data, shaped as `x` would be once encrypted."""
-    keys = _native.tfhe_shape_of_keys(twin._native)
     if isinstance(x, EncryptedArray):
         if x.context is not context:
             raise errors.ContextError.explain(
@@ -101,6 +98,6 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     block = max(twin.params.message_bits, 1)
     facts = [(p.largest, p.norm2) for p in x._parts] if isinstance(x, EncryptedArray) and context.encrypted else (
         [((1 << block) - 1 if bits else 1, 1.0)] * (bits // block or 1))
-    parts = [_native.tfhe_shape_only(twin._native, keys, int(np.prod(shape)), largest, norm2)
+    parts = [_native.tfhe_shape_only(twin._native, math.prod(shape), largest, norm2)
              for largest, norm2 in facts]
     return EncryptedArray(twin, parts, shape, bits)
