@@ -1,5 +1,4 @@
 // Bootstrapping of batches: sums, key switch, modulus switch, blind rotation, extraction.
-#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -50,12 +49,10 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
                                              int log_many) const {
   const TfheParams& params = context_->params();
   const ServerKeys& server = keys(operation, *lookups[0].sum.terms[0].x);
-  const bool fourier = context_->arithmetic() == BlindRotateArithmetic::Fft64;
   std::vector<std::uint32_t> counts;
   for (const Lookup& lookup : lookups) {
     keys(operation, *lookup.sum.terms[0].x);
-    const double log_p = log_failure(
-        params.decision_variance(std::sqrt(lookup.norm2), log_many, fourier), lookup.distance);
+    const double log_p = log_failure(lookup.norm2, lookup.distance, log_many);
     if (log_p > params.literal().log_failure) {
       throw LevelError(operation,
                        "a sum of squared norm " + std::to_string(lookup.norm2) +

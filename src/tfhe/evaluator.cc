@@ -192,10 +192,15 @@ Evaluator::Lookup Evaluator::table_lookup(const char* operation, const Ciphertex
   return lookup;
 }
 
+double Evaluator::log_failure(double norm2, double distance, int log_many) const {
+  const bool fourier = context_->arithmetic() == BlindRotateArithmetic::Fft64;
+  const double variance = context_->params().decision_variance(std::sqrt(norm2), log_many, fourier);
+  return latticino::log_failure(variance, distance);
+}
+
 bool Evaluator::decides(double norm2) const {
   const TfheParams& params = context_->params();
-  return log_failure(params.decision_variance(std::sqrt(norm2)), half_box(params)) <=
-         params.literal().log_failure;
+  return log_failure(norm2, half_box(params), 0) <= params.literal().log_failure;
 }
 
 Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {

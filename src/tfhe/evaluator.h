@@ -83,6 +83,8 @@ class Evaluator {
   Ciphertext result(const Ciphertext& like, Encoding encoding, std::uint32_t count) const;
   Lookup gate_lookup(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
   Lookup table_lookup(const char* operation, const Ciphertext& x, const Table& table) const;
+  // log2 of the probability that noise in front of a decision exceeds `distance`.
+  double log_failure(double norm2, double distance, int log_many) const;
   // Results of lookup i, coefficient t at [i * 2^log_many + t].
   std::vector<Ciphertext> bootstrap(const char* operation, std::span<const Lookup> lookups,
                                     int log_many) const;

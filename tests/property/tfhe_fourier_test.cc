@@ -246,6 +246,30 @@ TEST(TfheFourier, TablesDecryptWithTheNoiseOfTheFormulas) {
   EXPECT_GT(measured * measured, predicted / 4);
 }
 
+// What decides() promises is not refused: it counts the error of FP64 as a table does.
+TEST(TfheFourier, SumsDecideInTheContextsArithmetic) {
+  const auto params = tfhe_preset("tfhe-2-2-v1");
+  const auto context = Context::create_dry(params, BlindRotateArithmetic::Fft64);
+  const auto keys = allocate_server_keys(*context, {});
+  const Evaluator evaluator(context, keys);
+  const Table square = make_table(context, [](auto v) { return v * v % 16; });
+  Ciphertext x = evaluator.clear(std::vector<std::uint32_t>{1}, Encoding::Padded);
+  // Between the largest norms of both arithmetics.
+  const auto fails = [&](double norm, bool fourier) {
+    return log_failure(params->decision_variance(norm, 0, fourier), std::exp2(-6)) >
+           params->literal().log_failure;
+  };
+  double norm = 5;
+  while (!fails(norm, true)) norm += 1e-3;
+  ASSERT_FALSE(fails(norm, false));
+  x.norm2 = norm * norm;
+  EXPECT_FALSE(evaluator.decides(x.norm2));
+  EXPECT_THROW(evaluator.apply(x, square), LevelError);
+  EXPECT_TRUE(evaluator.decides(25));
+  x.norm2 = 25;
+  EXPECT_NO_THROW(evaluator.apply(x, square));
+}
+
 TEST(TfheFourier, EveryNamedSetTakesItOrSaysWhyNot) {
   for (const std::string& name : tfhe_preset_names()) {
     const auto params = tfhe_preset(name);
