@@ -2,30 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <locale>
 #include <sstream>
 #include <utility>
 
 #include "crypto/sha256.h"
 #include "math/errors.h"
 #include "params/security.h"
+#include "params/text_lines.h"
 
 namespace latticino {
 namespace {
 
+using params::text;
+
 constexpr double kErrorVariance = 3.19 * 3.19;
 constexpr double kLeastFill = 0.5;
-constexpr const char* kSecurity[] = {"bits128", "legacy", "insecure"};
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {
   throw ParameterError("switch_params.check", had, needs, remedy);
-}
-
-std::string text(double x) {
-  std::ostringstream out;
-  out.precision(6);
-  out << x;
-  return out.str();
 }
 
 void check_sets(const Params& ckks, const SwitchLiteral& x) {
@@ -180,12 +176,13 @@ double SwitchParams::log_key_modulus() const { return packing_->log_pq(); }
 std::string SwitchParams::canonical_text() const {
   const SwitchLiteral& x = literal_;
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out.precision(17);
   out << "latticino switch 1\nname " << x.name << "\nckks " << ckks_->hash() << "\nlog_n "
       << x.log_n << "\nlwe_dimension " << x.lwe_dimension << "\nbootstrap " << x.bootstrap.log_base
       << " " << x.bootstrap.levels << "\nkey_switch " << x.key_switch.log_base << " "
       << x.key_switch.levels << "\nlwe_sigma " << tfhe_->literal().lwe_sigma << "\nlog_failure "
-      << x.log_failure << "\nsecurity " << kSecurity[static_cast<int>(x.security)] << "\n";
+      << x.log_failure << "\nsecurity " << params::security_name(x.security) << "\n";
   return out.str();
 }
 
@@ -193,6 +190,7 @@ std::string SwitchParams::explain() const {
   const double lookup = std::sqrt(lookup_variance()) * 4 / fill_;
   const auto bits = [](double x) { return "2^" + text(std::log2(x)); };
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out.precision(4);
   out << name() << ": CKKS " << ckks_->name() << ", tables of N' = " << n()
       << ", n = " << literal_.lwe_dimension << "\nprimes";
@@ -204,7 +202,7 @@ std::string SwitchParams::explain() const {
       << ")\nerror of a packed value, of the largest: deviation "
       << bits(std::sqrt(packed_variance())) << "\nvalues fill " << fill_
       << " of the table; over its edge with 2^" << literal_.log_failure << "\nsecurity "
-      << kSecurity[static_cast<int>(literal_.security)] << ", estimated " << tfhe_->security_bits()
+      << params::security_name(literal_.security) << ", estimated " << tfhe_->security_bits()
       << " bits\n";
   return out.str();
 }

@@ -1,5 +1,6 @@
 #include "params/text_lines.h"
 
+#include <locale>
 #include <sstream>
 
 #include "math/errors.h"
@@ -14,6 +15,14 @@ constexpr const char* kSecurity[] = {"bits128", "legacy", "insecure"};
 void refuse_text(const std::string& had) {
   throw FileError("params.parse", had, "the canonical text of a parameter set",
                   "obtain the file again");
+}
+
+std::string text(double x) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  out.precision(6);
+  out << x;
+  return out.str();
 }
 
 const char* security_name(ParamsLiteral::Security security) {

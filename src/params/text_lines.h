@@ -1,5 +1,5 @@
 // Canonical texts of parameter sets, read strictly: one "key value..." line a field, in a fixed
-// order. Internal to src/params.
+// order; and what texts about sets share. Internal to src/params.
 #pragma once
 
 #include <charconv>
@@ -14,6 +14,7 @@ namespace latticino::params {
 // FileError of a text that is no canonical one.
 [[noreturn]] void refuse_text(const std::string& had);
 
+std::string text(double x);  // for people: six digits
 const char* security_name(ParamsLiteral::Security security);
 ParamsLiteral::Security read_security(const std::string& word);
 

@@ -10,22 +10,18 @@
 #include "math/primes.h"
 #include "params/checks.h"
 #include "params/security.h"
+#include "params/text_lines.h"
 
 namespace latticino {
 namespace {
+
+using params::text;
 
 constexpr double kLeastSigma = 3.19;
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {
   throw ParameterError("tfhe_params.check", had, needs, remedy);
-}
-
-std::string text(double x) {
-  std::ostringstream out;
-  out.precision(6);
-  out << x;
-  return out.str();
 }
 
 void check_range(const char* what, double x, double least, double most) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <locale>
 
 #include "math/errors.h"
 #include "params/security.h"
@@ -83,6 +84,20 @@ TEST(SwitchParams, HashFollowsTheText) {
   EXPECT_EQ(checked(x)->hash(), hash);
   x.lwe_dimension += 8;
   EXPECT_NE(checked(x)->hash(), hash);
+}
+
+// Digits in groups, as many locales have them.
+TEST(SwitchParams, HashIsThatOfEveryLocale) {
+  class Grouped : public std::numpunct<char> {
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const auto before = checked(good());
+  const std::locale classic = std::locale::global(std::locale(std::locale(), new Grouped));
+  const auto grouped = checked(good());
+  std::locale::global(classic);
+  EXPECT_EQ(grouped->canonical_text(), before->canonical_text());
+  EXPECT_EQ(grouped->hash(), before->hash());
+  EXPECT_EQ(grouped->explain(), before->explain());
 }
 
 }  // namespace
