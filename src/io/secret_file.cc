@@ -2,7 +2,7 @@
 
 #include "crypto/secure_memory.h"
 #include "io/files.h"
-#include "math/errors.h"
+#include "io/secret_codec.h"
 
 namespace latticino::io {
 namespace {
@@ -22,14 +22,7 @@ void save_secret_key(Sink& sink, const rlwe::SecretKey& key) {
     const auto sparse = key.sparse_coefficients();
     std::copy(sparse.begin(), sparse.end(), bytes.begin() + params.n());
   }
-  Header header;
-  header.type = ObjectType::SecretKey;
-  header.params_hash = hash_bytes(params.hash());
-  header.key = key.id();
-  header.payload_bytes = bytes.size();
-  Writer writer(sink, header, Encoder());
-  writer.payload(bytes);
-  writer.finish();
+  write_secret(sink, Scheme::Ckks, key, bytes);
 }
 
 void save_secret_key(const std::string& path, const rlwe::SecretKey& key) {
@@ -38,22 +31,9 @@ void save_secret_key(const std::string& path, const rlwe::SecretKey& key) {
 }
 
 rlwe::SecretKey load_secret_key(Source& source, std::shared_ptr<const Params> params) {
-  Reader reader(source, ObjectType::SecretKey);
-  reader.require_params(*params);
-  reader.metadata().finish();
-  reader.require_payload(coefficients_of(*params));
-  crypto::LockedVector<std::uint8_t> bytes(coefficients_of(*params));
-  reader.payload(bytes);
-  reader.finish();
-  const std::span<const std::int8_t> all(reinterpret_cast<const std::int8_t*>(bytes.data()),
-                                         bytes.size());
   const auto n = static_cast<std::size_t>(params->n());
-  const rlwe::KeyId id = reader.header().key;
-  try {
-    return rlwe::SecretKey::restore(std::move(params), id, all.first(n), all.subspan(n));
-  } catch (const KeyError& error) {
-    refuse(error.what(), "a secret of these parameters");
-  }
+  const std::size_t all = coefficients_of(*params);
+  return read_secret<rlwe::SecretKey>(source, Scheme::Ckks, std::move(params), n, all);
 }
 
 }  // namespace latticino::io

@@ -5,6 +5,7 @@
 #include "crypto/secure_memory.h"
 #include "io/lwe_codec.h"
 #include "io/poly_codec.h"
+#include "io/secret_codec.h"
 #include "io/server_keys_codec.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
@@ -26,11 +27,6 @@ Header header_of(ObjectType type, const TfheParams& params) {
 // Bodies of the bootstrapping key's rows; the first of each row's polynomials.
 std::uint32_t rows_of(const tfhe::ServerKeys& keys, const TfheParams& params) {
   return keys.bootstrap.view.count / (static_cast<std::uint32_t>(params.glwe_dimension()) + 1);
-}
-
-std::size_t coefficients_of(const TfheParams& params) {
-  return static_cast<std::size_t>(params.lwe_dimension()) +
-         static_cast<std::size_t>(params.big_dimension());
 }
 
 }  // namespace
@@ -121,12 +117,7 @@ std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::C
 void save_secret_key(Sink& sink, const tfhe::SecretKey& key) {
   crypto::LockedVector<std::uint8_t> bytes(key.lwe().begin(), key.lwe().end());
   bytes.insert(bytes.end(), key.glwe().begin(), key.glwe().end());
-  Header header = header_of(ObjectType::SecretKey, key.params());
-  header.key = key.id();
-  header.payload_bytes = bytes.size();
-  Writer writer(sink, header, Encoder());
-  writer.payload(bytes);
-  writer.finish();
+  write_secret(sink, Scheme::Tfhe, key, bytes);
 }
 
 void save_secret_key(const std::string& path, const tfhe::SecretKey& key) {
@@ -135,22 +126,9 @@ void save_secret_key(const std::string& path, const tfhe::SecretKey& key) {
 }
 
 tfhe::SecretKey load_tfhe_secret_key(Source& source, std::shared_ptr<const TfheParams> params) {
-  Reader reader(source, ObjectType::SecretKey, Scheme::Tfhe);
-  reader.require_params(*params);
-  reader.metadata().finish();
-  reader.require_payload(coefficients_of(*params));
-  crypto::LockedVector<std::uint8_t> bytes(coefficients_of(*params));
-  reader.payload(bytes);
-  reader.finish();
-  const std::span<const std::int8_t> all(reinterpret_cast<const std::int8_t*>(bytes.data()),
-                                         bytes.size());
   const auto n = static_cast<std::size_t>(params->lwe_dimension());
-  const rlwe::KeyId id = reader.header().key;
-  try {
-    return tfhe::SecretKey::restore(std::move(params), id, all.first(n), all.subspan(n));
-  } catch (const KeyError& error) {
-    refuse(error.what(), "a secret of these parameters");
-  }
+  const std::size_t all = n + static_cast<std::size_t>(params->big_dimension());
+  return read_secret<tfhe::SecretKey>(source, Scheme::Tfhe, std::move(params), n, all);
 }
 
 }  // namespace latticino::io
