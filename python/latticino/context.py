@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, arrays, devices, errors, noise
+from . import _native, arrays, devices, errors, noise, roles
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
 from .plan import Plan, dry_run
@@ -127,14 +127,7 @@ class Context:
         Raises ContextError where they were made for other parameters or lie on another context's
         device.
         """
-        if keys.params_hash != self.params.hash:
-            raise errors.ContextError.explain(
-                "use", "keys for other parameters", f"keys for {self.params.name}",
-                "generate them with a client of this context")
-        if keys._context is not self:
-            raise errors.ContextError.explain(
-                "use", "keys in the memory of another context", "keys of this one",
-                "bring them over with save_server_keys and load_server_keys")
+        roles.require_keys_of(self, keys)
         self._evaluator = _native.Evaluator(self._native, keys._native)
         self.keys = keys
         with self._lock:

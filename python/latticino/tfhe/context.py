@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _native, devices, errors
+from .. import _native, devices, errors, roles
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
 from .plan import Plan, dry_run
@@ -110,14 +110,7 @@ class Context:
         Raises ContextError where they were made for other parameters or lie on another context's
         device.
         """
-        if keys.params_hash != self.params.hash:
-            raise errors.ContextError.explain(
-                "use", "keys for other parameters", f"keys for {self.params.name}",
-                "generate them with a client of this context")
-        if keys._context is not self:
-            raise errors.ContextError.explain(
-                "use", "keys in the memory of another context", "keys of this one",
-                "bring them over with save_server_keys and load_server_keys")
+        roles.require_keys_of(self, keys)
         if self.encrypted:
             self._evaluator = _native.TfheEvaluator(self._native, keys._native)
         self.keys = keys

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from .. import errors
-from . import client as roles
 from . import engine, types
 from .array import EncryptedArray
+from .client import Client, ServerKeys
+from .context import Context
 
 
 class NotEncryptedArray(EncryptedArray):
@@ -41,10 +41,10 @@ class NotEncryptedArray(EncryptedArray):
         return f"NotEncryptedArray({self.values}, {self.dtype})  # NOT ENCRYPTED"
 
 
-class NotEncryptedClient(roles.Client):
+class NotEncryptedClient(Client):
     """The client of a context that does not encrypt: it has no key, and hides nothing."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__(context, None)
 
     @property
@@ -52,7 +52,7 @@ class NotEncryptedClient(roles.Client):
         """There is no key."""
         return "not-encrypted"
 
-    def server_keys(self, *, show: bool | None = None) -> roles.ServerKeys:
+    def server_keys(self, *, show: bool | None = None) -> ServerKeys:
         """Keys of no bytes: nothing is encrypted."""
         return NotEncryptedKeys(self.context)
 
@@ -63,10 +63,10 @@ class NotEncryptedClient(roles.Client):
         return parts.values
 
 
-class NotEncryptedKeys(roles.ServerKeys):
+class NotEncryptedKeys(ServerKeys):
     """Stands for server keys where nothing is encrypted."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__(context, None)
 
     @property
@@ -83,10 +83,9 @@ class NotEncryptedKeys(roles.ServerKeys):
         return "not-encrypted"
 
 
-def refuse(thing: Any, operation: str) -> None:
+def refuse(context: Context, operation: str) -> None:
     """UnsupportedError for what is not encrypted: it must not be taken for a ciphertext elsewhere."""
-    context = getattr(thing, "context", getattr(thing, "_context", thing))
-    if not getattr(context, "encrypted", True):
+    if not context.encrypted:
         raise errors.UnsupportedError.explain(
             operation, "values that are not encrypted", "encrypted ones",
             'take a device that encrypts ("cpu" or "cuda") for what leaves this process')

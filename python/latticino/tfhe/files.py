@@ -15,7 +15,7 @@ from .debug import refuse
 
 
 def save_ciphertext(path: str, x: EncryptedArray) -> None:
-    refuse(x, "save_ciphertext")
+    refuse(x.context, "save_ciphertext")
     _native.tfhe_save_ciphertexts(path, x._parts, _note(x))
 
 
@@ -25,7 +25,7 @@ def load_ciphertext(path: str, context: Context) -> EncryptedArray:
 
 
 def to_bytes(x: EncryptedArray) -> bytes:
-    refuse(x, "to_bytes")
+    refuse(x.context, "to_bytes")
     return _native.tfhe_ciphertexts_to_bytes(x._parts, _note(x))
 
 
@@ -45,7 +45,7 @@ def load_server_keys(path: str, context: Context) -> ServerKeys:
 
 
 def save_secret_key(path: str, client: Client) -> None:
-    refuse(client, "save_secret_key")
+    refuse(client.context, "save_secret_key")
     _native.tfhe_save_secret_key(path, client._native)
 
 
