@@ -41,20 +41,9 @@ Samples Switcher::extract(const ckks::Evaluator& evaluator, const ckks::Cipherte
 
 tfhe::Context::Polys Switcher::rotated(const LweView& lwe, const Table& table) const {
   const tfhe::Context& tfhe = *context_->tfhe();
-  const TfheParams& params = tfhe.params();
-  const auto n = static_cast<std::uint32_t>(params.lwe_dimension());
-  const tfhe::Context::Lwe switched = tfhe.allocate(n, lwe.count);
-  const tfhe::Context::Lwe exponents =
-      tfhe.allocate(n, lwe.count, 2 * static_cast<std::uint32_t>(params.n()));
   tfhe::Context::Polys out = tfhe.allocate_polys(2 * lwe.count, Domain::Coeff);
-  BlindRotate rotate = tfhe::blind_rotation(params);
-  rotate.key = keys_->tfhe->bootstrap.view;
-  rotate.items = {{exponents.view, table.polynomial.view, out.view}};
-  Queue& queue = context_->queue();
-  queue.submit(LweKeySwitch{
-      keys_->tfhe->key_switch.view, params.literal().key_switch, {{lwe, switched.view}}});
-  queue.submit(ModSwitch{params.noise().centred, 0, {{switched.view, exponents.view}}});
-  queue.submit(std::move(rotate));
+  const tfhe::Rotation rotation{lwe.count, table.polynomial.view, out.view};
+  tfhe::rotate(tfhe, *keys_->tfhe, lwe, {&rotation, 1}, 0);
   return out;
 }
 

@@ -64,16 +64,12 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   }
   const std::uint32_t total = std::accumulate(counts.begin(), counts.end(), 0u);
   const auto big = static_cast<std::uint32_t>(params.big_dimension());
-  const auto small = static_cast<std::uint32_t>(params.lwe_dimension());
   const auto parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
-  const Context::Lwe sums = context_->allocate(big, total),
-                     switched = context_->allocate(small, total);
-  const Context::Lwe exponents =
-      context_->allocate(small, total, 2 * static_cast<std::uint32_t>(params.n()));
+  const Context::Lwe sums = context_->allocate(big, total);
   const Context::Polys rotated = context_->allocate_polys(total * parts, Domain::Coeff);
 
   LweLinear linear;
-  BlindRotate rotate = blind_rotation(*context_, server);
+  std::vector<Rotation> rotations;
   SampleExtract extract;
   extract.glwe_dimension = params.glwe_dimension();
   std::vector<std::uint32_t> coefficients(std::size_t{1} << log_many);
@@ -86,7 +82,7 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
     for (const Term& term : lookup.sum.terms) item.terms.push_back({term.x->view, term.factor});
     linear.items.push_back(std::move(item));
     const PolyArray out = rotated.view.part(at * parts, counts[i] * parts);
-    rotate.items.push_back({exponents.view.part(at, counts[i]), lookup.table, out});
+    rotations.push_back({counts[i], lookup.table, out});
     for (const std::uint32_t c : coefficients) {
       results.push_back(result(*lookup.sum.terms[0].x, lookup.out, counts[i]));
       results.back().largest = lookup.largest;
@@ -95,12 +91,7 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   }
   Queue& queue = context_->queue();
   queue.submit(std::move(linear));
-  queue.submit(LweKeySwitch{
-      server.key_switch.view, params.literal().key_switch, {{sums.view, switched.view}}});
-  queue.submit(ModSwitch{params.noise().centred && !params.literal().ternary,
-                         log_many,
-                         {{switched.view, exponents.view}}});
-  queue.submit(std::move(rotate));
+  rotate(*context_, server, sums.view, rotations, log_many);
   queue.submit(std::move(extract));
   return results;
 }

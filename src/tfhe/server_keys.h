@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "rlwe/keys.h"
@@ -43,5 +44,16 @@ ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::u
 // The blind rotation that a set asks for, without items; with keys and the context's arithmetic.
 BlindRotate blind_rotation(const TfheParams& params);
 BlindRotate blind_rotation(const Context& context, const ServerKeys& keys);
+
+// The next `count` phases of a batch turn `table`: (k + 1) polynomials each, Coeff.
+struct Rotation {
+  std::uint32_t count;
+  PolyView table;
+  PolyArray out;
+};
+// Key switch, modulus switch and blind rotation of ciphertexts at rest; 2^log_many neighbouring
+// positions stay free for several tables.
+void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
+            std::span<const Rotation> rotations, int log_many);
 
 }  // namespace latticino::tfhe
