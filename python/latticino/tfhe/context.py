@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .client import ServerKeys
 
 NOT_ENCRYPTED = "not-encrypted"
-# Bootstrappings of the largest round that run at once: bounded by memory on a GPU (some 4 GiB), and
+# Bootstrappings of the largest round that run at once: bounded by memory on a GPU, and
 # on a CPU, a thread each, so that a progress bar moves.
 _TOGETHER_CUDA, _TOGETHER_CPU = 1 << 16, 256
 
