@@ -13,6 +13,7 @@ namespace {
 // What a block's sum does with a carry that comes in, or which of two blocks is larger.
 enum State : std::uint32_t { kStop = 0, kPass = 1, kMake = 2 };
 constexpr std::uint32_t kLess = kStop, kSame = kPass, kMore = kMake;
+constexpr std::size_t kMostCallerTables = 1024;  // N words each: 8 MiB for N = 2048
 
 }  // namespace
 
@@ -66,16 +67,31 @@ Integers::Integers(std::shared_ptr<const Evaluator> evaluator)
 }
 
 const Table& Integers::table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
-  const std::shared_ptr<const Context>& context = evaluator_->context();
-  std::vector<std::uint32_t> values;
-  for (std::uint32_t v = 0; v < message_count(context->params(), Encoding::Padded); ++v) {
-    values.push_back(f(v));
+  Values values = values_of(f);
+  const auto lock = evaluator_->context()->queue().lock();
+  return found_or_made(tables_, std::move(values));
+}
+
+Table Integers::caller_table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
+  Values values = values_of(f);
+  const auto lock = evaluator_->context()->queue().lock();
+  if (caller_tables_.size() >= kMostCallerTables && !caller_tables_.contains(values)) {
+    caller_tables_.clear();
   }
-  const std::lock_guard lock(mutex_);
-  const auto found = tables_.find(values);
-  if (found != tables_.end()) return found->second;
-  Table made = make_table(context, {&values, 1}, Encoding::Padded);
-  return tables_.emplace(std::move(values), std::move(made)).first->second;
+  return found_or_made(caller_tables_, std::move(values));
+}
+
+Integers::Values Integers::values_of(const std::function<std::uint32_t(std::uint32_t)>& f) const {
+  Values values(message_count(evaluator_->context()->params(), Encoding::Padded));
+  for (std::uint32_t v = 0; v < values.size(); ++v) values[v] = f(v);
+  return values;
+}
+
+const Table& Integers::found_or_made(Tables& tables, Values values) const {
+  const auto found = tables.find(values);
+  if (found != tables.end()) return found->second;
+  Table made = make_table(evaluator_->context(), {&values, 1}, Encoding::Padded);
+  return tables.emplace(std::move(values), std::move(made)).first->second;
 }
 
 const Table& Integers::table_of_pair(const Binary& f) const {

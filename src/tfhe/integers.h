@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -62,9 +61,15 @@ class Integers {
   };
   using Blocks = std::vector<Ciphertext>;
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
+  using Values = std::vector<std::uint32_t>;  // of every message
+  using Tables = std::map<Values, Table>;
   // Made once for all calls.
   const Table& table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
-  const Table& table_of_pair(const Binary& f) const;  // of packed (high, low)
+  // A caller's, kept while there are few: found again it needs no upload, so it can be recorded.
+  Table caller_table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
+  Values values_of(const std::function<std::uint32_t(std::uint32_t)>& f) const;
+  const Table& found_or_made(Tables& tables, Values values) const;  // under the queue's lock
+  const Table& table_of_pair(const Binary& f) const;                // of packed (high, low)
   Integer shifted(const Integer& x, int bits) const;
   Integer shifted(const char* operation, const Integer& x, const Integer& amount, bool left) const;
   Integer shifted_by_digit(const Integer& x, const Ciphertext& digit, int unit, bool left) const;
@@ -86,8 +91,8 @@ class Integers {
   std::shared_ptr<const Evaluator> evaluator_;
   int block_bits_;
   std::uint32_t base_;
-  mutable std::mutex mutex_;
-  mutable std::map<std::vector<std::uint32_t>, Table> tables_;  // by the values of every message
+  // Under the queue's lock and no other: who records holds it, and looks here.
+  mutable Tables tables_, caller_tables_;
   const Table *low_, *high_, *state_, *fold_, *add_carry_, *order_, *keep_, *drop_, *product_low_,
       *product_high_;
 };

@@ -115,7 +115,7 @@ Integer Integers::looked_up(const Ciphertext& x, int blocks,
   }
   std::vector<Table> tables;
   for (int i = 0; i < blocks; ++i) {
-    tables.push_back(make_table(evaluator_->context(), [&](std::uint32_t v) {
+    tables.push_back(caller_table([&](std::uint32_t v) {
       return static_cast<std::uint32_t>(f(v) >> (i * block_bits_)) % base_;
     }));
   }

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
+#include <future>
+#include <thread>
 
 #include "math/errors.h"
 #include "support/tfhe_support.h"
@@ -161,6 +164,44 @@ TEST_F(IntegerWorld, SingleBits) {
     EXPECT_EQ(decrypt(one)[i], c[i] ? x[i] : y[i]);
     EXPECT_EQ(decrypt(same)[i], c[i] ? c[i] : y[i]);
   }
+}
+
+TEST_F(IntegerWorld, LookupsCanBeRecorded) {
+  Queue& queue = w.context->queue();
+  const Integer x = encrypt({0, 1, 2, 3}, 2);
+  Integer y;
+  std::future<void> other;
+  int runs = 0;
+  Program program = queue.record([&] {
+    if (++runs ==
+        2) {  // another thread's new table waits for the recording, which is not to wait for it
+      other = std::async(std::launch::async,
+                         [&] { e.compare(Comparison::GreaterEqual, x, encrypt({1}, 2)); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    y = e.lookup(x, 2, [](auto v) { return v * v + 1; });
+  });
+  program.run();
+  EXPECT_EQ(decrypt(y), (Values{1, 2, 5, 10}));
+  other.get();
+}
+
+TEST(IntegerTables, CallersTablesAreKeptWhileTheyAreFew) {
+  const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
+  const Integers e(std::make_shared<const Evaluator>(context, allocate_server_keys(*context, {})));
+  const Integer x = e.clear(Values{0, 1}, 2);
+  const std::uint64_t before = context->queue().live_bytes();
+  const auto lookup = [&](std::uint64_t function) {
+    e.lookup(x, 1, [=](std::uint64_t v) { return function >> (2 * (v % 16)) & 3; });
+    return context->queue().live_bytes() - before;
+  };
+  const std::uint64_t one = lookup(1);
+  EXPECT_EQ(one, sizeof(std::uint32_t) * context->params().n() * context->basis().size());
+  EXPECT_EQ(lookup(1), one);
+  EXPECT_EQ(lookup(2), 2 * one);
+  std::uint64_t most = 0;
+  for (std::uint64_t f = 3; f < 3000; ++f) most = std::max(most, lookup(f));
+  EXPECT_EQ(most, 1024 * one);
 }
 
 // At the default set every operation takes what every other gives: noise included, checked without
