@@ -15,7 +15,7 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // FromIntegers, which no benchmark times alone, is taken to be like ModRaise; Embed and Project of
 // the CPU were timed beside other work, and scaled by what copies took at that time. TFHE's are
 // from bench_gates (CPU) and bench/records/2026-11-21-h200-tfhe.json, within a factor 2 for batches
-// of 1 and of thousands; LweLinear, and ModSwitch and SampleExtract of the GPU, were not timed
+// of 1 and of thousands, rotations in FP64 on the GPU as well (a test); LweLinear, and ModSwitch and SampleExtract of the GPU, were not timed
 // alone and count for little: they are taken to move bytes as polynomial records do, and
 // FourierKey, which runs once a key, on both.
 const RateTable& cpu_rates() {

@@ -7,6 +7,7 @@
 
 #include "ckks/bootstrap/bootstrap.h"
 #include "rlwe/evaluation_keys.h"
+#include "tfhe/evaluator.h"
 
 namespace latticino {
 namespace {
@@ -49,6 +50,55 @@ TEST(Rates, PredictWhatWasMeasured) {
       context, 0, [&](const ckks::Evaluator& e, const auto& x) { bootstrapper.bootstrap(e, x); });
   expect_near(boot, 5.05, 11.5e-3);
   EXPECT_NEAR(predicted_seconds(boot, cpu_rates(), 2) / 2.53, 1, 0.5);
+}
+
+// Rotations of a batch as bench_gates times them: bench/records/2026-11-21-xeon-tfhe.json, and of
+// 2026-11-22-h200-tfhe-fp64.json both arithmetics.
+TEST(Rates, PredictBlindRotations) {
+  struct Measured {
+    const char* set;
+    BlindRotateArithmetic arithmetic;
+    std::uint32_t count;
+    double seconds;
+  };
+  const auto ratio = [](const Measured& m, const RateTable& table) {
+    const auto context = tfhe::Context::create_dry(tfhe_preset(m.set), m.arithmetic);
+    const auto keys = tfhe::allocate_server_keys(*context, {});
+    BlindRotate rotate = tfhe::blind_rotation(*context, *keys);
+    const TfheParams& params = context->params();
+    const Poly test = tfhe::constant_polynomial(*context, 1);
+    const auto exponents = context->allocate(static_cast<std::uint32_t>(params.lwe_dimension()),
+                                             m.count, 2 * static_cast<std::uint32_t>(params.n()));
+    const auto parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
+    const auto out = context->allocate_polys(m.count * parts, Domain::Coeff);
+    rotate.items = {{exponents.view, test.view, out.view}};
+    const DryReport before = context->queue().report();
+    context->queue().submit(rotate);
+    return (predicted_seconds(context->queue().report(), table) -
+            predicted_seconds(before, table)) /
+           m.seconds;
+  };
+  constexpr auto kExact = BlindRotateArithmetic::Exact, kFft64 = BlindRotateArithmetic::Fft64;
+  for (const Measured& m : {Measured{"tfhe-gates-v1", kExact, 1, 13.3e-3},
+                            {"tfhe-gates-v1", kExact, 8, 8 / 87.2},
+                            {"tfhe-2-2-v1", kExact, 1, 27.1e-3},
+                            {"tfhe-2-2-v1", kExact, 8, 8 / 39.1}}) {
+    EXPECT_LT(std::abs(std::log2(ratio(m, cpu_rates()))), 1) << m.set << " " << m.count;
+  }
+  for (const Measured& m : {Measured{"chameleon-630-legacy", kExact, 1, 8.07e-3},
+                            {"chameleon-630-legacy", kExact, 1024, 1024 / 43061.},
+                            {"chameleon-630-legacy", kFft64, 1, 10.7e-3},
+                            {"chameleon-630-legacy", kFft64, 4096, 4096 / 64663.},
+                            {"tfhe-gates-v1", kExact, 1, 7.89e-3},
+                            {"tfhe-gates-v1", kExact, 1024, 1024 / 37450.},
+                            {"tfhe-gates-v1", kFft64, 1, 8.90e-3},
+                            {"tfhe-gates-v1", kFft64, 4096, 4096 / 40453.},
+                            {"tfhe-2-2-v1", kExact, 1, 33.0e-3},
+                            {"tfhe-2-2-v1", kExact, 4096, 4096 / 10666.},
+                            {"tfhe-2-2-v1", kFft64, 1, 10.4e-3},
+                            {"tfhe-2-2-v1", kFft64, 4096, 4096 / 34874.}}) {
+    EXPECT_LT(std::abs(std::log2(ratio(m, cuda_rates()))), 1) << m.set << " " << m.count;
+  }
 }
 
 TEST(Rates, RefuseNothingThatRecordsCanBe) {
