@@ -160,4 +160,13 @@ inline void write_rows(const std::vector<Row>& rows, const std::string& path) {
   if (file != stdout) std::fclose(file);
 }
 
+// run_program for one whose `run(arguments)` gives the rows to write.
+template <class Run>
+int run_rows(int argc, char** argv, std::map<std::string, std::string> defaults, Run run) {
+  return run_program(argc, argv, std::move(defaults), [&](const Arguments& arguments) {
+    write_rows(run(arguments), arguments.text("output"));
+    return 0;
+  });
+}
+
 }  // namespace latticino::bench

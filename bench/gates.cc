@@ -128,23 +128,22 @@ class TfheBench {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_program(argc, argv,
-                            {{"device", "cpu"},
-                             {"threads", "1"},
-                             {"cpu-time", "0"},
-                             {"sets", "tfhe-gates-v1,tfhe-2-2-v1"},
-                             {"batches", "1,16"},
-                             {"arithmetic", "exact"},
-                             {"runs", "20"}},
-                            [](const bench::Arguments& arguments) {
-                              std::vector<bench::Row> rows;
-                              for (const std::string& set : bench::words(arguments.text("sets"))) {
-                                bench::TfheBench run(arguments, set);
-                                for (const int batch : bench::numbers(arguments.text("batches"))) {
-                                  run.run(batch, rows);
-                                }
-                              }
-                              bench::write_rows(rows, arguments.text("output"));
-                              return 0;
-                            });
+  return bench::run_rows(argc, argv,
+                         {{"device", "cpu"},
+                          {"threads", "1"},
+                          {"cpu-time", "0"},
+                          {"sets", "tfhe-gates-v1,tfhe-2-2-v1"},
+                          {"batches", "1,16"},
+                          {"arithmetic", "exact"},
+                          {"runs", "20"}},
+                         [](const bench::Arguments& arguments) {
+                           std::vector<bench::Row> rows;
+                           for (const std::string& set : bench::words(arguments.text("sets"))) {
+                             bench::TfheBench run(arguments, set);
+                             for (const int batch : bench::numbers(arguments.text("batches"))) {
+                               run.run(batch, rows);
+                             }
+                           }
+                           return rows;
+                         });
 }

@@ -158,17 +158,14 @@ class Operations {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_program(argc, argv,
-                            {{"device", "cuda"},
-                             {"threads", "0"},
-                             {"tuning", ""},
-                             {"preset", "n16-d40-boot-v1"},
-                             {"limbs", "47,23,13,7"},
-                             {"batches", "16"},
-                             {"runs", "15"}},
-                            [](const bench::Arguments& arguments) {
-                              const auto rows = bench::Operations(arguments).run();
-                              bench::write_rows(rows, arguments.text("output"));
-                              return 0;
-                            });
+  return bench::run_rows(
+      argc, argv,
+      {{"device", "cuda"},
+       {"threads", "0"},
+       {"tuning", ""},
+       {"preset", "n16-d40-boot-v1"},
+       {"limbs", "47,23,13,7"},
+       {"batches", "16"},
+       {"runs", "15"}},
+      [](const bench::Arguments& arguments) { return bench::Operations(arguments).run(); });
 }

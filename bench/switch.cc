@@ -118,20 +118,19 @@ class SwitchBench {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_program(argc, argv,
-                            {{"device", "cpu"},
-                             {"threads", "1"},
-                             {"set", "switch-n16-d40-v1"},
-                             {"slots", "64,256,1024"},
-                             {"replay", "0"},
-                             {"runs", "5"}},
-                            [](const bench::Arguments& arguments) {
-                              std::vector<bench::Row> rows;
-                              bench::SwitchBench run(arguments);
-                              for (const int n : bench::numbers(arguments.text("slots"))) {
-                                run.run(n, rows);
-                              }
-                              bench::write_rows(rows, arguments.text("output"));
-                              return 0;
-                            });
+  return bench::run_rows(argc, argv,
+                         {{"device", "cpu"},
+                          {"threads", "1"},
+                          {"set", "switch-n16-d40-v1"},
+                          {"slots", "64,256,1024"},
+                          {"replay", "0"},
+                          {"runs", "5"}},
+                         [](const bench::Arguments& arguments) {
+                           std::vector<bench::Row> rows;
+                           bench::SwitchBench run(arguments);
+                           for (const int n : bench::numbers(arguments.text("slots"))) {
+                             run.run(n, rows);
+                           }
+                           return rows;
+                         });
 }
