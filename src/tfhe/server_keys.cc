@@ -30,12 +30,11 @@ ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::u
 namespace {
 
 // Some hundred polynomials at a time: what lies between is small beside the keys.
-void make_fourier_key(const Context& context, const ServerKeys& keys) {
+Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
   constexpr std::uint32_t kTogether = 512;
-  const PolyArray& bootstrap = keys.bootstrap.view;
   const std::size_t n = context.ring().n();
   Queue& queue = context.queue();
-  keys.fourier = queue.allocate(sizeof(double) * n * bootstrap.count);
+  const Buffer fourier = queue.allocate(sizeof(double) * n * bootstrap.count);
   const Context::Polys coefficients =
       context.allocate_polys(std::min(kTogether, bootstrap.count), Domain::Coeff);
   for (std::uint32_t first = 0; first < bootstrap.count; first += kTogether) {
@@ -45,12 +44,13 @@ void make_fourier_key(const Context& context, const ServerKeys& keys) {
       transform.items.push_back({bootstrap[first + i], coefficients.view[i]});
     }
     queue.submit(std::move(transform));
-    double* out = static_cast<double*>(keys.fourier->data());
+    double* out = static_cast<double*>(fourier->data());
     FourierKey convert;
     convert.glwe_dimension = context.params().glwe_dimension();
     convert.items = {{coefficients.view.part(0, count), out == nullptr ? out : out + first * n}};
     queue.submit(std::move(convert));
   }
+  return fourier;
 }
 
 }  // namespace
@@ -60,7 +60,9 @@ BlindRotate blind_rotation(const Context& context, const ServerKeys& keys) {
   op.key = keys.bootstrap.view;
   op.arithmetic = context.arithmetic();
   if (op.arithmetic == BlindRotateArithmetic::Fft64) {
-    std::call_once(keys.fourier_once, [&] { make_fourier_key(context, keys); });
+    // The queue's own lock: a recording holds it and comes here too.
+    const auto lock = context.queue().lock();
+    if (keys.fourier == nullptr) keys.fourier = make_fourier_key(context, keys.bootstrap.view);
     op.fourier = static_cast<const double*>(keys.fourier->data());
   }
   return op;

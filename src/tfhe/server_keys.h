@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
@@ -30,7 +29,6 @@ struct ServerKeys {
 
   // `bootstrap` through FourierKey: made at the first blind rotation in FP64.
   mutable Buffer fourier;
-  mutable std::once_flag fourier_once;
 };
 
 // Keys of the right shape without meaning: for dry contexts.

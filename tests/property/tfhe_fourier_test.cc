@@ -2,8 +2,10 @@
 // over two primes errors of the size that params/tfhe_noise.h says.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "math/errors.h"
 #include "math/fourier.h"
@@ -229,6 +231,28 @@ TEST(TfheFourier, GatesAreTheSameWords) {
     words[static_cast<int>(arithmetic)] = words_of(w, z);
   }
   EXPECT_EQ(words[0], words[1]);
+}
+
+// The key's second form is made under the queue's lock: a thread that began it beside a recording,
+// which holds that lock, waited for it for ever, as the recording did for the key.
+TEST(TfheFourier, TheKeyIsMadeBesideARecording) {
+  TfheWorld w(tfhe_preset("test-tfhe-gates-insecure"), true, 1, BlindRotateArithmetic::Fft64);
+  const Ciphertext x = w.encrypt({0, 1}, Encoding::Boolean);
+  const double *recorded = nullptr, *beside = nullptr;
+  Ciphertext z;
+  std::thread other;
+  Program program = w.context->queue().record([&] {
+    if (!other.joinable()) {
+      other = std::thread([&] { beside = blind_rotation(*w.context, *w.keys).fourier; });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    recorded = blind_rotation(*w.context, *w.keys).fourier;
+    z = w.evaluator.gate(Gate::Nand, x, x);
+  });
+  other.join();
+  EXPECT_EQ(recorded, beside);
+  program.run();
+  EXPECT_EQ(w.decrypt(z), (std::vector<std::uint32_t>{1, 0}));
 }
 
 TEST(TfheFourier, TablesDecryptWithTheNoiseOfTheFormulas) {
