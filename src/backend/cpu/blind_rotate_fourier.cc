@@ -46,7 +46,7 @@ struct Rotation {
         rounding(shape) {}
 
   std::size_t accumulator_words() const { return 2 * parts * n; }  // 64-bit integers
-  std::size_t worker_words() const { return 2 * (parts + 1 + std::size_t{1}) * n; }
+  std::size_t worker_words() const { return 2 * (parts + std::size_t{2}) * n; }
 
   const BlindRotate& op;
   const FourierKernels& kernels;

@@ -28,10 +28,8 @@ template <int PRIMES>
 using FourierWord = std::conditional_t<PRIMES == 1, std::uint32_t, std::uint64_t>;
 
 // Registers limit the threads of a block.
-template <class S, int PARTS>
-constexpr int kMostFourierThreads = S::kLogV == 4 ? 256
-                                    : PARTS == 3  ? 384
-                                                  : 512;
+template <int PARTS>
+constexpr int kMostFourierThreads = PARTS == 2 ? 256 : 384;
 
 // Roots are in shared memory where the key leaves them room, else in the L1.
 template <class S, int PARTS, int PRIMES>
@@ -209,7 +207,7 @@ __device__ __forceinline__ FourierWord<PRIMES> integer_at(const RotateArgs& a,
 }
 
 template <class S, int PARTS, int PRIMES>
-__global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
+__global__ void __launch_bounds__(kMostFourierThreads<PARTS>)
     blind_fourier(const __grid_constant__ FourierRotateArgs a) {
   using Word = FourierWord<PRIMES>;
   extern __shared__ uint4 rotate_shared[];
@@ -273,7 +271,7 @@ struct FourierLimits {
 };
 template <class S, int PARTS, int PRIMES>
 constexpr FourierLimits kFourierLimits{
-    S::kThreads, kMostFourierThreads<S, PARTS>,
+    S::kThreads, kMostFourierThreads<PARTS>,
     sizeof(double2) *
         (kFourierRoots<S, PARTS, PRIMES> + FourierKeyPath<S, PARTS, PRIMES>::kNumbers),
     kFourierCiphertextBytes<S, PARTS, PRIMES>};

@@ -41,7 +41,7 @@ constexpr int fourier_log_values(int parts) { return parts == 2 ? 4 : 3; }
 
 // What transforms look up: the first V/2 roots, which all threads share, are kernel arguments.
 struct FourierRoots {
-  const double2* all;  // fourier::roots, in shared memory
+  const double2* all;  // fourier::roots
   const Complex* first;
 };
 
