@@ -41,14 +41,14 @@ TEST(Rates, PredictWhatWasMeasured) {
   const auto context = ckks::Context::create_dry(preset("n16-d40-boot-v1"));
   const int top = context->params().top_level();
   const auto rotate = [](const ckks::Evaluator& e, const ckks::Ciphertext& x) { e.rotate(x, 1); };
-  expect_near(counted(context, top, rotate), 93.3e-3, 212e-6);
+  expect_near(counted(context, top, rotate), 93.3e-3, 186e-6);
   int level = top;
   while (context->params().limbs(level) > 7) --level;
-  expect_near(counted(context, level, rotate), 10.3e-3, 58e-6);
+  expect_near(counted(context, level, rotate), 10.3e-3, 41.2e-6);
   const ckks::Bootstrapper bootstrapper(context);
   const DryReport boot = counted(
       context, 0, [&](const ckks::Evaluator& e, const auto& x) { bootstrapper.bootstrap(e, x); });
-  expect_near(boot, 5.05, 11.5e-3);
+  expect_near(boot, 5.05, 9.16e-3);
   EXPECT_NEAR(predicted_seconds(boot, cpu_rates(), 2) / 2.53, 1, 0.5);
 }
 
