@@ -105,13 +105,11 @@ void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
 }
 
 std::size_t Launcher::static_shared(const void* function) {
-  const auto [it, unknown] = static_shared_.try_emplace(function, 0);
-  if (unknown) {
-    cudaFuncAttributes attributes{};
-    check_launch(cudaFuncGetAttributes(&attributes, function), function);
-    it->second = attributes.sharedSizeBytes;
-  }
-  return it->second;
+  const auto known = static_shared_.find(function);
+  if (known != static_shared_.end()) return known->second;
+  cudaFuncAttributes attributes{};
+  check_launch(cudaFuncGetAttributes(&attributes, function), function);
+  return static_shared_[function] = attributes.sharedSizeBytes;
 }
 
 // Dynamic shared memory of a block with which a multiprocessor holds an even share of the grid and
