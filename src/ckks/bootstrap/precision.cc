@@ -89,7 +89,10 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   const BootstrapNoise noise =
       first ? params.bootstrap_noise_slots_first(slots, ratio) : params.bootstrap_noise(slots);
   const EvalModErrors single(*params.bootstrap());
-  const double apart = first ? noise.eval_mod : 0, times_secret = first ? 0 : noise.times_secret();
+  // Where SlotToCoeff came first, the divisions of CoeffToSlot and EvalMod meet the slots
+  // themselves, and with them the secret's size there.
+  const double apart = first ? noise.eval_mod : 0;
+  const double times_secret = first ? noise.coeff_to_slot : noise.times_secret();
   const Encoder encoder(params.log_n());
   Generator random;
   std::vector<Complex> secret(static_cast<std::size_t>(slots));  // in the slots, of mean square 1
@@ -105,7 +108,7 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
     for (std::size_t j = 0; j < taken.size(); ++j) {
       const Complex e = taken[j] + random.normal(noise.total() - times_secret - apart) +
                         random.normal(times_secret) * secret[j] +
-                        (first ? single.draw(random, apart) : 0);
+                        (first ? single.draw(random, apart) * std::abs(secret[j]) : 0);
       const double size = halved ? std::abs(e.real()) : std::abs(e);
       sum += size;
       largest = std::max(largest, size);
