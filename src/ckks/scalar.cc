@@ -1,6 +1,7 @@
 #include "ckks/scalar.h"
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "math/errors.h"
@@ -23,14 +24,29 @@ std::uint32_t integer_mod(double x, const Modulus& q) {
   return mul_mod(reduce_s64(mantissa, q), pow_mod(2, exponent, q), q);
 }
 
-double rounded(const char* operation, double x, double scale) {
+double log_modulus(const Ring& ring, const Basis& basis) {
+  double sum = 0;
+  for (int i = 0; i < basis.size(); ++i) sum += std::log2(ring.prime(basis.prime(i)));
+  return sum;
+}
+
+std::string power(double log) {
+  char text[48];
+  std::snprintf(text, sizeof text, "2^%.1f", log);
+  return text;
+}
+
+double rounded(const char* operation, double x, double scale, double log_bound) {
   if (!std::isfinite(x)) {
     throw ValueError(operation, std::to_string(x), "a finite number", "check the scalar");
   }
   const double y = std::nearbyint(x * scale);
-  if (!std::isfinite(y)) {
-    throw ScaleError(operation, std::to_string(x) + " at scale " + std::to_string(scale),
-                     "a product within the double range", "scale the operand down");
+  if (std::log2(std::abs(y)) >= log_bound) {
+    throw ScaleError(
+        operation,
+        "a constant of " + power(std::log2(std::abs(x))) + " at scale " + power(std::log2(scale)),
+        "a product below " + power(log_bound) + ", half the modulus",
+        "choose a smaller constant, or work at a higher level");
   }
   return y;
 }
@@ -57,8 +73,9 @@ ScalarResidues gaussian_residues(const Ring& ring, const Basis& basis, double re
 
 ScalarResidues scalar_residues(const char* operation, const Ring& ring, const Basis& basis,
                                Complex c, double scale) {
-  return gaussian_residues(ring, basis, rounded(operation, c.real(), scale),
-                           rounded(operation, c.imag(), scale));
+  const double log_bound = log_modulus(ring, basis) - 1;
+  return gaussian_residues(ring, basis, rounded(operation, c.real(), scale, log_bound),
+                           rounded(operation, c.imag(), scale, log_bound));
 }
 
 ScalarResidues unit_residues(const Ring& ring, const Basis& basis, int power) {

@@ -15,7 +15,8 @@ struct ScalarResidues {
 };
 
 // round(Re c * scale) + round(Im c * scale) X^(N/2). Rounding is to even; the products are exact to
-// one IEEE rounding. Throws ValueError for NaN and infinity, ScaleError past the double range.
+// one IEEE rounding. Throws ValueError for NaN and infinity, ScaleError for integers that reach
+// half the product of the basis: as with encoded values, nothing wraps around.
 ScalarResidues scalar_residues(const char* operation, const Ring& ring, const Basis& basis,
                                Complex c, double scale);
 

@@ -104,6 +104,22 @@ TEST_F(CkksErrors, Scales) {
                      [&] { e.multiply_scalar_no_rescale(world().encrypt(u, 0), 1.0, 1e9); });
 }
 
+// What reaches half the modulus would come back as something else.
+TEST_F(CkksErrors, ConstantsThatWrapAround) {
+  const Params& params = world().params();
+  for (const int level : {0, 1, top}) {
+    const Ciphertext y = world().encrypt(u, level);
+    const double most = std::exp2(params.log_q(level) - 1) / params.scale(level);
+    EXPECT_NO_THROW(e.add_scalar(y, 0.99 * most));
+    expect<ScaleError>("ckks.add_scalar", [&] { e.add_scalar(y, {0, -1.01 * most}); });
+    if (level == 0) continue;
+    expect<ScaleError>("ckks.multiply_scalar", [&] { e.multiply_scalar(y, 1.01 * most); });
+    expect<ScaleError>("ckks.product_sum", [&] {
+      evaluate(e, {PolynomialBasis::Monomial, {0, 1.01 * most}}, y);
+    });
+  }
+}
+
 TEST_F(CkksErrors, SlotsAndParts) {
   const Ciphertext few = world().encrypt(world().values(8), top);
   expect<ShapeError>("ckks.add", [&] { e.add(x, few); });
