@@ -13,6 +13,7 @@ HEAD = """# API reference
 Generated from the docstrings by `docs/make_api.py`; the tests compare. All names are in `latticino`
 (`import latticino as lt`), those with `tfhe.` in front in `latticino.tfhe`. Units: memory in bytes, time in
 seconds, precision in bits (`-log2` of the error). Errors are listed at the end; every one names operation, state, need and remedy.
+The interface of C++ is `src/latticino.h` and what it includes; the comments of those headers are its reference.
 """
 
 GROUPS = {
@@ -59,6 +60,16 @@ def members(cls):
                 yield entry("." + name, plain, 4)
 
 
+def native_members(cls):
+    """The same of a class of the extension, a line each: `.name` or `.name(arguments) -> type`, and what it is."""
+    for name, member in vars(cls).items():
+        if name.startswith("_") or not (isinstance(member, property) or callable(member)):
+            continue
+        head, _, told = ("", "", member.__doc__) if isinstance(member, property) else member.__doc__.partition("\n\n")
+        shown = head.replace("self, ", "").replace("self", "") or name
+        yield f"- `.{shown}`: {' '.join(told.split())}"
+
+
 def text():
     parts = [HEAD]
     for title, names in GROUPS.items():
@@ -72,6 +83,8 @@ def text():
                 parts.append(f"### `{head}`\n\n{inspect.getdoc(thing) or ''}\n")
                 if title != "Errors" and not thing.__module__.endswith("_native"):
                     parts += members(thing)
+                elif title != "Errors":
+                    parts.append("\n".join(native_members(thing)) + "\n")
             else:
                 parts.append(entry(name, thing, 3))
     return "\n".join(parts)

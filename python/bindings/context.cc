@@ -21,6 +21,11 @@ auto without_gil(Call call) {
 std::unique_ptr<Queue> make_queue(const std::string& device, int index, int threads, bool simd,
                                   const std::string& tuning) {
   if (device == "cpu") {
+    if (!tuning.empty()) {
+      throw UnsupportedError("Context", "tuning \"" + tuning + "\" on the CPU",
+                             "the device \"cuda\", whose kernels have variants",
+                             "leave tuning out");
+    }
     return std::make_unique<Queue>(make_cpu_backend({.simd = simd, .threads = threads}));
   }
   if (device == "cuda") {

@@ -29,6 +29,9 @@ void bind_queue(nb::class_<Context>& c) {
           "device.",
           ReleaseGil())
       .def_prop_ro(
+          "recording", [](const Context& x) { return x.queue().recording(); },
+          "Whether this thread records a program now.", ReleaseGil())
+      .def_prop_ro(
           "live_bytes", [](const Context& x) { return x.queue().live_bytes(); }, ReleaseGil())
       .def_prop_ro(
           "peak_bytes", [](const Context& x) { return x.queue().peak_bytes(); }, ReleaseGil())

@@ -1,53 +1,95 @@
 #include "params/params.h"
 
 #include "bindings.h"
+#include "rlwe/noise.h"
 
 namespace latticino::python {
 
+namespace {
+
+// By kind of message: bits of the mean error, and of the largest.
+std::map<std::string, std::pair<double, double>> precision(const Params& p) {
+  const BootstrapPrecision b = p.bootstrap_precision();
+  const auto bits = [](const PrecisionBits& x) { return std::pair(x.mean, x.max); };
+  return {{"random", bits(b.random)},
+          {"spike", bits(b.spike)},
+          {"constant", bits(b.constant)},
+          {"alternating", bits(b.alternating)}};
+}
+
+void bind_facts(nb::class_<Params>& c) {
+  c.def_prop_ro("name", &Params::name, "The name, versioned.")
+      .def_prop_ro("hash", &Params::hash, "SHA-256 of the canonical text, in hex.")
+      .def_prop_ro("log_n", &Params::log_n, "log2 of the ring degree N.")
+      .def_prop_ro("n", &Params::n, "The ring degree N.")
+      .def_prop_ro("max_slots", &Params::max_slots, "Values that one ciphertext holds: N/2.")
+      .def_prop_ro("alpha", &Params::alpha, "Primes of a key-switching digit, and of P.")
+      .def_prop_ro("dnum", &Params::dnum, "Key-switching digits at the top level.")
+      .def_prop_ro("top_level", &Params::top_level, "The highest level, bootstrapping included.")
+      .def_prop_ro("default_level", &Params::default_level, "Level of fresh ciphertexts.")
+      .def_prop_ro(
+          "log_scale", [](const Params& p) { return p.literal().log_scale; },
+          "log2 of the scale at level 0.")
+      .def_prop_ro("log_pq", &Params::log_pq,
+                   "log2 of the widest modulus of a key, which security depends on.")
+      .def_prop_ro("log_q_max", &Params::log_q_max, "log2 of the ciphertext modulus at the top.")
+      .def_prop_ro("log_p", &Params::log_p, "log2 of the key-switching modulus P.")
+      .def_prop_ro("scale_drift", &Params::scale_drift,
+                   "Bits that the scale of a level is off its target, at most.")
+      .def_prop_ro("switching_key_bytes", &Params::switching_key_bytes,
+                   "Memory of one evaluation key for the top level.")
+      .def_prop_ro(
+          "hamming_weight", [](const Params& p) { return p.literal().hamming_weight; },
+          "Of the secret; 0: uniform ternary.")
+      .def_prop_ro(
+          "secure",
+          [](const Params& p) { return p.literal().security == ParamsLiteral::Security::Bits128; },
+          "Whether the set is held to the 128-bit table.");
+}
+
+void bind_bootstrapping(nb::class_<Params>& c) {
+  c.def_prop_ro("has_bootstrap", [](const Params& p) { return p.bootstrap().has_value(); },
+                "Whether the set has the levels of bootstrapping.")
+      .def_prop_ro("level_after_bootstrap", &Params::level_after_bootstrap,
+                   "Levels left after bootstrapping; ParameterError without it.")
+      .def_prop_ro("bootstrap_log_failure", &Params::bootstrap_log_failure,
+                   "log2 of the probability that one bootstrapping of full slots is wrong.")
+      .def_prop_ro("bootstrap_precision", &precision,
+                   "Predicted bits (of the mean error, of the largest in 20 runs) by message: random, "
+                   "spike, constant, alternating.");
+}
+
+// Variances of one coefficient (rlwe/noise.h), for estimates.
+void bind_noise(nb::module_& m) {
+  m.def(
+      "fresh_variance",
+      [](const Params& p, bool open) {
+        return open ? rlwe::fresh_public_variance(p) : rlwe::fresh_symmetric_variance();
+      },
+      "params"_a, "public"_a);
+  m.def("rescale_variance", &rlwe::rescale_variance, "params"_a, "level"_a);
+  m.def("key_switch_variance", &rlwe::key_switch_variance, "params"_a, "level"_a);
+  m.def("key_switch_rescale_variance", &rlwe::key_switch_rescale_variance, "params"_a, "level"_a);
+}
+
+}  // namespace
+
 void bind_params(nb::module_& m) {
-  nb::class_<Params>(m, "Params", "Checked, immutable parameters.")
-      .def_prop_ro("name", &Params::name)
-      .def_prop_ro("hash", &Params::hash)
-      .def_prop_ro("log_n", &Params::log_n)
-      .def_prop_ro("n", &Params::n)
-      .def_prop_ro("max_slots", &Params::max_slots)
-      .def_prop_ro("alpha", &Params::alpha)
-      .def_prop_ro("dnum", &Params::dnum)
-      .def_prop_ro("top_level", &Params::top_level)
-      .def_prop_ro("default_level", &Params::default_level)
-      .def_prop_ro("log_scale", [](const Params& p) { return p.literal().log_scale; })
-      .def_prop_ro("log_pq", &Params::log_pq)
-      .def_prop_ro("log_q_max", &Params::log_q_max)
-      .def_prop_ro("log_p", &Params::log_p)
-      .def_prop_ro("scale_drift", &Params::scale_drift)
-      .def_prop_ro("has_bootstrap", [](const Params& p) { return p.bootstrap().has_value(); })
-      .def_prop_ro("level_after_bootstrap", &Params::level_after_bootstrap)
-      .def_prop_ro("bootstrap_log_failure", &Params::bootstrap_log_failure)
-      .def_prop_ro("bootstrap_precision",
-                   [](const Params& p) {
-                     const BootstrapPrecision b = p.bootstrap_precision();
-                     using Bits = std::pair<double, double>;  // of the mean, of the largest error
-                     const auto bits = [](const PrecisionBits& x) { return Bits(x.mean, x.max); };
-                     return std::map<std::string, Bits>{{"random", bits(b.random)},
-                                                        {"spike", bits(b.spike)},
-                                                        {"constant", bits(b.constant)},
-                                                        {"alternating", bits(b.alternating)}};
-                   })
-      .def_prop_ro("switching_key_bytes", &Params::switching_key_bytes)
-      .def_prop_ro("hamming_weight", [](const Params& p) { return p.literal().hamming_weight; })
-      .def_prop_ro("secure",
-                   [](const Params& p) {
-                     return p.literal().security == ParamsLiteral::Security::Bits128;
-                   })
-      .def("limbs", &Params::limbs, "level"_a)
-      .def("scale", &Params::scale, "level"_a)
-      .def("rescale_factor", &Params::rescale_factor, "level"_a)
-      .def("log_q", &Params::log_q, "level"_a)
-      .def("message_bound", &Params::message_bound, "level"_a)
-      .def("canonical_text", &Params::canonical_text)
-      .def("explain", &Params::explain);
+  nb::class_<Params> c(m, "Params", "Checked, immutable parameters.");
+  bind_facts(c);
+  bind_bootstrapping(c);
+  c.def("limbs", &Params::limbs, "level"_a, "Primes of a ciphertext at a level.")
+      .def("scale", &Params::scale, "level"_a, "What values are multiplied by at a level.")
+      .def("rescale_factor", &Params::rescale_factor, "level"_a,
+           "What a product is divided by on its way to the level below.")
+      .def("log_q", &Params::log_q, "level"_a, "log2 of the ciphertext modulus at a level.")
+      .def("message_bound", &Params::message_bound, "level"_a,
+           "The largest size that a coefficient of a message may have at a level.")
+      .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
+      .def("explain", &Params::explain, "Everything about the set, as a table for people.");
   m.def("preset", &preset, "name"_a);
   m.def("preset_names", &preset_names);
+  bind_noise(m);
 }
 
 }  // namespace latticino::python

@@ -10,85 +10,123 @@ class Params:
     """Checked, immutable parameters."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name, versioned."""
 
     @property
-    def hash(self) -> str: ...
+    def hash(self) -> str:
+        """SHA-256 of the canonical text, in hex."""
 
     @property
-    def log_n(self) -> int: ...
+    def log_n(self) -> int:
+        """log2 of the ring degree N."""
 
     @property
-    def n(self) -> int: ...
+    def n(self) -> int:
+        """The ring degree N."""
 
     @property
-    def max_slots(self) -> int: ...
+    def max_slots(self) -> int:
+        """Values that one ciphertext holds: N/2."""
 
     @property
-    def alpha(self) -> int: ...
+    def alpha(self) -> int:
+        """Primes of a key-switching digit, and of P."""
 
     @property
-    def dnum(self) -> int: ...
+    def dnum(self) -> int:
+        """Key-switching digits at the top level."""
 
     @property
-    def top_level(self) -> int: ...
+    def top_level(self) -> int:
+        """The highest level, bootstrapping included."""
 
     @property
-    def default_level(self) -> int: ...
+    def default_level(self) -> int:
+        """Level of fresh ciphertexts."""
 
     @property
-    def log_scale(self) -> float: ...
+    def log_scale(self) -> float:
+        """log2 of the scale at level 0."""
 
     @property
-    def log_pq(self) -> float: ...
+    def log_pq(self) -> float:
+        """log2 of the widest modulus of a key, which security depends on."""
 
     @property
-    def log_q_max(self) -> float: ...
+    def log_q_max(self) -> float:
+        """log2 of the ciphertext modulus at the top."""
 
     @property
-    def log_p(self) -> float: ...
+    def log_p(self) -> float:
+        """log2 of the key-switching modulus P."""
 
     @property
-    def scale_drift(self) -> float: ...
+    def scale_drift(self) -> float:
+        """Bits that the scale of a level is off its target, at most."""
 
     @property
-    def has_bootstrap(self) -> bool: ...
+    def switching_key_bytes(self) -> int:
+        """Memory of one evaluation key for the top level."""
 
     @property
-    def level_after_bootstrap(self) -> int: ...
+    def hamming_weight(self) -> int:
+        """Of the secret; 0: uniform ternary."""
 
     @property
-    def bootstrap_log_failure(self) -> float: ...
+    def secure(self) -> bool:
+        """Whether the set is held to the 128-bit table."""
 
     @property
-    def bootstrap_precision(self) -> dict[str, tuple[float, float]]: ...
+    def has_bootstrap(self) -> bool:
+        """Whether the set has the levels of bootstrapping."""
 
     @property
-    def switching_key_bytes(self) -> int: ...
+    def level_after_bootstrap(self) -> int:
+        """Levels left after bootstrapping; ParameterError without it."""
 
     @property
-    def hamming_weight(self) -> int: ...
+    def bootstrap_log_failure(self) -> float:
+        """log2 of the probability that one bootstrapping of full slots is wrong."""
 
     @property
-    def secure(self) -> bool: ...
+    def bootstrap_precision(self) -> dict[str, tuple[float, float]]:
+        """
+        Predicted bits (of the mean error, of the largest in 20 runs) by message: random, spike, constant, alternating.
+        """
 
-    def limbs(self, level: int) -> int: ...
+    def limbs(self, level: int) -> int:
+        """Primes of a ciphertext at a level."""
 
-    def scale(self, level: int) -> float: ...
+    def scale(self, level: int) -> float:
+        """What values are multiplied by at a level."""
 
-    def rescale_factor(self, level: int) -> float: ...
+    def rescale_factor(self, level: int) -> float:
+        """What a product is divided by on its way to the level below."""
 
-    def log_q(self, level: int) -> float: ...
+    def log_q(self, level: int) -> float:
+        """log2 of the ciphertext modulus at a level."""
 
-    def message_bound(self, level: int) -> float: ...
+    def message_bound(self, level: int) -> float:
+        """The largest size that a coefficient of a message may have at a level."""
 
-    def canonical_text(self) -> str: ...
+    def canonical_text(self) -> str:
+        """What files hold and `hash` is of."""
 
-    def explain(self) -> str: ...
+    def explain(self) -> str:
+        """Everything about the set, as a table for people."""
 
 def preset(name: str) -> Params: ...
 
 def preset_names() -> list[str]: ...
+
+def fresh_variance(params: Params, public: bool) -> float: ...
+
+def rescale_variance(params: Params, level: int) -> float: ...
+
+def key_switch_variance(params: Params, level: int) -> float: ...
+
+def key_switch_rescale_variance(params: Params, level: int) -> float: ...
 
 def cuda_built() -> bool: ...
 
@@ -119,6 +157,10 @@ class Context:
         """
         What a dry run has counted, at the rates of the machine measured for that kind of device.
         """
+
+    @property
+    def recording(self) -> bool:
+        """Whether this thread records a program now."""
 
     @property
     def live_bytes(self) -> int: ...
@@ -564,6 +606,10 @@ class TfheContext:
         """
         What a dry run has counted, at the rates of the machine measured for that kind of device.
         """
+
+    @property
+    def recording(self) -> bool:
+        """Whether this thread records a program now."""
 
     @property
     def live_bytes(self) -> int: ...

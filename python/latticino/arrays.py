@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,28 @@ def as_slots(x: Any, operation: str) -> np.ndarray:
         raise errors.ValueError.explain(
             operation, f"{values[where]} at index {where}", "finite numbers", "clean the data first")
     return values
+
+
+def as_integer(x: Any, operation: str, name: str, least: int | None = None) -> int:
+    """An integer of at least `least`; ValueError for anything else, numbers with a fraction among them."""
+    try:
+        value = operator.index(x)
+    except TypeError:
+        value = None
+    if value is None or (least is not None and value < least):
+        raise errors.ValueError.explain(
+            operation, f"{name}={x!r}", "an integer" + ("" if least is None else f" from {least}"), "round or correct it")
+    return value
+
+
+def as_real(x: Any, operation: str, name: str) -> float:
+    """A real number as a double; ValueError for anything else."""
+    try:
+        if isinstance(x, numbers.Real):
+            return float(x)
+    except OverflowError:
+        pass
+    raise errors.ValueError.explain(operation, f"{name}={x!r}", "a real number within the double range", "correct it")
 
 
 def slots_for(size: int, most: int, operation: str) -> int:

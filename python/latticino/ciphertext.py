@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from . import _native, arrays, errors, joint, layout, noise
+from . import _native, arrays, errors, joint, layout, matrix, noise, sums
 from . import switching as switching_of
 
 if TYPE_CHECKING:
@@ -91,8 +91,17 @@ class Ciphertext:
         return Ciphertext(self.context, parts, self.shape if shape is None else shape, error,
                           self._clean if clean is None else clean)
 
-    def _floor(self) -> float:
-        return noise.rounding(self.context.params, self.scale)
+    def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
+        """What the rescaling adds that made `parts` from this."""
+        return noise.rescaled(self.context.params, self.level, parts[0].slots, parts[0].scale)
+
+    def _switched(self, slots: int | None = None) -> float:
+        """What a key switch of this adds to each of its slots, or of fewer."""
+        return noise.switched(self.context.params, self.level, slots or self.slots, self.scale)
+
+    def _multiplied(self, parts: list[_native.Ciphertext]) -> float:
+        """What the key switch adds that made the product `parts` from this."""
+        return noise.multiplied(self.context.params, self.level, parts[0].slots, parts[0].scale)
 
     def _ready(self, levels: int) -> Ciphertext:
         """This, refreshed if the context bootstraps on its own and the levels do not suffice."""
@@ -118,7 +127,8 @@ class Ciphertext:
 
     def _repeated(self, larger: Ciphertext) -> Ciphertext:
         part = self._parts[0].with_slots(larger.slots)
-        return self._like([part] * len(larger._parts), self._error, not larger._padded, larger.shape)
+        error = self._error * math.sqrt(larger.slots / self.slots)  # decoding reads more coefficients
+        return self._like([part] * len(larger._parts), error, not larger._padded, larger.shape)
 
     def _pieces(self, values: Any, operation: str) -> list[np.ndarray]:
         """An array, broadcast to this shape, as slot vectors; a repeating one stays short."""
@@ -138,7 +148,8 @@ class Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
             parts = [e.add(a, b) for a, b in zip(x._parts, y._parts)]
-            return x._like(parts, math.hypot(x._error, y._error), x._clean and y._clean)
+            error = 2 * x._error if x is y else math.hypot(x._error, y._error)
+            return x._like(parts, error, x._clean and y._clean)
         if isinstance(other, numbers.Number):
             _finite(other, "add")
             parts = [e.add_scalar(p, complex(other)) for p in self._parts]
@@ -174,7 +185,7 @@ class Ciphertext:
         parts = []
         for p, v in zip(x._parts, x._pieces(other, "multiply")):
             parts.append(x.context.evaluator.multiply_plain(p, x._encoded_factor(p, v)))
-        return x._like(parts, math.hypot(x._error, x._floor()), True)
+        return x._like(parts, math.hypot(x._error, x._rescaled(parts)), True)
 
     __rmul__ = __mul__
 
@@ -194,8 +205,9 @@ class Ciphertext:
         y = x if same else y._ready(1)
         e = self.context.evaluator
         parts = [e.square(a) if a is b else e.multiply(a, b) for a, b in zip(x._parts, y._parts)]
-        error = math.sqrt(x._error**2 + y._error**2 + x._floor() ** 2)
-        return x._like(parts, error, x._clean or y._clean)
+        given = 2 * x._error if same else math.hypot(x._error, y._error)
+        lower = x if x.level < y.level else y
+        return x._like(parts, math.hypot(given, lower._multiplied(parts)), x._clean or y._clean)
 
     def _times_number(self, c: numbers.Number) -> Ciphertext:
         _finite(c, "multiply")
@@ -207,14 +219,20 @@ class Ciphertext:
             return self._like([e.multiply_i(p, 1 if c == 1j else 3) for p in self._parts], self._error)
         x = self._ready(1)
         parts = [e.multiply_scalar(p, complex(c)) for p in x._parts]
-        return x._like(parts, math.hypot(abs(c) * x._error, x._floor()))
+        return x._like(parts, math.hypot(abs(c) * x._error, x._rescaled(parts)))
 
-    def __truediv__(self, other: complex) -> Ciphertext:
-        if not isinstance(other, numbers.Number):
-            return NotImplemented
-        if other == 0:
-            raise errors.ValueError.explain("divide", "the divisor 0", "another number", "check the data")
-        return self * (1 / complex(other))
+    def __truediv__(self, other: Operand) -> Ciphertext:
+        if isinstance(other, Ciphertext):
+            _no_division()
+        if isinstance(other, numbers.Number):
+            _finite(other, "divide")
+        divisor = complex(other) if isinstance(other, numbers.Number) else arrays.as_numpy(other, "divide")
+        if not np.all(divisor):
+            raise errors.ValueError.explain("divide", "the divisor 0", "other numbers", "check the data")
+        return self * (1 / divisor)
+
+    def __rtruediv__(self, other: Operand) -> Ciphertext:
+        _no_division()
 
     def __pow__(self, n: int) -> Ciphertext:
         if not isinstance(n, numbers.Integral) or n < 1:
@@ -238,33 +256,10 @@ class Ciphertext:
         """
         if isinstance(w, Ciphertext):
             return (self * w).sum()
-        w = arrays.as_numpy(w, "matmul")
-        if len(self.shape) != 1 or w.ndim != 2 or w.shape[0] != self.shape[0] or 0 in w.shape:
-            raise errors.ShapeError.explain(
-                "matmul", f"shapes {self.shape} and {w.shape}", "(n,) and (n, m)", "reshape or transpose")
-        if not np.isfinite(w).all():
-            raise errors.ValueError.explain("matmul", "NaN or infinity", "finite numbers", "clean the data")
-        x = self._ready(1)
-        most = x.context.slots
-        out_slots = arrays.slots_for(w.shape[1], most, "matmul")
-        parts = [x._row_of_blocks(w[:, at : at + out_slots], out_slots)
-                 for at in range(0, w.shape[1], out_slots)]
-        error = math.hypot(x._error * float(np.linalg.norm(w, axis=0).max()), x._floor())
-        return x._like(parts, error, True, (w.shape[1],))
+        return matrix.multiply(self, w)
 
     def __rmatmul__(self, w: Any) -> Ciphertext:
         return self @ np.ascontiguousarray(arrays.as_numpy(w, "matmul").T)
-
-    def _row_of_blocks(self, w: np.ndarray, out_slots: int) -> _native.Ciphertext:
-        """The product with all rows of `w`: one block of rows for each ciphertext of x."""
-        slots, total = max(self.slots, out_slots), None
-        for i, part in enumerate(self._parts):
-            block = w[i * self.slots : (i + 1) * self.slots]
-            block = np.pad(block, ((0, self.slots - len(block)), (0, 0)))
-            product = self.context.matrix_product(block, slots, part.level)
-            y = product.apply(self.context.evaluator, part.with_slots(slots))
-            total = y if total is None else self.context.evaluator.add(total, y)
-        return total.with_slots(out_slots)
 
     # ---- slots ----
 
@@ -273,28 +268,12 @@ class Ciphertext:
 
         Free of levels where the values fill their slots; otherwise masks take one level.
         """
-        k = int(k) % max(self.size, 1)
-        if k == 0:
-            return self
-        e, groups = self.context.evaluator, layout.rotation_groups(self.size, self.slots, k)
-        masked = any(mask is not None for group in groups for _, _, mask in group)
-        x = self._ready(1) if masked else self
-        parts = []
-        for group in groups:
-            total = None
-            for source, turn, mask in group:
-                y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
-                if mask is not None:
-                    y = e.multiply_plain(y, x._encoded_factor(y, mask))
-                total = y if total is None else e.add(total, y)
-            parts.append(total)
-        # A result without a mask next to masked ones keeps its level: sums and products align it.
-        return x._like(parts, math.hypot(x._error, x._floor()))
+        return sums.rotate(self, k)
 
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
         parts = [self.context.evaluator.conjugate(p) for p in self._parts]
-        return self._like(parts, math.hypot(self._error, self._floor()))
+        return self._like(parts, math.hypot(self._error, self._switched()))
 
     def sum(self, axis: int | None = None) -> Ciphertext:
         """The sum of all values, or over the first axis (``axis=0``) of an array of two.
@@ -302,45 +281,14 @@ class Ciphertext:
         Takes log2(slots) rotations, and one level only where slots behind the values may not be
         zero. ``axis=0`` needs power-of-two dimensions.
         """
-        x = self
-        if self._padded and not self._clean:
-            x = self * np.ones(self.shape)
-        e = self.context.evaluator
-        total = x._parts[0]
-        for part in x._parts[1:]:
-            total = e.add(total, part)
-        kept = 1
-        if axis is not None:
-            kept = self._columns("sum") if axis == 0 else 0
-            if not kept or len(self.shape) != 2:
-                raise errors.UnsupportedError.explain(
-                    "sum", f"axis={axis} of shape {self.shape}", "no axis, or axis 0 of two", "see spread_sum")
-        if self.slots > kept:
-            total = e.inner_sum(total, kept, self.slots // kept)
-        shape = () if axis is None else self.shape[1:]
-        error = math.hypot(x._error * math.sqrt(self.size / kept), self._floor() * math.sqrt(self.slots / kept))
-        return self._like([total.with_slots(kept)], error, True, shape)
+        return sums.total(self, axis)
 
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
         """Each row's sum, times `factor`, in every place of the row: one level.
 
         For shapes (..., c) with c a power of two; 2 log2(c) rotations.
         """
-        c = self._columns("spread_sum")
-        x, e = self._ready(1), self.context.evaluator
-        mask = np.zeros(self.shape, complex)
-        mask[..., 0] = factor
-        sums = x._like([e.inner_sum(p, 1, c) if c > 1 else p for p in x._parts], x._error * math.sqrt(c))
-        first = sums * mask
-        parts = [e.inner_sum(p, -1, c) if c > 1 else p for p in first._parts]
-        return x._like(parts, abs(factor) * first._error, True)
-
-    def _columns(self, operation: str) -> int:
-        c = self.shape[-1] if self.shape else 1
-        if c & (c - 1) or c > self.slots:
-            raise errors.ShapeError.explain(
-                operation, f"rows of {c} values", f"a power of two up to {self.slots}", "pad the rows")
-        return c
+        return sums.spread(self, factor)
 
     # ---- functions ----
 
@@ -348,24 +296,26 @@ class Ciphertext:
                 domain: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext:
         """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
 
-        ``basis="chebyshev"``: a series of T_k on `domain` (as numpy.polynomial.Chebyshev); a domain
-        whose length is not 2/k for an integer k takes one level more.
+        ``basis="chebyshev"``: a series of T_k. `domain` is mapped to [-1, 1] first, in either basis, as
+        numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more.
         """
         if basis not in ("monomial", "chebyshev"):
             raise errors.UnsupportedError.explain(
                 "polyval", f"basis={basis!r}", '"monomial" or "chebyshev"', "name one of them")
-        values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
-        if not values:
+        coefficients, ends = (arrays.as_numpy(x, "polyval") for x in (coefficients, domain))
+        if coefficients.ndim != 1 or coefficients.size == 0 or ends.shape != (2,) or ends.dtype.kind == "c":
             raise errors.ShapeError.explain(
-                "polyval", "no coefficients", "at least the constant one", "check the polynomial")
-        p = _native.Polynomial(values, basis == "chebyshev", float(domain[0]), float(domain[1]))
+                "polyval", f"coefficients of shape {coefficients.shape}, a domain of shape {ends.shape}",
+                "a list of coefficients, and two ends", "check the polynomial")
+        values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
+        p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         if p.degree < 1:
             return self * 0 + values[0]
         x = self._ready(p.levels)
         parts = _native.evaluate(x.context.evaluator, p, x._parts)
         error = x._error * sum(k * abs(c) for k, c in enumerate(values)) if basis == "monomial" else (
             x._error * sum(k * k * abs(c) for k, c in enumerate(values)))
-        return x._like(parts, math.hypot(error, x._floor() * p.levels), not x._padded)
+        return x._like(parts, math.hypot(error, x._multiplied(parts) * math.sqrt(p.levels)), not x._padded)
 
     def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool = False,
                   over_mod_raise: bool = False) -> Ciphertext:
@@ -427,8 +377,16 @@ class Ciphertext:
 
     def to_level(self, level: int) -> Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
-        e = self.context.evaluator
-        return self._like([e.to_level(p, level) for p in self._parts], math.hypot(self._error, self._floor()))
+        level = arrays.as_integer(level, "to_level", "level")
+        parts = [self.context.evaluator.to_level(p, level) for p in self._parts]
+        added = self._rescaled(parts) if level < self.level else 0.0
+        return self._like(parts, math.hypot(self._error, added))
+
+
+def _no_division() -> NoReturn:
+    raise errors.UnsupportedError.explain(
+        "divide", "an encrypted divisor", "numbers or an array in the clear",
+        "multiply by a polynomial that is close to 1/x where the divisor lies (polyval)")
 
 
 def _finite(c: numbers.Number, operation: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, progress, tfhe
+from . import _native, arrays, errors, progress, roles, tfhe
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
@@ -145,6 +145,9 @@ class Client:
         that are not positive, ScaleError where the flooding exceeds the modulus. Source: Li,
         Micciancio, Schultz and Sorrell, CRYPTO 2022.
         """
+        noise_bound = arrays.as_real(noise_bound, "decrypt_for_sharing", "noise_bound")
+        queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1)
+        statistical_bits = arrays.as_integer(statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1)
         costs: list[tuple[float, float]] = []
 
         def decrypt(part: _native.Ciphertext) -> np.ndarray:
@@ -169,4 +172,5 @@ def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:
     """A new secret key for the context's parameters, from the operating system's randomness."""
     if isinstance(context, tfhe.Context):
         return tfhe.client.keygen(context)
+    roles.require_kind("keygen", context, Context, "make one with lt.Context(preset), or lt.tfhe.Context(preset)")
     return Client(context, _native.Client(context._native))

@@ -50,6 +50,7 @@ class Context:
     def __init__(self, params: str | _native.Params = "n16-d40-boot-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "") -> None:
         self.params = preset(params) if isinstance(params, str) else params
+        roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
         kind, index = devices.choose(device)
         self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
@@ -125,8 +126,11 @@ class Context:
         """Computes with these public keys from now on; returns the context itself.
 
         Raises ContextError where they were made for other parameters or lie on another context's
-        device.
+        device, UnsupportedError for what is no bundle of keys.
         """
+        from .client import ServerKeys as Bundle
+
+        roles.require_kind("use", keys, Bundle, "client.server_keys(program, x) makes them")
         roles.require_keys_of(self, keys)
         self._evaluator = _native.Evaluator(self._native, keys._native)
         self.keys = keys
@@ -171,11 +175,15 @@ class Context:
     def _encrypt(self, x: Any, level: int | None, scale: float | None,
                  encrypt: Callable[[list[_native.Plaintext]], list[_native.Ciphertext]],
                  public: bool) -> Ciphertext:
-        level = self.level if level is None else level
+        if self._native.recording:
+            raise errors.UnsupportedError.explain(
+                "encrypt", "a recording", "fresh randomness at every run, which a replay has not",
+                "encrypt outside of the recorded function and pass the result")
+        level = self.level if level is None else arrays.as_integer(level, "encrypt", "level")
         if not 0 <= level <= self.params.top_level:
             raise errors.LevelError.explain(
                 "encrypt", f"level {level}", f"a level from 0 to {self.params.top_level}", "leave it out")
-        scale = self.params.scale(level) if scale is None else scale
+        scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale")
         if not (1 <= scale < math.inf and math.log2(scale) < self.params.log_q(level)):
             raise errors.ScaleError.explain(
                 "encrypt", f"scale {scale}", f"one from 1 to less than 2^{self.params.log_q(level):.1f}",
@@ -188,7 +196,7 @@ class Context:
         for first in range(0, len(rows), _TOGETHER):
             batch = rows[first : first + _TOGETHER]
             parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
-        return Ciphertext(self, parts, array.shape, noise.fresh(self.params, scale, public), clean=True)
+        return Ciphertext(self, parts, array.shape, noise.fresh(self.params, scale, slots, public), clean=True)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.

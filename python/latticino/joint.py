@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import errors
+from . import errors, noise
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -79,7 +79,8 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
             product = e.tensor(a, b)
             total = product if total is None else e.add(total, product)
         parts.append(e.relinearize_rescale(total))
-    error = math.sqrt(sum(c._error**2 for pair in pairs for c in pair) + first._floor() ** 2)
+    added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
+    error = math.hypot(added, *(c._error for pair in pairs for c in pair))
     return first._like(parts, error, all(x._clean or y._clean for x, y in pairs))
 
 

@@ -1,8 +1,9 @@
 """Expected errors of slots, for reprs and plans: estimates, never used in a computation.
 
-All are standard deviations of a slot's complex error. For a ring of degree N, a coefficient error
-of standard deviation e is a slot error of e * sqrt(N) (each slot sums N independent terms of
-modulus one). The formulas assume messages about as large as the unit box.
+All are standard deviations of a slot's complex error. In a ciphertext of n slots a coefficient error
+of standard deviation e is a slot error of ``e * sqrt(2 n)``: decoding reads 2 n coefficients, and each
+slot is a sum of them with factors of modulus one. Variances of coefficients are those of
+src/rlwe/noise.h, which tests hold measurements to. Messages are taken to be of unit size.
 """
 
 from __future__ import annotations
@@ -11,23 +12,38 @@ import math
 
 from . import _native
 
-SIGMA = 3.19  # of fresh errors, as in the 128-bit table (rlwe/client.h)
+
+def _slot(variance: float, slots: int, scale: float) -> float:
+    return math.sqrt(2 * slots * variance) / scale
 
 
-def secret_weight(params: _native.Params) -> float:
-    """Expected number of non-zero coefficients of the secret: 2N/3 if it is uniform ternary."""
-    return params.hamming_weight or 2 * params.n / 3
+def fresh(params: _native.Params, scale: float, slots: int, public: bool = False) -> float:
+    """A fresh encryption under the secret key, or under the public one."""
+    return _slot(_native.fresh_variance(params, public), slots, scale)
 
 
-def fresh(params: _native.Params, scale: float, public: bool = False) -> float:
-    """A fresh encryption: e under the secret key; e0 + e1 s + v e under the public key."""
-    terms = 1 + secret_weight(params) + 2 * params.n / 3 if public else 1
-    return SIGMA * math.sqrt(terms * params.n) / scale
+def rescaled(params: _native.Params, level: int, slots: int, scale: float) -> float:
+    """What a division from `level` to the level below adds, at the scale there."""
+    return _slot(_native.rescale_variance(params, level), slots, scale)
 
 
-def rounding(params: _native.Params, scale: float) -> float:
-    """A rescale or key switch: rounding errors, uniform with variance 1/12, in b and in a s."""
-    return math.sqrt((1 + secret_weight(params)) / 12 * params.n) / scale
+def switched(params: _native.Params, level: int, slots: int, scale: float) -> float:
+    """What a key switch at `level` adds: a rotation or a conjugation."""
+    return _slot(_native.key_switch_variance(params, level), slots, scale)
+
+
+def multiplied(params: _native.Params, level: int, slots: int, scale: float) -> float:
+    """What a key switch adds that goes to the level below, at the scale there: a product."""
+    return _slot(_native.key_switch_rescale_variance(params, level), slots, scale)
+
+
+def doubling(count: int) -> float:
+    """How often the error of one key switch counts where `count` parts of the slots are added up.
+
+    Each of the log2(count) steps doubles what steps before it left in the coefficients that the slots
+    of the result read: the root of 1 + 4 + 16 + ...
+    """
+    return math.sqrt((count * count - 1) / 3)
 
 
 def bits(error: float) -> float:

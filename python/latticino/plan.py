@@ -133,7 +133,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     scale = twin.params.scale(level) if scale is None else scale
     count = -(-int(np.prod(shape)) // slots)
     parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(count)]
-    error = noise.fresh(twin.params, scale) if error is None else error
+    error = noise.fresh(twin.params, scale, slots) if error is None else error
     return Ciphertext(twin, parts, shape, error, clean)
 
 

@@ -7,6 +7,13 @@ from typing import Any
 from . import errors
 
 
+def require_kind(operation: str, value: Any, kind: type, remedy: str) -> None:
+    """UnsupportedError unless the value is of that class."""
+    if not isinstance(value, kind):
+        raise errors.UnsupportedError.explain(
+            operation, f"a {type(value).__name__}", f"a {kind.__module__}.{kind.__qualname__}", remedy)
+
+
 def require_keys_of(context: Any, keys: Any) -> None:
     """ContextError unless the server keys are of the context's parameters, and in its memory."""
     if keys.params_hash != context.params.hash:

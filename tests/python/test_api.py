@@ -142,10 +142,50 @@ def test_plans_predict_the_recorded_time_of_a_rotation():
     assert on_gpu[0] == on_gpu[1] and 0.5 < on_gpu[0] / 112e-6 < 2
 
 
-def test_expected_precision_is_near_the_measured_one(encrypted, client, rng):
-    x = rng.uniform(-1, 1, SLOTS)
-    fresh = client.encrypt(x)
-    assert abs(lt.precision(client.decrypt(fresh), x).mean - fresh.expected_bits) < 1
+WEIGHTS = np.cos(np.outer(np.arange(64), np.arange(32)) ** 2) / 8
+PROGRAMS = {
+    "fresh": (lambda a: a, lambda x: x),
+    "public": (lambda a: a, lambda x: x),
+    "sum of itself": (lambda a: a + a, lambda x: x + x),
+    "number": (lambda a: a * 0.9 * 0.9, lambda x: 0.81 * x),
+    "array": (lambda a: a * np.linspace(-1, 1, SLOTS), lambda x: x * np.linspace(-1, 1, SLOTS)),
+    "product": (lambda a: a * a.conj(), lambda x: abs(x) ** 2),
+    "power": (lambda a: a**4, lambda x: x**4),
+    "polynomial": (lambda a: a.polyval([0.5, 0.2, 0, 0.1]), lambda x: 0.5 + 0.2 * x + 0.1 * x**3),
+    "rotation": (lambda a: a.rotate(1), lambda x: np.roll(x, -1)),
+    "lower": (lambda a: a.to_level(1), lambda x: x),
+    "dot": (lambda a: lt.dot([a, a], [a, a]), lambda x: 2 * x * x),
+    "columns": (lambda a: a.sum(axis=0), lambda x: x.reshape(8, 64).sum(axis=0)),
+    "rows": (lambda a: a.spread_sum(0.5), lambda x: np.repeat(x.reshape(64, 8).sum(axis=1) / 2, 8)),
+    "matrix": (lambda a: a @ WEIGHTS, lambda x: x @ WEIGHTS),
+    "repeated": (lambda a: a * np.ones((8, 64)), lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("preset", ["test-n10-boot-insecure", "test-n10-sr-insecure"])
+def test_expected_precision_is_near_the_measured_one(preset, name, rng):
+    program, clear = PROGRAMS[name]
+    own = lt.Context(preset, "cpu", threads=1)
+    owner = lt.keygen(own)
+    size = 64 if name == "matrix" else SLOTS
+    x = rng.uniform(-1, 1, size) + 1j * rng.uniform(-1, 1, size)
+    shaped = x.reshape({"rows": (64, 8), "columns": (8, 64), "repeated": (8, 64)}.get(name, -1))
+    own.use(owner.server_keys(program, shaped, public=True))
+    z = program((own if name == "public" else owner).encrypt(shaped))
+    measured = lt.precision(np.ravel(owner.decrypt(z)), clear(x)).mean
+    assert abs(measured - z.expected_bits) < 1, (measured, z.expected_bits)
+
+
+def test_fewer_slots_keep_more_precision(ctx, client, rng):
+    """Decoding reads two coefficients a slot; a ciphertext that repeats over a larger one brings all its noise."""
+    x = rng.uniform(-1, 1, 8)
+    ctx.use(client.server_keys(lambda a: a * a, x))
+    few, many = client.encrypt(x), client.encrypt(np.zeros((64, 8)))
+    assert few.expected_bits > client.encrypt(np.ones(SLOTS)).expected_bits + 2.5
+    assert abs(lt.precision(client.decrypt(few), x).mean - few.expected_bits) < 1.5  # of eight draws
+    both = few + many
+    assert abs(lt.precision(client.decrypt(both), np.tile(x, (64, 1))).mean - both.expected_bits) < 1
 
 
 def test_plan_gives_exactly_the_keys(ctx, client, rng):

@@ -54,6 +54,87 @@ def test_too_few_levels(ctx, client, pair):
     assert lt.precision(client.decrypt(low), x).worst > 15
 
 
+@pytest.mark.parametrize("bad", [1.5, "1", float("nan"), None, [1]], ids=str)
+def test_what_is_no_integer(client, pair, bad):
+    x, a = pair
+    uses = [lambda: a.rotate(bad), lambda: a.to_level(bad),
+            lambda: client.decrypt_for_sharing(a, 16.0, bad), lambda: client.decrypt_for_sharing(a, 16.0, 1, bad)]
+    if bad is not None:
+        uses.append(lambda: client.encrypt(x, level=bad))
+    for use in uses:
+        with pytest.raises(lt.ValueError, match="an integer") as e:
+            use()
+        assert states(e)
+    assert a.rotate(np.int64(0)) is a  # numpy's integers are integers
+
+
+def test_numbers_of_decryption_for_sharing(client, pair):
+    x, a = pair
+    for bound, queries in ((0.0, 1), (-1.0, 1), (float("nan"), 1), ("x", 1), (10**400, 1), (1.0, 0), (1.0, -1)):
+        with pytest.raises(lt.ValueError) as e:
+            client.decrypt_for_sharing(a, bound, queries)
+        assert states(e)
+    with pytest.raises(lt.ScaleError):
+        client.decrypt_for_sharing(client.encrypt(x, level=0), 2.0**40, 1)
+
+
+def test_constants_that_would_wrap_around(client, pair):
+    x, a = pair
+    low = client.encrypt(x, level=0)
+    for use in (lambda: low + 2.0**12, lambda: a + 1e90, lambda: low + np.full(64, 2.0**12), lambda: a * 1e90,
+                lambda: a.polyval([0.0, 1e90])):
+        with pytest.raises(lt.ScaleError) as e:
+            use()
+        assert states(e) and len(str(e.value)) < 250
+    assert lt.precision(client.decrypt(low + 100.0), x + 100).worst > 14
+
+
+def test_division(client, pair):
+    x, a = pair
+    d = np.linspace(1, 2, 64)
+    assert lt.precision(client.decrypt(a / d), x / d).worst > 15
+    for use in (lambda: a / a, lambda: 1 / a, lambda: d / a):
+        with pytest.raises(lt.UnsupportedError, match="encrypted divisor") as e:
+            use()
+        assert states(e)
+    for divisor in (0, np.zeros(64), float("nan")):
+        with pytest.raises(lt.ValueError) as e:
+            a / divisor
+        assert states(e)
+
+
+def test_things_of_the_wrong_kind(ctx, client, pair):
+    x, a = pair
+    for use in (lambda: lt.Context(3), lambda: lt.keygen(None), lambda: lt.keygen(ctx.params), lambda: ctx.use(None),
+                lambda: ctx.use(ctx.plan(lambda v: v * v, x))):
+        with pytest.raises(lt.UnsupportedError) as e:
+            use()
+        assert states(e)
+    with pytest.raises(lt.ShapeError):
+        a.polyval(np.ones((2, 2)))
+    with pytest.raises(lt.ShapeError):
+        a.polyval([1, 2], "chebyshev", (1,))
+    assert lt.precision(client.decrypt(a * a), x * x).worst > 15
+
+
+def test_a_table_of_kernels_is_for_gpus():
+    for context in (lt.Context, lt.tfhe.Context):
+        name = "test-n10-leveled-insecure" if context is lt.Context else "test-tfhe-2-2-tiny-insecure"
+        with pytest.raises(lt.UnsupportedError, match="tuning") as e:
+            context(name, "cpu", tuning="table.txt")
+        assert states(e)
+
+
+def test_encryption_cannot_be_recorded(ctx, client, pair):
+    x, a = pair
+    ctx.use(client.server_keys(lambda v: v * v, x, public=True))
+    for encrypt in (client.encrypt, ctx.encrypt):
+        with pytest.raises(lt.UnsupportedError, match="randomness") as e:
+            lt.record(lambda v: v + encrypt(x))(a)
+        assert states(e) and e.value.operation == "encrypt"
+    assert lt.precision(client.decrypt(a), x).worst > 15
+
+
 def test_missing_key(client, pair):
     x, a = pair
     with pytest.raises(lt.KeyError) as e:

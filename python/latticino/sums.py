@@ -1,0 +1,78 @@
+"""What moves values between slots: rotations, and the sums that are made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import arrays, errors, layout, noise
+
+if TYPE_CHECKING:
+    from .ciphertext import Ciphertext
+
+
+def rotate(x: Ciphertext, k: int) -> Ciphertext:
+    """See Ciphertext.rotate."""
+    k = arrays.as_integer(k, "rotate", "steps") % x.size
+    if k == 0:
+        return x
+    e, groups = x.context.evaluator, layout.rotation_groups(x.size, x.slots, k)
+    masked = any(mask is not None for group in groups for _, _, mask in group)
+    x = x._ready(1) if masked else x
+    parts = []
+    for group in groups:
+        total = None
+        for source, turn, mask in group:
+            y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
+            if mask is not None:
+                y = e.multiply_plain(y, x._encoded_factor(y, mask))
+            total = y if total is None else e.add(total, y)
+        parts.append(total)
+    # A result without a mask next to masked ones keeps its level: sums and products align it.
+    return x._like(parts, math.hypot(x._error, x._switched(), x._rescaled(parts) if masked else 0.0))
+
+
+def total(x: Ciphertext, axis: int | None) -> Ciphertext:
+    """See Ciphertext.sum."""
+    if x._padded and not x._clean:
+        x = x * np.ones(x.shape)
+    e = x.context.evaluator
+    part = x._parts[0]
+    for other in x._parts[1:]:
+        part = e.add(part, other)
+    kept = 1
+    if axis is not None:
+        kept = _columns(x, "sum") if axis == 0 else 0
+        if not kept or len(x.shape) != 2:
+            raise errors.UnsupportedError.explain(
+                "sum", f"axis={axis} of shape {x.shape}", "no axis, or axis 0 of two", "see spread_sum")
+    count = x.slots // kept
+    if count > 1:
+        part = e.inner_sum(part, kept, count)
+    error = math.hypot(x._error * math.sqrt(x.size / kept), x._switched(kept) * noise.doubling(count))
+    return x._like([part.with_slots(kept)], error, True, () if axis is None else x.shape[1:])
+
+
+def spread(x: Ciphertext, factor: complex) -> Ciphertext:
+    """See Ciphertext.spread_sum."""
+    c = _columns(x, "spread_sum")
+    x, e = x._ready(1), x.context.evaluator
+    mask = np.zeros(x.shape, complex)
+    mask[..., 0] = factor
+    # Steps along the row: what one leaves in a slot meets what it left in others.
+    summed = x._like([e.inner_sum(p, 1, c) if c > 1 else p for p in x._parts],
+                     math.hypot(x._error * math.sqrt(c), x._switched() * math.sqrt(c - 1)))
+    first = summed * mask
+    parts = [e.inner_sum(p, -1, c) if c > 1 else p for p in first._parts]
+    added = math.hypot(summed._rescaled(first._parts) * math.sqrt(c), first._switched() * math.sqrt(c - 1))
+    return x._like(parts, math.hypot(abs(factor) * summed._error, added), True)
+
+
+def _columns(x: Ciphertext, operation: str) -> int:
+    c = x.shape[-1] if x.shape else 1
+    if c & (c - 1) or c > x.slots:
+        raise errors.ShapeError.explain(
+            operation, f"rows of {c} values", f"a power of two up to {x.slots}", "pad the rows")
+    return c
