@@ -8,10 +8,12 @@
 #include <random>
 
 #include "io/files.h"
+#include "io/switch_files.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 #include "support/io_support.h"
 #include "support/tfhe_support.h"
+#include "switch/client.h"
 
 namespace latticino::io {
 namespace {
@@ -30,6 +32,13 @@ test::TfheWorld& tfhe_world() {
   return w;
 }
 
+// On the context of world(), whose set it belongs to.
+const std::shared_ptr<const switching::Context>& switching_context() {
+  static const auto kContext =
+      switching::Context::create(switch_preset("test-switch-n10-insecure"), world().context);
+  return kContext;
+}
+
 struct Kind {
   Scheme scheme;
   ObjectType type;
@@ -37,9 +46,17 @@ struct Kind {
 std::string name(const Kind& kind) {
   return std::string(io::name(kind.type)) + " of " + io::name(kind.scheme);
 }
-// Kind number i of all; public keys are CKKS's alone, and refused as TFHE's.
+// Kind number i of all; public keys are CKKS's alone, and refused as TFHE's. Switching has keys
+// only.
 Kind kind_of(unsigned i) {
-  return {i % 10 < 5 ? Scheme::Ckks : Scheme::Tfhe, static_cast<ObjectType>(1 + i % 5)};
+  if (i % 11 == 10) return {Scheme::Switching, ObjectType::EvaluationKeys};
+  return {i % 11 < 5 ? Scheme::Ckks : Scheme::Tfhe, static_cast<ObjectType>(1 + i % 11 % 5)};
+}
+// And back.
+std::uint8_t number(const Kind& kind) {
+  std::uint8_t i = 0;
+  while (kind_of(i).scheme != kind.scheme || kind_of(i).type != kind.type) ++i;
+  return i;
 }
 
 // What altered bytes came to.
@@ -71,6 +88,10 @@ Outcome load_any(const Kind& kind, std::span<const std::uint8_t> bytes) {
   try {
     if (kind.scheme == Scheme::Tfhe) {
       load_tfhe(kind.type, source);
+      return Outcome::Loaded;
+    }
+    if (kind.scheme == Scheme::Switching) {
+      load_switch_keys(source, *switching_context());
       return Outcome::Loaded;
     }
     switch (kind.type) {
@@ -113,6 +134,9 @@ const std::vector<std::pair<Kind, Bytes>>& corpus() {
     std::vector<tfhe::Ciphertext> y{t.encrypt({1, 2, 3}, tfhe::Encoding::Padded),
                                     t.encrypt({15}, tfhe::Encoding::Full)};
     y[1].seed.reset();
+    const switching::Context& both = *switching_context();
+    const auto inner = switching::generate_secret(both.params(), w.random);
+    const auto switch_keys = switching::make_switch_keys(both, w.secret, inner, w.random);
     return std::vector<std::pair<Kind, Bytes>>{
         {{Scheme::Ckks, ObjectType::Params}, saved([&](Sink& s) { save_params(s, *w.params); })},
         {{Scheme::Ckks, ObjectType::EvaluationKeys},
@@ -129,7 +153,9 @@ const std::vector<std::pair<Kind, Bytes>>& corpus() {
         {{Scheme::Tfhe, ObjectType::Ciphertexts},
          saved([&](Sink& s) { save_ciphertexts(s, y, "note"); })},
         {{Scheme::Tfhe, ObjectType::SecretKey},
-         saved([&](Sink& s) { save_secret_key(s, t.secret); })}};
+         saved([&](Sink& s) { save_secret_key(s, t.secret); })},
+        {{Scheme::Switching, ObjectType::EvaluationKeys},
+         saved([&](Sink& s) { save_keys(s, both, *switch_keys); })}};
   }();
   return kCorpus;
 }
@@ -347,8 +373,7 @@ TEST(Fuzz, EngineEntryTakesSplicedInputs) {
     b.insert(b.end(), tail.end() - random() % std::min<std::size_t>(tail.size(), 20000),
              tail.end());
     repair(b);
-    b.insert(b.begin(), static_cast<std::uint8_t>(static_cast<std::uint32_t>(kind.type) - 1 +
-                                                  (kind.scheme == Scheme::Tfhe ? 5 : 0)));
+    b.insert(b.begin(), number(kind));
     EXPECT_EQ(LLVMFuzzerTestOneInput(b.data(), b.size()), 0);
   }
 }
