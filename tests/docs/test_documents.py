@@ -16,6 +16,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 # The programs run on a small set: what is tested is that they work, not how fast.
 SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure",
          "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v1": "test-tfhe-gates-insecure"}
+MORE = {"thresholds.py": ["--all"]}  # its whole test set: fast at the small set
 
 
 def blocks(path, language):
@@ -38,8 +39,9 @@ def test_programs_run(path, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
 def test_examples_run(path, device, tmp_path, child_environment):
-    run = subprocess.run([sys.executable, path, "--preset", "test-n12-boot-insecure", "--device", device],
-                         cwd=tmp_path, capture_output=True, text=True, timeout=300, env=child_environment)
+    options = ["--preset", "test-n12-boot-insecure", "--device", device, *MORE.get(path.name, [])]
+    run = subprocess.run([sys.executable, path, *options], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+                         env=child_environment)
     assert run.returncode == 0, run.stderr
 
 
