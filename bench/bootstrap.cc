@@ -10,7 +10,6 @@
 // with runs whose every buffer was full of 0xA5 first.
 // --minimal-keys, --stc-first and --over-raise choose the options of that name.
 #include <iostream>
-#include <thread>
 
 #include "runtime/rates.h"
 #include "world.h"
@@ -90,8 +89,8 @@ class Benchmark {
     std::cout << dry_.request.size() << " keys of " << dry_.key_bytes / 1e9 << " GB, peak "
               << (dry_.key_bytes + dry_.report.peak_bytes) / 1e9 << " GB, "
               << dry_.report.operations << " records, at least " << dry_.report.bytes_moved / 1e9
-              << " GB moved; on an H200 about " << predicted_seconds(dry_.report, cuda_rates()) * 1e3
-              << " ms" << std::endl;
+              << " GB moved; on an H200 about "
+              << predicted_seconds(dry_.report, cuda_rates()) * 1e3 << " ms" << std::endl;
     if (!arguments_.flag("dry")) return;
     const Bootstrapper plan(ckks::Context::create_dry(params_), options_);
     const Bootstrapper::Precision bits = plan.predicted_precision();
@@ -178,15 +177,6 @@ class Benchmark {
                            : bootstrapper_->predicted_precision(make_message(kind, slots_, unused));
   }
 
-  double predicted_time() const {
-    if (context_->queue().device().backend == "cuda") {
-      return predicted_seconds(dry_.report, cuda_rates());
-    }
-    const int asked = arguments_.number("threads");
-    const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    return predicted_seconds(dry_.report, cpu_rates(), asked > 0 ? asked : all);
-  }
-
   int report(const std::vector<double>& seconds, const Errors& errors) const {
     const Bootstrapper::Precision predicted = prediction();
     const Queue& queue = context_->queue();
@@ -216,14 +206,16 @@ class Benchmark {
     row.add("predicted_mean_bits", predicted.mean_bits);
     row.add("predicted_max_bits", predicted.max_bits);
     row.add("levels_left", bootstrapper_->output_level() - level_);
-    const double time = median(seconds), predicted_time = this->predicted_time();
+    const double time = median(seconds),
+                 predicted_time = predicted_seconds_on(context_->queue().device(), dry_.report,
+                                                       arguments_.number("threads"));
     row.add("predicted_ms", predicted_time * 1e3);
     write_rows({row}, arguments_.text("output"));
     std::cout << "median " << time * 1e3 << " ms (predicted " << predicted_time * 1e3 << "), peak "
               << queue.peak_bytes() / 1e9 << " GB (dry run " << dry_peak / 1e9 << ", device "
-              << memory.peak / 1e9 << ", held " << memory.held / 1e9 << "), mean " << errors.mean_bits()
-              << " bits (predicted " << predicted.mean_bits << "), max " << errors.max_bits()
-              << " bits (predicted " << predicted.max_bits << ")" << std::endl;
+              << memory.peak / 1e9 << ", held " << memory.held / 1e9 << "), mean "
+              << errors.mean_bits() << " bits (predicted " << predicted.mean_bits << "), max "
+              << errors.max_bits() << " bits (predicted " << predicted.max_bits << ")" << std::endl;
     const double tolerance = arguments_.number("tolerance");
     // Errors of a chain add up; each run's own are in the lines above.
     const bool right =

@@ -1,11 +1,15 @@
-// Slots through tables of TFHE and back: the whole round trip and its parts, and errors.
-//   bench_switch --device cuda --set switch-n16-d40-v1 --slots 64,256,1024 --replay 1
-// Every value goes through 1 / (1 + exp(-x)), |x| <= 8. Parts always run at once, one by one.
+// Slots through tables of TFHE and back: times of the round trip and its parts, memory, errors.
+//   bench_switch --device cuda --sets switch-n16-d40-v1 --slots 64,256,1024,32768 --replay 1
+// Errors: every function of switch_cases.h at each slot count, at the last one until `values`
+// values were compared for each. Fails where a mean or worst error misses what is promised or a
+// mean is not the predicted one. 2^12 slots and more are timed once.
 #include <cstdio>
+#include <optional>
 
 #include "common.h"
 #include "switch/client.h"
 #include "switch/switcher.h"
+#include "switch_cases.h"
 #include "world.h"
 
 namespace latticino::bench {
@@ -13,96 +17,201 @@ namespace {
 
 using switching::Samples;
 using switching::Switcher;
+using switching::Table;
 
-constexpr double kBound = 8;
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+constexpr double kBound = 1;
+constexpr int kMany = 1 << 12;  // slots
+
+// What a set promises, of the half range of its inputs.
+struct Promise {
+  double mean, worst;
+};
+Promise promise(const SwitchParams& params) {
+  const bool precise = params.name().find("precise") != std::string::npos;
+  return {precise ? 0x1p-10 : 0x1p-8, 0x1p-6};
+}
+
+double bits(double error) { return -std::log2(error); }
 
 class SwitchBench {
  public:
-  explicit SwitchBench(const Arguments& arguments)
+  SwitchBench(const Arguments& arguments, const std::string& set)
       : arguments_(arguments),
-        params_(switch_preset(arguments.text("set"))),
+        params_(switch_preset(set)),
         world_(params_->ckks().name(),
                make_backend(arguments.text("device"), arguments.number("threads"))),
         context_(switching::Context::create(params_, world_.context())) {
     const Stopwatch watch;
     const tfhe::SecretKey secret = switching::generate_secret(*params_, random_);
     keys_ = switching::make_switch_keys(*context_, world_.secret(), secret, random_);
+    for (const SwitchCase& c : switch_cases()) {
+      cases_.push_back({c, make_table(context_, c), {}});
+      cases_.back().all.emplace(c, cases_.back().table);
+    }
     world_.queue().synchronize();
-    std::printf("%s: %.3f GB of switching keys in %.1f s\n", params_->name().c_str(),
-                static_cast<double>(keys_->bytes()) / 1e9, watch.seconds());
+    say("%s: %.3f GB of switching keys in %.1f s\n", set.c_str(), giga(keys_->bytes()),
+        watch.seconds());
   }
 
-  void run(int slots, std::vector<Row>& rows) {
+  void run(int slots, bool last, std::vector<Row>& rows) {
     const switching::SwitchOptions options{slots, kBound};
     const DryRun dry = dry_run(params_->shared_ckks(), params_->ckks().bootstrap()->stc_levels,
                                slots, round_trip(options));
+    const Stopwatch watch;
     world_.make_keys(dry.request);
     const Switcher switcher(context_, keys_, options);
-    const switching::Table table = switching::make_table(context_, sigmoid, kBound);
-    std::vector<Complex> z = world_.message("real", slots);
-    for (Complex& v : z) v *= kBound;
-    const Ciphertext x = world_.encrypt(z, switcher.input_level());
-    Ciphertext y;
-    const auto whole = [&] { y = switcher.apply(world_.evaluator(), x, table); };
-    add(rows, "round_trip", slots, arguments_.flag("replay") ? replayed(whole) : timed(whole));
-    Errors errors;
-    std::vector<Complex> want;
-    for (const Complex v : z) want.push_back(sigmoid(v.real()));
-    errors.add(want, world_.decrypt(y));
-    std::printf("  slots %5d: keys %.2f GB, mean error %.2f bits (predicted %.2f), largest %.2f\n",
-                slots, static_cast<double>(dry.key_bytes) / 1e9, errors.mean_bits(),
-                -std::log2(table.report.mean), errors.max_bits());
-    parts(rows, switcher, table, x);
+    world_.queue().synchronize();
+    say(" %d slots: CKKS keys of %.2f GB, matrices of %.2f GB in %.1f s\n", slots,
+        giga(dry.key_bytes), giga(switcher.bytes()), watch.seconds());
+    times(rows, switcher, dry);
+    for (Case& c : cases_) errors(rows, switcher, c, last);
+  }
+
+  // Of all slot counts together.
+  bool verdict(std::vector<Row>& rows) const {
+    bool good = true;
+    for (const Case& c : cases_) good &= judged(rows, c, *c.all);
+    return good;
   }
 
  private:
+  struct Case {
+    SwitchCase function;
+    Table table;
+    std::optional<SwitchErrors> all;
+  };
+
+  template <class... Values>
+  static void say(const char* format, Values... values) {
+    std::printf(format, values...);
+    std::fflush(stdout);
+  }
+  static double giga(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
   Setup round_trip(const switching::SwitchOptions& options) const {
     return [this, options](const std::shared_ptr<const ckks::Context>& dry) -> Program1 {
       const auto context = switching::Context::create(params_, dry);
       const auto switcher =
           std::make_shared<Switcher>(context, switching::allocate_switch_keys(*context), options);
-      const auto table = std::make_shared<switching::Table>(make_table(context, sigmoid, kBound));
+      const auto table = std::make_shared<Table>(make_table(context, cases_.front().function));
       return [switcher, table](const ckks::Evaluator& evaluator, const Ciphertext& x) {
         switcher->apply(evaluator, x, *table);
       };
     };
   }
 
-  void parts(std::vector<Row>& rows, const Switcher& switcher, const switching::Table& table,
-             const Ciphertext& x) {
-    const int slots = x.slots;
+  void times(std::vector<Row>& rows, const Switcher& switcher, const DryRun& dry) {
+    const int slots = switcher.options().slots;
+    const Table& table = cases_.front().table;
+    const Ciphertext x = world_.encrypt(world_.message("real", slots), switcher.input_level());
+    Ciphertext y;
     Samples samples;
-    add(rows, "extract", slots, timed([&] { samples = switcher.extract(world_.evaluator(), x); }));
-    add(rows, "tables", slots, timed([&] { switcher.rotated(samples.lwe.view, table); }));
-    // Tables, packing and half a bootstrapping.
-    add(rows, "look_up", slots,
-        timed([&] { switcher.look_up(world_.evaluator(), samples, table); }));
-  }
-
-  template <class Work>
-  double timed(const Work& work) {
-    return median_seconds(world_.queue(), arguments_.number("runs"), work);
-  }
-
-  template <class Work>
-  double replayed(const Work& work) {
-    Program program = world_.queue().record(work);
-    return timed([&] { program.run(); });
-  }
-
-  void add(std::vector<Row>& rows, const char* what, int slots, double seconds) {
-    Row params;
-    params.add("slots", slots).add("set", params_->name());
-    params.add("threads", arguments_.number("threads"));
-    Row row =
-        world_.row(std::string("switch.") + what, seconds * 1e3, "ms", arguments_.number("runs"));
-    const bool replay = arguments_.flag("replay") && std::string(what) == "round_trip";
-    row.add("mode", replay ? "replay" : "immediate").add("params", params);
-    row.add("commit", arguments_.text("commit")).add("date", today());
+    tfhe::Context::Polys rotated;
+    world_.queue().reset_peak();
+    const double whole = timed(slots, [&] { y = switcher.apply(world_.evaluator(), x, table); });
+    Row row = timing("round_trip", slots, whole);
+    memory(row, switcher, dry);
     rows.push_back(row);
-    std::printf("  slots %5d %-10s %10.3f ms\n", slots, what, seconds * 1e3);
-    std::fflush(stdout);
+    const auto part = [&](const char* what, const std::function<void()>& work) {
+      rows.push_back(timing(what, slots, timed(slots, work)));
+    };
+    part("extract", [&] { samples = switcher.extract(world_.evaluator(), x); });
+    part("lut", [&] { rotated = switcher.rotated(samples.lwe.view, table); });
+    part("repack", [&] { y = switcher.repack(world_.evaluator(), samples, rotated, table); });
+  }
+
+  void memory(Row& row, const Switcher& switcher, const DryRun& dry) const {
+    const MemoryUse used = world_.queue().device_memory();
+    const std::uint64_t predicted = dry.key_bytes + dry.report.peak_bytes;
+    row.add("key_bytes", dry.key_bytes).add("switching_key_bytes", std::uint64_t{keys_->bytes()});
+    row.add("matrix_bytes", std::uint64_t{switcher.bytes()}).add("dry_peak_bytes", predicted);
+    row.add("device_peak_bytes", std::uint64_t{used.peak});
+    row.add("predicted_ms", 1e3 * predicted_seconds_on(world_.queue().device(), dry.report,
+                                                       arguments_.number("threads")));
+    row.add("levels_left", switcher.output_level());
+    say("  memory: %.2f GB predicted for one round trip, %.2f GB taken at most so far\n",
+        giga(predicted), giga(used.peak));
+  }
+
+  template <class Work>
+  double timed(int slots, const Work& work) {
+    const int runs = slots < kMany ? arguments_.number("runs") : 1;
+    if (!arguments_.flag("replay")) return median_seconds(world_.queue(), runs, work);
+    Program program = world_.queue().record(work);
+    return median_seconds(world_.queue(), runs, [&] { program.run(); });
+  }
+
+  void errors(std::vector<Row>& rows, const Switcher& switcher, Case& c, bool last) {
+    const int slots = switcher.options().slots, wanted = arguments_.number("values");
+    SwitchErrors here(c.function, c.table);
+    do {
+      std::vector<Complex> x = world_.message("real", slots);
+      for (Complex& v : x) v *= c.function.range();
+      const Ciphertext input = world_.encrypt(x, switcher.input_level());
+      const std::vector<Complex> y =
+          world_.decrypt(switcher.apply(world_.evaluator(), input, c.table));
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        here.add(x[i].real(), y[i].real());
+        c.all->add(x[i].real(), y[i].real());
+      }
+    } while (last && c.all->count() < wanted);
+    rows.push_back(precision(c, here).add("params", shape(slots).add("function", c.function.name)));
+    tell(c, here, "");
+  }
+
+  bool judged(std::vector<Row>& rows, const Case& c, const SwitchErrors& e) const {
+    const Promise p = promise(*params_);
+    const double mean = c.function.gentle ? e.mean() : e.argument_mean();
+    const double worst = c.function.gentle ? e.largest() : e.argument_largest();
+    const bool met = mean <= p.mean && worst <= p.worst, agrees = e.agrees();
+    Row row = precision(c, e);
+    rows.push_back(row.add("params", Row().add("function", c.function.name)));
+    tell(c, e, !met ? "  TARGET MISSED" : !agrees ? "  DIFFERS FROM THE PREDICTION" : "  met");
+    return met && agrees;
+  }
+
+  void tell(const Case& c, const SwitchErrors& e, const char* verdict) const {
+    say("  %-9s %6d values: mean 2^-%.2f (predicted 2^-%.2f), worst 2^-%.2f; of the argument: ",
+        c.function.name.c_str(), e.count(), bits(e.mean()), bits(e.predicted()), bits(e.largest()));
+    if (e.argument_largest() > 0) {
+      say("mean 2^-%.2f, worst 2^-%.2f%s\n", bits(e.argument_mean()), bits(e.argument_largest()),
+          verdict);
+    } else {
+      say("none%s\n", verdict);
+    }
+  }
+
+  Row precision(const Case& c, const SwitchErrors& e) const {
+    Row row = begin("precision", bits(e.mean()), "bits");
+    row.add("values", e.count()).add("mean_error_bits", bits(e.mean()));
+    row.add("max_error_bits", bits(e.largest())).add("predicted_mean_bits", bits(e.predicted()));
+    row.add("slope_at_most_1", int{c.function.gentle});
+    if (e.argument_largest() > 0) {
+      row.add("argument_mean_error_bits", bits(e.argument_mean()));
+      row.add("argument_max_error_bits", bits(e.argument_largest()));
+    }
+    return row;
+  }
+
+  Row timing(const char* what, int slots, double seconds) const {
+    say("  %-10s %10.3f ms\n", what, seconds * 1e3);
+    Row row = begin(what, seconds * 1e3, "ms");
+    row.add("median_of", slots < kMany ? arguments_.number("runs") : 1);
+    return row.add("mode", arguments_.flag("replay") ? "replayed" : "immediate")
+        .add("params", shape(slots));
+  }
+
+  Row shape(int slots) const {
+    Row row;
+    return row.add("slots", slots).add("threads", arguments_.number("threads"));
+  }
+
+  Row begin(const std::string& what, double value, const char* unit) const {
+    const DeviceInfo device = context_->queue().device();
+    Row row;
+    row.add("name", "switch." + what).add("value", value).add("unit", unit);
+    row.add("device", device.name).add("backend", device.backend).add("preset", params_->name());
+    return row.add("commit", arguments_.text("commit")).add("date", today());
   }
 
   const Arguments& arguments_;
@@ -111,26 +220,37 @@ class SwitchBench {
   World world_;
   std::shared_ptr<const switching::Context> context_;
   std::shared_ptr<const switching::SwitchKeys> keys_;
+  std::vector<Case> cases_;
 };
+
+int run(const Arguments& arguments) {
+  std::vector<Row> rows;
+  bool good = true;
+  for (const std::string& set : words(arguments.text("sets"))) {
+    SwitchBench bench(arguments, set);
+    const std::vector<int> slots = numbers(arguments.text("slots"));
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      bench.run(slots[i], i + 1 == slots.size(), rows);
+    }
+    good &= bench.verdict(rows);
+  }
+  write_rows(rows, arguments.text("output"));
+  return good ? 0 : 1;
+}
 
 }  // namespace
 }  // namespace latticino::bench
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_rows(argc, argv,
-                         {{"device", "cpu"},
-                          {"threads", "1"},
-                          {"set", "switch-n16-d40-v1"},
-                          {"slots", "64,256,1024"},
-                          {"replay", "0"},
-                          {"runs", "5"}},
-                         [](const bench::Arguments& arguments) {
-                           std::vector<bench::Row> rows;
-                           bench::SwitchBench run(arguments);
-                           for (const int n : bench::numbers(arguments.text("slots"))) {
-                             run.run(n, rows);
-                           }
-                           return rows;
-                         });
+  return bench::run_program(
+      argc, argv,
+      {{"device", "cpu"},
+       {"threads", "1"},
+       {"sets", "switch-n16-d40-v1"},
+       {"slots", "64,256,1024"},
+       {"values", "10000"},
+       {"replay", "0"},
+       {"runs", "5"}},
+      [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

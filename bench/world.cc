@@ -1,7 +1,10 @@
 #include "world.h"
 
+#include <thread>
+
 #include "rlwe/galois.h"
 #include "rlwe/key_switch.h"
+#include "runtime/rates.h"
 
 namespace latticino::bench {
 namespace {
@@ -75,6 +78,12 @@ Setup bootstrapping(const BootstrapOptions& options) {
       bootstrapper->bootstrap(evaluator, x);
     };
   };
+}
+
+double predicted_seconds_on(const DeviceInfo& device, const DryReport& report, int threads) {
+  if (device.backend == "cuda") return predicted_seconds(report, cuda_rates());
+  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return predicted_seconds(report, cpu_rates(), threads > 0 ? threads : all);
 }
 
 World::World(const std::string& preset_name, std::unique_ptr<Backend> backend)

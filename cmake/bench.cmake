@@ -7,7 +7,7 @@ add_executable(bench_client bench/client.cc bench/world.cc)
 add_executable(bench_cpu bench/cpu.cc bench/world.cc)
 add_executable(bench_ablation bench/ablation.cc bench/record_cases.cc bench/world.cc)
 add_executable(bench_growth bench/growth.cc bench/record_cases.cc)
-add_executable(bench_switch bench/switch.cc bench/world.cc)
+add_executable(bench_switch bench/switch.cc bench/switch_cases.cc bench/world.cc)
 add_executable(bench_tune bench/tune.cc bench/world.cc)
 add_executable(chain_study bench/params/chain_study.cc)
 foreach(program bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu

@@ -47,8 +47,9 @@ tfhe::Context::Polys Switcher::rotated(const LweView& lwe, const Table& table) c
   return out;
 }
 
-ckks::Ciphertext Switcher::look_up(const ckks::Evaluator& evaluator, const Samples& samples,
-                                   const Table& table) const {
+// Pack by pack, so that rotations of one alone take memory.
+ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Samples& samples,
+                                  const Table& table, const Rotations& rotations) const {
   constexpr const char* kName = "switching.look_up";
   if (samples.context != context_ || table.context != context_) {
     throw ContextError(kName, "samples or a table of another context", "one context",
@@ -69,13 +70,32 @@ ckks::Ciphertext Switcher::look_up(const ckks::Evaluator& evaluator, const Sampl
            order.pack(samples.index[first + leaves.size()]) == pack) {
       leaves.push_back(order.leaf(samples.index[first + leaves.size()]));
     }
-    const LweView lwe = samples.lwe.view.part(static_cast<std::uint32_t>(first),
-                                              static_cast<std::uint32_t>(leaves.size()));
-    packs[static_cast<std::size_t>(pack)] =
-        packer_.ring().pack(*keys_->packing, rotated(lwe, table), leaves);
+    packs[static_cast<std::size_t>(pack)] = packer_.ring().pack(
+        *keys_->packing,
+        rotations(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(leaves.size())),
+        leaves);
     first += leaves.size();
   }
   return packer_.to_slots(evaluator, *keys_, packs, table.largest, samples.ckks_key);
+}
+
+ckks::Ciphertext Switcher::look_up(const ckks::Evaluator& evaluator, const Samples& samples,
+                                   const Table& table) const {
+  return packed(evaluator, samples, table, [&](std::uint32_t first, std::uint32_t count) {
+    return rotated(samples.lwe.view.part(first, count), table);
+  });
+}
+
+ckks::Ciphertext Switcher::repack(const ckks::Evaluator& evaluator, const Samples& samples,
+                                  const tfhe::Context::Polys& rotated, const Table& table) const {
+  if (rotated.view.count != 2 * samples.index.size()) {
+    throw ShapeError("switching.repack", std::to_string(rotated.view.count) + " polynomials",
+                     "two for each of " + std::to_string(samples.index.size()) + " samples",
+                     "pass what the tables gave");
+  }
+  return packed(evaluator, samples, table, [&](std::uint32_t first, std::uint32_t count) {
+    return tfhe::Context::Polys{rotated.buffer, rotated.view.part(2 * first, 2 * count)};
+  });
 }
 
 ckks::Plaintext Switcher::mask(int level, std::span<const int> which) const {

@@ -43,6 +43,9 @@ class Switcher {
                            const Table& table) const;
   // (b, a) of the table rotated by each phase, Coeff: the value is the constant coefficient.
   tfhe::Context::Polys rotated(const LweView& lwe, const Table& table) const;
+  // The rest of look_up: `rotated` for all samples, which it overwrites.
+  ckks::Ciphertext repack(const ckks::Evaluator& evaluator, const Samples& samples,
+                          const tfhe::Context::Polys& rotated, const Table& table) const;
 
   const std::shared_ptr<const Context>& context() const { return context_; }
   const SwitchOptions& options() const { return options_; }
@@ -51,6 +54,10 @@ class Switcher {
   std::size_t bytes() const { return extractor_.bytes() + packer_.bytes(); }
 
  private:
+  // Rotations of so many samples from a first one on.
+  using Rotations = std::function<tfhe::Context::Polys(std::uint32_t, std::uint32_t)>;
+  ckks::Ciphertext packed(const ckks::Evaluator& evaluator, const Samples& samples,
+                          const Table& table, const Rotations& rotations) const;
   ckks::Ciphertext merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const ckks::Ciphertext& changed, std::span<const int> which) const;
   ckks::Plaintext mask(int level, std::span<const int> which) const;

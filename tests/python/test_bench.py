@@ -25,7 +25,7 @@ sys.exit({status})
 
 
 PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
-            "bench_ablation", "bench_growth", "bench_tune")
+            "bench_ablation", "bench_growth", "bench_switch", "bench_tune")
 
 
 @pytest.fixture
@@ -105,6 +105,31 @@ def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
     assert cli.main(["bench", "gpu"]) == 1
     rows[-1] = timed("ckks.bootstrap", 10.4, "ms", slots=32768) | {"key_bytes": 7 * 2**30, "matrix_bytes": 1}
     assert cli.main(["bench", "gpu"]) == 1
+
+
+def test_switching_measures_everything_on_a_gpu_and_a_sample_on_a_cpu(fake, monkeypatch):
+    record = fake()
+    assert cli.main(["bench", "switching", "--device", "cpu", "--record", str(record)]) == 0
+    row, = json.loads(record.read_text())
+    assert row["options"] | {"output": ""} == {
+        "output": "", "device": "cpu", "threads": "0", "sets": "switch-n16-d40-v1", "slots": "64", "values": "64",
+        "runs": "1"}
+    monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
+    assert cli.main(["bench", "switching", "--record", str(record)]) == 0
+    row, = json.loads(record.read_text())
+    assert row["options"]["slots"] == "64,256,1024,32768" and row["options"]["values"] == "10000"
+    assert len(row["options"]["sets"].split(",")) == 3 and row["options"]["replay"] == "1"
+
+
+def test_switching_has_targets_of_time(monkeypatch, capsys):
+    row = timed("switch.round_trip", 199, "ms", slots=1024) | {"preset": "switch-n16-d40-v1"}
+    assert targets.target(row) == (200_000, None)
+    assert targets.target(row | {"params": {"slots": 512}}) is None
+    assert targets.target(row | {"preset": "switch-n16-d40-precise-v1"}) is None
+    assert targets.check([row]) and "1024 slots" in capsys.readouterr().out
+    monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
+    monkeypatch.setattr(programs, "run_program", lambda name, options: ([row | {"value": 201}], True))
+    assert cli.main(["bench", "switching"]) == 1
 
 
 def timed(name, value, unit, **params):

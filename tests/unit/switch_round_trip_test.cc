@@ -144,6 +144,26 @@ TEST(SwitchRoundTrip, MinimalKeysAndOverModRaise) {
   }
 }
 
+// In several packs, one of them not full.
+TEST(SwitchRoundTrip, RepackingIsTheRestOfALookUp) {
+  SwitchWorld& w = SwitchWorld::of(kGaps);
+  const SwitchPlan plan(w, {2048, 1});
+  const Switcher& s = plan.plan();
+  const Table table = make_table(
+      w.context(), [](double v) { return v * v; }, 1);
+  const std::vector<int> which = {0, 1, 2, 1500, 2047};
+  const Samples samples =
+      s.extract(plan.evaluator(), plan.encrypt(SwitchWorld::spread(2048, 1)), which);
+  const ckks::Ciphertext y = s.look_up(plan.evaluator(), samples, table);
+  tfhe::Context::Polys rotated = s.rotated(samples.lwe.view, table);
+  const ckks::Ciphertext z = s.repack(plan.evaluator(), samples, rotated, table);
+  for (int h = 0; h < 2; ++h) {
+    EXPECT_EQ(w.ckks().download(y.parts[h]), w.ckks().download(z.parts[h]));
+  }
+  rotated.view = rotated.view.part(0, 8);
+  EXPECT_THROW(s.repack(plan.evaluator(), samples, rotated, table), ShapeError);
+}
+
 // A slot beyond its bound is wrong without notice, and an error with the shadow check.
 TEST(SwitchRoundTrip, TheShadowCheckFindsSlotsBeyondTheBound) {
   SwitchWorld& w = SwitchWorld::of(kSmall);

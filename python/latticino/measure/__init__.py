@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
             raise errors.UnsupportedError.explain("bench compare", f"{len(args.files)} records", "two", "name A and B")
         return compare.run(*args.files)
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "systems": programs.systems,
-             "ablation": programs.ablation,
+             "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run}[args.what]
     rows, good = bench(args)
     if args.record:

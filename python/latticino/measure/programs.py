@@ -17,6 +17,7 @@ FOLDER = "LATTICINO_BENCH_DIR"  # set by the launcher of a checkout
 PRECISION_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d40-structured-v1"  # those with targets
 PEERS = ("tenseal", "openfhe")
 BOOTSTRAP_SETS = ("n16-d40-boot-v1", "n16-d35-boot-v1")
+SWITCH_SETS = "switch-n16-d40-v1,switch-n16-d35-v1,switch-n16-d40-precise-v1"
 TUNED_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d30-boot-v1"
 MOST_BYTES = 7 * 2**30  # of the keys and tables of n16-d40-boot-v1
 
@@ -77,6 +78,20 @@ def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
         print(f"{row['preset']:24} {row['value']:8.2f} ms, {left:2} levels left: {row['value'] / left:6.3f} ms a level, "
               f"mean {row['mean_error_bits']:.1f}, worst {row['max_error_bits']:.1f} bits")
     return rows, good
+
+
+def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Functions of slots by tables: errors, which the program checks, times and memory. A sample of it on a CPU."""
+    device = _device(args.device)
+    options: dict[str, str | int] = {"device": device, "threads": args.threads}
+    if device == "cuda":
+        options |= {"sets": args.preset or SWITCH_SETS, "slots": "64,256,1024,32768", "values": 10_000,
+                    "runs": args.runs or 9, "replay": 1}
+    else:
+        options |= {"sets": args.preset or SWITCH_SETS.split(",")[0], "slots": "64", "values": 64,
+                    "runs": args.runs or 1}
+    rows, good = run_program("bench_switch", options)
+    return rows, targets.check(rows) and good
 
 
 def is_system(name: str) -> bool:
