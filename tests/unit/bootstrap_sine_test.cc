@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ckks/bootstrap/eval_mod.h"
 #include "math/errors.h"
 
 namespace latticino::ckks::bootstrap {
@@ -106,6 +107,20 @@ TEST(Sine, ParameterSetsChooseTheBetterForm) {
   EXPECT_EQ(sine_polynomial(literal).coefficients, sine_closed_form(16, 3, 40, false).coefficients);
   literal.evalmod_degree = 1000;
   EXPECT_THROW(sine_polynomial(literal), ParameterError);
+}
+
+// Ranges of phases under dense keys: right everywhere, in few levels.
+TEST(Sine, ForAnyRange) {
+  for (const int range : {16, 52, 103, 148}) {
+    const SinePolynomial p = sine_for_range(range, false, 11);
+    EXPECT_EQ(p.range_k, range);
+    EXPECT_LE(p.depth(), 11) << range;
+    for (int i = 0; i < range; ++i) EXPECT_LT(log_error(p, i, 0x1p-6), -36) << range << " " << i;
+  }
+  EXPECT_LE(sine_for_range(16, false, 8).depth(), 8);
+  EXPECT_THROW(sine_for_range(103, false, 8), ParameterError);
+  const SinePolynomial corrected = sine_for_range(16, true, 14);
+  EXPECT_LT(log_error(corrected, 7, 0x1p-8, true), -36);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/eval_mod.h"
 #include "ckks/bootstrap/over_raise.h"
 #include "ckks/bootstrap/precision.h"
 #include "ckks/bootstrap/scale_plan.h"
@@ -14,7 +15,6 @@
 #include "ckks/bootstrap/slots_to_coefficients.h"
 #include "ckks/checks.h"
 #include "ckks/linear_transform.h"
-#include "ckks/polynomial.h"
 #include "ckks/product_sum.h"
 #include "math/errors.h"
 
@@ -58,13 +58,6 @@ bootstrap::PlanShape shape_of(const BootstrapOptions& options, int slots) {
           options.slot_to_coeff_first || options.half, options.over_mod_raise};
 }
 
-Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coefficients) {
-  Polynomial p;
-  p.basis = basis;
-  p.coefficients.assign(coefficients.begin(), coefficients.end());
-  return p;
-}
-
 }  // namespace
 
 struct Bootstrapper::Plan {
@@ -77,8 +70,7 @@ struct Bootstrapper::Plan {
         apart(shape.apart(params)),
         sine(bootstrap::sine_polynomial(*params.bootstrap())),
         scales(bootstrap::plan_scales(params, sine, shape)),
-        cosine(polynomial(PolynomialBasis::Chebyshev, sine.in_t2())),
-        arcsine(polynomial(PolynomialBasis::Monomial, sine.arcsine)) {
+        reduction(params, sine, scales.sine_level) {
     const int log_slots = shape.log_slots;
     const FftTables tables(log_slots);
     const auto halves = apart ? bootstrap::Halves::Apart : bootstrap::Halves::Together;
@@ -104,7 +96,7 @@ struct Bootstrapper::Plan {
   bool apart;  // both halves in one ciphertext of twice the slots
   bootstrap::SinePolynomial sine;
   bootstrap::ScalePlan scales;
-  Polynomial cosine, arcsine;
+  bootstrap::EvalMod reduction;
   std::optional<bootstrap::OverRaisedFactor> over;
   std::vector<LinearTransform> cts, stc;
   std::optional<bootstrap::SlotsToCoefficients> first;
@@ -224,72 +216,9 @@ std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
   return halves(evaluator, z, !plan.apart && !real);
 }
 
-namespace {
-
-// 2 x^2 - c. The factor 2 is free: the scale declared is halved.
-Batch double_angle(const Evaluator& evaluator, const Batch& x, double c) {
-  const ProductSum sum{{{&x, &x}}, 1, {}, -c};
-  return evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), true);
-}
-
-// y = x - 1/(4 K) -> T_2(y) = 2 x^2 - x / K + 1/(8 K^2) - 1, where a rounding error weighs most
-// (K / (4 y), docs/bootstrapping.md): the rescale factor is divided out apart from P.
-Batch first_square(const Evaluator& evaluator, const Batch& x, double range_k) {
-  const ProductSum sum{{{&x, &x}}, 1, {{&x, -1 / range_k}}, 1 / (8 * range_k * range_k) - 1};
-  return evaluator.rescale(
-      evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), false));
-}
-
-// 2 (x^2 + i y^2) - (1 + i) c: the last double angle of both halves, relinearised together.
-Ciphertext joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) {
-  const Batch re{x[0]}, im{x[1]}, turned{evaluator.multiply_i(x[1], 1)};
-  const ProductSum sum{{{&re, &re}, {&turned, &im}}, 1, {}, {-c, -c}};
-  const Batch product = product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale);
-  return evaluator.relinearize(product, true)[0];
-}
-
-}  // namespace
-
-// T_2, where the even cosine polynomial is a polynomial of half the degree; then all double angles
-// but the last.
-std::vector<Ciphertext> Bootstrapper::cosine(const Evaluator& evaluator,
-                                             const std::vector<Ciphertext>& x,
-                                             const bootstrap::ScalePlan& scales) const {
-  const Plan& plan = *plan_;
-  Batch y = first_square(evaluator, x, plan.sine.range_k);
-  y = evaluate(evaluator, plan.cosine, y, scales.polynomial_scale);
-  for (std::size_t i = 0; i + 1 < plan.sine.subtract.size(); ++i) {
-    y = double_angle(evaluator, y, plan.sine.subtract[i]);
-  }
-  return y;
-}
-
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
                                                std::vector<Ciphertext> x) const {
-  return eval_mod(evaluator, std::move(x), plan_->scales);
-}
-
-std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
-                                               std::vector<Ciphertext> x,
-                                               const bootstrap::ScalePlan& scales) const {
-  const Plan& plan = *plan_;
-  x = cosine(evaluator, x, scales);
-  if (!plan.sine.subtract.empty()) x = double_angle(evaluator, x, plan.sine.subtract.back());
-  if (!plan.sine.arcsine.empty()) {
-    x = evaluate(evaluator, plan.arcsine, x, scales.sine_scale);
-  }
-  return x;
-}
-
-// The same, two halves as one ciphertext where the last step joins them.
-std::vector<Ciphertext> Bootstrapper::joined_eval_mod(const Evaluator& evaluator,
-                                                      const std::vector<Ciphertext>& x) const {
-  const Plan& plan = *plan_;
-  if (x.size() == 1 || !plan.sine.arcsine.empty() || plan.sine.subtract.empty()) {
-    return eval_mod(evaluator, x);
-  }
-  return {
-      joined_double_angle(evaluator, cosine(evaluator, x, plan.scales), plan.sine.subtract.back())};
+  return plan_->reduction.apply(evaluator, std::move(x), plan_->scales.sine_scale);
 }
 
 Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
@@ -313,10 +242,10 @@ Ciphertext Bootstrapper::bootstrap_half(const Evaluator& evaluator, const std::a
     throw UnsupportedError("ckks.bootstrap_half", "a plan for whole bootstrappings",
                            "a plan for half of it", "set the option half");
   }
-  bootstrap::ScalePlan scales = plan.scales;
-  bootstrap::set_slots_first_ratio(plan.params, plan.sine, ratio, scales);
   const Ciphertext raised = raised_sparse(evaluator, low, key);
-  return slot_to_coeff(evaluator, eval_mod(evaluator, coeff_to_slot(evaluator, raised), scales));
+  return slot_to_coeff(
+      evaluator, plan.reduction.apply(evaluator, coeff_to_slot(evaluator, raised),
+                                      bootstrap::sine_scale_for(plan.params, plan.scales, ratio)));
 }
 
 // Everything up to EvalMod; `join`: two halves as one ciphertext.
@@ -338,7 +267,8 @@ std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluato
   }
   const Ciphertext y = mod_raise(evaluator, plan.first ? plan.first->apply(evaluator, x) : x);
   const std::vector<Ciphertext> z = coeff_to_slot(evaluator, y);
-  return join ? joined_eval_mod(evaluator, z) : eval_mod(evaluator, z);
+  return join ? plan_->reduction.joined(evaluator, z, plan_->scales.sine_scale)
+              : eval_mod(evaluator, z);
 }
 
 Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x) const {

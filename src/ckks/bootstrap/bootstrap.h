@@ -10,10 +10,6 @@
 
 namespace latticino::ckks {
 
-namespace bootstrap {
-struct ScalePlan;
-}
-
 struct BootstrapOptions {
   int slots = 0;  // 0: N/2
   enum class Message {
@@ -82,12 +78,6 @@ class Bootstrapper {
 
  private:
   struct Plan;
-  std::vector<Ciphertext> cosine(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
-                                 const bootstrap::ScalePlan& scales) const;
-  std::vector<Ciphertext> eval_mod(const Evaluator& evaluator, std::vector<Ciphertext> x,
-                                   const bootstrap::ScalePlan& scales) const;
-  std::vector<Ciphertext> joined_eval_mod(const Evaluator& evaluator,
-                                          const std::vector<Ciphertext>& x) const;
   std::array<Poly, 2> raised_parts(const Evaluator& evaluator, const std::array<Poly, 2>& low,
                                    const Ciphertext& like) const;
   Ciphertext raised_sparse(const Evaluator& evaluator, const std::array<Poly, 2>& low,

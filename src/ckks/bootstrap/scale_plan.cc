@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ckks/bootstrap/dft_factors.h"
+#include "ckks/bootstrap/eval_mod.h"
 #include "math/errors.h"
 
 namespace latticino::ckks::bootstrap {
@@ -23,19 +24,6 @@ void check_levels(const Params& params, const SinePolynomial& sine, const ScaleP
 // Mean square of one coefficient's I: a sum of weight + 1 uniforms on [-1/2, 1/2].
 double overflow_power(const BootstrapLiteral& literal) {
   return (literal.sparse_weight + 1) / 12.0;
-}
-
-// Scales of EvalMod backwards from sine_scale: a double angle at level l turns s into s^2/(2 r_l).
-double scale_before_double_angles(const Params& params, const SinePolynomial& sine,
-                                  const ScalePlan& plan, double scale) {
-  int level = plan.sine_level;  // of the result; the arcsine's levels come last
-  if (!sine.arcsine.empty()) {
-    for (std::size_t span = 1; span < sine.arcsine.size(); span *= 2) ++level;
-  }
-  for (int i = 0; i < sine.double_angles; ++i) {
-    scale = std::sqrt(2 * params.rescale_factor(++level) * scale);
-  }
-  return scale;
 }
 
 }  // namespace
@@ -108,19 +96,16 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
   plan.end_level = shape.slots_first ? plan.sine_level : params.level_after_bootstrap();
   check_levels(params, sine, plan);
   plan.q0 = params.base_modulus();
-  // T_2(y) = 2 y^2 - 1 gets the scale that squaring keeps on the next level.
-  plan.raised_scale = std::sqrt(2 * params.rescale_factor(plan.evalmod_level) *
-                                params.rescale_factor(plan.evalmod_level - 1));
+  plan.raised_scale = eval_mod_input_scale(params, plan.evalmod_level);
   if (shape.slots_first) {
-    const double ratio = params.bootstrap_slots_first_ratio(1 << shape.log_slots);
-    set_slots_first_ratio(params, sine, ratio, plan);
+    plan.message_ratio = params.bootstrap_slots_first_ratio(1 << shape.log_slots);
+    plan.sine_scale = sine_scale_for(params, plan, plan.message_ratio);
   } else {
     plan.scale_up = params.bootstrap_scale_up();
     plan.message_ratio = params.bootstrap_message_ratio();
     plan.last_merged = params.bootstrap_merges_last();
     // Twice the rescale factor is what a double angle keeps.
     plan.sine_scale = 2 * params.rescale_factor(plan.sine_level + 1);
-    plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
   }
 
   // After ModRaise and trace a coefficient is T (m + q0 I) over raised_scale; z + conj(z) doubles.
@@ -135,11 +120,8 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
   return plan;
 }
 
-void set_slots_first_ratio(const Params& params, const SinePolynomial& sine, double ratio,
-                           ScalePlan& plan) {
-  plan.message_ratio = ratio;
-  plan.sine_scale = params.scale(plan.end_level) / ratio;
-  plan.polynomial_scale = scale_before_double_angles(params, sine, plan, plan.sine_scale);
+double sine_scale_for(const Params& params, const ScalePlan& plan, double ratio) {
+  return params.scale(plan.end_level) / ratio;
 }
 
 std::vector<double> slots_first_constants(const Params& params, int log_slots, double ratio) {

@@ -27,11 +27,10 @@ struct ScalePlan {
   // Levels of the first input of each stage, of EvalMod's result and of the result.
   int cts_level = 0, evalmod_level = 0, sine_level = 0, stc_level = 0, end_level = 0;
   double q0 = 0;
-  double message_ratio = 0;     // of a coefficient after ModRaise, in units of q0
-  std::int64_t scale_up = 1;    // integer that brings S_0 to (almost) q0 / 2^r
-  double raised_scale = 0;      // scale declared after ModRaise, kept through CoeffToSlot
-  double polynomial_scale = 0;  // asked of the cosine polynomial
-  double sine_scale = 0;        // what the double angles (and the arcsine) end with
+  double message_ratio = 0;   // of a coefficient after ModRaise, in units of q0
+  std::int64_t scale_up = 1;  // integer that brings S_0 to (almost) q0 / 2^r
+  double raised_scale = 0;    // scale declared after ModRaise, kept through CoeffToSlot
+  double sine_scale = 0;      // what the double angles (and the arcsine) end with
   std::vector<double> cts_constants, stc_constants;
   // The last division, where it matters beside the scale of the result, is not merged with ModDown.
   bool last_merged = true;
@@ -45,10 +44,9 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
 // Throws ParameterError where levels and depths do not fit.
 ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape);
 
-// What EvalMod is asked for so that slots first times `ratio`, in units of q0, end with the
+// The scale to ask EvalMod for, so that slots first times `ratio`, in units of q0, end with the
 // canonical scale as they are.
-void set_slots_first_ratio(const Params& params, const SinePolynomial& sine, double ratio,
-                           ScalePlan& plan);
+double sine_scale_for(const Params& params, const ScalePlan& plan, double ratio);
 // The factors of SlotToCoeff at the lowest levels, which bring the slots to `ratio` q0.
 std::vector<double> slots_first_constants(const Params& params, int log_slots, double ratio);
 

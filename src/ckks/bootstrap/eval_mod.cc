@@ -1,0 +1,128 @@
+#include "ckks/bootstrap/eval_mod.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "ckks/product_sum.h"
+#include "math/errors.h"
+
+namespace latticino::ckks::bootstrap {
+namespace {
+
+const double kWideError = 0x1p-40;  // of sine_for_range: far below the noise of what is reduced
+
+Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coefficients) {
+  Polynomial p;
+  p.basis = basis;
+  p.coefficients.assign(coefficients.begin(), coefficients.end());
+  return p;
+}
+
+// 2 x^2 - c. The factor 2 is free: the scale declared is halved.
+Batch double_angle(const Evaluator& evaluator, const Batch& x, double c) {
+  const ProductSum sum{{{&x, &x}}, 1, {}, -c};
+  return evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), true);
+}
+
+// y = x - 1/(4 K) -> T_2(y) = 2 x^2 - x / K + 1/(8 K^2) - 1, where a rounding error weighs most
+// (K / (4 y), docs/bootstrapping.md): the rescale factor is divided out apart from P.
+Batch first_square(const Evaluator& evaluator, const Batch& x, double range_k) {
+  const ProductSum sum{{{&x, &x}}, 1, {{&x, -1 / range_k}}, 1 / (8 * range_k * range_k) - 1};
+  return evaluator.rescale(
+      evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), false));
+}
+
+// 2 (x^2 + i y^2) - (1 + i) c: the last double angle of both halves, relinearised together.
+Ciphertext joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) {
+  const Batch re{x[0]}, im{x[1]}, turned{evaluator.multiply_i(x[1], 1)};
+  const ProductSum sum{{{&re, &re}, {&turned, &im}}, 1, {}, {-c, -c}};
+  const Batch product = product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale);
+  return evaluator.relinearize(product, true)[0];
+}
+
+}  // namespace
+
+// T_2(y) = 2 y^2 - 1 gets the scale s that squaring, s -> s^2 / r, keeps on the levels below: r
+// where they have one factor r, and on the way up from there the mean of the logarithms.
+double eval_mod_input_scale(const Params& params, int level) {
+  const int equal = params.top_level() - params.bootstrap()->cts_levels;
+  int at = std::min(level, equal) - 1;
+  double scale = params.rescale_factor(at);
+  while (++at < level) scale = std::sqrt(scale * params.rescale_factor(at));
+  return std::sqrt(2 * params.rescale_factor(level) * scale);
+}
+
+SinePolynomial sine_for_range(int range_k, bool arcsine, int levels) {
+  constexpr int kMostAngles = 8, kMostDegree = 254;
+  SinePolynomial best;
+  int fewest = 0;
+  for (int r = 0; r <= kMostAngles; ++r) {
+    const SinePolynomial longest = sine_closed_form(range_k, r, kMostDegree, arcsine);
+    // A term left out is amplified by the double angles, at most 4 each.
+    int degree = kMostDegree;
+    while (degree > 2 && std::ldexp(std::abs(longest.coefficients[degree]), 2 * r) < kWideError) {
+      degree -= 2;
+    }
+    if (degree == kMostDegree) continue;
+    SinePolynomial p = sine_closed_form(range_k, r, degree, arcsine);
+    const int products = product_count(polynomial(PolynomialBasis::Chebyshev, p.in_t2())) + r;
+    if (p.depth() > levels || (fewest > 0 && products > fewest)) continue;
+    if (products == fewest && p.depth() >= best.depth()) continue;
+    fewest = products;
+    best = std::move(p);
+  }
+  if (fewest > 0) return best;
+  throw ParameterError(
+      "ckks.eval_mod",
+      std::to_string(levels) + " levels for a sine up to " + std::to_string(range_k), "more levels",
+      "choose a set with more CoeffToSlot and EvalMod levels");
+}
+
+EvalMod::EvalMod(const Params& params, SinePolynomial sine, int output_level)
+    : params_(params),
+      sine_(std::move(sine)),
+      output_level_(output_level),
+      cosine_(polynomial(PolynomialBasis::Chebyshev, sine_.in_t2())),
+      arcsine_(polynomial(PolynomialBasis::Monomial, sine_.arcsine)) {}
+
+// Backwards from that of the result: a double angle at level l turns s into s^2 / (2 r_l).
+double EvalMod::scale_before_double_angles(double scale) const {
+  int level = output_level_;  // the arcsine's levels come last
+  for (std::size_t span = 1; span < sine_.arcsine.size(); span *= 2) ++level;
+  for (int i = 0; i < sine_.double_angles; ++i) {
+    scale = std::sqrt(2 * params_.rescale_factor(++level) * scale);
+  }
+  return scale;
+}
+
+// T_2, where the even cosine polynomial is a polynomial of half the degree; then all double angles
+// but the last.
+std::vector<Ciphertext> EvalMod::cosine(const Evaluator& evaluator,
+                                        const std::vector<Ciphertext>& x, double scale) const {
+  Batch y = first_square(evaluator, x, sine_.range_k);
+  y = evaluate(evaluator, cosine_, y, scale_before_double_angles(scale));
+  for (std::size_t i = 0; i + 1 < sine_.subtract.size(); ++i) {
+    y = double_angle(evaluator, y, sine_.subtract[i]);
+  }
+  return y;
+}
+
+std::vector<Ciphertext> EvalMod::apply(const Evaluator& evaluator, std::vector<Ciphertext> x,
+                                       double scale) const {
+  x = cosine(evaluator, x, scale);
+  if (!sine_.subtract.empty()) x = double_angle(evaluator, x, sine_.subtract.back());
+  if (!sine_.arcsine.empty()) x = evaluate(evaluator, arcsine_, x, scale);
+  return x;
+}
+
+std::vector<Ciphertext> EvalMod::joined(const Evaluator& evaluator,
+                                        const std::vector<Ciphertext>& x, double scale) const {
+  if (x.size() == 1 || !sine_.arcsine.empty() || sine_.subtract.empty()) {
+    return apply(evaluator, x, scale);
+  }
+  return {joined_double_angle(evaluator, cosine(evaluator, x, scale), sine_.subtract.back())};
+}
+
+}  // namespace latticino::ckks::bootstrap

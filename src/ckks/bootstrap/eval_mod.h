@@ -1,0 +1,47 @@
+// EvalMod on slots: the sine polynomial of sine.h in T_2(y), then double angles and, where there is
+// one, the arcsine. Bootstrapping's, and that of repacking (switch/matvec.h).
+#pragma once
+
+#include <vector>
+
+#include "ckks/bootstrap/sine.h"
+#include "ckks/evaluator.h"
+#include "ckks/polynomial.h"
+
+namespace latticino::ckks::bootstrap {
+
+// Scale of EvalMod's input at `level`, for which T_2(y) and the elements after it keep close to the
+// rescale factors of their levels: those of CoeffToSlot differ from EvalMod's own.
+double eval_mod_input_scale(const Params& params, int level);
+
+// The closed form for any |x| <= range_k with the fewest products of ciphertexts among those of at
+// most `levels` levels, right to 2^-40; the shorter one of two. Throws ParameterError if none is.
+SinePolynomial sine_for_range(int range_k, bool arcsine, int levels);
+
+class EvalMod {
+ public:
+  // Results at `output_level`, of inputs sine.depth() levels above it; the set bootstraps.
+  EvalMod(const Params& params, SinePolynomial sine, int output_level);
+  const SinePolynomial& sine() const { return sine_; }
+  int input_level() const { return output_level_ + sine_.depth(); }
+  int output_level() const { return output_level_; }
+
+  // Slots x / K, |x - 1/4| <= K, real -> sin(2 pi x) / (2 pi), with the scale asked for.
+  std::vector<Ciphertext> apply(const Evaluator& evaluator, std::vector<Ciphertext> x,
+                                double scale) const;
+  // The same; of two inputs x, y the results are one ciphertext x + i y, where the last step joins
+  // them.
+  std::vector<Ciphertext> joined(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
+                                 double scale) const;
+
+ private:
+  std::vector<Ciphertext> cosine(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
+                                 double scale) const;
+  double scale_before_double_angles(double scale) const;
+  const Params& params_;
+  SinePolynomial sine_;
+  int output_level_;
+  Polynomial cosine_, arcsine_;
+};
+
+}  // namespace latticino::ckks::bootstrap
