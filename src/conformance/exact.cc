@@ -1,5 +1,7 @@
 #include "conformance/exact.h"
 
+#include <cmath>
+
 namespace latticino::conformance::exact {
 namespace {
 
@@ -58,6 +60,20 @@ std::uint32_t evaluate(const std::uint32_t* coefficients, std::size_t n, std::ui
   std::uint64_t value = 0;
   for (std::size_t k = n; k-- > 0;) value = (value * x + coefficients[k]) % q;
   return static_cast<std::uint32_t>(value);
+}
+
+long double coefficient(const std::vector<double>& z, std::size_t n, std::size_t index,
+                        double factor) {
+  const std::size_t slots = z.size() / 2, part = index / (n / 2), k = index % (n / 2);
+  if (k % (n / 2 / slots) != 0) return 0;
+  long double sum = 0;
+  std::size_t power = k % (2 * n);
+  for (std::size_t j = 0; j < slots; ++j, power = power * 5 % (2 * n)) {
+    const long double angle = -std::acos(-1.0L) * power / n;
+    const long double c = std::cos(angle), s = std::sin(angle);
+    sum += part == 0 ? z[2 * j] * c - z[2 * j + 1] * s : z[2 * j] * s + z[2 * j + 1] * c;
+  }
+  return sum / slots * factor;
 }
 
 std::vector<std::uint32_t> primes(const Ring& ring, const Basis& basis) {

@@ -36,6 +36,11 @@ std::uint32_t source_index(std::uint32_t i, std::uint32_t g, int log_n);
 std::uint32_t evaluate(const std::uint32_t* coefficients, std::size_t n, std::uint32_t x,
                        std::uint32_t q);
 
+// Coefficient `index` of the integers that slots z (pairs) stand for at scale `factor`, by its
+// definition: the mean of z_j zeta^(-5^j k), zeta = exp(i pi / n).
+long double coefficient(const std::vector<double>& z, std::size_t n, std::size_t index,
+                        double factor);
+
 std::vector<std::uint32_t> primes(const Ring& ring, const Basis& basis);
 // The x in [0, prod primes) with these residues.
 BigUint reconstruct(const std::vector<std::uint32_t>& residues,

@@ -160,6 +160,75 @@ Case extract(const Ring& ring, const Basis& basis, int k, std::uint32_t step = 1
   return c;
 }
 
+struct Matrix {
+  std::uint32_t dimension, rows, slots, first, count;
+};
+
+// (2 b + sum of the centred mask) modulo 2q in (-q, q], over 2q.
+double half_key_body(const std::uint32_t* words, std::size_t dimension, std::uint32_t q) {
+  Big x = Big{2} * words[dimension];
+  for (std::size_t k = 0; k < dimension; ++k) x += centred(words[k], q);
+  const Big rest = x - Big{floor_div(x, Big{2} * q)} * 2 * q;
+  return static_cast<double>(static_cast<std::int64_t>(rest > q ? rest - Big{2} * q : rest)) /
+         (2.0 * q);
+}
+
+// Words of LWE ciphertexts as slots, which an Embed makes integers of.
+Case lwe_slots(const Ring& ring, const Basis& basis, const Matrix& m, bool bodies) {
+  constexpr std::uint32_t kCount = 5;
+  constexpr double kFactor = 1 << 20;
+  const std::uint32_t q = ring.prime(0), slots = bodies ? m.rows : m.slots;
+  Case c{"LweSlots",
+         std::to_string(m.rows) + " rows in " + std::to_string(slots) + " slots" +
+             (bodies ? ", bodies" : ""),
+         {},
+         {}};
+  const auto row_of = [=](std::size_t i) {
+    return static_cast<std::int32_t>(i % m.rows * 3 % (kCount + 1)) - 1;
+  };
+  c.build = [=](Side& side) -> Operations {
+    LweSlots op;
+    op.bodies = bodies;
+    const std::uint32_t count = bodies ? 1 : m.count;
+    LweSlots::Item item{
+        side.input_lwe(q, m.dimension, kCount), {}, nullptr, m.slots, m.first, m.count};
+    for (std::uint32_t r = 0; r < m.rows; ++r) item.rows.push_back(row_of(r));
+    item.out = side.numbers(std::size_t{2} * slots * count);
+    Embed embed;
+    for (std::uint32_t d = 0; d < count; ++d) {
+      embed.items.push_back({&side.slot_transform(), item.out + std::size_t{2} * slots * d,
+                             static_cast<int>(slots), kFactor, 0,
+                             side.output(basis, Domain::Coeff)});
+    }
+    op.items.push_back(std::move(item));
+    return {op, embed};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    const Batch in{*seen.input_words[0], m.dimension, kCount};
+    const std::size_t columns = std::size_t{m.dimension} * m.rows / m.slots;
+    const std::uint32_t p = seen.ring->prime(basis.prime(0));
+    for (std::size_t d = 0; d < seen.outputs.size(); ++d) {
+      std::vector<double> z(2 * std::size_t{slots}, 0.0);
+      for (std::size_t i = 0; i < slots; ++i) {
+        if (row_of(i) < 0) continue;
+        const std::uint32_t* words = in[static_cast<std::size_t>(row_of(i))];
+        const std::size_t j = i % m.rows + columns * (i / m.rows) + m.first + d;
+        z[2 * i] = bodies ? half_key_body(words, m.dimension, q)
+                          : static_cast<double>(centred(words[j % m.dimension], q)) / q;
+      }
+      for (const std::size_t i : exact::samples(seen.n)) {
+        const long double want = exact::coefficient(z, seen.n, i, kFactor);
+        const std::int64_t got = centred(seen.outputs[d].limb(basis.prime(0))[i], p);
+        verdict.expect("a coefficient of other slots",
+                       std::abs(static_cast<long double>(got) - want) <= 0.51L);
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> lwe_cases(const Ring& ring) {
@@ -174,6 +243,11 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   const Basis one{{0, 1}}, two{{0, 2}};
   cases.push_back(extract(ring, one, 2));
   cases.push_back(extract(ring, one, 1, 16));
+  cases.push_back(lwe_slots(ring, one, {77, 8, 8, 70, 4}, false));
+  cases.push_back(lwe_slots(ring, one, {64, 4, 64, 1, 3}, false));
+  cases.push_back(lwe_slots(ring, one, {96, 512, 512, 0, 2}, false));
+  cases.push_back(lwe_slots(ring, one, {300, 512, 512, 0, 1}, true));
+  cases.push_back(lwe_slots(ring, one, {77, 1, 1, 0, 1}, true));
   cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, 3, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 2, 1}));
   cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, 2, 5}));

@@ -26,21 +26,6 @@ Embed::Item embed_item(Side& side, int slots, double factor, const PolyView& out
   return {&side.slot_transform(), side.slots(slots), slots, factor, 0, out};
 }
 
-// Coefficient `index` by its definition, the mean of z_j zeta^(-5^j k), zeta = exp(i pi / N).
-long double coefficient(const std::vector<double>& z, std::size_t n, std::size_t index,
-                        double factor) {
-  const std::size_t slots = z.size() / 2, part = index / (n / 2), k = index % (n / 2);
-  if (k % (n / 2 / slots) != 0) return 0;
-  long double sum = 0;
-  std::size_t power = k % (2 * n);
-  for (std::size_t j = 0; j < slots; ++j, power = power * 5 % (2 * n)) {
-    const long double angle = -std::acos(-1.0L) * power / n;
-    const long double c = std::cos(angle), s = std::sin(angle);
-    sum += part == 0 ? z[2 * j] * c - z[2 * j + 1] * s : z[2 * j] * s + z[2 * j + 1] * c;
-  }
-  return sum / slots * factor;
-}
-
 Case embeddings(const Basis& basis) {
   Case c{"Embed", "every slot count", {}, {}};
   c.build = [basis](Side& side) -> Operations {
@@ -58,7 +43,7 @@ Case embeddings(const Basis& basis) {
       const std::vector<double>& z = (*seen.slots)[o];
       const double factor = o + 1 == seen.outputs.size() ? 0.7 : kFactor;
       for (const std::size_t i : exact::samples(seen.n)) {
-        const long double x = coefficient(z, seen.n, i, factor);
+        const long double x = exact::coefficient(z, seen.n, i, factor);
         const auto least = std::llrint(x - 0.05L), most = std::llrint(x + 0.05L);
         for (int k = 0; k < basis.size(); ++k) {
           const int p = basis.prime(k);

@@ -1,5 +1,6 @@
 #include "ops/check_lwe.h"
 
+#include <bit>
 #include <string>
 
 #include "math/errors.h"
@@ -135,6 +136,32 @@ void check_record(Checker& c, const SampleExtract& op) {
     for (const std::uint32_t j : item.coefficients) {
       c.require(j < n, number("coefficient", j), number("coefficients below", n));
     }
+  }
+}
+
+void check_record(Checker& c, const LweSlots& op) {
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const LweSlots::Item& item = op.items[i];
+    const std::string in = of_item("in", i);
+    const std::uint64_t rows = item.rows.size(), n = item.in.dimension;
+    c.input(item.in, in);
+    check_odd(c, item.in, in);
+    c.require(std::has_single_bit(rows), number("rows:", rows), "a power of two");
+    for (const std::int32_t row : item.rows) {
+      c.require(row >= -1 && row < static_cast<std::int64_t>(item.in.count),
+                "ciphertext " + std::to_string(row), number("-1, or one below", item.in.count));
+    }
+    if (op.bodies) {
+      c.write_memory(item.out, 2 * sizeof(double) * rows, item.in);
+      continue;
+    }
+    c.require(std::has_single_bit(item.slots) && item.slots >= rows && n * rows % item.slots == 0,
+              number("slots:", item.slots),
+              "a power of two, at least the rows, with whole columns");
+    c.require(item.count > 0 && std::uint64_t{item.first} + item.count <= n * rows / item.slots,
+              number("diagonals up to", std::uint64_t{item.first} + item.count),
+              number("at least one, at most", n * rows / item.slots));
+    c.write_memory(item.out, 2 * sizeof(double) * item.slots * item.count, item.in);
   }
 }
 

@@ -9,6 +9,7 @@ void check_record(Checker& c, const LweLinear& op);
 void check_record(Checker& c, const LweKeySwitch& op);
 void check_record(Checker& c, const ModSwitch& op);
 void check_record(Checker& c, const SampleExtract& op);
+void check_record(Checker& c, const LweSlots& op);
 void check_record(Checker& c, const FourierKey& op);
 void check_record(Checker& c, const BlindRotate& op);
 

@@ -80,9 +80,9 @@ void Checker::output(const PolyView& v, const std::string& label, int owner) {
   add_spans(v, label, owner, written_);
 }
 
-void Checker::numbers(const void* p, std::size_t bytes, const PolyView& with, const char* label,
+void Checker::numbers(const void* p, std::size_t bytes, const void* with, const char* label,
                       std::vector<Span>& to) {
-  require((p == nullptr) == (with.data == nullptr),
+  require((p == nullptr) == (with == nullptr),
           std::string(label) + " and a view of which one has no memory", "memory for both");
   if (p == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
@@ -91,11 +91,15 @@ void Checker::numbers(const void* p, std::size_t bytes, const PolyView& with, co
 }
 
 void Checker::read_memory(const void* p, std::size_t bytes, const PolyView& with) {
-  numbers(p, bytes, with, "in", read_);
+  numbers(p, bytes, with.data, "in", read_);
 }
 
 void Checker::write_memory(const void* p, std::size_t bytes, const PolyView& with) {
-  numbers(p, bytes, with, "out", written_);
+  numbers(p, bytes, with.data, "out", written_);
+}
+
+void Checker::write_memory(const void* p, std::size_t bytes, const LweView& with) {
+  numbers(p, bytes, with.data, "out", written_);
 }
 
 void Checker::array(const PolyArray& a, const std::string& label, std::vector<Span>& to) {

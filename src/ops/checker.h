@@ -29,6 +29,7 @@ class Checker {
   // Memory that is no polynomial, beside a view `with` of the same item: both exist, or neither.
   void read_memory(const void* p, std::size_t bytes, const PolyView& with);
   void write_memory(const void* p, std::size_t bytes, const PolyView& with);
+  void write_memory(const void* p, std::size_t bytes, const LweView& with);
 
   void domain(const PolyView& v, const std::string& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const std::string& label);
@@ -55,7 +56,7 @@ class Checker {
   void array(const PolyArray& a, const std::string& label, std::vector<Span>& to);
   void batch(const LweView& v, const std::string& label, int owner, std::vector<Span>& to);
   void memory(const void* data, const std::string& label);
-  void numbers(const void* p, std::size_t bytes, const PolyView& with, const char* label,
+  void numbers(const void* p, std::size_t bytes, const void* with, const char* label,
                std::vector<Span>& to);
   void segments(const PolyView& v, const std::string& label);
   void add_spans(const PolyView& v, const std::string& label, int owner, std::vector<Span>& to);

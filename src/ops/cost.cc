@@ -126,6 +126,16 @@ struct Cost {
     for (const SampleExtract::Item& item : op.items) sum += bytes(item.in) + bytes(item.out);
     return sum;
   }
+  std::uint64_t operator()(const LweSlots& op) const {
+    std::uint64_t sum = 0;
+    for (const LweSlots::Item& item : op.items) {
+      const std::uint64_t slots =
+          op.bodies ? item.rows.size() : std::uint64_t{item.slots} * item.count;
+      const std::uint64_t words = op.bodies ? slots * (item.in.dimension + 1) : slots;
+      sum += words * sizeof(std::uint32_t) + slots * 2 * sizeof(double);
+    }
+    return sum;
+  }
   // One double a coefficient.
   static std::uint64_t fourier_bytes(const PolyArray& a) {
     return a.count * limb_bytes(a.first, 1) / sizeof(std::uint32_t) * sizeof(double);
@@ -164,6 +174,7 @@ struct Name {
   const char* operator()(const LweKeySwitch&) const { return "LweKeySwitch"; }
   const char* operator()(const ModSwitch&) const { return "ModSwitch"; }
   const char* operator()(const SampleExtract&) const { return "SampleExtract"; }
+  const char* operator()(const LweSlots&) const { return "LweSlots"; }
   const char* operator()(const FourierKey&) const { return "FourierKey"; }
   const char* operator()(const BlindRotate&) const { return "BlindRotate"; }
 };

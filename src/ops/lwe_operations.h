@@ -72,6 +72,26 @@ struct SampleExtract {
   std::uint32_t step = 1;  // a power of two
 };
 
+// Words of LWE ciphertexts as complex slots for Embed: pairs of doubles (x, 0). Row r of a matrix
+// of R = rows.size() rows, a power of two, is ciphertext rows[r] of `in`, or 0 where that is -1;
+// c() is the centred representative, n = in.dimension. With `bodies`, R slots: what is left of the
+// phases of a binary key s once it is taken as s - 1/2,
+//   x_r = ((2 b + sum_i c(a_i)) modulo 2q, in (-q, q]) / 2q.
+// Otherwise diagonals first .. first + count - 1 of the masks, one after another, `slots` slots
+// each: slots / R blocks of R, of D = n R / slots columns a row,
+//   x_i = c(a_j) / q of row i mod R,  j = (i mod R + D floor(i / R) + diagonal) mod n,
+// so that diagonals 0 .. D - 1 have every word once. Quotients are rounded once.
+struct LweSlots {
+  struct Item {
+    LweView in;
+    std::vector<std::int32_t> rows;
+    double* out = nullptr;
+    std::uint32_t slots = 0, first = 0, count = 0;  // of diagonals
+  };
+  bool bodies = false;
+  std::vector<Item> items;
+};
+
 // Which arithmetic multiplies polynomials. Exact: modulo the ring's primes. Fft64: complex
 // transforms in FP64 (math/fourier.h): over one prime the same words, because sums are integers
 // that rounding recovers; over two primes with a rounding error (params/tfhe_noise.h,

@@ -227,7 +227,7 @@ struct Copy {
 using Operation =
     std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot, Automorphism,
                  ModRaise, FromIntegers, Embed, Project, ExpandUniform, Copy, LweLinear,
-                 LweKeySwitch, ModSwitch, SampleExtract, FourierKey, BlindRotate>;
+                 LweKeySwitch, ModSwitch, SampleExtract, LweSlots, FourierKey, BlindRotate>;
 
 const char* name(const Operation& op);
 

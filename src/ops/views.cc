@@ -107,6 +107,7 @@ struct Walker {
   void operator()(const LweLinear&) const {}
   void operator()(const LweKeySwitch&) const {}
   void operator()(const ModSwitch&) const {}
+  void operator()(const LweSlots&) const {}
   void operator()(const Copy& op) const {
     for (const Copy::Item& item : op.items) {
       read(item.x);
@@ -140,6 +141,12 @@ struct AddressWalker {
     in_out(op);
   }
   void operator()(const ModSwitch& op) const { in_out(op); }
+  void operator()(const LweSlots& op) const {
+    for (const LweSlots::Item& item : op.items) {
+      visit(item.in.data);
+      visit(item.out);
+    }
+  }
   void operator()(const SampleExtract& op) const {
     for (const SampleExtract::Item& item : op.items) visit(item.out.data);
   }

@@ -15,9 +15,9 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // FromIntegers, which no benchmark times alone, is taken to be like ModRaise; Embed and Project of
 // the CPU were timed beside other work, and scaled by what copies took at that time. TFHE's are
 // from bench_gates (CPU) and bench/records/2026-11-21-h200-tfhe.json, within a factor 2 for batches
-// of 1 and of thousands, rotations in FP64 on the GPU as well (a test); LweLinear, and ModSwitch and SampleExtract of the GPU, were not timed
-// alone and count for little: they are taken to move bytes as polynomial records do, and
-// FourierKey, which runs once a key, on both.
+// of 1 and of thousands, rotations in FP64 on the GPU as well (a test); LweLinear, LweSlots, and
+// ModSwitch and SampleExtract of the GPU, were not timed alone and count for little: they are taken
+// to move bytes as polynomial records do, and FourierKey, which runs once a key, on both.
 const RateTable& cpu_rates() {
   static const RateTable kTable{"Intel Xeon with AVX-512, one thread",
                                 {
@@ -34,6 +34,7 @@ const RateTable& cpu_rates() {
                                     {"Linear", {1.31e+10, 0}},
                                     {"LweKeySwitch", {1.2e+10, 0, 1.4e+10}},
                                     {"LweLinear", {8e+09, 0}},
+                                    {"LweSlots", {2e+09, 0}},
                                     {"ModRaise", {1.69e+10, 0.0003}},
                                     {"ModSwitch", {2.9e+09, 0}},
                                     {"Project", {4.9e+09, 0.0014}},
@@ -56,10 +57,11 @@ const RateTable& cuda_rates() {
           {"ExpandUniform", {3.22e+11, 9.6e-08}}, {"FourierKey", {2e+12, 3e-06}},
           {"FromIntegers", {2.01e+12, 2.5e-06}},  {"KeyInner", {3.29e+12, 1.2e-05}},
           {"Linear", {4.05e+12, 7.6e-07}},        {"LweKeySwitch", {0, 2.8e-05, 5.4e+12}},
-          {"LweLinear", {4.05e+12, 2e-06}},       {"ModRaise", {2.01e+12, 2.5e-06}},
-          {"ModSwitch", {2e+12, 3e-06}},          {"Project", {3.89e+11, 1.8e-05}},
-          {"SampleExtract", {2e+12, 3e-06}},      {"SubtractScale", {2.99e+12, 4.7e-06}},
-          {"Tensor", {3.77e+12, 1.6e-06}},        {"Transform", {2.81e+12, 3.2e-06}},
+          {"LweLinear", {4.05e+12, 2e-06}},       {"LweSlots", {2e+12, 3e-06}},
+          {"ModRaise", {2.01e+12, 2.5e-06}},      {"ModSwitch", {2e+12, 3e-06}},
+          {"Project", {3.89e+11, 1.8e-05}},       {"SampleExtract", {2e+12, 3e-06}},
+          {"SubtractScale", {2.99e+12, 4.7e-06}}, {"Tensor", {3.77e+12, 1.6e-06}},
+          {"Transform", {2.81e+12, 3.2e-06}},
       },
       0};
   return kTable;

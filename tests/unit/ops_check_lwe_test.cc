@@ -94,6 +94,29 @@ TEST_F(CheckLwe, Extract) {
   broken(good, [&](auto& op) { op.items[0].in = polys(3, Domain::Coeff, 4, 0); });
 }
 
+TEST_F(CheckLwe, Slots) {
+  const LweSlots good{false, {{lwe(64, 4, 0), {0, -1, 3, 2}, numbers_.data(), 16, 14, 2}}};
+  EXPECT_NO_THROW(check(good));
+  broken(good, [](auto& op) { op.items[0].rows[1] = 4; });
+  broken(good, [](auto& op) { op.items[0].rows[1] = -2; });
+  broken(good, [](auto& op) { op.items[0].rows.push_back(1); });
+  broken(good, [](auto& op) { op.items[0].rows.clear(); });
+  broken(good, [](auto& op) { op.items[0].slots = 2; });
+  broken(good, [](auto& op) { op.items[0].slots = 24; });
+  broken(good, [](auto& op) { op.items[0].slots = 512; });
+  broken(good, [](auto& op) { op.items[0].count = 3; });
+  broken(good, [](auto& op) { op.items[0].count = 0; });
+  broken(good, [](auto& op) { op.items[0].out = nullptr; });
+  broken(good, [](auto& op) { op.items[0].out += 1; });
+  broken(good, [](auto& op) { op.items[0].in.modulus = 2048; });
+  LweSlots bodies = good;
+  bodies.bodies = true;
+  bodies.items[0].slots = bodies.items[0].count = 0;
+  EXPECT_NO_THROW(check(bodies));
+  broken(bodies, [](auto& op) { op.items[0].out = nullptr; });
+  broken(bodies, [](auto& op) { op.items[0].rows.push_back(0); });
+}
+
 TEST_F(CheckLwe, BlindRotate) {
   EXPECT_NO_THROW(check(rotation()));
   broken(rotation(), [](auto& op) { op.key.count = 15; });

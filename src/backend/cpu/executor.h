@@ -135,6 +135,7 @@ void run(Executor& executor, const LweLinear& op);
 void run(Executor& executor, const LweKeySwitch& op);
 void run(Executor& executor, const ModSwitch& op);
 void run(Executor& executor, const SampleExtract& op);
+void run(Executor& executor, const LweSlots& op);
 void run(Executor& executor, const FourierKey& op);
 void run(Executor& executor, const BlindRotate& op);
 

@@ -169,4 +169,51 @@ void run(Executor& executor, const SampleExtract& op) {
   });
 }
 
+namespace {
+
+// 2 b + the sum of the centred mask, modulo 2q in (-q, q], over 2q.
+double centred_body(const std::uint32_t* words, std::uint32_t dimension, std::uint32_t q) {
+  std::int64_t sum = 2 * static_cast<std::int64_t>(words[dimension]);
+  for (std::uint32_t i = 0; i < dimension; ++i) sum += centre(words[i], q);
+  const std::int64_t twice = 2 * static_cast<std::int64_t>(q);
+  std::int64_t x = sum % twice;
+  if (x > static_cast<std::int64_t>(q)) x -= twice;
+  if (x <= -static_cast<std::int64_t>(q)) x += twice;
+  return static_cast<double>(x) / static_cast<double>(twice);
+}
+
+}  // namespace
+
+// Units: the rows of all bodies together, or a diagonal.
+void run(Executor& executor, const LweSlots& op) {
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const std::size_t count = op.bodies ? op.items[i].rows.size() : op.items[i].count;
+    for (std::uint32_t k = 0; k < count; ++k) units.push_back({static_cast<std::uint32_t>(i), k});
+  }
+  if (units.empty()) return;
+  const std::size_t work = op.bodies ? op.items[0].in.dimension : op.items[0].slots;
+  executor.parallel(units.size(), work, [&](std::size_t u, std::uint32_t*) {
+    const LweSlots::Item& item = op.items[units[u].item];
+    const std::uint32_t q = item.in.modulus, n = item.in.dimension, k = units[u].index;
+    const auto rows = static_cast<std::uint32_t>(item.rows.size());
+    if (op.bodies) {
+      const std::int32_t row = item.rows[k];
+      item.out[2 * k] = row < 0 ? 0.0 : centred_body(item.in.ciphertext(row), n, q);
+      item.out[2 * k + 1] = 0;
+      return;
+    }
+    const std::uint64_t columns = std::uint64_t{n} * rows / item.slots;
+    double* out = item.out + 2 * std::size_t{k} * item.slots;
+    for (std::uint32_t i = 0; i < item.slots; ++i) {
+      const std::int32_t row = item.rows[i % rows];
+      const std::uint64_t j = (i % rows + columns * (i / rows) + item.first + k) % n;
+      out[2 * i] = row < 0 ? 0.0
+                           : static_cast<double>(centre(item.in.ciphertext(row)[j], q)) /
+                                 static_cast<double>(q);
+      out[2 * i + 1] = 0;
+    }
+  });
+}
+
 }  // namespace latticino::cpu

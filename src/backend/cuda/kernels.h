@@ -24,6 +24,7 @@ void run(Launcher& launcher, const LweLinear& op);      // lwe.cu
 void run(Launcher& launcher, const LweKeySwitch& op);   // lwe_key_switch.cu
 void run(Launcher& launcher, const ModSwitch& op);      // lwe.cu
 void run(Launcher& launcher, const SampleExtract& op);  // lwe.cu
+void run(Launcher& launcher, const LweSlots& op);       // lwe_slots.cu
 void run(Launcher& launcher, const FourierKey& op);     // fourier_key.cu
 void run(Launcher& launcher, const BlindRotate& op);    // blind_rotate.cu
 
