@@ -21,9 +21,7 @@ Ciphertext encrypt_public(const rlwe::PublicKey& key, const Plaintext& x) {
   return out;
 }
 
-}  // namespace
-
-void bind_keys(nb::module_& m) {
+void bind_public_keys(nb::module_& m) {
   nb::class_<rlwe::KeyLabel>(m, "KeyLabel", "Which evaluation key: its kind and Galois element.")
       .def("__repr__", &rlwe::KeyLabel::str)
       .def("__eq__", [](const rlwe::KeyLabel& a, const rlwe::KeyLabel& b) { return a == b; })
@@ -59,6 +57,10 @@ void bind_keys(nb::module_& m) {
       "context"_a, "label"_a, "level"_a);
   nb::class_<rlwe::PublicKey>(m, "PublicKey", "Encrypts without the secret.")
       .def_prop_ro("id", [](const rlwe::PublicKey& k) { return k.id.str(); });
+  m.def("encrypt_public", &encrypt_public, "key"_a, "plaintext"_a, ReleaseGil());
+}
+
+void bind_client(nb::module_& m) {
   nb::class_<Client>(m, "Client", "Holds a secret key.")
       .def(nb::init<ContextPtr>(), "context"_a, ReleaseGil())
       .def_prop_ro("key_id", &Client::key_id)
@@ -92,7 +94,13 @@ void bind_keys(nb::module_& m) {
       .def(nb::init<Client&>(), "client"_a, nb::keep_alive<1, 2>())
       .def("make", &KeyMaker::make, "label"_a, "level"_a, ReleaseGil())
       .def_prop_ro("keys", &KeyMaker::keys);
-  m.def("encrypt_public", &encrypt_public, "key"_a, "plaintext"_a, ReleaseGil());
+}
+
+}  // namespace
+
+void bind_keys(nb::module_& m) {
+  bind_public_keys(m);
+  bind_client(m);
 }
 
 }  // namespace latticino::python

@@ -32,10 +32,7 @@ nb::dict report(const Table& table) {
   return out;
 }
 
-}  // namespace
-
-void bind_switching(nb::module_& m) {
-  m.def("switch_sets_for", &sets_for, "params"_a, ReleaseGil());
+void bind_keys_of_switching(nb::module_& m) {
   nb::class_<switching::Context>(m, "SwitchContext", "Both schemes on one device.")
       .def_static(
           "create",
@@ -70,6 +67,9 @@ void bind_switching(nb::module_& m) {
       "make_switch_keys",
       [](Client& client, const SwitchContextPtr& context) { return client.switch_keys(context); },
       "client"_a, "context"_a, ReleaseGil());
+}
+
+void bind_tables(nb::module_& m) {
   m.def(
       "table_arguments",
       [](const SwitchContextPtr& context, double bound) {
@@ -85,6 +85,9 @@ void bind_switching(nb::module_& m) {
       .def_ro("bound", &Table::bound)
       .def_ro("largest", &Table::largest)
       .def_prop_ro("report", &report);
+}
+
+void bind_switcher(nb::module_& m) {
   nb::class_<Switcher>(m, "Switcher", "Slots through tables, for one slot count and bound.")
       .def(
           "__init__",
@@ -108,6 +111,15 @@ void bind_switching(nb::module_& m) {
       .def_prop_ro("input_level", &Switcher::input_level)
       .def_prop_ro("output_level", &Switcher::output_level)
       .def_prop_ro("bytes", &Switcher::bytes);
+}
+
+}  // namespace
+
+void bind_switching(nb::module_& m) {
+  m.def("switch_sets_for", &sets_for, "params"_a, ReleaseGil());
+  bind_keys_of_switching(m);
+  bind_tables(m);
+  bind_switcher(m);
 }
 
 }  // namespace latticino::python

@@ -274,6 +274,8 @@ class PublicKey:
     @property
     def id(self) -> str: ...
 
+def encrypt_public(key: PublicKey, plaintext: Plaintext) -> Ciphertext: ...
+
 class Client:
     """Holds a secret key."""
 
@@ -299,8 +301,6 @@ class KeyMaker:
 
     @property
     def keys(self) -> EvaluationKeys: ...
-
-def encrypt_public(key: PublicKey, plaintext: Plaintext) -> Ciphertext: ...
 
 class Evaluator:
     """Computes on ciphertexts of a context with given keys."""

@@ -130,6 +130,31 @@ double fit_fourier(Gadget& gadget, int log_n, int k, const Basis& basis, std::ui
   return shape.log_sum();
 }
 
+// The words of `out` are those of `acc`.
+void compare(Verdict& verdict, const Schoolbook::Glwe& acc, const std::uint32_t* out,
+             std::size_t n) {
+  for (std::size_t x = 0; x < acc.size(); ++x) {
+    for (std::size_t i = 0; i < n; ++i) {
+      verdict.expect("polynomial", static_cast<int>(x), i, out[x * n + i], acc[x][i]);
+    }
+  }
+}
+
+// The integers of `out` differ from those of `acc` by at most `slack`, modulo q.
+void compare_within(Verdict& verdict, const Schoolbook& book, const Schoolbook::Glwe& acc,
+                    const std::uint32_t* out, std::size_t n, std::int64_t q, std::int64_t slack) {
+  Schoolbook::Glwe got(acc.size());
+  for (std::size_t x = 0; x < acc.size(); ++x) got[x].assign(out + x * n, out + (x + 1) * n);
+  const int components = static_cast<int>(acc.size()) / book.primes();
+  for (int component = 0; component < components; ++component) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int64_t error =
+          std::abs(book.integer(got, component, i) - book.integer(acc, component, i));
+      verdict.expect("rounding error", component, i, std::min(error, q - error) <= slack, 1);
+    }
+  }
+}
+
 }  // namespace
 
 Case blind_rotate(const Ring& ring, const Basis& basis, const RotateShape& s) {
@@ -180,21 +205,10 @@ Case blind_rotate(const Ring& ring, const Basis& basis, const RotateShape& s) {
         book.rotated(exponents[s.count - 1], seen.input_words[2]->data(), s);
     const std::uint32_t* out =
         seen.output_words[1]->data() + std::size_t(s.count - 1) * parts * primes * n;
-    for (std::size_t x = 0; x < acc.size() && slack == 0; ++x) {
-      for (std::size_t i = 0; i < n; ++i) {
-        verdict.expect("polynomial", static_cast<int>(x), i, out[x * n + i], acc[x][i]);
-      }
-    }
-    for (int component = 0; component <= s.k && slack != 0; ++component) {
-      Schoolbook::Glwe got(acc.size());
-      for (std::size_t x = 0; x < acc.size(); ++x) got[x].assign(out + x * n, out + (x + 1) * n);
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::int64_t error =
-            book.integer(got, component, i) - book.integer(acc, component, i);
-        const std::int64_t least =
-            std::min(std::abs(error), static_cast<std::int64_t>(q) - std::abs(error));
-        verdict.expect("rounding error", component, i, least <= slack, 1);
-      }
+    if (slack == 0) {
+      compare(verdict, acc, out, n);
+    } else {
+      compare_within(verdict, book, acc, out, n, static_cast<std::int64_t>(q), slack);
     }
     return verdict.text();
   };

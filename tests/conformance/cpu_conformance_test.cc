@@ -25,7 +25,8 @@ TEST_P(CpuConformance, EveryLevel) {
 INSTANTIATE_TEST_SUITE_P(SmallPresets, CpuConformance,
                          testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                          "test-n10-dr-insecure", "test-n10-boot-insecure",
-                                         "test-n10-d35-boot-insecure"));
+                                         "test-n10-d35-boot-insecure",
+                                         "test-n10-bitpacker-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
   // The largest primes there are beside the smallest, at the smallest degree.
@@ -50,12 +51,18 @@ TEST(CpuConformanceRings, LargerDegrees) {
   }
 }
 
-TEST(CpuConformanceLarge, BothEndsOfABootstrappingSet) {
+// Of larger sets on random inputs, run once: every level of the other small one, and both ends of
+// sets of each degree and prime system.
+TEST(CpuConformanceLarge, SampledLevels) {
   Options options;
-  options.levels = 2;
   options.adversarial = false;
   options.replays = 0;
-  expect_passed(conformance::run(preset("n16-d40-boot-v1"), kReference, kDevice, options));
+  expect_passed(conformance::run(preset("test-n12-boot-insecure"), kReference, kDevice, options));
+  options.levels = 2;
+  for (const char* name :
+       {"n13-d40-leveled-v1", "n14-d35-w28-leveled-v1", "n15-d40-leveled-v1", "n16-d40-boot-v1"}) {
+    expect_passed(conformance::run(preset(name), kReference, kDevice, options));
+  }
 }
 
 // A backend with one wrong word must be caught: the suite itself is under test.

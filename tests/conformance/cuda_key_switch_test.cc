@@ -194,6 +194,13 @@ TEST_P(CudaKeySwitch, ConvertsBatches) {
   }
 }
 
+struct InnerTarget {
+  std::vector<std::array<Twin, 2>> key;
+  std::array<Twin, 2> eval, half, add;
+  std::array<bool, 2> has_half{}, has_add{};
+  std::uint32_t galois = 1;
+};
+
 // Digits over primes 0 .. 10 (the first may miss limbs) and P = 10 .. 14, keys over all primes.
 TEST_P(CudaKeySwitch, InnerProducts) {
   const Basis all = range(0, 14), q_primes = range(0, 10), p_primes = range(10, 14);
@@ -207,15 +214,9 @@ TEST_P(CudaKeySwitch, InnerProducts) {
       converted.push_back(d == 0 ? largest(all.without(mine), domain)
                                  : random(all.without(mine), domain));
     }
-    struct Target {
-      std::vector<std::array<Twin, 2>> key;
-      std::array<Twin, 2> eval, half, add;
-      std::array<bool, 2> has_half{}, has_add{};
-      std::uint32_t galois = 1;
-    };
-    std::vector<Target> targets(5);
+    std::vector<InnerTarget> targets(5);
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      Target& target = targets[t];
+      InnerTarget& target = targets[t];
       target.galois = t >= 3 ? random_galois() : 1;
       for (int d = 0; d < digits; ++d) {
         target.key.push_back({t == 1 ? largest(all, Domain::Eval) : random(all, Domain::Eval),
@@ -235,7 +236,7 @@ TEST_P(CudaKeySwitch, InnerProducts) {
       for (int d = 0; d < digits; ++d) {
         group.digits.push_back({own[d].poly[s].view, converted[d].poly[s].view});
       }
-      for (const Target& target : targets) {
+      for (const InnerTarget& target : targets) {
         KeyInner::Target& t = group.targets.emplace_back();
         for (const auto& key : target.key)
           t.key.push_back({key[0].poly[s].view, key[1].poly[s].view});
@@ -248,7 +249,7 @@ TEST_P(CudaKeySwitch, InnerProducts) {
       }
       return KeyInner{{group}, add_factor};
     });
-    for (const Target& target : targets) {
+    for (const InnerTarget& target : targets) {
       for (int h = 0; h < 2; ++h) {
         const std::string what = std::to_string(digits) + " digits, galois " +
                                  std::to_string(target.galois) + ", h " + std::to_string(h);

@@ -1,5 +1,6 @@
 """The rules of the house that a program can check (CONTRIBUTING.md)."""
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -68,6 +69,32 @@ def test_kernels_know_neither_levels_nor_scales():
 def test_files_are_short():
     long = {str(p.relative_to(ROOT)): n for p in tracked(*SOURCES)
             if (n := len(p.read_text().splitlines())) >= 450}
+    assert long == {}
+
+
+def python_functions(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def cpp_blocks(path):
+    """Blocks in braces but those of namespaces and classes: their first line, and how many lines they have."""
+    opened = []
+    for number, line in enumerate(path.read_text().splitlines()):
+        code = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])\'|//.*', "", line)
+        for brace in re.findall("[{}]", code):
+            if brace == "{":
+                opened.append((number, line.strip()))
+            elif opened:
+                first, head = opened.pop()
+                if not re.match(r"(namespace|class|struct|enum|extern|union|template)\b[^()]*$", head):
+                    yield head, number - first + 1
+
+
+def test_functions_are_short():
+    long = {f"{p.relative_to(ROOT)}: {name}": n for p in tracked(*SOURCES) if p.suffix != ".cmake"
+            for name, n in (python_functions if p.suffix == ".py" else cpp_blocks)(p) if n > 60}
     assert long == {}
 
 
