@@ -15,6 +15,12 @@ namespace {
 std::vector<Poly> secret_polys(Queue& queue, const Ring& ring, const Basis& basis,
                                std::span<const std::int64_t> coefficients, std::size_t count,
                                Domain domain) {
+  if (queue.recording()) {
+    throw UnsupportedError(
+        "rlwe.secret_poly", "a recording",
+        "a queue that computes now: a replay would use secrets and randomness again",
+        "encrypt, decrypt and make keys outside of recorded functions");
+  }
   const Buffer integers = queue.allocate(coefficients.size_bytes(), true);
   if (!queue.is_dry()) {
     queue.copy_in(integers->data(), coefficients.data(), coefficients.size_bytes());

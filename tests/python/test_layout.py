@@ -57,6 +57,26 @@ def test_dlpack_is_read():
     np.testing.assert_array_equal(arrays.as_numpy(Tensor(x), "encrypt"), x)
 
 
+def test_dlpack_of_another_device_is_refused_by_its_type():
+    class OnDevice:
+        def __dlpack__(self, **options):
+            raise BufferError("not on the CPU")
+
+        def __dlpack_device__(self):
+            return 2, 0  # CUDA
+
+    with pytest.raises(errors.ShapeError, match="copy it to the host") as e:
+        arrays.as_numpy(OnDevice(), "encrypt")
+    assert e.value.operation == "encrypt"
+
+
+def test_decrypted_values_go_out_through_dlpack():
+    values = np.arange(6.0).reshape(2, 3) * 1j
+    out = np.from_dlpack(values.view(arrays.PrivateArray))
+    np.testing.assert_array_equal(out, values)
+    assert np.shares_memory(out, values) and type(out) is np.ndarray
+
+
 def test_errors_are_also_builtins_and_name_the_operation():
     e = errors.ShapeError.explain("encrypt", "a", "b", "c")
     assert isinstance(e, ValueError) and isinstance(e, errors.Error) and e.operation == "encrypt"

@@ -55,12 +55,23 @@ TEST(Client, EncryptionCannotBeRecorded) {
   RlweWorld w(kLeveled);
   const Poly m = w.message(w.random_message(20), 1);
   const PublicKey key = make_public_key(w.constants, w.queue, w.secret, w.random);
-  EXPECT_THROW(w.queue.record(
-                   [&] { encrypt_symmetric(w.constants, w.queue, w.secret, m.view, 1, w.random); }),
-               UnsupportedError);
-  EXPECT_THROW(
-      w.queue.record([&] { encrypt_public(w.constants, w.queue, key, m.view, 1, w.random); }),
-      UnsupportedError);
+  KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
+  generator.make({KeyKind::Galois, 5}, 1);  // the secret is on the device from here on
+  const std::function<void()> bodies[] = {
+      [&] { encrypt_symmetric(w.constants, w.queue, w.secret, m.view, 1, w.random); },
+      [&] { encrypt_public(w.constants, w.queue, key, m.view, 1, w.random); },
+      [&] { make_public_key(w.constants, w.queue, w.secret, w.random); },
+      [&] {
+        generator.make({KeyKind::Galois, 5}, 1);
+      }};
+  for (const auto& body : bodies) {
+    try {
+      w.queue.record(body);
+      ADD_FAILURE() << "recorded";
+    } catch (const UnsupportedError& e) {
+      EXPECT_NE(std::string(e.what()).find("randomness again"), std::string::npos) << e.what();
+    }
+  }
   EXPECT_NO_THROW(w.queue.synchronize());
 }
 
