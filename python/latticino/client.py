@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -166,6 +166,14 @@ class Client:
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
         values = np.concatenate(decrypt(x._parts))
         return values[: math.prod(x.shape)].reshape(x.shape)
+
+
+@overload
+def keygen(context: Context) -> Client: ...
+
+
+@overload
+def keygen(context: tfhe.Context) -> tfhe.Client: ...
 
 
 def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:

@@ -7,9 +7,9 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-from . import _native, errors, tfhe
+from . import _native, errors, roles, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
@@ -20,6 +20,7 @@ PUBLIC_SUFFIX = ".public"
 
 def save_params(path: str | os.PathLike, params: _native.Params | _native.TfheParams) -> None:
     """Writes parameters; `load_params` reads them back, checked again."""
+    roles.require_kind("save_params", params, (_native.Params, _native.TfheParams), "lt.preset(name) gives them")
     if isinstance(params, _native.TfheParams):
         return _native.tfhe_save_params(os.fspath(path), params)
     _native.save_params(os.fspath(path), params)
@@ -35,13 +36,23 @@ def load_params(path: str | os.PathLike) -> _native.Params | _native.TfheParams:
 def save_ciphertext(path: str | os.PathLike, x: Ciphertext | tfhe.EncryptedArray) -> None:
     """Writes an encrypted array; a fresh one under the secret key stores a seed for its uniform part: half
     of a CKKS ciphertext, all but a word of a TFHE one."""
+    roles.require_kind("save_ciphertext", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(os.fspath(path), x)
     _native.save_ciphertexts(os.fspath(path), x._parts, _note(x))
 
 
+@overload
+def load_ciphertext(path: str | os.PathLike, context: Context) -> Ciphertext: ...
+
+
+@overload
+def load_ciphertext(path: str | os.PathLike, context: tfhe.Context) -> tfhe.EncryptedArray: ...
+
+
 def load_ciphertext(path: str | os.PathLike, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
     """An encrypted array from a file, for a context of the same parameters."""
+    _require_context("load_ciphertext", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_ciphertext(os.fspath(path), context)
     return _ciphertext(context, *_native.load_ciphertexts(os.fspath(path), context._native))
@@ -49,13 +60,25 @@ def load_ciphertext(path: str | os.PathLike, context: Context | tfhe.Context) ->
 
 def to_bytes(x: Ciphertext | tfhe.EncryptedArray) -> bytes:
     """The same as a file's bytes, for sending."""
+    roles.require_kind("to_bytes", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.to_bytes(x)
     return _native.ciphertexts_to_bytes(x._parts, _note(x))
 
 
+@overload
+def from_bytes(data: bytes, context: Context) -> Ciphertext: ...
+
+
+@overload
+def from_bytes(data: bytes, context: tfhe.Context) -> tfhe.EncryptedArray: ...
+
+
 def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
     """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody."""
+    _require_context("from_bytes", context)
+    roles.require_kind("from_bytes", data, (bytes, bytearray, memoryview), "pass what to_bytes gave")
+    data = bytes(data)
     if isinstance(context, tfhe.Context):
         return tfhe_files.from_bytes(data, context)
     return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native))
@@ -64,6 +87,9 @@ def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfh
 def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
     each set of switching, with the set's name added. What an older bundle left there under these names goes."""
+    _require_context("save_server_keys", context)
+    roles.require_kind("save_server_keys", keys, tfhe.ServerKeys if isinstance(context, tfhe.Context) else ServerKeys,
+                       "client.server_keys() of a client of this context makes them")
     if isinstance(context, tfhe.Context):
         return tfhe_files.save_server_keys(os.fspath(path), context, keys)
     _native.save_keys(os.fspath(path), context._native, keys._native)
@@ -79,11 +105,20 @@ def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, k
         Path(public).unlink(missing_ok=True)
 
 
+@overload
+def load_server_keys(path: str | os.PathLike, context: Context) -> ServerKeys: ...
+
+
+@overload
+def load_server_keys(path: str | os.PathLike, context: tfhe.Context) -> tfhe.ServerKeys: ...
+
+
 def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -> ServerKeys | tfhe.ServerKeys:
     """A bundle from a file, with the public key and the switching keys beside it if there are any.
 
     KeyError where those were made from another secret key than the bundle.
     """
+    _require_context("load_server_keys", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(os.fspath(path), context)
     native = _native.load_keys(os.fspath(path), context._native)
@@ -107,16 +142,30 @@ def _beside(path: str | os.PathLike, context: Context) -> tuple[str, dict[str, s
 
 def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> None:
     """Writes the secret key, readable by its owner only and not encrypted: keep it accordingly."""
+    roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
     if isinstance(client, tfhe.Client):
         return tfhe_files.save_secret_key(os.fspath(path), client)
     _native.save_secret_key(os.fspath(path), client._native)
 
 
+@overload
+def load_client(path: str | os.PathLike, context: Context) -> Client: ...
+
+
+@overload
+def load_client(path: str | os.PathLike, context: tfhe.Context) -> tfhe.Client: ...
+
+
 def load_client(path: str | os.PathLike, context: Context | tfhe.Context) -> Client | tfhe.Client:
     """The client whose secret key `save_secret_key` wrote."""
+    _require_context("load_client", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_client(os.fspath(path), context)
     return Client(context, _native.load_secret_key(os.fspath(path), context._native))
+
+
+def _require_context(operation: str, context: Any) -> None:
+    roles.require_kind(operation, context, (Context, tfhe.Context), "make one with the parameters of the file")
 
 
 def _note(x: Ciphertext) -> str:

@@ -7,11 +7,15 @@ from typing import Any
 from . import errors
 
 
-def require_kind(operation: str, value: Any, kind: type, remedy: str) -> None:
-    """UnsupportedError unless the value is of that class."""
-    if not isinstance(value, kind):
-        raise errors.UnsupportedError.explain(
-            operation, f"a {type(value).__name__}", f"a {kind.__module__}.{kind.__qualname__}", remedy)
+def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
+    """UnsupportedError unless the value is of that class, or of one of those."""
+    if not isinstance(value, kinds):
+        names = [_name(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
+        raise errors.UnsupportedError.explain(operation, _name(type(value)), " or ".join(names), remedy)
+
+
+def _name(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def require_keys_of(context: Any, keys: Any) -> None:

@@ -61,6 +61,23 @@ def test_damaged_files_are_refused(ctx, client, tmp_path):
         lt.load_ciphertext(tmp_path / "nowhere", ctx)
 
 
+def test_things_that_no_file_holds(ctx, client, tmp_path):
+    x = client.encrypt(np.ones(8))
+    path, keys = tmp_path / "f", client.server_keys(lambda a: a * a, np.ones(8))
+    exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu")
+    for use in (lambda: lt.save_params(path, "n16-d40-boot-v1"), lambda: lt.save_ciphertext(path, np.ones(8)),
+                lambda: lt.to_bytes(None), lambda: lt.save_server_keys(path, ctx, client),
+                lambda: lt.save_server_keys(path, exact, keys), lambda: lt.save_secret_key(path, keys),
+                lambda: lt.from_bytes("text", ctx), lambda: lt.from_bytes(lt.to_bytes(x), ctx.params),
+                lambda: lt.load_ciphertext(path, None), lambda: lt.load_client(path, client)):
+        with pytest.raises(lt.UnsupportedError, match=r": had .+; needs .+; ") as e:
+            use()
+        assert e.value.operation
+    assert list(tmp_path.iterdir()) == []
+    for kind in (bytearray, memoryview):
+        assert lt.from_bytes(kind(lt.to_bytes(x)), ctx).shape == (8,)
+
+
 def test_files_of_other_parameters_are_refused(ctx, client):
     other = lt.Context("test-n10-leveled-insecure", ctx.device)
     with pytest.raises(lt.ContextError):

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import typing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -32,6 +33,15 @@ def test_the_extension_exports_its_entry_alone():
         pytest.skip("needs nm on Linux")
     listed = subprocess.run([nm, "-D", "--defined-only", lt._native.__file__], check=True, capture_output=True, text=True)
     assert {line.split()[-1] for line in listed.stdout.splitlines()} == {"PyInit__native"}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="typing.get_overloads is of Python 3.11")
+def test_each_scheme_has_its_types():
+    """Who checks types sees a client of CKKS for a context of CKKS."""
+    for function in (lt.keygen, lt.load_ciphertext, lt.from_bytes, lt.load_server_keys, lt.load_client):
+        seen = [o.__annotations__ for o in typing.get_overloads(function)]
+        assert [a["context"] for a in seen] == ["Context", "tfhe.Context"]
+        assert seen[1]["return"].startswith("tfhe.") and not seen[0]["return"].startswith("tfhe.")
 
 
 def test_versions_agree():
