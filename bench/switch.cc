@@ -1,5 +1,7 @@
 // Slots through tables of TFHE and back: times of the round trip and its parts, memory, errors.
 //   bench_switch --device cuda --sets switch-n16-d40-v1 --slots 64,256,1024,32768 --replay 1
+//   bench_switch --device cuda --slots 64,256,1024 --dry 1      what both ways back should cost
+// --routes: ring, matvec or automatic, the ways back; each is timed with the key made for it.
 // Errors: every function of switch_cases.h at each slot count, at the last one until `values`
 // values were compared for each. Fails where a mean or worst error misses what is promised or a
 // mean is not the predicted one. 2^12 slots and more are timed once.
@@ -7,14 +9,17 @@
 #include <optional>
 
 #include "common.h"
+#include "math/errors.h"
 #include "switch/client.h"
-#include "switch/switcher.h"
+#include "switch/route.h"
 #include "switch_cases.h"
 #include "world.h"
 
 namespace latticino::bench {
 namespace {
 
+using switching::Route;
+using switching::RouteCost;
 using switching::Samples;
 using switching::Switcher;
 using switching::Table;
@@ -33,6 +38,37 @@ Promise promise(const SwitchParams& params) {
 
 double bits(double error) { return -std::log2(error); }
 
+const char* name(Route route) { return route == Route::Ring ? "ring" : "matvec"; }
+
+Route route_of(const std::string& text) {
+  if (text == "automatic") return Route::Automatic;
+  for (const Route route : {Route::Ring, Route::Matvec}) {
+    if (text == name(route)) return route;
+  }
+  throw ValueError("bench_switch", "the route " + text, "ring, matvec or automatic", "name one");
+}
+
+switching::RouteChoice choice_of(const Arguments& arguments, const std::string& set, int slots,
+                                 Route route) {
+  switching::SwitchOptions options{slots, kBound};
+  options.route = route;
+  const bool cuda = arguments.text("device") == "cuda";
+  return switching::choose_route(switch_preset(set), options, cuda ? cuda_rates() : cpu_rates(),
+                                 arguments.number("threads"));
+}
+
+void print_costs(const Arguments& arguments, const std::string& set, int slots) {
+  const switching::RouteChoice choice = choice_of(arguments, set, slots, Route::Automatic);
+  for (const RouteCost& cost : choice.costs) {
+    std::printf("%s, %5d slots: %-6s", set.c_str(), slots, name(cost.route));
+    if (cost.route == Route::Matvec) {
+      std::printf(" %5d products of %5d slots,", cost.products, cost.shape.slots);
+    }
+    std::printf(" keys %6.2f GB, predicted %9.3f ms%s\n", static_cast<double>(cost.key_bytes) / 1e9,
+                cost.seconds * 1e3, cost.shape == choice.best.shape ? " (automatic)" : "");
+  }
+}
+
 class SwitchBench {
  public:
   SwitchBench(const Arguments& arguments, const std::string& set)
@@ -40,10 +76,10 @@ class SwitchBench {
         params_(switch_preset(set)),
         world_(params_->ckks().name(),
                make_backend(arguments.text("device"), arguments.number("threads"))),
-        context_(switching::Context::create(params_, world_.context())) {
+        context_(switching::Context::create(params_, world_.context())),
+        secret_(switching::generate_secret(*params_, random_)) {
     const Stopwatch watch;
-    const tfhe::SecretKey secret = switching::generate_secret(*params_, random_);
-    keys_ = switching::make_switch_keys(*context_, world_.secret(), secret, random_);
+    keys_ = switching::make_switch_keys(*context_, world_.secret(), secret_, random_);
     for (const SwitchCase& c : switch_cases()) {
       cases_.push_back({c, make_table(context_, c), {}});
       cases_.back().all.emplace(c, cases_.back().table);
@@ -53,16 +89,25 @@ class SwitchBench {
         watch.seconds());
   }
 
-  void run(int slots, bool last, std::vector<Row>& rows) {
-    const switching::SwitchOptions options{slots, kBound};
+  void run(int slots, const std::string& route, bool last, std::vector<Row>& rows) {
+    const RouteCost way = choice_of(arguments_, params_->name(), slots, route_of(route)).best;
+    switching::SwitchOptions options{slots, kBound};
+    options.route = way.route;
+    keys_->matvec.clear();
+    if (way.route == Route::Matvec) {
+      keys_->matvec.emplace(way.shape, switching::make_matvec_key(*context_, world_.secret(),
+                                                                  secret_, way.shape, random_));
+    }
     const DryRun dry = dry_run(params_->shared_ckks(), params_->ckks().bootstrap()->stc_levels,
-                               slots, round_trip(options));
+                               slots, round_trip(options, way));
     const Stopwatch watch;
     world_.make_keys(dry.request);
     const Switcher switcher(context_, keys_, options);
     world_.queue().synchronize();
-    say(" %d slots: CKKS keys of %.2f GB, matrices of %.2f GB in %.1f s\n", slots,
-        giga(dry.key_bytes), giga(switcher.bytes()), watch.seconds());
+    say(" %d slots by route %s: CKKS keys of %.2f GB, switching keys of %.2f GB, matrices of "
+        "%.2f GB in %.1f s; the way back predicted in %.3f ms\n",
+        slots, name(way.route), giga(dry.key_bytes), giga(keys_->bytes()), giga(switcher.bytes()),
+        watch.seconds(), way.seconds * 1e3);
     times(rows, switcher, dry);
     for (Case& c : cases_) errors(rows, switcher, c, last);
   }
@@ -88,11 +133,13 @@ class SwitchBench {
   }
   static double giga(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
 
-  Setup round_trip(const switching::SwitchOptions& options) const {
-    return [this, options](const std::shared_ptr<const ckks::Context>& dry) -> Program1 {
+  Setup round_trip(const switching::SwitchOptions& options, const RouteCost& way) const {
+    return [this, options, way](const std::shared_ptr<const ckks::Context>& dry) -> Program1 {
       const auto context = switching::Context::create(params_, dry);
-      const auto switcher =
-          std::make_shared<Switcher>(context, switching::allocate_switch_keys(*context), options);
+      std::vector<switching::MatvecShape> shapes;
+      if (way.route == Route::Matvec) shapes.push_back(way.shape);
+      const auto switcher = std::make_shared<Switcher>(
+          context, switching::allocate_switch_keys(*context, shapes), options);
       const auto table = std::make_shared<Table>(make_table(context, cases_.front().function));
       return [switcher, table](const ckks::Evaluator& evaluator, const Ciphertext& x) {
         switcher->apply(evaluator, x, *table);
@@ -203,7 +250,8 @@ class SwitchBench {
 
   Row shape(int slots) const {
     Row row;
-    return row.add("slots", slots).add("threads", arguments_.number("threads"));
+    row.add("slots", slots).add("threads", arguments_.number("threads"));
+    return row.add("route", name(keys_->matvec.empty() ? Route::Ring : Route::Matvec));
   }
 
   Row begin(const std::string& what, double value, const char* unit) const {
@@ -219,22 +267,30 @@ class SwitchBench {
   rlwe::Random random_;
   World world_;
   std::shared_ptr<const switching::Context> context_;
-  std::shared_ptr<const switching::SwitchKeys> keys_;
+  tfhe::SecretKey secret_;
+  std::shared_ptr<switching::SwitchKeys> keys_;
   std::vector<Case> cases_;
 };
 
 int run(const Arguments& arguments) {
   std::vector<Row> rows;
   bool good = true;
+  const std::vector<int> slots = numbers(arguments.text("slots"));
+  const std::vector<std::string> routes = words(arguments.text("routes"));
   for (const std::string& set : words(arguments.text("sets"))) {
+    if (arguments.flag("dry")) {
+      for (const int n : slots) print_costs(arguments, set, n);
+      continue;
+    }
     SwitchBench bench(arguments, set);
-    const std::vector<int> slots = numbers(arguments.text("slots"));
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      bench.run(slots[i], i + 1 == slots.size(), rows);
+    for (const int n : slots) {
+      for (const std::string& route : routes) {
+        bench.run(n, route, n == slots.back() && route == routes.back(), rows);
+      }
     }
     good &= bench.verdict(rows);
   }
-  write_rows(rows, arguments.text("output"));
+  if (!arguments.flag("dry")) write_rows(rows, arguments.text("output"));
   return good ? 0 : 1;
 }
 
@@ -250,6 +306,8 @@ int main(int argc, char** argv) {
        {"sets", "switch-n16-d40-v1"},
        {"slots", "64,256,1024"},
        {"values", "10000"},
+       {"routes", "ring"},
+       {"dry", "0"},
        {"replay", "0"},
        {"runs", "5"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });

@@ -49,11 +49,12 @@ class Client {
 
   // Its own secret is needed for nothing else and goes with this call.
   std::shared_ptr<switching::SwitchKeys> switch_keys(
-      const std::shared_ptr<const switching::Context>& to) {
+      const std::shared_ptr<const switching::Context>& to,
+      const std::vector<switching::MatvecShape>& shapes) {
     check(to->ckks(), "switch_keys");
     const Hold hold(*this);
     const tfhe::SecretKey between = switching::generate_secret(to->params(), random_);
-    return switching::make_switch_keys(*to, secret_, between, random_);
+    return switching::make_switch_keys(*to, secret_, between, random_, shapes);
   }
 
  private:

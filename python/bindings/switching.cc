@@ -1,14 +1,18 @@
 // Switching between CKKS and TFHE: tables of functions on every slot.
 #include "io/switch_files.h"
-#include "switch/switcher.h"
+#include "switch/route.h"
 
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include "client.h"
 
 namespace latticino::python {
 namespace {
 
+using switching::MatvecShape;
+using switching::Route;
 using switching::Switcher;
 using switching::SwitchKeys;
 using switching::Table;
@@ -23,13 +27,54 @@ std::vector<std::string> sets_for(const Params& params) {
   return out;
 }
 
-nb::dict report(const Table& table) {
+nb::dict dict_of(const switching::TableReport& report) {
   nb::dict out;
-  out["argument"] = table.report.argument;
-  out["mean"] = table.report.mean;
-  out["deviation"] = table.report.deviation;
-  out["largest"] = table.report.largest;
+  out["argument"] = report.argument;
+  out["mean"] = report.mean;
+  out["deviation"] = report.deviation;
+  out["largest"] = report.largest;
   return out;
+}
+
+Route route_of(const std::string& name) {
+  if (name == "automatic") return Route::Automatic;
+  if (name == "ring") return Route::Ring;
+  if (name == "matvec") return Route::Matvec;
+  throw ValueError("switching", "the route '" + name + "'", "automatic, ring or matvec",
+                   "name one of these");
+}
+const char* name_of(Route route) { return route == Route::Ring ? "ring" : "matvec"; }
+
+using Shapes = std::vector<std::pair<int, int>>;
+std::vector<MatvecShape> shapes_of(const Shapes& pairs) {
+  std::vector<MatvecShape> out;
+  for (const auto& [rows, slots] : pairs) out.push_back({rows, slots});
+  return out;
+}
+
+// Bytes of the keys of route Matvec, by rows and slots.
+nb::dict products(const SwitchKeys& keys) {
+  nb::dict out;
+  for (const auto& [shape, key] : keys.matvec) {
+    out[nb::make_tuple(shape.rows, shape.slots)] = key.bytes();
+  }
+  return out;
+}
+
+// The cheaper way back: route, slots of its product (0: route ring), seconds, bytes of keys.
+std::tuple<std::string, int, double, std::uint64_t> choose(const switching::Context& context,
+                                                           int slots, bool minimal_keys,
+                                                           const std::string& route, bool cuda,
+                                                           int threads, std::uint64_t budget) {
+  switching::SwitchOptions options;
+  options.slots = slots;
+  options.minimal_keys = minimal_keys;
+  options.route = route_of(route);
+  const switching::RouteCost best =
+      switching::choose_route(context.shared_params(), options, cuda ? cuda_rates() : cpu_rates(),
+                              cuda ? 1 : threads, budget)
+          .best;
+  return {name_of(best.route), best.shape.slots, best.seconds, best.key_bytes};
 }
 
 void bind_keys_of_switching(nb::module_& m) {
@@ -40,7 +85,9 @@ void bind_keys_of_switching(nb::module_& m) {
             return switching::Context::create(switch_preset(name), context);
           },
           "name"_a, "context"_a, ReleaseGil())
-      .def("explain", [](const switching::Context& c) { return c.params().explain(); });
+      .def("explain", [](const switching::Context& c) { return c.params().explain(); })
+      .def("choose_route", &choose, "slots"_a, "minimal_keys"_a, "route"_a, "cuda"_a, "threads"_a,
+           "budget"_a = switching::kMatvecKeyBudget, ReleaseGil());
   nb::class_<SwitchKeys>(m, "SwitchKeys", "Public keys of switching.")
       .def_static(
           "without_data",
@@ -48,8 +95,17 @@ void bind_keys_of_switching(nb::module_& m) {
             return std::shared_ptr<SwitchKeys>(switching::allocate_switch_keys(*context));
           },
           "context"_a, ReleaseGil())
+      .def(
+          "add_without_data",
+          [](SwitchKeys& k, const SwitchContextPtr& context, int rows, int slots) {
+            const MatvecShape shape{rows, slots};
+            if (k.matvec.contains(shape)) return;
+            k.matvec.emplace(shape, switching::allocate_matvec_key(*context, shape));
+          },
+          "context"_a, "rows"_a, "slots"_a, ReleaseGil())
       .def_prop_ro("id", [](const SwitchKeys& k) { return k.ckks_id.str(); })
-      .def_prop_ro("bytes", &SwitchKeys::bytes);
+      .def_prop_ro("bytes", &SwitchKeys::bytes)
+      .def_prop_ro("products", &products);
   m.def(
       "save_switch_keys",
       [](const std::string& path, const SwitchContextPtr& context, const SwitchKeys& keys) {
@@ -65,8 +121,10 @@ void bind_keys_of_switching(nb::module_& m) {
       "path"_a, "context"_a, ReleaseGil());
   m.def(
       "make_switch_keys",
-      [](Client& client, const SwitchContextPtr& context) { return client.switch_keys(context); },
-      "client"_a, "context"_a, ReleaseGil());
+      [](Client& client, const SwitchContextPtr& context, const Shapes& shapes) {
+        return client.switch_keys(context, shapes_of(shapes));
+      },
+      "client"_a, "context"_a, "shapes"_a, ReleaseGil());
 }
 
 void bind_tables(nb::module_& m) {
@@ -84,7 +142,9 @@ void bind_tables(nb::module_& m) {
       .def_prop_ro("bytes", [](const Table& t) { return t.polynomial.buffer->bytes(); })
       .def_ro("bound", &Table::bound)
       .def_ro("largest", &Table::largest)
-      .def_prop_ro("report", &report);
+      .def(
+          "report", [](const Table& t, const Switcher& s) { return dict_of(s.report(t)); },
+          "switcher"_a);
 }
 
 void bind_switcher(nb::module_& m) {
@@ -93,21 +153,23 @@ void bind_switcher(nb::module_& m) {
           "__init__",
           [](Switcher* self, const SwitchContextPtr& context,
              const std::shared_ptr<SwitchKeys>& keys, int slots, double bound, bool minimal_keys,
-             bool over_mod_raise) {
+             bool over_mod_raise, const std::string& route) {
             new (self) Switcher(context, keys,
                                 {.slots = slots,
                                  .bound = bound,
                                  .minimal_keys = minimal_keys,
-                                 .over_mod_raise = over_mod_raise});
+                                 .over_mod_raise = over_mod_raise,
+                                 .route = route_of(route)});
           },
           "context"_a, "keys"_a, "slots"_a, "bound"_a, "minimal_keys"_a = false,
-          "over_mod_raise"_a = false, ReleaseGil())
+          "over_mod_raise"_a = false, "route"_a = "automatic", ReleaseGil())
       .def(
           "apply",
           [](const Switcher& self, const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
              const Table& table,
              const std::vector<int>& which) { return self.apply(evaluator, x, table, which); },
           "evaluator"_a, "x"_a, "table"_a, "which"_a, ReleaseGil())
+      .def_prop_ro("route", [](const Switcher& s) { return name_of(s.route()); })
       .def_prop_ro("input_level", &Switcher::input_level)
       .def_prop_ro("output_level", &Switcher::output_level)
       .def_prop_ro("bytes", &Switcher::bytes);

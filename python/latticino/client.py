@@ -109,7 +109,9 @@ class Client:
         maker = _native.KeyMaker(self._native)
         for label, level in progress.track(list(request.items()), "generating keys", show):
             maker.make(label, level)
-        switching = {name: _native.make_switch_keys(self._native, self.context.switching(name))
+        products = sorted({product for plan in plans for product in plan.products})
+        switching = {name: _native.make_switch_keys(self._native, self.context.switching(name),
+                                                    [tuple(shape) for other, *shape in products if other == name])
                      for name in sorted({name for plan in plans for name in plan.switching})}
         return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None, switching)
 

@@ -13,7 +13,7 @@ import numpy as np
 from . import _native, arrays, devices, errors, noise, roles
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
-from .plan import Plan, dry_run
+from .plan import Plan, WayBack, dry_run
 
 if TYPE_CHECKING:
     from .client import ServerKeys
@@ -69,6 +69,7 @@ class Context:
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}
         self._switchers: dict[tuple, _native.Switcher] = {}
+        self._ways: dict[tuple[str, int, str], WayBack] = {}  # of a dry twin
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
         self._lock = threading.RLock()
 
@@ -79,6 +80,7 @@ class Context:
         twin.params, twin.device, twin.threads = like.params, "dry", 0
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
         twin._products.limit = math.inf  # a plan counts them all
+        twin._timed = (like.device.startswith("cuda"), devices.threads(like.threads))
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
@@ -254,13 +256,34 @@ class Context:
                 self._switching[name] = _native.SwitchContext.create(name, self._native)
             return self._switching[name]
 
-    def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False) -> _native.Switcher:
-        """What takes ciphertexts of `slots` slots up to `bound` through tables; built once."""
-        key = (name, slots, float(bound), minimal_keys)
+    def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False,
+                 route: str = "automatic") -> _native.Switcher:
+        """What takes ciphertexts of `slots` slots up to `bound` through tables; built once.
+
+        ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
+        use are for it and for so many slots.
+        """
+        key = (name, slots, float(bound), minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
-                self._switchers[key] = _native.Switcher(self.switching(name), self._keys_of(name), *key[1:])
+                if self.device == "dry":
+                    route = self._way(name, slots, minimal_keys, route).route
+                self._switchers[key] = _native.Switcher(
+                    self.switching(name), self._keys_of(name), *key[1:4], route=route)
             return self._switchers[key]
+
+    def _way(self, name: str, slots: int, minimal_keys: bool, route: str) -> WayBack:
+        """The way back that a plan decides on, with keys for it."""
+        key = (name, slots, route)
+        if key not in self._ways:
+            native = self.switching(name)
+            # What is asked for by name is made whatever it takes.
+            budget = {} if route == "automatic" else {"budget": 2**63}
+            self._ways[key] = WayBack(*native.choose_route(slots, minimal_keys, route, *self._timed, **budget))
+        way = self._ways[key]
+        if way.route == "matvec":
+            self._keys_of(name).add_without_data(self.switching(name), slots, way.product_slots)
+        return way
 
     def table(self, key: tuple, make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
         """The table that `key` stands for: used again soon it is made once only, so programs that look up

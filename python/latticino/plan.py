@@ -22,6 +22,19 @@ class Shape(NamedTuple):
     level: int | None = None
 
 
+class WayBack(NamedTuple):
+    """How tables' results come back to CKKS: docs/switching.md.
+
+    ``route``: ``"ring"`` or ``"matvec"``; ``product_slots`` of the latter's products; ``seconds``
+    predicted for the way back; ``key_bytes`` of the keys that it alone needs.
+    """
+
+    route: str
+    product_slots: int
+    seconds: float
+    key_bytes: int
+
+
 @dataclass
 class Plan:
     """What a program needs. ``print`` it for a table.
@@ -30,7 +43,9 @@ class Plan:
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
     constants and inputs included; ``levels`` of the results; ``seconds`` predicted from rates measured
     on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
-    ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching.
+    ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
+    ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
+    keys of route ``"matvec"``, by set, slots and slots of its products.
     """
 
     params_hash: str
@@ -46,6 +61,8 @@ class Plan:
     bytes_by_name: dict[str, int] = field(default_factory=dict)
     bytes_by_key: dict[_native.KeyLabel, int] = field(default_factory=dict)
     switching: dict[str, int] = field(default_factory=dict)
+    ways: dict[tuple[str, int, str], WayBack] = field(default_factory=dict)
+    products: dict[tuple[str, int, int], int] = field(default_factory=dict)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -56,8 +73,8 @@ class Plan:
         for label, level in other.keys.items():
             if level >= keys.get(label, level):
                 keys[label], sizes[label] = level, other.bytes_by_key[label]
-        switching = self.switching | other.switching
-        key_bytes = sum(sizes.values()) + sum(switching.values())
+        switching, products = self.switching | other.switching, self.products | other.products
+        key_bytes = sum(sizes.values()) + sum(switching.values()) + sum(products.values())
         constants = self.constant_bytes + other.constant_bytes
         working = max(p.peak_bytes - p.key_bytes - p.constant_bytes for p in (self, other))
         names = self.bytes_by_name.keys() | other.bytes_by_name.keys()
@@ -66,7 +83,8 @@ class Plan:
             key_bytes + constants + working, self.levels + other.levels,
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
-            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching)
+            {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
+            self.ways | other.ways, products)
 
     def __str__(self) -> str:
         mib = 2**20
@@ -79,6 +97,7 @@ class Plan:
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
             f"predicted time     {self.seconds:.3g} s",
         ]
+        lines += [f"tables of {slots:<8} back by route {way.route}" for (_, slots, _), way in self.ways.items()]
         return "\n".join(lines)
 
 
@@ -93,9 +112,11 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     report = twin._native.report
     constants = sum(b.bytes for b in twin._bootstrappers.values())
     constants += twin._products.bytes + sum(s.bytes for s in twin._switchers.values())
-    switching = {name: keys.bytes for name, keys in twin._switch_keys.items()}
+    products = {(name, *shape): size for name, keys in twin._switch_keys.items()
+                for shape, size in keys.products.items()}
+    switching = {name: keys.bytes - sum(keys.products.values()) for name, keys in twin._switch_keys.items()}
     # Switching keys live in the twin's memory as they will in the device's; all others do not.
-    key_bytes = recorder.bytes + sum(switching.values())
+    key_bytes = recorder.bytes + sum(switching.values()) + sum(products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     return Plan(
         params_hash=context.params.hash,
@@ -111,7 +132,9 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),
         bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request},
-        switching=switching)
+        switching=switching,
+        ways=dict(twin._ways),
+        products=products)
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

@@ -16,33 +16,35 @@ if TYPE_CHECKING:
 
 
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
-              minimal_keys: bool) -> Ciphertext:
+              minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
     name = x.context.switch_set(name)
     native = x.context.switching(name)
     values = np.array([float(f(v)) for v in _native.table_arguments(native, float(bound))])
     table = x.context.table((name, float(bound), hashlib.sha256(values).digest()),
                             lambda: _native.SwitchTable.make(native, lambda v: float(f(v)), float(bound)))
-    return _through(x, table, where, name, minimal_keys)
+    return _through(x, table, where, name, minimal_keys, route)
 
 
-def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False) -> Ciphertext:
+def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
+              route: str = "automatic") -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
     name = x.context.switch_set(switching)
     native = x.context.switching(name)
     table = x.context.table((name, float(bound), "sign"),
                             lambda: _native.SwitchTable.make_sign(native, float(bound), 0.5))
-    return _through(x, table, None, name, minimal_keys) + 0.5
+    return _through(x, table, None, name, minimal_keys, route) + 0.5
 
 
-def _through(x: Ciphertext, table: _native.SwitchTable, where: Any, name: str, minimal_keys: bool) -> Ciphertext:
+def _through(x: Ciphertext, table: _native.SwitchTable, where: Any, name: str, minimal_keys: bool,
+             route: str) -> Ciphertext:
     ctx = x.context
-    switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys)
+    switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route)
     x = x._ready(switcher.input_level)
     chosen = _slots(x, where)
     parts = [p if which is None else switcher.apply(ctx.evaluator, p, table, which)
              for p, which in zip(x._parts, chosen)]
-    return x._like(parts, math.hypot(x._error, table.report["deviation"]),
+    return x._like(parts, math.hypot(x._error, table.report(switcher)["deviation"]),
                    x._clean if where is not None else not x._padded)
 
 

@@ -1,4 +1,4 @@
-// The container of every file (format version 1), all little endian:
+// The container of every file, all little endian:
 //
 //   header    magic 8 | version u32 | type u32 | scheme u32 | 0 u32 | params hash 32 | key id 16 |
 //             metadata bytes u64 | payload bytes u64 | first 8 bytes of SHA-256 of the above: 96
@@ -9,7 +9,8 @@
 //
 // Readers check the header, then that its lengths are exactly what the source still holds, then the
 // metadata against the parameters, and allocate only after that. Versions: a reader knows every
-// version up to its own; a field may only be added with a new version.
+// version up to its own; a field may only be added with a new version. Version 2: switching keys
+// that hold keys of route Matvec. All else is written as version 1.
 #pragma once
 
 #include <array>
@@ -37,12 +38,12 @@ const char* name(ObjectType type);
 enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2, Switching = 3 };
 const char* name(Scheme scheme);
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;  // the newest that is read
 inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
 inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
 
 struct Header {
-  std::uint32_t version = kFormatVersion;
+  std::uint32_t version = 1;
   ObjectType type = ObjectType::Params;
   Scheme scheme = Scheme::Ckks;
   crypto::Sha256Digest params_hash{};

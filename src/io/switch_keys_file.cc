@@ -1,3 +1,5 @@
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -5,12 +7,14 @@
 #include "io/server_keys_codec.h"
 #include "io/switch_files.h"
 #include "math/errors.h"
+#include "switch/matvec.h"
 
 namespace latticino::io {
 namespace {
 
 using rlwe::KeyKind;
 using rlwe::OneDigitKey;
+using switching::MatvecShape;
 using switching::SwitchKeys;
 
 Basis ring_key_basis(const SwitchParams& params) {
@@ -21,7 +25,45 @@ rlwe::KeyShape packing_shape(const switching::Context& context, std::uint32_t ga
   return rlwe::key_shape(context.packing(), {KeyKind::Galois, galois}, 0);
 }
 
-std::uint64_t payload_of(const switching::Context& context) {
+// Every ciphertext's seed, by shape.
+using Seeds = std::vector<std::array<std::uint8_t, 32>>;
+using MatvecSeeds = std::map<MatvecShape, Seeds>;
+
+Basis matvec_basis(const switching::Context& context, const MatvecShape& shape) {
+  return context.params().ckks().basis(switching::plan_matvec(context.params(), shape).level);
+}
+
+void encode_shapes(Encoder& metadata, const SwitchKeys& keys) {
+  metadata.u32(static_cast<std::uint32_t>(keys.matvec.size()));
+  for (const auto& [shape, key] : keys.matvec) {
+    metadata.u32(static_cast<std::uint32_t>(shape.rows));
+    metadata.u32(static_cast<std::uint32_t>(shape.slots));
+    for (const OneDigitKey& pair : key.diagonals) metadata.raw(pair.seed);
+  }
+}
+
+// Refuses shapes that cannot be before anything is allocated for them.
+MatvecSeeds decode_shapes(Decoder& metadata, const SwitchParams& params) {
+  MatvecSeeds out;
+  const std::uint32_t count = metadata.count(2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t rows = metadata.u32(), slots = metadata.u32();
+    const MatvecShape shape{static_cast<int>(rows & 0x7FFFFFFF),
+                            static_cast<int>(slots & 0x7FFFFFFF)};
+    try {
+      Seeds seeds(static_cast<std::size_t>(shape.diagonals(params)));
+      for (auto& seed : seeds) metadata.raw(seed);
+      out.emplace(shape, std::move(seeds));
+    } catch (const ShapeError&) {
+      refuse(
+          "a product of " + std::to_string(rows) + " rows in " + std::to_string(slots) + " slots",
+          "shapes that the set has");
+    }
+  }
+  return out;
+}
+
+std::uint64_t payload_of(const switching::Context& context, const MatvecSeeds& shapes) {
   const SwitchParams& params = context.params();
   const Ring& ring = context.ckks()->ring();
   std::uint64_t bytes = payload_bytes(ring, ring_key_basis(params)) +
@@ -29,6 +71,9 @@ std::uint64_t payload_of(const switching::Context& context) {
   for (const std::uint32_t g : switching::packing_elements(params)) {
     const rlwe::KeyShape shape = packing_shape(context, g);
     bytes += shape.digits.size() * payload_bytes(context.packing().ring(), shape.basis);
+  }
+  for (const auto& [shape, seeds] : shapes) {
+    bytes += seeds.size() * payload_bytes(ring, matvec_basis(context, shape));
   }
   return bytes + server_keys_bytes(*context.tfhe());
 }
@@ -72,12 +117,16 @@ void save_keys(Sink& sink, const switching::Context& context, const SwitchKeys& 
   metadata.raw(keys.tfhe->bootstrap_seed);
   metadata.raw(keys.tfhe->key_switch_seed);
   for (const std::uint32_t g : elements) metadata.raw(packing(g).seed);
+  MatvecSeeds shapes;
+  for (const auto& [shape, key] : keys.matvec) shapes[shape].resize(key.diagonals.size());
+  if (!shapes.empty()) encode_shapes(metadata, keys);
   Header header;
+  if (!shapes.empty()) header.version = 2;
   header.type = ObjectType::EvaluationKeys;
   header.scheme = Scheme::Switching;
   header.params_hash = hash_bytes(params.hash());
   header.key = keys.ckks_id;
-  header.payload_bytes = payload_of(context);
+  header.payload_bytes = payload_of(context, shapes);
   Writer writer(sink, header, metadata);
   write_poly(writer, context.queue(), keys.to_ring.parts[0].view);
   write_poly(writer, context.queue(), keys.to_sparse.parts[0].view);
@@ -87,6 +136,11 @@ void save_keys(Sink& sink, const switching::Context& context, const SwitchKeys& 
     }
   }
   write_server_keys(writer, *context.tfhe(), *keys.tfhe);
+  for (const auto& [shape, key] : keys.matvec) {
+    for (const OneDigitKey& pair : key.diagonals) {
+      write_poly(writer, context.queue(), pair.parts[0].view);
+    }
+  }
   writer.finish();
 }
 
@@ -102,8 +156,10 @@ std::shared_ptr<SwitchKeys> load_switch_keys(Source& source, const switching::Co
   const std::vector<std::uint32_t> elements = switching::packing_elements(params);
   std::vector<std::array<std::uint8_t, 32>> seeds(elements.size());
   for (auto& seed : seeds) metadata.raw(seed);
+  MatvecSeeds shapes;
+  if (reader.header().version >= 2) shapes = decode_shapes(metadata, params);
   metadata.finish();
-  reader.require_payload(payload_of(context));
+  reader.require_payload(payload_of(context, shapes));
 
   auto keys = std::make_shared<SwitchKeys>();
   keys->ckks_id = reader.header().key;
@@ -120,6 +176,12 @@ std::shared_ptr<SwitchKeys> load_switch_keys(Source& source, const switching::Co
   server->key_switch_seed = key_switch;
   read_server_keys(reader, *context.tfhe(), *server);
   keys->tfhe = server;
+  for (const auto& [shape, pairs] : shapes) {
+    switching::MatvecKey& key = keys->matvec[shape];
+    for (const auto& seed : pairs) {
+      key.diagonals.push_back(read_one_digit(reader, context, matvec_basis(context, shape), seed));
+    }
+  }
   reader.finish();
   return keys;
 }

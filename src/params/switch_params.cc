@@ -171,6 +171,20 @@ double SwitchParams::packed_variance() const {
   return (bootstrap_variance(tfhe_->noise()) + packing) / (amplitude() * amplitude());
 }
 
+double SwitchParams::value_variance() const {
+  return (bootstrap_variance(tfhe_->noise()) + drop_variance(tfhe_->noise())) /
+         (amplitude() * amplitude());
+}
+
+// A sum of N' independent uniforms on [-1/4, 1/4] and a body within 1/2. Uniforms are strictly
+// sub-Gaussian: Pr[|sum| > t] <= 2 exp(-t^2 / (2 N'/48)).
+int SwitchParams::overflow_range(int values) const {
+  constexpr double kLogFailure = -80;
+  const double exponent = (1 + std::log2(values) - kLogFailure) * std::log(2.0);
+  const double sum = std::sqrt(2 * exponent * n() / 48.0);
+  return static_cast<int>(std::ceil(sum + 0.75));
+}
+
 double SwitchParams::log_key_modulus() const { return packing_->log_pq(); }
 
 std::string SwitchParams::canonical_text() const {

@@ -61,6 +61,11 @@ class SwitchParams {
   double amplitude() const;
   // Variance of a packed value, in units of the largest size: blind rotation and packing.
   double packed_variance() const;
+  // Without packing: of a rotated table's constant coefficient alone, modulo the first prime.
+  double value_variance() const;
+  // K, such that the phases of `values` ciphertexts under s' - 1/2, before their reduction modulo
+  // the modulus, stay below K - 1/4 times it but for a probability of 2^-80 in all.
+  int overflow_range(int values) const;
   // log2 of the modulus of the widest key under s', the largest that 128 bits allow.
   double log_key_modulus() const;
 

@@ -1,13 +1,16 @@
 #include "switch/client.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "ckks/client.h"
+#include "ckks/encoder.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/secret_poly.h"
+#include "switch/matvec.h"
 
 namespace latticino::switching {
 namespace {
@@ -41,8 +44,44 @@ tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random
   return tfhe::SecretKey::generate(params.tfhe(), random);
 }
 
+// Diagonals of s' - 1/2. The client encrypts what the paper's server rotates: no noise of
+// rotations, no keys for them, and a seed for half of every ciphertext.
+MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
+                          const tfhe::SecretKey& secret, const MatvecShape& shape,
+                          rlwe::Random& random) {
+  constexpr int kTogether = 8;
+  const MatvecPlan plan = plan_matvec(context.params(), shape);
+  const ckks::Context& target = *context.ckks();
+  const Basis basis = target.params().basis(plan.level);
+  const auto n = static_cast<std::size_t>(context.params().n()),
+             rows = static_cast<std::size_t>(shape.rows),
+             columns = static_cast<std::size_t>(plan.diagonals);
+  std::vector<ckks::Complex> slots(static_cast<std::size_t>(shape.slots));
+  const crypto::ClearOnExit clear(slots);
+  MatvecKey key;
+  for (std::size_t first = 0; first < columns; first += kTogether) {
+    std::vector<Poly> messages;
+    std::vector<PolyView> views;
+    for (std::size_t d = first; d < std::min(columns, first + kTogether); ++d) {
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[i] = secret.glwe()[(i % rows + columns * (i / rows) + d) % n] - 0.5;
+      }
+      std::vector<std::int64_t> coefficients = target.encoder().embed(slots, plan.scale);
+      const crypto::ClearOnExit clear_too(coefficients);
+      messages.push_back(rlwe::secret_poly(context.queue(), target.ring(), basis, coefficients));
+      views.push_back(messages.back().view);
+    }
+    for (rlwe::FreshPair& pair : rlwe::encrypt_symmetric(target.constants(), context.queue(), ckks,
+                                                         views, plan.level, random)) {
+      key.diagonals.push_back({std::move(pair.parts), pair.seed});
+    }
+  }
+  return key;
+}
+
 std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
-                                             const tfhe::SecretKey& secret, rlwe::Random& random) {
+                                             const tfhe::SecretKey& secret, rlwe::Random& random,
+                                             std::span<const MatvecShape> shapes) {
   const SwitchParams& params = context.params();
   const rlwe::Constants& constants = context.ckks()->constants();
   rlwe::require_params("switching.make_keys", constants, ckks.params().hash());
@@ -63,6 +102,9 @@ std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe:
                                              sparse_basis.without(base), random);
   keys->tfhe = tfhe::make_server_keys(*context.tfhe(), secret, random);
   keys->packing = packing_keys(context, secret, random);
+  for (const MatvecShape& shape : shapes) {
+    keys->matvec.emplace(shape, make_matvec_key(context, ckks, secret, shape, random));
+  }
   return keys;
 }
 

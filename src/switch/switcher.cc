@@ -1,5 +1,6 @@
 #include "switch/switcher.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,23 @@ ckks::BootstrapOptions half_options(const SwitchOptions& options) {
   return half;
 }
 
+// Of the product that there is a key for, if the route may be Matvec.
+std::optional<MatvecShape> shape_of(const SwitchKeys& keys, const SwitchOptions& options) {
+  if (options.route == Route::Ring) return {};
+  const auto found = keys.matvec.lower_bound({options.slots, 0});
+  if (found != keys.matvec.end() && found->first.rows == options.slots) return found->first;
+  if (options.route == Route::Automatic) return {};
+  std::string has;
+  for (const auto& [shape, key] : keys.matvec) {
+    has += (has.empty() ? "" : ", ") + std::to_string(shape.rows);
+  }
+  throw KeyError(
+      "switching.matvec",
+      has.empty() ? "no key for route Matvec" : "keys for route Matvec of " + has + " slots",
+      "one for " + std::to_string(options.slots) + " slots",
+      "name the shape when making the switching keys, or take route Ring");
+}
+
 }  // namespace
 
 Switcher::Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const SwitchKeys> keys,
@@ -29,8 +47,17 @@ Switcher::Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const
     : context_(std::move(context)),
       keys_(std::move(keys)),
       options_(settled(options, context_->params())),
-      extractor_(context_, options_.slots, options_.bound, options_.minimal_keys),
-      packer_(context_, options_.slots, half_options(options_)) {}
+      extractor_(context_, options_.slots, options_.bound, options_.minimal_keys) {
+  if (const std::optional<MatvecShape> shape = shape_of(*keys_, options_)) {
+    matvec_.emplace(context_, *shape);
+  } else {
+    packer_.emplace(context_, options_.slots, half_options(options_));
+  }
+}
+
+int Switcher::output_level() const {
+  return matvec_ ? matvec_->output_level() : packer_->output_level();
+}
 
 Samples Switcher::extract(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           std::span<const int> which) const {
@@ -47,9 +74,8 @@ tfhe::Context::Polys Switcher::rotated(const LweView& lwe, const Table& table) c
   return out;
 }
 
-// Pack by pack, so that rotations of one alone take memory.
-ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Samples& samples,
-                                  const Table& table, const Rotations& rotations) const {
+ckks::Ciphertext Switcher::back(const ckks::Evaluator& evaluator, const Samples& samples,
+                                const Table& table, const Rotations& rotations) const {
   constexpr const char* kName = "switching.look_up";
   if (samples.context != context_ || table.context != context_) {
     throw ContextError(kName, "samples or a table of another context", "one context",
@@ -60,8 +86,15 @@ ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Sample
                      "the samples' bound " + std::to_string(samples.bound),
                      "make the table with that bound");
   }
-  const SlotOrder& order = packer_.order();
-  ckks::require_slots(kName, samples.slots, order.slots);
+  ckks::require_slots(kName, samples.slots, options_.slots);
+  return matvec_ ? multiplied(evaluator, samples, table, rotations)
+                 : packed(evaluator, samples, table, rotations);
+}
+
+// Pack by pack, so that rotations of one alone take memory.
+ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Samples& samples,
+                                  const Table& table, const Rotations& rotations) const {
+  const SlotOrder& order = packer_->order();
   std::vector<std::optional<RingPacker::Pair>> packs(static_cast<std::size_t>(order.packs));
   for (std::size_t first = 0; first < samples.index.size();) {
     const int pack = order.pack(samples.index[first]);
@@ -70,18 +103,38 @@ ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Sample
            order.pack(samples.index[first + leaves.size()]) == pack) {
       leaves.push_back(order.leaf(samples.index[first + leaves.size()]));
     }
-    packs[static_cast<std::size_t>(pack)] = packer_.ring().pack(
+    packs[static_cast<std::size_t>(pack)] = packer_->ring().pack(
         *keys_->packing,
         rotations(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(leaves.size())),
         leaves);
     first += leaves.size();
   }
-  return packer_.to_slots(evaluator, *keys_, packs, table.largest, samples.ckks_key);
+  return packer_->to_slots(evaluator, *keys_, packs, table.largest, samples.ckks_key);
+}
+
+// Under s' as the tables leave them: a key switch to fewer coefficients would cost most of the
+// precision (docs/switching.md). So many rotations at once as a pack has leaves at most.
+ckks::Ciphertext Switcher::multiplied(const ckks::Evaluator& evaluator, const Samples& samples,
+                                      const Table& table, const Rotations& rotations) const {
+  const auto count = static_cast<std::uint32_t>(samples.index.size()),
+             n = static_cast<std::uint32_t>(context_->params().n());
+  const tfhe::Context::Lwe values = context_->tfhe()->allocate(n, count);
+  for (std::uint32_t first = 0; first < count; first += n / 2) {
+    const std::uint32_t size = std::min(n / 2, count - first);
+    const tfhe::Context::Polys tables = rotations(first, size);
+    context_->queue().submit(SampleExtract{1, {{tables.view, {0}, values.view.part(first, size)}}});
+  }
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(options_.slots), -1);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    rows[static_cast<std::size_t>(samples.index[i])] = static_cast<std::int32_t>(i);
+  }
+  return matvec_->to_slots(evaluator, keys_->matvec.at(matvec_->plan().shape), values.view, rows,
+                           table.largest, samples.ckks_key);
 }
 
 ckks::Ciphertext Switcher::look_up(const ckks::Evaluator& evaluator, const Samples& samples,
                                    const Table& table) const {
-  return packed(evaluator, samples, table, [&](std::uint32_t first, std::uint32_t count) {
+  return back(evaluator, samples, table, [&](std::uint32_t first, std::uint32_t count) {
     return rotated(samples.lwe.view.part(first, count), table);
   });
 }
@@ -93,7 +146,7 @@ ckks::Ciphertext Switcher::repack(const ckks::Evaluator& evaluator, const Sample
                      "two for each of " + std::to_string(samples.index.size()) + " samples",
                      "pass what the tables gave");
   }
-  return packed(evaluator, samples, table, [&](std::uint32_t first, std::uint32_t count) {
+  return back(evaluator, samples, table, [&](std::uint32_t first, std::uint32_t count) {
     return tfhe::Context::Polys{rotated.buffer, rotated.view.part(2 * first, 2 * count)};
   });
 }

@@ -6,15 +6,22 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "switch/extract.h"
+#include "switch/matvec.h"
 #include "switch/pack.h"
 #include "switch/table.h"
 
 namespace latticino::switching {
+
+// From LWE back to CKKS. Ring: packing by automorphisms and half a bootstrapping (pack.h). Matvec:
+// a product with rotations of the encrypted secret, and EvalMod (matvec.h). Automatic: Matvec where
+// there is a key for the slot count, Ring elsewhere; choose_route (route.h) says which key to make.
+enum class Route : std::uint8_t { Automatic, Ring, Matvec };
 
 struct SwitchOptions {
   int slots = 0;     // of the ciphertexts; 0: N/2
@@ -23,11 +30,13 @@ struct SwitchOptions {
   // Called with every ciphertext and the slots extracted from it, for debugging with the secret
   // key: shadow_check() of switch/client.h. Without it nobody looks at values.
   std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow = {};
+  Route route = Route::Automatic;
 };
 
 // Matrices and plans for one slot count and bound. Works on a dry context, with allocated keys.
 class Switcher {
  public:
+  // KeyError for route Matvec without a key for the slot count.
   Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const SwitchKeys> keys,
            const SwitchOptions& options);
 
@@ -50,14 +59,25 @@ class Switcher {
   const std::shared_ptr<const Context>& context() const { return context_; }
   const SwitchOptions& options() const { return options_; }
   int input_level() const { return extractor_.input_level(); }
-  int output_level() const { return packer_.output_level(); }
-  std::size_t bytes() const { return extractor_.bytes() + packer_.bytes(); }
+  int output_level() const;
+  // Ring or Matvec, and what that works with; null for the other route.
+  Route route() const { return matvec_ ? Route::Matvec : Route::Ring; }
+  const MatvecPacker* matvec() const { return matvec_ ? &*matvec_ : nullptr; }
+  // What the table's report says for this route.
+  const TableReport& report(const Table& table) const {
+    return matvec_ ? table.matvec_report : table.report;
+  }
+  std::size_t bytes() const { return extractor_.bytes() + (packer_ ? packer_->bytes() : 0); }
 
  private:
   // Rotations of so many samples from a first one on.
   using Rotations = std::function<tfhe::Context::Polys(std::uint32_t, std::uint32_t)>;
+  ckks::Ciphertext back(const ckks::Evaluator& evaluator, const Samples& samples,
+                        const Table& table, const Rotations& rotations) const;
   ckks::Ciphertext packed(const ckks::Evaluator& evaluator, const Samples& samples,
                           const Table& table, const Rotations& rotations) const;
+  ckks::Ciphertext multiplied(const ckks::Evaluator& evaluator, const Samples& samples,
+                              const Table& table, const Rotations& rotations) const;
   ckks::Ciphertext merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const ckks::Ciphertext& changed, std::span<const int> which) const;
   ckks::Plaintext mask(int level, std::span<const int> which) const;
@@ -65,7 +85,8 @@ class Switcher {
   std::shared_ptr<const SwitchKeys> keys_;
   SwitchOptions options_;
   Extractor extractor_;
-  Packer packer_;
+  std::optional<Packer> packer_;  // one of the two
+  std::optional<MatvecPacker> matvec_;
   // 0 at some slots, 1 at the others, by level and slots: kept, so that a round trip that was done
   // once can be recorded.
   mutable std::mutex masks_mutex_;

@@ -79,17 +79,21 @@ std::vector<double> lookups(double offset, double deviation, int reach) {
   return out;
 }
 
+// Errors that the table makes of its argument's noise.
+struct TableErrors {
+  double argument = 0, mean = 0, square = 0, largest = 0;
+};
+
 // Over arguments within the bound, those between the table's ones as well. `y`: the table.
-TableReport report_of(const SwitchParams& params, const std::function<double(double)>& f,
-                      const std::vector<double>& y, double bound, double largest) {
+TableErrors errors_of(const SwitchParams& params, const std::function<double(double)>& f,
+                      const std::vector<double>& y, double bound) {
   constexpr double kDeviations = 5;
   constexpr double kOffsets[] = {-0.375, -0.125, 0.125, 0.375};
   const int half = params.n() / 2, inside = static_cast<int>(half * params.fill());
   const double step = 4 * bound / (2.0 * params.n() * params.fill());
-  TableReport report;
-  report.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
-  report.packed = largest * std::sqrt(params.packed_variance());
-  const double noise = std::sqrt(std::pow(report.argument / step, 2) - 1.0 / 12);
+  TableErrors out;
+  out.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
+  const double noise = std::sqrt(std::pow(out.argument / step, 2) - 1.0 / 12);
   const int reach = std::max(1, static_cast<int>(std::ceil(kDeviations * noise)));
   double mean = 0, square = 0, cases = 0;
   for (const double offset : kOffsets) {
@@ -100,15 +104,30 @@ TableReport report_of(const SwitchParams& params, const std::function<double(dou
         const double e = std::abs(y[std::clamp(k + d + half, 0, 2 * half - 1)] - want);
         mean += weight[d + reach] * e;
         square += weight[d + reach] * e * e;
-        report.largest = std::max(report.largest, e);
+        out.largest = std::max(out.largest, e);
       }
     }
   }
-  report.largest += kDeviations * report.packed;
-  report.deviation = std::sqrt(square / cases + report.packed * report.packed);
-  // Where the table decides the error, its mean; where noise of packing does, that of a normal one.
-  report.mean = std::hypot(mean / cases, std::sqrt(2 / std::numbers::pi) * report.packed);
+  out.mean = mean / cases;
+  out.square = square / cases;
+  return out;
+}
+
+// With an error of variance `variance`, of the largest value, beside it. Where the table decides
+// the error, its mean; where other noise does, that of a normal one.
+TableReport report_of(const TableErrors& table, double largest, double variance) {
+  TableReport report;
+  report.argument = table.argument;
+  report.packed = largest * std::sqrt(variance);
+  report.mean = std::hypot(table.mean, std::sqrt(2 / std::numbers::pi) * report.packed);
+  report.deviation = std::sqrt(table.square + report.packed * report.packed);
+  report.largest = table.largest + 5 * report.packed;
   return report;
+}
+
+void set_reports(const SwitchParams& params, const TableErrors& errors, Table& table) {
+  table.report = report_of(errors, table.largest, params.packed_variance());
+  table.matvec_report = report_of(errors, table.largest, params.value_variance());
 }
 
 }  // namespace
@@ -128,8 +147,8 @@ Table make_table(const std::shared_ptr<const Context>& context,
   double largest = 0;
   for (const double v : y) largest = std::max(largest, std::abs(v));
   if (largest == 0) largest = 1;
-  Table table{context, upload(*context, coefficients_of(y, largest)), bound, largest, {}};
-  table.report = report_of(context->params(), f, y, bound, largest);
+  Table table{context, upload(*context, coefficients_of(y, largest)), bound, largest, {}, {}};
+  set_reports(context->params(), errors_of(context->params(), f, y, bound), table);
   return table;
 }
 
@@ -144,15 +163,15 @@ Table make_sign_table(const std::shared_ptr<const Context>& context, double boun
   const SwitchParams& params = context->params();
   std::vector<double> coefficients(static_cast<std::size_t>(params.n()), 1.0);
   coefficients[0] = 0;
-  Table table{context, upload(*context, coefficients), bound, height, {}};
-  TableReport& report = table.report;
-  report.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
-  report.packed = height * std::sqrt(params.packed_variance());
+  Table table{context, upload(*context, coefficients), bound, height, {}, {}};
+  TableErrors errors;
+  errors.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
   // x uniform over 4 bound, wrong by 2 height with the probability that noise carries it over 0.
-  const double wrong = report.argument / std::sqrt(2 * std::numbers::pi) / (2 * bound);
-  report.mean = std::hypot(2 * height * wrong, std::sqrt(2 / std::numbers::pi) * report.packed);
-  report.deviation = std::hypot(2 * height * std::sqrt(wrong), report.packed);
-  report.largest = 2 * height + 5 * report.packed;
+  const double wrong = errors.argument / std::sqrt(2 * std::numbers::pi) / (2 * bound);
+  errors.mean = 2 * height * wrong;
+  errors.square = 4 * height * height * wrong;
+  errors.largest = 2 * height;
+  set_reports(params, errors, table);
   return table;
 }
 

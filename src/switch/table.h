@@ -25,7 +25,7 @@ struct Table {
   std::shared_ptr<const Context> context;
   Poly polynomial;  // Coeff, of the TFHE ring
   double bound = 0, largest = 0;
-  TableReport report;
+  TableReport report, matvec_report;  // by route Ring and by route Matvec (switcher.h)
 };
 
 // These arguments, in increasing order.

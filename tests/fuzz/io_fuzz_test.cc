@@ -136,7 +136,9 @@ const std::vector<std::pair<Kind, Bytes>>& corpus() {
     y[1].seed.reset();
     const switching::Context& both = *switching_context();
     const auto inner = switching::generate_secret(both.params(), w.random);
-    const auto switch_keys = switching::make_switch_keys(both, w.secret, inner, w.random);
+    const switching::MatvecShape shape{1, 512};
+    const auto switch_keys =
+        switching::make_switch_keys(both, w.secret, inner, w.random, {&shape, 1});
     return std::vector<std::pair<Kind, Bytes>>{
         {{Scheme::Ckks, ObjectType::Params}, saved([&](Sink& s) { save_params(s, *w.params); })},
         {{Scheme::Ckks, ObjectType::EvaluationKeys},

@@ -88,6 +88,39 @@ def test_programs_that_look_up_can_be_recorded(ctx, client):
         assert np.abs(have - want)[clear].max() < 2 * ERROR
 
 
+@pytest.mark.parametrize("route", ["ring", "matvec", "automatic"])
+def test_either_way_back(ctx, client, tmp_path, route):
+    x = spread(SLOTS)
+
+    def program(a):
+        return a.apply_lut(lambda v: v * v, route=route), a.compare(0.25, route=route)
+
+    plan = ctx.plan(program, x)
+    (way,) = plan.ways.values()
+    assert route in ("automatic", way.route) and way.seconds > 0 and way.key_bytes > 0
+    assert bool(plan.products) == (way.route == "matvec")
+    assert f"back by route {way.route}" in str(plan)
+    keys = client.server_keys(plan)
+    assert keys.bytes == plan.key_bytes == (plan | ctx.plan(lambda a: a.apply_lut(abs, route=route), x)).key_bytes
+    lt.save_server_keys(tmp_path / "keys", ctx, keys)
+    for bundle in (keys, lt.load_server_keys(tmp_path / "keys", ctx)):
+        ctx.use(bundle)
+        square, above = (client.decrypt(y).real for y in program(client.encrypt(x)))
+        assert np.abs(square - x * x).max() < 2 * ERROR
+        assert np.abs(above - (x > 0.25))[np.abs(x - 0.25) > 4 * ERROR].max() < 2**-10
+
+
+def test_routes_without_keys_and_unknown_ones(ctx, client):
+    x = spread(SLOTS)
+    ctx.use(client.server_keys(lambda a: a.apply_lut(abs, route="ring"), x))
+    encrypted = client.encrypt(x)
+    with pytest.raises(lt.KeyError, match="no key for route Matvec"):
+        encrypted.apply_lut(abs, route="matvec")
+    with pytest.raises(lt.ValueError, match="automatic, ring or matvec"):
+        encrypted.apply_lut(abs, route="back")
+    encrypted.apply_lut(abs)  # follows the keys
+
+
 def test_keys_from_files_do_the_same(ctx, client, tmp_path):
     x = spread(SLOTS)
     keys = client.server_keys(lambda a: a.apply_lut(abs), x)

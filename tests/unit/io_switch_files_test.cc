@@ -41,6 +41,31 @@ TEST(SwitchFiles, KeysRoundTripInEveryPart) {
   }
 }
 
+// Keys of products make the file one of version 2; without them it is one of version 1.
+TEST(SwitchFiles, KeysOfProductsAreSavedToo) {
+  SwitchWorld w(kSmall);
+  const Bytes without = file_of(w);
+  w.need({32, 512});
+  w.need({1, 512});
+  const Bytes bytes = file_of(w);
+  EXPECT_EQ(without[8], 1);
+  EXPECT_EQ(bytes[8], 2);
+  io::MemorySource source(bytes);
+  const auto loaded = io::load_switch_keys(source, *w.context());
+  EXPECT_EQ(loaded->bytes(), w.keys()->bytes());
+  EXPECT_EQ(saved([&](io::Sink& sink) { io::save_keys(sink, *w.context(), *loaded); }), bytes);
+  for (const auto& [shape, key] : w.keys()->matvec) {
+    const MatvecKey& other = loaded->matvec.at(shape);
+    ASSERT_EQ(other.diagonals.size(), key.diagonals.size());
+    for (std::size_t d = 0; d < key.diagonals.size(); ++d) {
+      for (int h = 0; h < 2; ++h) {
+        EXPECT_EQ(w.ckks().download(other.diagonals[d].parts[h]),
+                  w.ckks().download(key.diagonals[d].parts[h]));
+      }
+    }
+  }
+}
+
 TEST(SwitchFiles, OtherParametersAndSchemesAreRefused) {
   SwitchWorld& w = SwitchWorld::of(kSmall);
   const Bytes bytes = file_of(w);

@@ -100,5 +100,17 @@ TEST(SwitchParams, HashIsThatOfEveryLocale) {
   EXPECT_EQ(grouped->explain(), before->explain());
 }
 
+// Without packing the second prime is dropped, and what blind rotation leaves is most of both. The
+// range holds 11 deviations and more, and grows with
+// the root of N' and barely with the number of values.
+TEST(SwitchParams, PhasesWithoutPacking) {
+  const auto params = switch_preset("switch-n16-d40-v1");
+  EXPECT_NEAR(params->value_variance() / params->packed_variance(), 1, 0.01);
+  EXPECT_EQ(params->overflow_range(64), 103);
+  EXPECT_EQ(params->overflow_range(1 << 15), 108);
+  EXPECT_EQ(switch_preset("switch-n16-d40-precise-v1")->overflow_range(1 << 15), 152);
+  EXPECT_EQ(switch_preset("test-switch-n10-insecure")->overflow_range(64), 52);
+}
+
 }  // namespace
 }  // namespace latticino

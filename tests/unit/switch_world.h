@@ -23,6 +23,13 @@ class SwitchWorld {
         secret_(generate_secret(*params_, world_.random())),
         keys_(make_switch_keys(*context_, world_.secret(), secret_, world_.random())) {}
 
+  // Keys of route Matvec as well, made when first asked for.
+  void need(const MatvecShape& shape) {
+    if (keys_->matvec.contains(shape)) return;
+    keys_->matvec.emplace(
+        shape, make_matvec_key(*context_, world_.secret(), secret_, shape, world_.random()));
+  }
+
   static SwitchWorld& of(const std::string& name) {
     static std::map<std::string, std::unique_ptr<SwitchWorld>> worlds;
     std::unique_ptr<SwitchWorld>& world = worlds[name];
@@ -34,7 +41,7 @@ class SwitchWorld {
   const SwitchParams& params() const { return *params_; }
   const std::shared_ptr<const Context>& context() const { return context_; }
   const tfhe::SecretKey& secret() const { return secret_; }
-  const std::shared_ptr<const SwitchKeys>& keys() const { return keys_; }
+  std::shared_ptr<const SwitchKeys> keys() const { return keys_; }
 
   ckks::Ciphertext encrypt(const Values& x, int level) {
     return world_.encrypt({x.begin(), x.end()}, level);
@@ -59,7 +66,7 @@ class SwitchWorld {
   ckks::World world_;
   std::shared_ptr<const Context> context_;
   tfhe::SecretKey secret_;
-  std::shared_ptr<const SwitchKeys> keys_;
+  std::shared_ptr<SwitchKeys> keys_;
 };
 
 // A plan with the CKKS keys that it needs.
@@ -72,7 +79,9 @@ class SwitchPlan {
     world.ckks().dry_run(
         [&](const ckks::Evaluator& e, const ckks::World::Batch& b) -> ckks::World::Batch {
           const auto dry = Context::create(world.context()->shared_params(), e.context());
-          const Switcher plan(dry, allocate_switch_keys(*dry), options);
+          std::vector<MatvecShape> shapes;
+          if (switcher_.matvec() != nullptr) shapes = {switcher_.matvec()->plan().shape};
+          const Switcher plan(dry, allocate_switch_keys(*dry, shapes), options);
           const Table table = make_table(
               dry, [](double v) { return v; }, options.bound);
           const ckks::Ciphertext y = plan.apply(e, b[0], table);

@@ -1,0 +1,67 @@
+// LWE -> CKKS by partial decryption: the slots of a ciphertext get the phases of LWE ciphertexts, a
+// plaintext matrix of their masks times the encrypted secret, and EvalMod takes their multiples of
+// the modulus away. Rotations of the secret are part of the key, so that the product is nothing but
+// plaintext products (HRF-MatVec; paper: Chameleon, Sec. 4.2).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ckks/bootstrap/eval_mod.h"
+#include "ops/slot_transform.h"
+#include "switch/keys.h"
+
+namespace latticino::switching {
+
+// Everything about a product that needs no data.
+struct MatvecPlan {
+  MatvecShape shape;
+  int diagonals = 0;
+  ckks::bootstrap::SinePolynomial sine;  // range_k: SwitchParams::overflow_range(rows)
+  int level = 0, output_level = 0;       // of the key, and of the result: that of route Ring
+  double scale = 0;                      // of the key, and of the product once rescaled
+};
+// Throws ShapeError, and ParameterError for a set with too few levels.
+MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape);
+
+// Shapes for so many values: from N' slots (all of the secret once), or `rows` if that is more, to
+// N/2. More slots are fewer products and ciphertexts of the key, and more rotations in the end.
+std::vector<MatvecShape> matvec_shapes(const SwitchParams& params, int rows);
+
+class MatvecPacker {
+ public:
+  MatvecPacker(std::shared_ptr<const Context> context, const MatvecShape& shape);
+
+  // Phases of LWE ciphertexts under s', modulo the first prime of the table ring, times `largest`
+  // over the amplitude of tables, in the slots; output_level(), canonical scale. Slot j is
+  // ciphertext rows[j], or 0 where that is -1; `key` is the CKKS secret's.
+  ckks::Ciphertext to_slots(const ckks::Evaluator& evaluator, const MatvecKey& keys,
+                            const LweView& lwe, std::span<const std::int32_t> rows, double largest,
+                            const rlwe::KeyId& key) const;
+  // The first half of it: (I + phase) / K in the slots, |I| < K, for tests.
+  ckks::Ciphertext product(const ckks::Evaluator& evaluator, const MatvecKey& keys,
+                           const LweView& lwe, std::span<const std::int32_t> rows,
+                           const rlwe::KeyId& key) const;
+
+  const MatvecPlan& plan() const { return plan_; }
+  int output_level() const { return plan_.output_level; }
+  // Variance of what product() adds to a phase, in units of the modulus: encryption of the key,
+  // rounding of plaintexts, rescaling, rotations.
+  double product_variance() const;
+
+ private:
+  std::array<Poly, 2> summed(const MatvecKey& keys, const LweView& lwe,
+                             std::span<const std::int32_t> rows) const;
+  std::vector<Poly> encoded(const LweView& lwe, std::span<const std::int32_t> rows,
+                            std::uint32_t first, std::uint32_t count) const;
+  ckks::Plaintext bodies(const LweView& lwe, std::span<const std::int32_t> rows) const;
+  const Ring& plaintext_ring() const;
+
+  std::shared_ptr<const Context> context_;
+  MatvecPlan plan_;
+  ckks::bootstrap::EvalMod reduction_;
+  std::unique_ptr<const SlotTransform> transform_;  // of plaintext_ring()
+};
+
+}  // namespace latticino::switching
