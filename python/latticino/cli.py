@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -129,7 +130,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; errors of the library end it with their message and status 1."""
     args = _parser().parse_args(arguments)
     try:
-        return args.handler(args)
+        status = args.handler(args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # `latticino info | head`: who reads has enough, and the exit would flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except errors.Error as e:
         print(f"latticino: {type(e).__name__}: {e}", file=sys.stderr)
         return 1

@@ -96,6 +96,13 @@ def test_errors_end_a_command_with_their_message(capsys):
     assert "n16-d40-boot-v1" in listed and "tfhe-gates-v1" in listed
 
 
+def test_a_reader_that_has_enough_ends_a_command_quietly(child_environment):
+    command = subprocess.Popen([sys.executable, "-m", "latticino", "info"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=child_environment)
+    command.stdout.close()
+    assert command.stderr.read() == b"" and command.wait() == 1
+
+
 def test_the_conformance_command(device, capsys):
     assert cli.main(["conformance", "--device", device, "--preset", "test-n10-leveled-insecure"]) == 0
     assert "bit for bit" in capsys.readouterr().out
