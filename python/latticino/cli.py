@@ -23,7 +23,7 @@ def _demo(args: argparse.Namespace) -> int:
         from .measure import records
 
         records.write(args.record, [records.stamped(demo.row(result))])
-    return 0
+    return demo.verdict(result)
 
 
 def _info(_: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import cli
 from latticino.workloads import data, demo, helr
 
 
@@ -62,6 +63,14 @@ def test_the_demo_runs_and_plots(device, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "peak memory" in printed and "in the clear" in printed and result.bootstraps >= 1
     assert abs(result.accuracy - result.clear_accuracy) <= 0.01 and len(result.rows) == 2
+
+
+@pytest.mark.parametrize("accuracy, status", [(0.95, 0), (0.96, 0), (0.94, 0), (0.961, 1), (0.5, 1)])
+def test_the_demo_fails_where_the_encrypted_training_went_elsewhere(monkeypatch, capsys, accuracy, status):
+    result = demo.Result("digits", "p", "cpu", accuracy=accuracy, clear_accuracy=0.95)
+    monkeypatch.setattr(demo, "run", lambda *arguments: result)
+    assert cli.main(["demo", "--no-plot"]) == status
+    assert ("more than one" in capsys.readouterr().err) == bool(status)
 
 
 def test_momentum_is_nesterovs():

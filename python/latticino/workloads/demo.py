@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +132,15 @@ def _summary(r: Result) -> None:
           f"{r.wall / len(r.rows):.3f} s an iteration")
     print(f"peak memory {r.host_peak_bytes / MIB:,.0f} MiB of the process, {r.device_peak_bytes / MIB:,.0f} MiB "
           f"of the library's buffers; evaluation keys {r.key_count}, {r.key_bytes / MIB:,.0f} MiB")
+
+
+def verdict(r: Result) -> int:
+    """0 if the encrypted training ended within a point of the clear one; says so otherwise."""
+    if abs(r.accuracy - r.clear_accuracy) <= 0.01 + 1e-12:
+        return 0
+    print(f"the accuracy differs by {100 * abs(r.accuracy - r.clear_accuracy):.2f} points from that in the clear: "
+          "more than one", file=sys.stderr)
+    return 1
 
 
 def row(r: Result) -> dict[str, Any]:
