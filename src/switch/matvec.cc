@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,17 @@ int log_plaintext_ring(const Params& ckks, int slots) {
   return log_n + 2 <= ckks.log_n() ? log_n : ckks.log_n();
 }
 
+// That of route Ring: after EvalMod of bootstrapping with SlotToCoeff first.
+int output_level(const Params& ckks) {
+  return ckks.level_after_bootstrap() + ckks.bootstrap()->stc_levels;
+}
+
+std::optional<ckks::bootstrap::SinePolynomial> sine_of(const SwitchParams& params, int rows) {
+  const Params& ckks = params.ckks();
+  return ckks::bootstrap::sine_for_range(params.overflow_range(rows), ckks.bootstrap()->arcsine,
+                                         ckks.top_level() - 1 - output_level(ckks));
+}
+
 }  // namespace
 
 MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape) {
@@ -31,10 +43,17 @@ MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape) {
   MatvecPlan plan;
   plan.shape = shape;
   plan.diagonals = shape.diagonals(params);
-  plan.output_level = ckks.level_after_bootstrap() + ckks.bootstrap()->stc_levels;
-  plan.sine =
-      ckks::bootstrap::sine_for_range(params.overflow_range(shape.rows), ckks.bootstrap()->arcsine,
-                                      ckks.top_level() - 1 - plan.output_level);
+  plan.output_level = output_level(ckks);
+  const auto sine = sine_of(params, shape.rows);
+  if (!sine) {
+    throw ParameterError(kName,
+                         std::to_string(ckks.top_level() - plan.output_level) +
+                             " levels above those of the result in " + ckks.name(),
+                         "one for the product and those of a sine up to " +
+                             std::to_string(params.overflow_range(shape.rows)),
+                         "take route Ring, or a set with more CoeffToSlot levels");
+  }
+  plan.sine = *sine;
   plan.level = plan.output_level + plan.sine.depth() + 1;
   plan.scale = ckks::bootstrap::eval_mod_input_scale(ckks, plan.level - 1);
   return plan;
@@ -43,6 +62,7 @@ MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape) {
 std::vector<MatvecShape> matvec_shapes(const SwitchParams& params, int rows) {
   const int most = params.ckks().max_slots();
   std::vector<MatvecShape> out;
+  if (!sine_of(params, rows)) return out;
   for (int slots = std::min(std::max(params.n(), rows), most); slots <= most; slots *= 2) {
     if (std::int64_t{slots} <= std::int64_t{params.n()} * rows) out.push_back({rows, slots});
   }

@@ -27,6 +27,7 @@ MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape);
 
 // Shapes for so many values: from N' slots (all of the secret once), or `rows` if that is more, to
 // N/2. More slots are fewer products and ciphertexts of the key, and more rotations in the end.
+// None for a set with too few levels.
 std::vector<MatvecShape> matvec_shapes(const SwitchParams& params, int rows);
 
 class MatvecPacker {

@@ -175,5 +175,18 @@ TEST(SwitchRoute, TheCheaperOneIsChosen) {
   EXPECT_EQ(poor.best.route, Route::Ring);
 }
 
+// Without the levels of a wide sine there is nothing to choose.
+TEST(SwitchRoute, SetsWithFewLevelsHaveNoProduct) {
+  ParamsLiteral literal = preset("test-n10-boot-insecure")->literal();
+  literal.name = "one-coeff-to-slot-level-insecure";
+  literal.levels.erase(literal.levels.end() - 4, literal.levels.end() - 1);
+  literal.bootstrap->cts_levels = 1;
+  SwitchLiteral tables = switch_preset(kSmall)->literal();
+  tables.name = "one-coeff-to-slot-level-insecure";
+  const auto params = SwitchParams::check(Params::check(std::move(literal)), std::move(tables));
+  EXPECT_TRUE(matvec_shapes(*params, 64).empty());
+  EXPECT_THROW(plan_matvec(*params, {64, 512}), ParameterError);
+}
+
 }  // namespace
 }  // namespace latticino::switching

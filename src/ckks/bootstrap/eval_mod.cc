@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "ckks/product_sum.h"
-#include "math/errors.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {
@@ -54,9 +52,9 @@ double eval_mod_input_scale(const Params& params, int level) {
   return std::sqrt(2 * params.rescale_factor(level) * scale);
 }
 
-SinePolynomial sine_for_range(int range_k, bool arcsine, int levels) {
+std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int levels) {
   constexpr int kMostAngles = 8, kMostDegree = 254;
-  SinePolynomial best;
+  std::optional<SinePolynomial> best;
   int fewest = 0;
   for (int r = 0; r <= kMostAngles; ++r) {
     const SinePolynomial longest = sine_closed_form(range_k, r, kMostDegree, arcsine);
@@ -68,16 +66,12 @@ SinePolynomial sine_for_range(int range_k, bool arcsine, int levels) {
     if (degree == kMostDegree) continue;
     SinePolynomial p = sine_closed_form(range_k, r, degree, arcsine);
     const int products = product_count(polynomial(PolynomialBasis::Chebyshev, p.in_t2())) + r;
-    if (p.depth() > levels || (fewest > 0 && products > fewest)) continue;
-    if (products == fewest && p.depth() >= best.depth()) continue;
+    if (p.depth() > levels || (best && products > fewest)) continue;
+    if (best && products == fewest && p.depth() >= best->depth()) continue;
     fewest = products;
     best = std::move(p);
   }
-  if (fewest > 0) return best;
-  throw ParameterError(
-      "ckks.eval_mod",
-      std::to_string(levels) + " levels for a sine up to " + std::to_string(range_k), "more levels",
-      "choose a set with more CoeffToSlot and EvalMod levels");
+  return best;
 }
 
 EvalMod::EvalMod(const Params& params, SinePolynomial sine, int output_level)

@@ -2,6 +2,7 @@
 // one, the arcsine. Bootstrapping's, and that of repacking (switch/matvec.h).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ckks/bootstrap/sine.h"
@@ -15,8 +16,9 @@ namespace latticino::ckks::bootstrap {
 double eval_mod_input_scale(const Params& params, int level);
 
 // The closed form for any |x| <= range_k with the fewest products of ciphertexts among those of at
-// most `levels` levels, right to 2^-40; the shorter one of two. Throws ParameterError if none is.
-SinePolynomial sine_for_range(int range_k, bool arcsine, int levels);
+// most `levels` levels, right to 2^-40; the shorter one of two. Nothing where levels do not
+// suffice.
+std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int levels);
 
 class EvalMod {
  public:
