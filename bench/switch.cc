@@ -306,7 +306,7 @@ int main(int argc, char** argv) {
        {"sets", "switch-n16-d40-v1"},
        {"slots", "64,256,1024"},
        {"values", "10000"},
-       {"routes", "ring"},
+       {"routes", "automatic"},
        {"dry", "0"},
        {"replay", "0"},
        {"runs", "5"}},
