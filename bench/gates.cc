@@ -1,21 +1,29 @@
 // Gates and tables of TFHE, and the records of one bootstrapping.
 //   bench_gates --device cpu --threads 1 --sets tfhe-gates-v1,tfhe-2-2-v1 --batches 1,16
+//   bench_gates --device cuda --mode replayed --batches 1,4096 --variants all
 // --cpu-time counts what the process used instead of the time that passed: for one thread of a
-// machine that is busy with other work. Keys are real, messages are random. pbs rows leave the key
-// switch out, gate rows do not.
+// machine that is busy with other work. --variants: own (what the backend chooses), all, or numbers
+// of kernels that can run a blind rotation (backend/tuning.h). Keys are real. pbs rows leave the
+// key switch out, gate rows do not.
 #include <cstdio>
 
-#include "common.h"
+#include "sample.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"
 
 namespace latticino::bench {
 namespace {
 
-BlindRotateArithmetic arithmetic(const std::string& name) {
-  if (name == "exact") return BlindRotateArithmetic::Exact;
-  if (name == "fft64") return BlindRotateArithmetic::Fft64;
-  throw ValueError("bench.gates", "--arithmetic " + name, "exact or fft64", "choose one of them");
+// `tuning`: what chooses variants, where any are asked for.
+std::unique_ptr<Backend> backend(const Arguments& arguments, std::shared_ptr<Tuning> tuning) {
+  if (arguments.text("variants") == "own") {
+    return make_backend(arguments.text("device"), arguments.number("threads"));
+  }
+  if (arguments.text("device") != "cuda") {
+    throw UnsupportedError("bench.gates", "--variants on " + arguments.text("device"),
+                           "--device cuda", "leave it out");
+  }
+  return make_cuda_backend({.tuning = std::move(tuning)});
 }
 
 class TfheBench {
@@ -24,9 +32,8 @@ class TfheBench {
       : arguments_(arguments),
         params_(tfhe_preset(set)),
         context_(tfhe::Context::create(params_,
-                                       std::make_unique<Queue>(make_backend(
-                                           arguments.text("device"), arguments.number("threads"))),
-                                       arithmetic(arguments.text("arithmetic")))),
+                                       std::make_unique<Queue>(backend(arguments, tuning_)),
+                                       tfhe::arithmetic_of(arguments.text("arithmetic")))),
         secret_(tfhe::SecretKey::generate(params_, random_)) {
     const Stopwatch watch;
     keys_ = tfhe::make_server_keys(*context_, secret_, random_);
@@ -45,16 +52,50 @@ class TfheBench {
                                   ? tfhe::Table{}
                                   : make_table(context_, [](std::uint32_t m) { return m ^ 1; });
     tfhe::Ciphertext y;
-    const double whole = timed(rows, "gate", batch, [&] {
+    const auto gate = [&] {
       y = params_->booleans() ? evaluator.gate(tfhe::Gate::Nand, x, x) : evaluator.apply(x, table);
+    };
+    each_variant(gate, [&] {
+      const double whole = measure(rows, "gate", batch, gate);
+      const std::vector<std::uint32_t> results = tfhe::decrypt(secret_, y);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        if (results[i] == (messages[i] ^ 1)) continue;
+        throw ValueError("bench.tfhe", "a wrong result", "the right one", "run the tests");
+      }
+      records(rows, batch, x, whole);
     });
-    if (tfhe::decrypt(secret_, y)[0] != 1) {
-      throw ValueError("bench.tfhe", "a wrong result", "the right one", "run the tests");
-    }
-    records(rows, batch, x, whole);
   }
 
  private:
+  // With every variant asked for that can run the blind rotation of `work`.
+  template <class Work, class Body>
+  void each_variant(const Work& work, const Body& body) {
+    const std::string wanted = arguments_.text("variants");
+    if (wanted == "own") return body();
+    tuning_->watch(true);
+    work();
+    tuning_->watch(false);
+    const std::vector<int> list = numbers(wanted);
+    bool found = false;
+    for (const Tuning::Question& question : tuning_->seen()) {
+      if (question.key.kernel != TunedKernel::BlindRotate) continue;
+      for (variant_ = 0; variant_ < Tuning::kVariants; ++variant_) {
+        const bool chosen =
+            wanted == "all" || std::find(list.begin(), list.end(), variant_) != list.end();
+        if (!chosen || (question.can_run >> variant_ & 1) == 0) continue;
+        found = true;
+        tuning_->set(question.key, variant_);
+        body();
+      }
+      tuning_->erase(question.key);
+      variant_ = -1;
+    }
+    if (!found) {
+      throw UnsupportedError("bench.gates", "--variants " + wanted,
+                             "variants that this device has for the set and arithmetic", "say own");
+    }
+  }
+
   void records(std::vector<Row>& rows, int batch, const tfhe::Ciphertext& x, double whole) {
     const auto count = static_cast<std::uint32_t>(batch);
     const auto n = static_cast<std::uint32_t>(params_->lwe_dimension());
@@ -68,54 +109,72 @@ class TfheBench {
     BlindRotate rotate = tfhe::blind_rotation(*context_, *keys_);
     rotate.items = {{exponents.view, tv.view, rotated.view}};
     Queue& queue = context_->queue();
-    const double key_switch = timed(rows, "key_switch", batch, [&] {
+    const double key_switch = measure(rows, "key_switch", batch, [&] {
       queue.submit(LweKeySwitch{
           keys_->key_switch.view, params_->literal().key_switch, {{x.view, switched.view}}});
     });
-    timed(rows, "mod_switch", batch, [&] {
+    measure(rows, "mod_switch", batch, [&] {
       queue.submit(ModSwitch{true, 0, {{switched.view, exponents.view}}});
     });
-    timed(rows, "blind_rotate", batch, [&] { queue.submit(rotate); });
-    timed(rows, "extract", batch, [&] {
+    measure(rows, "blind_rotate", batch, [&] { queue.submit(rotate); });
+    measure(rows, "extract", batch, [&] {
       queue.submit(SampleExtract{params_->glwe_dimension(), {{rotated.view, {0}, out.view}}});
     });
-    add(rows, "pbs", batch, whole - key_switch);
+    const double pbs = whole - key_switch;
+    add(rows, "pbs", batch, {pbs, pbs, pbs, arguments_.number("runs")});
   }
 
   template <class Work>
-  double timed(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
-    std::vector<double> seconds;
-    for (int i = -1; i < arguments_.number("runs"); ++i) {  // one to warm up
-      const Stopwatch watch;
-      const std::clock_t start = std::clock();
-      work();
-      context_->queue().synchronize();
-      const double used = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-      if (i >= 0) seconds.push_back(arguments_.flag("cpu-time") ? used : watch.seconds());
+  double measure(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
+    const int runs = arguments_.number("runs");
+    Queue& queue = context_->queue();
+    Sample sample;
+    if (arguments_.flag("cpu-time")) {
+      std::vector<double> seconds;
+      for (int i = -1; i < runs; ++i) {  // one to warm up
+        const std::clock_t start = std::clock();
+        work();
+        queue.synchronize();
+        if (i < 0) continue;
+        seconds.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+      }
+      sample = sample_of(std::move(seconds));
+    } else {
+      work();  // tables exist before recording
+      queue.synchronize();
+      sample = arguments_.text("mode") == "replayed"
+                   ? replayed(queue, runs, work)
+                   : timed(runs, work, [&] { queue.synchronize(); });
     }
-    add(rows, what, batch, median(seconds));
-    return median(seconds);
+    add(rows, what, batch, sample);
+    return sample.median;
   }
 
-  void add(std::vector<Row>& rows, const char* what, int batch, double seconds) {
+  void add(std::vector<Row>& rows, const char* what, int batch, const Sample& seconds) {
     const DeviceInfo device = context_->queue().device();
     Row params, row;
     params.add("batch", batch).add("threads", arguments_.number("threads"));
     params.add("arithmetic", arguments_.text("arithmetic"));
+    if (variant_ >= 0) params.add("variant", variant_);
     row.add("name", std::string("tfhe.") + what + (batch == 1 ? "_latency" : "_throughput"));
-    row.add("value", batch == 1 ? seconds * 1e3 : batch / seconds);
-    row.add("unit", batch == 1 ? "ms" : "1/s").add("median_of", arguments_.number("runs"));
-    row.add("device", device.name).add("backend", device.backend).add("mode", "immediate");
+    const Sample rate{batch / seconds.median, batch / seconds.high, batch / seconds.low,
+                      seconds.runs};
+    (batch == 1 ? seconds.over(1e-3) : rate).add_to(row, batch == 1 ? "ms" : "1/s");
+    row.add("device", device.name).add("backend", device.backend);
+    row.add("mode", arguments_.text("mode"));
     row.add("clock", arguments_.flag("cpu-time") ? "cpu" : "wall");
     row.add("preset", params_->name()).add("params", params);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows.push_back(row);
-    std::printf("  batch %4d %-12s %9.3f ms, %9.1f /s\n", batch, what, seconds * 1e3,
-                batch / seconds);
+    if (variant_ >= 0) std::printf("  variant %d", variant_);
+    std::printf("  batch %4d %-12s %9.3f ms, %9.1f /s\n", batch, what, seconds.median * 1e3,
+                rate.median);
     std::fflush(stdout);
   }
 
   const Arguments& arguments_;
+  std::shared_ptr<Tuning> tuning_ = std::make_shared<Tuning>();
+  int variant_ = -1;  // -1: the backend's choice
   std::shared_ptr<const TfheParams> params_;
   std::shared_ptr<const tfhe::Context> context_;
   rlwe::Random random_;
@@ -132,6 +191,8 @@ int main(int argc, char** argv) {
                          {{"device", "cpu"},
                           {"threads", "1"},
                           {"cpu-time", "0"},
+                          {"mode", "immediate"},
+                          {"variants", "own"},
                           {"sets", "tfhe-gates-v1,tfhe-2-2-v1"},
                           {"batches", "1,16"},
                           {"arithmetic", "exact"},

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kShapeBits = 12, kShapeMax = (1 << kShapeBits) - 1;
 constexpr const char* kHeader = "latticino tuning 1";
-constexpr const char* kNames[] = {"convert_tile", "key_inner"};
+constexpr const char* kNames[] = {"convert_tile", "key_inner", "blind_rotate"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(TunedKernel::kCount));
 
 // Words and numbers without streams: no locale decides what a number is, and none is needed in a

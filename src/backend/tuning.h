@@ -17,6 +17,7 @@ namespace latticino {
 enum class TunedKernel : std::uint8_t {
   ConvertTile,  // shape: source limbs, target limbs, items
   KeyInner,     // shape: digits, primes, targets of all groups, groups
+  BlindRotate,  // shape: k + 1, primes, 16 levels + keys of a step, ciphertexts
   kCount
 };
 const char* name(TunedKernel kernel);

@@ -236,6 +236,8 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   std::vector<Case> cases = {linear(q),
                              key_switch(q, 70, 1, 1),
                              key_switch(q, 131, 9, 3),
+                             key_switch(q, 70, 2, 1),
+                             key_switch(q, 33, 3, 2),
                              mod_switch(q, two_n, false, 0),
                              mod_switch(q, two_n, true, 0),
                              mod_switch(q, two_n, true, 2),
@@ -251,6 +253,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, 3, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 2, 1}));
   cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, 2, 5}));
+  cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 7, 1}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, true, 2, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 2, false, 1, 2}));
   constexpr BlindRotateArithmetic kFft64 = BlindRotateArithmetic::Fft64;
@@ -262,6 +265,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   if (ring.prime_count() >= 2 && ring.prime(0) / 2 < ring.prime(1)) {
     cases.push_back(extract(ring, two, 1));
     cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, 3, 2}));
+    cases.push_back(blind_rotate(ring, two, {1, 1, 3, false, 2, 1}));
     cases.push_back(blind_rotate(ring, two, {1, 2, 3, false, 1, 1}));
     if (fourier) {
       cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, 1, 3, kFft64}));

@@ -20,8 +20,9 @@ struct Count {
     }
     return e;
   }
-  // Of each step and key: the digits' transforms and those back, of every prime. A complex
-  // butterfly takes the time of two.
+  // Of each step: the digits' transforms, and those back of each key, of every prime; a complex
+  // butterfly takes the time of two. On the path of one ciphertext several keys share those back
+  // and their products count, two for a butterfly; eight processors share it, but none in FP64.
   Effort operator()(const BlindRotate& op) const {
     Effort e;
     const PolyView& key = op.key.first;
@@ -30,12 +31,15 @@ struct Count {
     const double transform = op.arithmetic == BlindRotateArithmetic::Fft64
                                  ? n / 2 * (key.ring->log_n() - 1)
                                  : n / 2 * key.ring->log_n() * key.limbs();
-    const double transforms = op.rows() + (op.glwe_dimension + 1);
+    const double parts = op.glwe_dimension + 1.0, keys = op.keys_per_step();
+    const double work = (op.rows() + keys * parts) * transform;
+    const double products = (keys - 1) * op.rows() * parts * n * key.limbs();
+    const double path = (op.rows() + parts) * transform + products / 2;
+    const double share = op.arithmetic == BlindRotateArithmetic::Fft64 ? 8 : 1;
     for (const BlindRotate::Item& item : op.items) {
-      const double keys =
-          item.exponents.dimension / op.group * static_cast<double>(op.keys_per_step());
-      e.path = keys * transforms * transform;
-      e.work += e.path * item.exponents.count;
+      const double steps = item.exponents.dimension / op.group;
+      e.path = share * steps * path;
+      e.work += steps * work * item.exponents.count;
       e.items += item.exponents.count;
     }
     return e;

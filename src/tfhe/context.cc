@@ -4,6 +4,18 @@
 
 namespace latticino::tfhe {
 
+const char* name(BlindRotateArithmetic arithmetic) {
+  return arithmetic == BlindRotateArithmetic::Exact ? "exact" : "fft64";
+}
+
+BlindRotateArithmetic arithmetic_of(const std::string& name) {
+  for (const auto arithmetic : {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64}) {
+    if (name == tfhe::name(arithmetic)) return arithmetic;
+  }
+  throw ParameterError("tfhe.context", "the arithmetic '" + name + "'", "'exact' or 'fft64'",
+                       "choose one of them");
+}
+
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
                                                std::shared_ptr<Queue> queue,
                                                BlindRotateArithmetic arithmetic) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "ops/operations.h"
 #include "params/tfhe_params.h"
@@ -8,6 +9,10 @@
 #include "runtime/queue.h"
 
 namespace latticino::tfhe {
+
+// "exact" and "fft64". ParameterError for other words.
+const char* name(BlindRotateArithmetic arithmetic);
+BlindRotateArithmetic arithmetic_of(const std::string& name);
 
 // TFHE parameters on a device, as ckks::Context is for CKKS. Owns no secret; threads may share it.
 class Context {

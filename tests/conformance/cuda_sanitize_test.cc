@@ -21,6 +21,7 @@ using test::range;
 using test::Words;
 
 constexpr int kLargestTfheDegree = 13;
+constexpr int kRotations = 5;  // variants of a blind rotation
 constexpr int kVariants = 12;  // of a kernel at most; one more would be seen as a kernel left out
 
 // Two primes a level, two auxiliaries: up to five digits.
@@ -91,11 +92,14 @@ class CudaSanitize : public testing::Test {
     EXPECT_TRUE(report.passed()) << report.str();
   }
 
-  // The records of TFHE in small rings, in one block and step by step.
+  // The records of TFHE in small rings: in one block, step by step and spread over blocks.
   void expect_tfhe(int log_n) {
-    const Report report = conformance::run(
-        log_n, test::ntt_primes(log_n, 2), oracle, [&] { return device(-1); }, once());
-    EXPECT_TRUE(report.passed()) << report.str();
+    for (int variant = -1; variant < kRotations; ++variant) {
+      const Words primes = test::ntt_primes(log_n, 2, variant < 0 ? 1u << 31 : 1u << 30);
+      const Report report = conformance::run(
+          log_n, primes, oracle, [&] { return device(variant); }, once());
+      EXPECT_TRUE(report.passed()) << report.str();
+    }
   }
 
   // Conversions of each size that has a kernel of its own, at the fewest limbs that choose it.

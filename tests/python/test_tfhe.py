@@ -361,4 +361,4 @@ def test_plans_predict_recorded_times():
     table = many.plan(lambda a: a.apply(lambda v: 3 - v), lt.tfhe.Shape((8,), "u2"))
     assert table.bootstrappings == 8 and 0.5 < table.seconds / (8 * 26.8e-3) < 2
     one.device = "cuda:0"
-    assert 0.5 < gate(1) / 8.08e-3 < 2 and 0.5 < gate(4096) / (4096 / 37597) < 2
+    assert 0.5 < gate(1) / 1.40e-3 < 2 and 0.5 < gate(4096) / (4096 / 37597) < 2

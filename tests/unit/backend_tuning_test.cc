@@ -130,6 +130,29 @@ TEST_P(EveryVariant, ComputesTheSame) {
     EXPECT_TRUE(report.passed()) << report.str();
   }
 }
+
+// Primes with room for lazy words, which some variants of blind rotations need.
+TEST_P(EveryVariant, RotatesTheSame) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  constexpr int kRotations = 5;  // variants of a blind rotation
+  if (GetParam() >= kRotations) GTEST_SKIP() << "no such variant of a blind rotation";
+  const auto oracle = [] { return make_cpu_backend({true, 0}); };
+  const auto device = [] {
+    auto tuning = std::make_shared<Tuning>();
+    tuning->force(GetParam());
+    return make_cuda_backend({.tuning = tuning});
+  };
+  conformance::Options options;
+  options.exact = false;
+  options.replays = 3;
+  for (int log_n = 10; log_n <= 13; ++log_n) {
+    for (const int bits : {27, 30}) {
+      const auto primes = test::ntt_primes(log_n, 2, 1u << bits);
+      const auto report = conformance::run(log_n, primes, oracle, device, options);
+      EXPECT_TRUE(report.passed()) << report.str();
+    }
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 12));
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(Rates, PredictWhatWasMeasured) {
 }
 
 // Rotations of a batch as bench_gates times them: bench/records/2026-11-21-xeon-tfhe.json, and of
-// 2026-11-22-h200-tfhe-fp64.json both arithmetics.
+// the H200's, those of 2026-11-22-h200-tfhe-latency.json and -fp64.json.
 TEST(Rates, PredictBlindRotations) {
   struct Measured {
     const char* set;
@@ -85,15 +85,20 @@ TEST(Rates, PredictBlindRotations) {
                             {"tfhe-2-2-v1", kExact, 8, 8 / 39.1}}) {
     EXPECT_LT(std::abs(std::log2(ratio(m, cpu_rates()))), 1) << m.set << " " << m.count;
   }
-  for (const Measured& m : {Measured{"chameleon-630-legacy", kExact, 1, 8.07e-3},
+  for (const Measured& m : {Measured{"chameleon-630-legacy", kExact, 1, 1.12e-3},
+                            {"chameleon-630-legacy", kExact, 32, 2.25e-3},
                             {"chameleon-630-legacy", kExact, 1024, 1024 / 43061.},
                             {"chameleon-630-legacy", kFft64, 1, 10.7e-3},
                             {"chameleon-630-legacy", kFft64, 4096, 4096 / 64663.},
-                            {"tfhe-gates-v1", kExact, 1, 7.89e-3},
+                            {"tfhe-gates-v1", kExact, 1, 1.37e-3},
+                            {"tfhe-gates-v1", kExact, 132, 3.98e-3},
                             {"tfhe-gates-v1", kExact, 1024, 1024 / 37450.},
                             {"tfhe-gates-v1", kFft64, 1, 8.90e-3},
                             {"tfhe-gates-v1", kFft64, 4096, 4096 / 40453.},
-                            {"tfhe-2-2-v1", kExact, 1, 33.0e-3},
+                            {"tfhe-2-2-v1", kExact, 1, 2.02e-3},
+                            {"tfhe-2-2-v1", kExact, 132, 11.7e-3},
+                            {"tfhe-2-2-group3-v1", kExact, 1, 1.75e-3},
+                            {"tfhe-2-2-group3-v1", kExact, 32, 5.23e-3},
                             {"tfhe-2-2-v1", kExact, 4096, 4096 / 10666.},
                             {"tfhe-2-2-v1", kFft64, 1, 10.4e-3},
                             {"tfhe-2-2-v1", kFft64, 4096, 4096 / 34874.}}) {

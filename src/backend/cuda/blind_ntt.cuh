@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "backend/cuda/barrier.cuh"
 #include "backend/cuda/ntt_core.cuh"
 #include "backend/cuda/tables.h"
 
@@ -68,7 +69,7 @@ __device__ __forceinline__ void meet(int barrier) {
   if constexpr (S::kThreads == 32) {
     __syncwarp();
   } else {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(S::kThreads) : "memory");
+    meet_threads(barrier, S::kThreads);
   }
 }
 

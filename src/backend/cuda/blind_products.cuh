@@ -70,17 +70,23 @@ struct DigitForm {
     if (shift != 0) x = (x + (Integer{1} << (shift - 1))) >> shift;
     return gadget_digit<Integer>(x + offset, gadget, level);
   }
-  // The same of the integer with residues v, modulo q.
-  __device__ __forceinline__ std::uint32_t digit(const std::uint32_t (&v)[PRIMES], int level,
-                                                 const std::uint32_t (&primes)[PRIMES],
-                                                 ShoupFactor inverse, std::uint32_t q) const {
+  // The same of the integer with residues v; a prime itself counts as 0.
+  __device__ __forceinline__ std::int32_t value(const std::uint32_t (&v)[PRIMES], int level,
+                                                const std::uint32_t (&primes)[PRIMES],
+                                                ShoupFactor inverse) const {
     Integer x;
     if constexpr (PRIMES == 1) {
       x = centred(v[0], primes[0]);
     } else {
       x = centred_pair(v[0], v[1], primes[0], primes[1], inverse);
     }
-    const std::int32_t d = signed_digit(x, level);
+    return signed_digit(x, level);
+  }
+  // Modulo q.
+  __device__ __forceinline__ std::uint32_t digit(const std::uint32_t (&v)[PRIMES], int level,
+                                                 const std::uint32_t (&primes)[PRIMES],
+                                                 ShoupFactor inverse, std::uint32_t q) const {
+    const std::int32_t d = value(v, level, primes, inverse);
     return d < 0 ? static_cast<std::uint32_t>(d) + q : static_cast<std::uint32_t>(d);
   }
 };

@@ -1,8 +1,10 @@
-// BlindRotate: chooses the kernel and how many ciphertexts share a block. Rotations that do not fit
-// a block's shared memory go step by step.
+// BlindRotate: chooses the kernel, and how many ciphertexts share a block or blocks a ciphertext.
+// Rotations that do not fit a block's shared memory go step by step.
 #include <algorithm>
+#include <optional>
 
 #include "backend/cuda/blind_rotate.cuh"
+#include "backend/cuda/blind_spread.h"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
 
@@ -50,15 +52,125 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
   launch_any_rotate(launcher, args, log_n, primes);
 }
 
+// Times of one wave of rotations, over that of clusters of eight blocks: spread over 1, 2, 4 and 8;
+// gathered, at least, and for each ciphertext of a multiprocessor. Measured on an H200 with the
+// gadgets of chameleon-630-legacy and tfhe-gates-v1, and with that of tfhe-2-2-v1 (docs/tfhe.md).
+struct WaveCosts {
+  double spread[kLogSpreadBlocks + 1], gathered, gathered_each;
+};
+
+const WaveCosts& wave_costs(int primes) {
+  static constexpr WaveCosts kOne{{2.8, 2.0, 1.25, 1}, 6.5, 2.6};
+  static constexpr WaveCosts kTwo{{5.5, 2.9, 1.65, 1}, 17, 5.8};
+  return primes == 1 ? kOne : kTwo;
+}
+
+std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
+  return (total + at_once - 1) / at_once;
+}
+
+// One launch over the ciphertexts of `args`.
+class Rotation {
+ public:
+  Rotation(Launcher& launcher, const BlindRotate& op)
+      : launcher_(launcher), op_(op), ring_(*op.key.first.ring) {
+    const Basis basis = op.key.first.basis();
+    primes_ = basis.size();
+    args.ring = ring_view(launcher, ring_);
+    args.key = op.key.first.limb(basis.prime(0));
+    args.gadget = op.gadget;
+    args.parts = op.glwe_dimension + 1;
+    args.group = op.group;
+    args.keys = op.keys_per_step();
+    args.ternary = op.ternary;
+    std::uint64_t q = 1;
+    for (int p = 0; p < primes_; ++p) {
+      args.prime[p] = basis.prime(p);
+      q *= ring_.prime(basis.prime(p));
+    }
+    args.modulus = q;
+    args.bits = bit_length(q);
+    if (primes_ == 2) {
+      const latticino::Modulus m = make_modulus(ring_.prime(basis.prime(1)));
+      args.inverse = make_shoup(inverse_mod(ring_.prime(basis.prime(0)) % m.q, m), m);
+    }
+    args.dimension = op.items[0].exponents.dimension;
+    args.steps = args.dimension / static_cast<std::uint32_t>(op.group);
+  }
+
+  void launch() {
+    if (op_.arithmetic == BlindRotateArithmetic::Fft64) {
+      return launch_fourier_rotate(launcher_, op_, args);
+    }
+    if (const std::optional<SpreadPlan> plan = spread()) {
+      return launch_spread(launcher_, args, *plan);
+    }
+    args.per_block = gathered_each();
+    if (args.per_block == 0) return launch_rotate_steps(launcher_, op_, args);
+    cuda::launch(launcher_, args, ring_.log_n(), primes_);
+  }
+
+  RotateArgs args{};
+
+ private:
+  // Variants for tuning.h: 0 for kernels that gather ciphertexts in blocks or launches, 1 + log2 of
+  // the blocks that one ciphertext is spread over.
+  std::optional<SpreadPlan> spread() {
+    std::optional<SpreadPlan> plan[kLogSpreadBlocks + 1];
+    const WaveCosts& costs = wave_costs(primes_);
+    Tuning::Variants can_run = 1;
+    int own = 0;
+    double best = gathered_cost(costs);
+    for (int b = 0; b <= kLogSpreadBlocks; ++b) {
+      plan[b] = plan_spread(launcher_, args, ring_, primes_, b);
+      if (!plan[b]) continue;
+      can_run |= 2u << b;
+      const double cost = costs.spread[b] * waves(args.total, plan[b]->at_once);
+      if (cost < best) best = cost, own = 1 + b;
+    }
+    const TuningKey key{TunedKernel::BlindRotate,
+                        ring_.log_n(),
+                        {args.parts, primes_, 16 * args.gadget.levels + args.keys,
+                         static_cast<int>(std::min(args.total, 1u << 30))}};
+    const int chosen = launcher_.tuning().pick(key, own, can_run);
+    return chosen == 0 ? std::nullopt : plan[chosen - 1];
+  }
+
+  // Ciphertexts of a block that gathers them; 0 where one does not fit, and steps are launches.
+  std::uint32_t gathered_each() const {
+    const Properties& device = launcher_.properties();
+    const Limits limits = limits_of(ring_.log_n(), primes_, args.parts, args.gadget.levels);
+    if (limits.threads == 0 || args.parts * primes_ * limits.threads > limits.most_threads ||
+        limits.twiddle_bytes + limits.ciphertext_bytes > device.shared_per_block) {
+      return 0;
+    }
+    constexpr std::uint32_t kLatency = 2;  // a guess
+    return per_block(device, most_a_block(device, limits, args.parts * primes_), args.total,
+                     kLatency);
+  }
+
+  // Launches by steps are taken for blocks of one.
+  double gathered_cost(const WaveCosts& costs) const {
+    const std::uint32_t each = std::max(gathered_each(), 1u);
+    const auto sms = static_cast<std::uint32_t>(launcher_.properties().sms);
+    return waves(waves(args.total, each), sms) *
+           std::max(costs.gathered, costs.gathered_each * each);
+  }
+
+  Launcher& launcher_;
+  const BlindRotate& op_;
+  const Ring& ring_;
+  int primes_ = 1;
+};
+
 }  // namespace
 
 std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
                         std::uint32_t latency) {
   std::uint32_t best = 1, best_time = ~0u;
   for (std::uint32_t c = 1; c <= most; ++c) {
-    const std::uint32_t blocks = (total + c - 1) / c;
-    const std::uint32_t waves = (blocks + device.sms - 1) / device.sms;
-    const std::uint32_t time = waves * (c + latency);
+    const std::uint32_t blocks = waves(total, c);
+    const std::uint32_t time = waves(blocks, device.sms) * (c + latency);
     if (time < best_time) best = c, best_time = time;
   }
   return best;
@@ -66,55 +178,18 @@ std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint3
 
 void run(Launcher& launcher, const BlindRotate& op) {
   if (op.items.empty()) return;
-  const Ring& ring = *op.key.first.ring;
-  const Basis basis = op.key.first.basis();
-  RotateArgs args{};
-  args.ring = ring_view(launcher, ring);
-  args.key = op.key.first.limb(basis.prime(0));
-  args.gadget = op.gadget;
-  args.parts = op.glwe_dimension + 1;
-  args.group = op.group;
-  args.keys = op.keys_per_step();
-  args.ternary = op.ternary;
-  std::uint64_t q = 1;
-  const int primes = basis.size();
-  for (int p = 0; p < primes; ++p) {
-    args.prime[p] = basis.prime(p);
-    q *= ring.prime(basis.prime(p));
-  }
-  args.modulus = q;
-  args.bits = bit_length(q);
-  if (primes == 2) {
-    const latticino::Modulus m = make_modulus(ring.prime(basis.prime(1)));
-    args.inverse = make_shoup(inverse_mod(ring.prime(basis.prime(0)) % m.q, m), m);
-  }
-  args.dimension = op.items[0].exponents.dimension;
-  args.steps = args.dimension / static_cast<std::uint32_t>(op.group);
-
-  const Properties& device = launcher.properties();
-  const Limits limits = limits_of(ring.log_n(), primes, args.parts, op.gadget.levels);
-  const bool whole = limits.threads != 0 &&
-                     args.parts * primes * limits.threads <= limits.most_threads &&
-                     limits.twiddle_bytes + limits.ciphertext_bytes <= device.shared_per_block;
+  Rotation rotation(launcher, op);
+  RotateArgs& args = rotation.args;
   const auto flush = [&] {
-    if (op.arithmetic == BlindRotateArithmetic::Fft64) {
-      launch_fourier_rotate(launcher, op, args);
-    } else if (whole) {
-      const std::uint32_t most = most_a_block(device, limits, args.parts * primes);
-      constexpr std::uint32_t kLatency = 2;  // a guess
-      args.per_block = per_block(device, most, args.total, kLatency);
-      launch(launcher, args, ring.log_n(), primes);
-    } else {
-      launch_rotate_steps(launcher, op, args);
-    }
+    rotation.launch();
     args.items = 0, args.total = 0;
   };
+  const int first_prime = op.key.first.basis().prime(0);
   for (const BlindRotate::Item& item : op.items) {
     if (item.exponents.count == 0) continue;
     if (args.items == kRotateItems) flush();
-    args.item[args.items++] = {item.exponents.data, item.table.limb(basis.prime(0)),
-                               item.out.first.limb(basis.prime(0)), item.exponents.stride,
-                               args.total};
+    args.item[args.items++] = {item.exponents.data, item.table.limb(first_prime),
+                               item.out.first.limb(first_prime), item.exponents.stride, args.total};
     args.total += item.exponents.count;
   }
   if (args.items != 0) flush();

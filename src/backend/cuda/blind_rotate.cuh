@@ -35,9 +35,7 @@ struct Unit {
   BlindTwiddles<S> forward, inverse;
   BlindEnd end;
 
-  __device__ __forceinline__ void meet_all() const {
-    asm volatile("bar.sync %0, %1;" ::"r"(group_barrier), "r"(group_threads) : "memory");
-  }
+  __device__ __forceinline__ void meet_all() const { meet_threads(group_barrier, group_threads); }
   __device__ __forceinline__ std::uint32_t* own_acc() const {
     return acc + (component * PRIMES + p) * S::kN;
   }

@@ -60,6 +60,25 @@ std::string kernel_name(const void* function) {
 
 }  // namespace
 
+LaunchConfig::LaunchConfig(const Shape& shape, cudaStream_t stream, int arch) {
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  config.attrs = attributes;
+  if (shape.overlap && arch >= 90) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = shape.cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  }
+}
+
 Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
       properties_(read_properties(options.device)),
@@ -125,6 +144,31 @@ std::size_t Launcher::even_shared(const void* function, const Shape& shape) {
       std::min(properties_.shared_per_sm / share, properties_.shared_per_block + kReserved);
   if (room <= taken) return shape.shared_bytes;
   return std::max(shape.shared_bytes, (room - taken) / kGranularity * kGranularity);
+}
+
+std::uint32_t Launcher::clusters_at_once(const void* kernel, const Shape& shape) {
+  if (shape.cluster > 1 && properties_.arch < 90) return 0;
+  const auto [found, missing] =
+      at_once_.try_emplace({kernel, shape.cluster, shape.block.x, shape.shared_bytes}, 0);
+  if (!missing) return found->second;
+  raise_shared_limit(kernel, shape.shared_bytes);
+  int count = 0;
+  cudaError_t status = cudaSuccess;
+  if (shape.cluster > 1) {
+    const LaunchConfig config(shape, stream_, properties_.arch);
+    status = cudaOccupancyMaxActiveClusters(&count, kernel, &config.config);
+  } else {
+    status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &count, kernel, static_cast<int>(shape.block.x), shape.shared_bytes);
+    count *= properties_.sms;
+  }
+  // An error says that no such cluster can be placed.
+  if (status == cudaSuccess) {
+    found->second = static_cast<std::uint32_t>(count);
+  } else {
+    cudaGetLastError();
+  }
+  return found->second;
 }
 
 void Launcher::check_launch(cudaError_t status, const void* function) const {

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -38,6 +40,17 @@ struct Shape {
   // that follow overlap.cuh. A small grid asks for so much shared memory that each multiprocessor
   // takes its share of the blocks: the first to be free would take most of them.
   bool overlap = false;
+  unsigned cluster = 1;  // blocks of a thread block cluster; more than one from sm_90 on
+};
+
+// A shape as the runtime takes it.
+struct LaunchConfig {
+  LaunchConfig(const Shape& shape, cudaStream_t stream, int arch);
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attributes[2]{};
 };
 
 // Device memory for the duration of one record; given back in stream order.
@@ -64,21 +77,14 @@ class Launcher {
   void launch(void (*kernel)(Params...), const Shape& shape, Args&&... args) {
     if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
     const void* function = reinterpret_cast<const void*>(kernel);
-    const bool overlaps = shape.overlap && properties_.arch >= 90;
-    const std::size_t shared_bytes = overlaps ? even_shared(function, shape) : shape.shared_bytes;
-    raise_shared_limit(function, shared_bytes);
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = shape.grid;
-    config.blockDim = shape.block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream_;
-    config.attrs = &overlap;
-    config.numAttrs = overlaps ? 1 : 0;
-    check_launch(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...), function);
+    Shape sized = shape;
+    if (shape.overlap && properties_.arch >= 90) sized.shared_bytes = even_shared(function, shape);
+    raise_shared_limit(function, sized.shared_bytes);
+    const LaunchConfig config(sized, stream_, properties_.arch);
+    check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
   }
+  // Clusters (or blocks) of this shape that the device runs side by side; 0: it can place none.
+  std::uint32_t clusters_at_once(const void* kernel, const Shape& shape);
 
   // Memory of the stream-ordered pool. While recording it is taken beside the capture, so the
   // graph sees plain addresses.
@@ -123,6 +129,8 @@ class Launcher {
   std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
   // Scratch of the current recording: all blocks, and those free for the next record.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
+  // By kernel, blocks of a cluster, threads and shared bytes of a block.
+  std::map<std::tuple<const void*, unsigned, unsigned, std::size_t>, std::uint32_t> at_once_;
 };
 
 class Scratch {

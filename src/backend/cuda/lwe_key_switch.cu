@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/lwe.cuh"
 #include "math/errors.h"
@@ -11,9 +12,11 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kColumns = 256;  // threads of a block
-constexpr int kTile = 8;       // ciphertexts of a block
-constexpr int kRows = 256;     // digits of a ciphertext held at a time
+constexpr int kColumns = 256;    // threads of a block
+constexpr int kLogMostTile = 3;  // log2 of the ciphertexts of a block, at most
+constexpr int kMostTile = 1 << kLogMostTile;
+constexpr int kRows = 256;      // digits of a ciphertext held at a time
+constexpr int kLeastRows = 16;  // of a block
 
 struct KeySwitchArgs {
   Words key, in, out;
@@ -26,13 +29,14 @@ struct KeySwitchArgs {
 };
 
 // Digits of mask elements [first, first + elements) of the block's ciphertexts: [row][ciphertext].
-__device__ __forceinline__ void load_digits(std::int32_t (&digit)[kRows][kTile],
+template <int TILE>
+__device__ __forceinline__ void load_digits(std::int32_t (&digit)[kRows][TILE],
                                             const KeySwitchArgs& a, std::uint32_t first,
                                             std::uint32_t elements) {
   const int levels = a.gadget.levels, shift = gadget_shift(a.gadget, a.bits);
-  for (std::uint32_t u = threadIdx.x; u < elements * kTile; u += kColumns) {
-    const std::uint32_t tile = u % kTile, i = u / kTile;
-    const std::uint32_t ciphertext = blockIdx.y * kTile + tile;
+  for (std::uint32_t u = threadIdx.x; u < elements * TILE; u += kColumns) {
+    const std::uint32_t tile = u % TILE, i = u / TILE;
+    const std::uint32_t ciphertext = blockIdx.y * TILE + tile;
     std::int64_t y = 0;
     if (ciphertext < a.count) {
       y = gadget_round(centred(a.in.ciphertext(ciphertext)[first + i], a.q.q), shift);
@@ -44,15 +48,16 @@ __device__ __forceinline__ void load_digits(std::int32_t (&digit)[kRows][kTile],
   }
 }
 
+template <int TILE>
 __global__ void __launch_bounds__(kColumns)
     key_switch_rows(const __grid_constant__ KeySwitchArgs a) {
-  __shared__ std::int32_t digit[kRows][kTile];
+  __shared__ alignas(16) std::int32_t digit[kRows][TILE];
   const std::uint32_t column = blockIdx.x * kColumns + threadIdx.x;
   const std::uint32_t begin = blockIdx.z * a.elements;
   const std::uint32_t end = min(begin + a.elements, a.in.dimension);
   const std::uint32_t step = kRows / a.gadget.levels;
   const std::uint32_t* key = a.key.data + min(column, a.key.dimension);
-  long long sum[kTile] = {};
+  long long sum[TILE] = {};
   for (std::uint32_t first = begin; first < end; first += step) {
     const std::uint32_t elements = min(step, end - first), rows = elements * a.gadget.levels;
     __syncthreads();
@@ -60,24 +65,18 @@ __global__ void __launch_bounds__(kColumns)
     __syncthreads();
     const std::uint32_t* row =
         key + static_cast<std::size_t>(first) * a.gadget.levels * a.key.stride;
-#pragma unroll 4
+    // Loads in flight: fewer ciphertexts leave registers for more.
+#pragma unroll(TILE == kMostTile ? 4 : 8)
     for (std::uint32_t r = 0; r < rows; ++r) {
       const auto k = static_cast<std::int32_t>(__ldg(row + r * a.key.stride));
-      const int4* d = reinterpret_cast<const int4*>(digit[r]);
 #pragma unroll
-      for (int v = 0; v < kTile / 4; ++v) {
-        const int4 x = d[v];
-        sum[4 * v] += static_cast<std::int64_t>(x.x) * k;
-        sum[4 * v + 1] += static_cast<std::int64_t>(x.y) * k;
-        sum[4 * v + 2] += static_cast<std::int64_t>(x.z) * k;
-        sum[4 * v + 3] += static_cast<std::int64_t>(x.w) * k;
-      }
+      for (int t = 0; t < TILE; ++t) sum[t] += static_cast<std::int64_t>(digit[r][t]) * k;
     }
   }
   if (column > a.key.dimension) return;
 #pragma unroll
-  for (int t = 0; t < kTile; ++t) {
-    const std::uint32_t ciphertext = blockIdx.y * kTile + t;
+  for (int t = 0; t < TILE; ++t) {
+    const std::uint32_t ciphertext = blockIdx.y * TILE + t;
     if (ciphertext >= a.count) continue;
     long long* at = a.sum + static_cast<std::size_t>(ciphertext) * (a.key.dimension + 1) + column;
     atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(sum[t]));
@@ -109,15 +108,22 @@ void key_switch(Launcher& launcher, const LweKeySwitch& op, const LweView& in, c
   args.sum = scratch.as<long long>();
   check(cudaMemsetAsync(args.sum, 0, bytes, launcher.stream()), "cuda.lwe_key_switch");
 
-  // Four blocks a multiprocessor, but no fewer rows than are held at a time.
+  // Enough blocks to keep the memory busy, but some rows each: every block adds to all sums.
+  const int log_tile = in.count >= kMostTile ? kLogMostTile : bit_length(in.count - 1);
+  const unsigned per_sm = log_tile == kLogMostTile ? 4 : 8;
+  const unsigned least = log_tile == kLogMostTile ? kRows : kLeastRows;
   const auto columns = static_cast<unsigned>((words + kColumns - 1) / kColumns);
-  const unsigned tiles = (in.count + kTile - 1) / kTile;
-  const unsigned step = kRows / static_cast<unsigned>(op.gadget.levels);
+  const unsigned tiles = (in.count + (1u << log_tile) - 1) >> log_tile;
+  const unsigned step = std::max(1u, least / static_cast<unsigned>(op.gadget.levels));
   const unsigned most = (in.dimension + step - 1) / step;
-  const unsigned wanted = 4 * static_cast<unsigned>(launcher.properties().sms) / (columns * tiles);
+  const unsigned wanted =
+      per_sm * static_cast<unsigned>(launcher.properties().sms) / (columns * tiles);
   const unsigned splits = std::clamp(wanted, 1u, most);
   args.elements = (in.dimension + splits - 1) / splits;
-  launcher.launch(key_switch_rows, {dim3(columns, tiles, splits), dim3(kColumns)}, args);
+  dispatch<0, kLogMostTile>(log_tile, [&](auto log) {
+    launcher.launch(key_switch_rows<1 << decltype(log)::value>,
+                    {dim3(columns, tiles, splits), dim3(kColumns)}, args);
+  });
   launcher.launch(key_switch_finish, {dim3(in.count, columns), dim3(kColumns)}, args);
 }
 
@@ -131,8 +137,8 @@ void run(Launcher& launcher, const LweKeySwitch& op) {
   }
   // Sums of one launch stay below 64 MB of scratch, and grids within their limits.
   for (const LweKeySwitch::Item& item : op.items) {
-    const std::uint32_t most =
-        std::max<std::uint32_t>(kTile, (8u << 20) / (item.out.dimension + 1) / kTile * kTile);
+    const std::uint32_t most = std::max<std::uint32_t>(
+        kMostTile, (8u << 20) / (item.out.dimension + 1) / kMostTile * kMostTile);
     for (std::uint32_t first = 0; first < item.in.count; first += most) {
       const std::uint32_t count = std::min(most, item.in.count - first);
       key_switch(launcher, op, item.in.part(first, count), item.out.part(first, count));

@@ -20,6 +20,7 @@ template <int LOG_LENGTH>
 struct TransformShape {
   static constexpr int kLogLength = LOG_LENGTH;
   static constexpr int kLogValues = log_radix(LOG_LENGTH);
+  static constexpr int kLogThreads = kLogLength - kLogValues;
   static constexpr int kLength = 1 << LOG_LENGTH;
   static constexpr int kValues = 1 << kLogValues;     // E
   static constexpr int kThreads = kLength / kValues;  // T
@@ -162,6 +163,37 @@ __device__ __forceinline__ void load_narrow(Twiddle (&w)[COUNT], const Twiddle* 
   load_constants<2 * B>(w + B, table + (first << 1));
   if constexpr (S::kThreads > 4) load_constants<4 * B>(w + 3 * B, table + (first << 2));
   if constexpr (S::kThreads > 8) load_constants<8 * B>(w + 7 * B, table + (first << 3));
+}
+
+// The threads of a transform, all of one warp, exchange their values between its rounds through
+// kLength + kThreads words of shared memory: entry c at c + c / E, so that both rounds touch all
+// banks.
+template <class S>
+__device__ __forceinline__ void exchange_to_narrow(std::uint32_t (&x)[S::kValues],
+                                                   std::uint32_t* shared, int t) {
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) {
+    const int c = S::kThreads * j;
+    shared[t + c + c / S::kValues] = x[j];
+  }
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) x[j] = shared[(S::kValues + 1) * t + j];
+}
+
+template <class S>
+__device__ __forceinline__ void exchange_to_wide(std::uint32_t (&x)[S::kValues],
+                                                 std::uint32_t* shared, int t) {
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) shared[(S::kValues + 1) * t + j] = x[j];
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < S::kValues; ++j) {
+    const int c = S::kThreads * j;
+    x[j] = shared[t + c + c / S::kValues];
+  }
 }
 
 }  // namespace latticino::cuda

@@ -12,7 +12,6 @@ namespace latticino::cuda {
 template <int LOG_COLS>
 struct RowShape : TransformShape<LOG_COLS> {
   using Base = TransformShape<LOG_COLS>;
-  // Entry c at c + c / E: both rounds touch all banks.
   static constexpr int kStride = Base::kLength + Base::kThreads;
   static constexpr int kVectors = Base::kValues / 4;  // 16-byte vectors a thread holds of its row
   static constexpr int kRowVectors = Base::kLength / 4;  // of the whole row
@@ -146,15 +145,7 @@ __device__ __forceinline__ void row_forward(std::uint32_t (&x)[S::kValues],
                                             const RowPosition<S>& at, const Modulus& m) {
   all_loads_issued();
   forward_stages<S::kValues / 2>(x, twiddles.wide + 1, m);
-  __syncwarp();
-#pragma unroll
-  for (int j = 0; j < S::kValues; ++j) {
-    const int c = S::kThreads * j;
-    at.shared[at.t + c + c / S::kValues] = x[j];
-  }
-  __syncwarp();
-#pragma unroll
-  for (int j = 0; j < S::kValues; ++j) x[j] = at.shared[(S::kValues + 1) * at.t + j];
+  exchange_to_narrow<S>(x, at.shared, at.t);
   std::uint32_t narrow[S::kNarrowTwiddles];
   twiddles.narrow(narrow, m);
   forward_stages<S::kThreads / 2>(x, narrow, m);
@@ -170,15 +161,7 @@ __device__ __forceinline__ void row_inverse(std::uint32_t (&x)[S::kValues],
   std::uint32_t narrow[S::kNarrowTwiddles];
   twiddles.narrow(narrow, m);
   inverse_stages<S::kThreads / 2>(x, narrow, m);
-  __syncwarp();
-#pragma unroll
-  for (int j = 0; j < S::kValues; ++j) at.shared[(S::kValues + 1) * at.t + j] = x[j];
-  __syncwarp();
-#pragma unroll
-  for (int j = 0; j < S::kValues; ++j) {
-    const int c = S::kThreads * j;
-    x[j] = at.shared[at.t + c + c / S::kValues];
-  }
+  exchange_to_wide<S>(x, at.shared, at.t);
   inverse_stages<S::kValues / 4>(x, twiddles.wide + 2, m);
   inverse_last_stage(x, inverse_cols, twiddles.wide[1], m);
 }

@@ -1,0 +1,32 @@
+#include "backend/cuda/blind_spread.h"
+
+#include "backend/cuda/blind_spread_plan.cuh"
+
+namespace latticino::cuda {
+
+std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args, const Ring& ring,
+                                      int primes, int log_blocks) {
+  if (ring.log_n() < 10 || ring.log_n() > 12) return {};
+  for (int p = 0; p < primes; ++p) {
+    if (ring.prime(args.prime[p]) >= kLazyPrimeBound) return {};
+  }
+  const Properties& device = launcher.properties();
+  if (log_blocks > 0 && device.arch < 90) return {};
+  SpreadPlan plan;
+  dispatch<0, kLogSpreadBlocks>(log_blocks, [&](auto log) {
+    plan = plan_blocks<decltype(log)::value>(launcher, args, primes);
+  });
+  if (plan.stages == 0) return {};
+  const void* kernel = reinterpret_cast<const void*>(plan.kernel);
+  plan.at_once = launcher.clusters_at_once(kernel, plan.shape);
+  if (plan.at_once == 0) return {};
+  return plan;
+}
+
+void launch_spread(Launcher& launcher, const RotateArgs& args, const SpreadPlan& plan) {
+  Shape shape = plan.shape;
+  shape.grid = dim3(args.total << plan.log_blocks);
+  launcher.launch(plan.kernel, shape, SpreadArgs{args, plan.stages});
+}
+
+}  // namespace latticino::cuda

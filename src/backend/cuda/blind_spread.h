@@ -1,0 +1,31 @@
+// Blind rotation by clusters of blocks, one a ciphertext (blind_spread.cuh).
+#pragma once
+
+#include <optional>
+
+#include "backend/cuda/launch.h"
+#include "ops/operations.h"
+
+namespace latticino::cuda {
+
+struct RotateArgs;
+struct SpreadArgs;
+
+// Clusters of 2^log_blocks blocks for rotations of one shape.
+struct SpreadPlan {
+  void (*kernel)(SpreadArgs) = nullptr;
+  int log_blocks = 0, stages = 0;
+  std::uint32_t at_once = 0;  // clusters that run side by side
+  Shape shape;                // but for the grid
+};
+
+constexpr int kLogSpreadBlocks = 3;  // at most 8 blocks, which every device with clusters allows
+
+// None where the device or the parameters do not allow it: rings of N = 2^10 .. 2^12 over primes
+// below 2^30; what a block needs must fit its threads and shared memory. Pairs and fours of blocks
+// serve the gadgets of the named sets only.
+std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args, const Ring& ring,
+                                      int primes, int log_blocks);
+void launch_spread(Launcher& launcher, const RotateArgs& args, const SpreadPlan& plan);
+
+}  // namespace latticino::cuda

@@ -1,0 +1,96 @@
+// Thread block clusters (sm_90 and later): blocks on neighbouring multiprocessors that write into
+// each other's shared memory. A block waits for words, not for blocks: they arrive with a count of
+// their bytes at a barrier beside them, one trip, where a barrier of the cluster after ordinary
+// remote stores takes three.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace latticino::cuda {
+
+// The dynamic shared memory of the block.
+__device__ __forceinline__ std::uint32_t* dynamic_shared() {
+  extern __shared__ uint4 dynamic_words[];
+  return reinterpret_cast<std::uint32_t*>(dynamic_words);
+}
+
+__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+__device__ __forceinline__ std::uint32_t cluster_rank() {
+  std::uint32_t rank = 0;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return rank;
+}
+
+// Every thread of the cluster has come by, and what they wrote to shared memory is seen.
+__device__ __forceinline__ void meet_cluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+#endif
+}
+
+// Counts bytes that arrive; phases alternate in parity, from 0 on. One thread begins each phase.
+struct Arrivals {
+  std::uint64_t* word;  // of the block's shared memory
+
+  // The first phase; other blocks may send when they have met this one.
+  __device__ __forceinline__ void begin(std::uint32_t bytes) const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "mbarrier.init.shared::cta.b64 [%0], 1;\n"
+        "fence.mbarrier_init.release.cluster;" ::"r"(shared_address(word))
+        : "memory");
+    expect(bytes);
+#endif
+  }
+  // A phase ends when `bytes` have come; some may have come already.
+  __device__ __forceinline__ void expect(std::uint32_t bytes) const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(word)),
+        "r"(bytes)
+        : "memory");
+#endif
+  }
+  // Acquires for the block only, as everybody does: what others sent lies in its shared memory, and
+  // more would throw away the first-level cache.
+  __device__ __forceinline__ void wait(std::uint32_t parity) const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "{\n"
+        ".reg .pred come;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 come, [%0], %1;\n"
+        "@!come bra again;\n"
+        "}" ::"r"(shared_address(word)),
+        "r"(parity)
+        : "memory");
+#endif
+  }
+};
+
+// Four words to where `to` is in the block `rank` of the cluster, counted there by `arrivals`.
+__device__ __forceinline__ void push(std::uint32_t* to, const Arrivals& arrivals,
+                                     std::uint32_t rank, uint4 v) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "{\n"
+      ".reg .b32 at, count;\n"
+      "mapa.shared::cluster.u32 at, %0, %2;\n"
+      "mapa.shared::cluster.u32 count, %1, %2;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [at], "
+      "{%3, %4, %5, %6}, [count];\n"
+      "}" ::"r"(shared_address(to)),
+      "r"(shared_address(arrivals.word)), "r"(rank), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+      : "memory");
+#endif
+}
+
+}  // namespace latticino::cuda

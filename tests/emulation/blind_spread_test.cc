@@ -1,0 +1,209 @@
+// Spread blind rotations (backend/cuda/blind_spread.cuh) on an emulated cluster against the CPU, in
+// every shape that has a kernel.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "backend/cuda/blind_spread_kernel.cuh"
+#include "emulation/machine.h"
+#include "support/ring_support.h"
+
+namespace latticino {
+namespace {
+
+using test::Words;
+
+// Tables of a ring as the device has them (backend/cuda/tables.h).
+struct DeviceTables {
+  explicit DeviceTables(const Ring& ring) {
+    const int log_n = ring.log_n();
+    const auto n = static_cast<std::uint32_t>(ring.n());
+    for (int p = 0; p < ring.prime_count(); ++p) {
+      const Modulus m = make_modulus(ring.prime(p));
+      const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
+      modulus.push_back({m.q, static_cast<std::uint32_t>(m.q_inverse), r, mul_mod(r, r, m)});
+      for (int direction = 0; direction < 2; ++direction) {
+        const std::uint32_t root = direction == 0 ? ring.psi(p) : inverse_mod(ring.psi(p), m);
+        Words power(n);
+        power[0] = r;
+        for (std::uint32_t i = 1; i < n; ++i) power[i] = mul_mod(power[i - 1], root, m);
+        for (std::uint32_t i = 0; i < n; ++i) {
+          psi[direction].push_back(power[test::bit_reverse(i, log_n)]);
+        }
+      }
+      const auto degree = [&](int log) {
+        const ShoupFactor f = make_shoup(inverse_mod(1u << log, m), m);
+        return cuda::Shoup{f.w, f.quotient};
+      };
+      const int log_rows = cuda::log_rows_of(log_n);
+      inverse.push_back({degree(log_rows), degree(log_n - log_rows)});
+    }
+    view.modulus = modulus.data();
+    view.psi = psi[0].data();
+    view.psi_inv = psi[1].data();
+    view.inverse = inverse.data();
+    view.log_n = log_n;
+  }
+
+  std::vector<cuda::Modulus> modulus;
+  Words psi[2];
+  std::vector<cuda::InverseDegrees> inverse;
+  cuda::RingView view;
+};
+
+struct Secret {
+  int k = 1, levels = 2, group = 1;
+  bool ternary = false;
+  std::uint32_t steps = 3;
+};
+
+// One rotation with random keys, on both.
+template <class S>
+class SpreadRotation {
+ public:
+  static constexpr int kPrimes = S::kPrimes;
+
+  SpreadRotation(const Secret& secret, std::uint32_t bound)
+      : primes_(test::ntt_primes(S::kLogN, kPrimes, bound)), ring_(S::kLogN, primes_) {
+    op_.glwe_dimension = secret.k;
+    op_.group = secret.group;
+    op_.ternary = secret.ternary;
+    std::uint64_t q = 1;
+    for (const std::uint32_t p : primes_) q *= p;
+    op_.gadget = {std::min(9, (bit_length(q) - 3) / secret.levels), secret.levels};
+    steps_ = secret.steps;
+    exponents_.resize(steps_ * secret.group + 1);
+    for (auto& e : exponents_) e = static_cast<std::uint32_t>(random_() % (2 * S::kN));
+    exponents_[0] = 0;
+  }
+
+  void expect_equal(int stages) {
+    const Words want = on_cpu(), got = on_device(stages);
+    ASSERT_EQ(want.size(), got.size());
+    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(got[i], want[i]) << "word " << i;
+  }
+
+ private:
+  std::uint32_t parts() const { return static_cast<std::uint32_t>(op_.glwe_dimension) + 1; }
+  PolyArray array(std::uint32_t count, Domain domain, std::vector<Words>* words) {
+    buffers_.push_back(queue_.allocate(sizeof(std::uint32_t) * S::kN * kPrimes * count));
+    const PolyArray polys{PolyView::contiguous(buffers_.back()->words(), ring_, basis_, domain),
+                          count};
+    for (std::uint32_t i = 0; words != nullptr && i < count; ++i) {
+      words->push_back(test::random_words(ring_, basis_, random_));
+      queue_.upload(polys[i], words->back().data());
+    }
+    return polys;
+  }
+
+  Words on_cpu() {
+    const auto dimension = static_cast<std::uint32_t>(exponents_.size()) - 1;
+    op_.key = array(op_.key_index(steps_, 0, 0, 0), Domain::Eval, &key_);
+    const PolyArray table = array(1, Domain::Coeff, &table_),
+                    out = array(parts(), Domain::Coeff, nullptr);
+    buffers_.push_back(queue_.allocate(sizeof(std::uint32_t) * exponents_.size()));
+    std::uint32_t* words = buffers_.back()->words();
+    queue_.copy_in(words, exponents_.data(), sizeof(std::uint32_t) * exponents_.size());
+    op_.items = {{{words, 2u * S::kN, dimension, 1, exponents_.size()}, table.first, out}};
+    queue_.submit(op_);
+    Words result;
+    for (std::uint32_t i = 0; i < parts(); ++i) {
+      const Words poly = test::download(queue_, out[i]);
+      result.insert(result.end(), poly.begin(), poly.end());
+    }
+    return result;
+  }
+
+  Words on_device(int stages) const {
+    const DeviceTables tables(ring_);
+    Words key(key_.size() * kPrimes * S::kN), out(parts() * kPrimes * S::kN);
+    for (std::size_t i = 0; i < key_.size() * kPrimes; ++i) {
+      for (std::uint32_t j = 0; j < S::kN; ++j) {
+        key[i * S::kN + cuda::position(Domain::Eval, j, S::kLogN)] =
+            key_[i / kPrimes][i % kPrimes * S::kN + j];
+      }
+    }
+    cuda::SpreadArgs args{};
+    args.stages = stages;
+    cuda::RotateArgs& a = args.rotate;
+    a.ring = tables.view;
+    a.key = key.data();
+    a.gadget = op_.gadget;
+    a.parts = static_cast<int>(parts());
+    a.group = op_.group;
+    a.keys = op_.keys_per_step();
+    a.ternary = op_.ternary;
+    std::uint64_t q = 1;
+    for (int p = 0; p < kPrimes; ++p) a.prime[p] = p, q *= primes_[p];
+    a.bits = bit_length(q);
+    if constexpr (kPrimes == 2) {
+      const Modulus m = make_modulus(primes_[1]);
+      a.inverse = make_shoup(inverse_mod(primes_[0] % m.q, m), m);
+    }
+    a.dimension = static_cast<std::uint32_t>(exponents_.size()) - 1;
+    a.steps = steps_;
+    a.total = 1, a.items = 1;
+    a.item[0] = {exponents_.data(), table_[0].data(), out.data(), exponents_.size(), 0};
+    const int threads = S::threads(S::rows(a)) + S::kCopyThreads;
+    EXPECT_LE(threads, cuda::kSpreadThreads<S>);
+    emulation::run_cluster(S::kBlocks, threads, cuda::SpreadPlaces<S>(a, stages).end, 1,
+                           [&] { cuda::spread_rotate<S>(args); });
+    return out;
+  }
+
+  Words primes_;
+  Ring ring_;
+  Queue queue_{make_cpu_backend({true, 1})};
+  const Basis basis_ = test::range(0, kPrimes);
+  std::mt19937_64 random_{3};
+  BlindRotate op_;
+  std::uint32_t steps_ = 0;
+  Words exponents_;
+  std::vector<Words> key_, table_;
+  std::vector<Buffer> buffers_;
+};
+
+template <int LOG_N, int PRIMES, int LOG_BLOCKS, int PARTS, int LEVELS, int KEYS>
+void expect_rotation(const Secret& secret, std::uint32_t bound, int stages) {
+  using S = cuda::SpreadShape<LOG_N, PRIMES, LOG_BLOCKS, PARTS, LEVELS, KEYS>;
+  if constexpr (S::kGroupThreads <= S::kMostThreads) {
+    SCOPED_TRACE("N = 2^" + std::to_string(LOG_N) + ", " + std::to_string(PRIMES) + " primes, k " +
+                 std::to_string(secret.k) + ", levels " + std::to_string(secret.levels));
+    SpreadRotation<S>(secret, bound).expect_equal(stages);
+  }
+}
+
+constexpr std::uint32_t k30 = 1u << 30, k27 = 1u << 27;
+
+template <int LOG_BLOCKS>
+void expect_named_gadgets() {
+  expect_rotation<10, 1, LOG_BLOCKS, 2, 3, 1>({1, 3, 1, false, 5}, k30, 3);
+  expect_rotation<10, 1, LOG_BLOCKS, 3, 2, 1>({2, 2, 1, false, 3}, k30, 1);
+  if constexpr (LOG_BLOCKS > 0) {
+    expect_rotation<11, 2, LOG_BLOCKS, 2, 1, 1>({1, 1, 1, false, 4}, k27, 2);
+    expect_rotation<11, 2, LOG_BLOCKS, 2, 1, 0>({1, 1, 3, false, 2}, k27, 1);
+  }
+}
+template <int LOG_BLOCKS>
+void expect_any_gadget() {
+  expect_rotation<10, 1, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, true, 3}, k30, 2);
+  expect_rotation<10, 1, LOG_BLOCKS, 0, 0, 0>({3, 5, 1, false, 2}, k30, 2);
+  expect_rotation<10, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, false, 3}, k30, 3);
+  expect_rotation<10, 2, LOG_BLOCKS, 0, 0, 0>({3, 3, 1, false, 2}, k27, 1);
+  expect_rotation<11, 1, LOG_BLOCKS, 0, 0, 0>({1, 3, 1, false, 3}, k30, 2);
+  expect_rotation<11, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 3, false, 1}, k27, 1);
+  expect_rotation<12, 1, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, false, 2}, k30, 2);
+  expect_rotation<12, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 2, false, 1}, k30, 1);
+}
+
+TEST(EmulatedSpreadRotation, OfNamedGadgetsOnOneBlock) { expect_named_gadgets<0>(); }
+TEST(EmulatedSpreadRotation, OfNamedGadgetsOnTwoBlocks) { expect_named_gadgets<1>(); }
+TEST(EmulatedSpreadRotation, OfNamedGadgetsOnFourBlocks) { expect_named_gadgets<2>(); }
+TEST(EmulatedSpreadRotation, OfNamedGadgetsOnEightBlocks) { expect_named_gadgets<3>(); }
+TEST(EmulatedSpreadRotation, OfAnyGadgetOnOneBlock) { expect_any_gadget<0>(); }
+TEST(EmulatedSpreadRotation, OfAnyGadgetOnEightBlocks) { expect_any_gadget<3>(); }
+
+}  // namespace
+}  // namespace latticino

@@ -1,0 +1,16 @@
+// Copies that arrive as late as they may: when their group is waited for.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace latticino::cuda {
+
+void copy_async(uint4* shared, const uint4* from);
+void end_group();
+void wait_for_copies_but(int left);
+template <int LEFT>
+void wait_for_groups() {
+  wait_for_copies_but(LEFT);
+}
+
+}  // namespace latticino::cuda

@@ -1,0 +1,21 @@
+// Words to other blocks arrive at any time and in any order, each with its count.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace latticino::cuda {
+
+std::uint32_t* dynamic_shared();
+std::uint32_t cluster_rank();
+void meet_cluster();
+
+struct Arrivals {
+  std::uint64_t* word;
+  void begin(std::uint32_t bytes) const;
+  void expect(std::uint32_t bytes) const;
+  void wait(std::uint32_t parity) const;
+};
+
+void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4 v);
+
+}  // namespace latticino::cuda

@@ -1,0 +1,55 @@
+// What device code needs of CUDA, on the host (machine.h): its words, vectors and integer
+// intrinsics. Threads are fibers, so that barriers can be waited at.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#define __device__
+#define __host__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __builtin_assume(condition)
+#define __isGlobal(pointer) true
+
+struct uint2 {
+  std::uint32_t x, y;
+};
+struct uint4 {
+  std::uint32_t x, y, z, w;
+};
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+inline uint2 make_uint2(std::uint32_t x, std::uint32_t y) { return {x, y}; }
+inline uint4 make_uint4(std::uint32_t x, std::uint32_t y, std::uint32_t z, std::uint32_t w) {
+  return {x, y, z, w};
+}
+
+inline std::uint32_t __umulhi(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(a) * b >> 32);
+}
+inline std::int32_t __mulhi(std::int32_t a, std::int32_t b) {
+  return static_cast<std::int32_t>(static_cast<std::int64_t>(a) * b >> 32);
+}
+inline std::uint32_t __brev(std::uint32_t x) {
+  std::uint32_t y = 0;
+  for (int i = 0; i < 32; ++i) y |= (x >> i & 1) << (31 - i);
+  return y;
+}
+inline int __clz(std::uint32_t x) { return x == 0 ? 32 : __builtin_clz(x); }
+template <class T>
+T __ldg(const T* p) {
+  return *p;
+}
+using std::max;
+using std::min;
+
+extern dim3 threadIdx, blockIdx, blockDim;
+void __syncwarp();
+void __syncthreads();
+
+using cudaStream_t = void*;

@@ -1,0 +1,230 @@
+#include "emulation/machine.h"
+
+#include <cuda_runtime.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "backend/cuda/async_copy.cuh"
+#include "backend/cuda/barrier.cuh"
+#include "backend/cuda/cluster.cuh"
+
+dim3 threadIdx, blockIdx, blockDim;
+
+namespace latticino::emulation {
+namespace {
+
+constexpr std::size_t kStackBytes = 128 << 10;
+constexpr int kCounts = 3;  // of arrivals, at the head of a block's shared memory
+
+struct Barrier {
+  int arrived = 0, needed = 0, generation = 0;
+};
+
+struct Count {
+  long bytes = 0;
+  int begun = 0;
+  unsigned phase = 0;
+};
+
+struct Block {
+  std::vector<std::uint32_t> shared;
+  std::array<Barrier, 16> barrier;
+  std::vector<Barrier> warp;
+  std::array<Count, kCounts> count;
+};
+
+struct Copy {
+  uint4* to;
+  uint4 value;
+};
+
+struct Fiber {
+  ucontext_t context{};
+  std::vector<char> stack;
+  std::function<bool()> ready;
+  bool done = false;
+  unsigned thread = 0, block = 0;
+  std::vector<Copy> open;
+  std::deque<std::vector<Copy>> groups;
+};
+
+struct Word {
+  unsigned block;
+  std::size_t at;
+  int count;
+  uint4 value;
+};
+
+struct Machine {
+  std::vector<Block> blocks;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Word> on_the_way;
+  Barrier cluster;
+  Fiber* current = nullptr;
+  ucontext_t scheduler{};
+  std::mt19937 random;
+  std::function<void()> kernel;
+  const char* fault = nullptr;
+
+  Block& block() { return blocks[current->block]; }
+  // An exception must not leave a fiber: the scheduler throws it.
+  void fail(const char* what) {
+    fault = what;
+    wait([] { return false; });
+  }
+  void wait(std::function<bool()> ready) {
+    current->ready = std::move(ready);
+    swapcontext(&current->context, &scheduler);
+  }
+  void meet(Barrier& barrier, int threads) {
+    if (barrier.arrived == 0) barrier.needed = threads;
+    if (barrier.needed != threads) fail("a barrier met by two numbers of threads");
+    const int generation = barrier.generation;
+    if (++barrier.arrived == barrier.needed) barrier.arrived = 0, ++barrier.generation;
+    wait([&barrier, generation] { return barrier.generation != generation; });
+  }
+  int count_of(const std::uint64_t* word) {
+    return static_cast<int>(word - reinterpret_cast<std::uint64_t*>(block().shared.data()));
+  }
+  static void end_phase(Count& count) {
+    if (count.begun == 1 && count.bytes == 0) count.begun = 0, ++count.phase;
+  }
+  void deliver(const Word& word) {
+    Block& to = blocks[word.block];
+    std::memcpy(to.shared.data() + word.at, &word.value, sizeof word.value);
+    to.count[word.count].bytes -= sizeof word.value;
+    end_phase(to.count[word.count]);
+  }
+  void run();
+};
+
+Machine* machine = nullptr;
+
+void enter() {
+  machine->kernel();
+  machine->current->done = true;
+  swapcontext(&machine->current->context, &machine->scheduler);
+}
+
+void Machine::run() {
+  std::size_t left = fibers.size();
+  std::vector<Fiber*> order;
+  for (const auto& fiber : fibers) order.push_back(fiber.get());
+  while (left > 0) {
+    bool moved = false;
+    if (random() % 4 == 0) std::shuffle(order.begin(), order.end(), random);
+    for (Fiber* fiber : order) {
+      if (fiber->done || (fiber->ready && !fiber->ready())) continue;
+      current = fiber;
+      threadIdx = {fiber->thread, 0, 0};
+      blockIdx = {fiber->block, 0, 0};
+      fiber->ready = nullptr;
+      swapcontext(&scheduler, &fiber->context);
+      if (fault != nullptr) throw std::runtime_error(fault);
+      left -= fiber->done ? 1 : 0;
+      moved = true;
+    }
+    std::shuffle(on_the_way.begin(), on_the_way.end(), random);
+    std::size_t arrive = moved ? random() % (on_the_way.size() + 1) : on_the_way.size();
+    moved = moved || arrive > 0;
+    for (; arrive > 0; --arrive, on_the_way.pop_back()) deliver(on_the_way.back());
+    if (!moved) throw std::runtime_error("threads that wait for ever");
+  }
+  if (!on_the_way.empty()) throw std::runtime_error("words for blocks that have ended");
+}
+
+}  // namespace
+
+void run_cluster(int blocks, int threads, std::size_t shared_words, unsigned seed,
+                 const std::function<void()>& kernel) {
+  Machine m;
+  m.random.seed(seed);
+  m.kernel = kernel;
+  m.blocks.resize(static_cast<std::size_t>(blocks));
+  blockDim = {static_cast<unsigned>(threads), 1, 1};
+  for (unsigned b = 0; b < m.blocks.size(); ++b) {
+    m.blocks[b].shared.assign(shared_words / 4 * 4 + 4, 0xDEADBEEFu);
+    m.blocks[b].warp.resize(static_cast<std::size_t>(threads) / 32);
+    for (unsigned t = 0; t < blockDim.x; ++t) {
+      auto fiber = std::make_unique<Fiber>();
+      fiber->stack.resize(kStackBytes);
+      getcontext(&fiber->context);
+      fiber->context.uc_stack.ss_sp = fiber->stack.data();
+      fiber->context.uc_stack.ss_size = kStackBytes;
+      makecontext(&fiber->context, enter, 0);
+      fiber->thread = t, fiber->block = b;
+      m.fibers.push_back(std::move(fiber));
+    }
+  }
+  machine = &m;
+  m.run();
+  machine = nullptr;
+}
+
+}  // namespace latticino::emulation
+
+using latticino::emulation::machine;
+
+void __syncwarp() { machine->meet(machine->block().warp[threadIdx.x / 32], 32); }
+void __syncthreads() { machine->meet(machine->block().barrier[0], static_cast<int>(blockDim.x)); }
+
+namespace latticino::cuda {
+
+void meet_threads(int barrier, int threads) {
+  if (threads % 32 != 0) machine->fail("a barrier of part of a warp");
+  machine->meet(machine->block().barrier[barrier], threads);
+}
+
+void copy_async(uint4* shared, const uint4* from) {
+  machine->current->open.push_back({shared, *from});
+}
+void end_group() {
+  machine->current->groups.push_back(std::move(machine->current->open));
+  machine->current->open.clear();
+}
+void wait_for_copies_but(int left) {
+  auto& groups = machine->current->groups;
+  for (; groups.size() > static_cast<std::size_t>(left); groups.pop_front()) {
+    for (const auto& copy : groups.front()) *copy.to = copy.value;
+  }
+}
+
+std::uint32_t* dynamic_shared() { return machine->block().shared.data(); }
+std::uint32_t cluster_rank() { return machine->current->block; }
+void meet_cluster() {
+  machine->meet(machine->cluster, static_cast<int>(machine->blocks.size() * blockDim.x));
+}
+
+void Arrivals::begin(std::uint32_t bytes) const {
+  machine->block().count[machine->count_of(word)] = {};
+  expect(bytes);
+}
+void Arrivals::expect(std::uint32_t bytes) const {
+  auto& count = machine->block().count[machine->count_of(word)];
+  if (count.begun != 0) machine->fail("a phase begun twice");
+  count.begun = 1;
+  count.bytes += bytes;
+  machine->end_phase(count);
+}
+void Arrivals::wait(std::uint32_t parity) const {
+  const auto* count = &machine->block().count[machine->count_of(word)];
+  machine->wait([count, parity] { return (count->phase & 1) != parity; });
+}
+
+void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4 v) {
+  const auto at = static_cast<std::size_t>(to - machine->block().shared.data());
+  if (rank >= machine->blocks.size() || at + 4 > machine->block().shared.size()) {
+    machine->fail("a write outside of a block");
+  }
+  machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
+}
+
+}  // namespace latticino::cuda

@@ -1,0 +1,96 @@
+// Whole blind rotations of the named sets by every kernel that can run them, against the CPU.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "backend/tuning.h"
+#include "support/ring_support.h"
+#include "support/tfhe_support.h"
+
+namespace latticino {
+namespace {
+
+using test::Words;
+
+// A set's keys from a fixed seed on some backend.
+struct Rotations {
+  Rotations(const std::string& set, std::unique_ptr<Backend> backend)
+      : context(
+            tfhe::Context::create(tfhe_preset(set), std::make_unique<Queue>(std::move(backend)))),
+        random(test::fixed_random(11)),
+        secret(tfhe::SecretKey::generate(context->shared_params(), random)),
+        keys(tfhe::make_server_keys(*context, secret, random)),
+        table(tfhe::constant_polynomial(*context, context->params().lwe_modulus() / 8)) {}
+
+  std::uint32_t parts() const {
+    return static_cast<std::uint32_t>(context->params().glwe_dimension()) + 1;
+  }
+  // All components of `count` rotations by these exponents, run `runs` times into the same room,
+  // the last time as a recorded program; empty if the runs differ.
+  Words rotate(const Words& exponents, std::uint32_t count, int runs) const {
+    const TfheParams& params = context->params();
+    Queue& queue = context->queue();
+    const auto lwe = context->allocate(static_cast<std::uint32_t>(params.lwe_dimension()), count,
+                                       2u * params.n());
+    const std::size_t each = exponents.size() / count;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      queue.copy_in(lwe.view.part(i, 1).data, exponents.data() + i * each,
+                    each * sizeof(std::uint32_t));
+    }
+    const auto out = context->allocate_polys(count * parts(), Domain::Coeff);
+    BlindRotate op = tfhe::blind_rotation(*context, *keys);
+    op.items = {{lwe.view, table.view, out.view}};
+    Words first, words(out.buffer->bytes() / sizeof(std::uint32_t));
+    for (int run = 0; run < runs; ++run) {
+      if (run == 0 || run + 1 < runs) {
+        queue.submit(op);
+      } else {
+        queue.record([&] { queue.submit(op); }).run();
+      }
+      queue.copy_out(words.data(), out.buffer->data(), out.buffer->bytes());
+      if (run == 0) first = words;
+      if (words != first) return {};
+    }
+    return words;
+  }
+
+  std::shared_ptr<const tfhe::Context> context;
+  rlwe::Random random;
+  tfhe::SecretKey secret;
+  std::shared_ptr<const tfhe::ServerKeys> keys;
+  Poly table;
+};
+
+class RotationsOfNamedSets : public testing::TestWithParam<const char*> {};
+
+TEST_P(RotationsOfNamedSets, AreTheSameInEveryVariant) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  const Rotations cpu(GetParam(), make_cpu_backend({true, 0}));
+  const auto tuning = std::make_shared<Tuning>();
+  const Rotations cuda(GetParam(), make_cuda_backend({.tuning = tuning}));
+  const TfheParams& params = cpu.context->params();
+  std::mt19937_64 random(12);
+  for (const std::uint32_t count : {1u, 3u, 40u}) {
+    Words exponents(static_cast<std::size_t>(count) * (params.lwe_dimension() + 1));
+    for (auto& e : exponents) e = static_cast<std::uint32_t>(random() % (2 * params.n()));
+    const Words expected = cpu.rotate(exponents, count, 1);
+    tuning->watch(true);
+    EXPECT_TRUE(cuda.rotate(exponents, count, 2) == expected) << count;
+    tuning->watch(false);
+    ASSERT_EQ(tuning->seen().size(), 1u);
+    const Tuning::Question question = tuning->seen().front();
+    for (int variant = 0; variant < Tuning::kVariants; ++variant) {
+      if ((question.can_run >> variant & 1) == 0) continue;
+      tuning->set(question.key, variant);
+      EXPECT_TRUE(cuda.rotate(exponents, count, 10) == expected)
+          << count << " rotations, variant " << variant;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, RotationsOfNamedSets,
+                         testing::Values("chameleon-630-legacy", "tfhe-gates-v1", "tfhe-2-2-v1",
+                                         "tfhe-2-2-group3-v1"));
+
+}  // namespace
+}  // namespace latticino
