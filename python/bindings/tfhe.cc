@@ -15,7 +15,9 @@ double log_failure_of(const Ciphertext& x) {
   const TfheParams& params = x.context->params();
   const bool boolean = x.encoding == Encoding::Boolean;
   const double distance = boolean ? 0.125 : std::exp2(-(params.plain_bits() + 2));
-  return log_failure(params.decision_variance(std::sqrt(x.norm2 + (boolean ? 1 : 0))), distance);
+  const bool fourier = x.context->arithmetic() == BlindRotateArithmetic::Fft64;
+  return log_failure(params.decision_variance(std::sqrt(x.norm2 + (boolean ? 1 : 0)), 0, fourier),
+                     distance);
 }
 
 // Batches without data, for dry contexts: fresh encryptions, or what a program has come to.
@@ -69,20 +71,28 @@ void bind_tfhe_context(nb::module_& m) {
       .def_static(
           "create",
           [](const TfheParamsPtr& params, const std::string& device, int index, int threads,
-             bool simd, const std::string& tuning) {
-            return tfhe::Context::create(params, make_queue(device, index, threads, simd, tuning));
+             bool simd, const std::string& tuning, const std::string& arithmetic) {
+            return tfhe::Context::create(params, make_queue(device, index, threads, simd, tuning),
+                                         tfhe::arithmetic_of(arithmetic));
           },
-          "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "", ReleaseGil())
+          "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "",
+          "arithmetic"_a = "exact", ReleaseGil())
       .def_static(
           "create_dry",
-          [](const TfheParamsPtr& params) { return tfhe::Context::create_dry(params); }, "params"_a,
-          ReleaseGil())
-      .def_prop_ro("params", &tfhe::Context::shared_params);
+          [](const TfheParamsPtr& params, const std::string& arithmetic) {
+            return tfhe::Context::create_dry(params, tfhe::arithmetic_of(arithmetic));
+          },
+          "params"_a, "arithmetic"_a = "exact", ReleaseGil())
+      .def_prop_ro("params", &tfhe::Context::shared_params)
+      .def_prop_ro("arithmetic", [](const tfhe::Context& c) { return tfhe::name(c.arithmetic()); })
+      .def_prop_ro("log_failure", [](const tfhe::Context& c) {
+        return c.params().log_failure(c.arithmetic() == BlindRotateArithmetic::Fft64);
+      });
   bind_queue(context);
   nb::class_<tfhe::ServerKeys>(m, "TfheServerKeys", "What a server knows: it cannot decrypt.")
       .def_prop_ro("id", [](const tfhe::ServerKeys& k) { return k.id.str(); })
       .def_ro("params_hash", &tfhe::ServerKeys::params_hash)
-      .def_prop_ro("bytes", &tfhe::ServerKeys::bytes);
+      .def("device_bytes", &tfhe::ServerKeys::device_bytes, "context"_a);
   m.def(
       "tfhe_shape_of_keys",
       [](const TfheContextPtr& context) { return tfhe::allocate_server_keys(*context, {}); },
@@ -134,6 +144,19 @@ void bind_tfhe_batches(nb::module_& m) {
 }
 
 }  // namespace
+
+Ciphertext allocate_like(const Ciphertext& like) {
+  Ciphertext out = like;
+  out.seed.reset();
+  auto [buffer, view] = like.context->allocate(like.view.dimension, like.size());
+  out.buffer = std::move(buffer);
+  out.view = view;
+  return out;
+}
+
+void copy_into(const Ciphertext& from, const Ciphertext& to) {
+  from.context->queue().submit(LweLinear{{{{{from.view, 1}}, to.view, 0}}});
+}
 
 Encoding bit_encoding(const TfheParams& params) {
   return params.booleans() ? Encoding::Boolean : Encoding::Padded;

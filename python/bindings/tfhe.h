@@ -27,6 +27,10 @@ inline std::span<const std::uint64_t> as_span(const IntegerInput& x) {
 tfhe::Encoding bit_encoding(const TfheParams& params);
 std::vector<std::uint32_t> as_bits(std::span<const std::uint64_t> values);
 
+// As for ciphertexts of CKKS: uninitialised memory of one's shape, and the copy into it.
+tfhe::Ciphertext allocate_like(const tfhe::Ciphertext& like);
+void copy_into(const tfhe::Ciphertext& from, const tfhe::Ciphertext& to);
+
 // The one class of TFHE here that holds a secret. Safe to share between threads.
 class TfheClient {
  public:

@@ -100,8 +100,8 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
-    bench.add_argument("what", choices=("precision", "cpu", "gpu", "systems", "ablation", "switching", "roofline",
-                                         "growth", "exactness", "compare", "report"))
+    bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
+                                         "roofline", "growth", "exactness", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
                        "work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")

@@ -28,6 +28,11 @@ std::string Ciphertext::str() const {
          ", largest=" + std::to_string(largest) + ", norm2=" + std::to_string(norm2) + ")";
 }
 
+bool same(const Ciphertext& x, const Ciphertext& y) {
+  return x.buffer == y.buffer && x.view.data == y.view.data && x.size() == y.size() &&
+         x.view.stride == y.view.stride;
+}
+
 std::uint32_t message_count(const TfheParams& params, Encoding encoding) {
   if (params.booleans() != (encoding == Encoding::Boolean)) {
     throw ParameterError("tfhe.encode",

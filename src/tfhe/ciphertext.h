@@ -40,6 +40,9 @@ struct Ciphertext {
   std::string str() const;
 };
 
+// Whether both are one ciphertext: then their errors are the same, and do not add like others'.
+bool same(const Ciphertext& x, const Ciphertext& y);
+
 // Residue of a message, and the message whose residue is nearest to a phase.
 std::uint32_t encode(const TfheParams& params, Encoding encoding, std::uint32_t message);
 std::uint32_t decode(const TfheParams& params, Encoding encoding, std::uint32_t phase);

@@ -127,8 +127,7 @@ Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
   Lookup lookup;
   lookup.table = eighth_.view;
   lookup.distance = std::abs(g.x) / 8.0;
-  if (x.buffer == y.buffer && x.view.data == y.view.data && x.size() == y.size() &&
-      x.view.stride == y.view.stride) {
+  if (same(x, y)) {
     // One ciphertext twice: its errors would add up, not their variances. The gate is x, not x, or
     // what it gives for true and true.
     const int factor = std::abs(g.x) == 1 ? (g.x + g.y) / 2 : 0;

@@ -29,12 +29,16 @@ ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::u
 
 namespace {
 
+std::size_t fourier_bytes(const Context& context, const PolyArray& bootstrap) {
+  return sizeof(double) * static_cast<std::size_t>(context.ring().n()) * bootstrap.count;
+}
+
 // Some hundred polynomials at a time: what lies between is small beside the keys.
 Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
   constexpr std::uint32_t kTogether = 512;
   const std::size_t n = context.ring().n();
   Queue& queue = context.queue();
-  const Buffer fourier = queue.allocate(sizeof(double) * n * bootstrap.count);
+  const Buffer fourier = queue.allocate(fourier_bytes(context, bootstrap));
   const Context::Polys coefficients =
       context.allocate_polys(std::min(kTogether, bootstrap.count), Domain::Coeff);
   for (std::uint32_t first = 0; first < bootstrap.count; first += kTogether) {
@@ -54,6 +58,12 @@ Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
 }
 
 }  // namespace
+
+std::size_t ServerKeys::device_bytes(const Context& context) const {
+  return bytes() + (context.arithmetic() == BlindRotateArithmetic::Fft64
+                        ? fourier_bytes(context, bootstrap.view)
+                        : 0);
+}
 
 BlindRotate blind_rotation(const Context& context, const ServerKeys& keys) {
   BlindRotate op = blind_rotation(context.params());

@@ -26,6 +26,8 @@ struct ServerKeys {
   std::array<std::uint8_t, 32> key_switch_seed{};
 
   std::size_t bytes() const { return bootstrap.buffer->bytes() + key_switch.buffer->bytes(); }
+  // With `fourier` where the context's arithmetic takes it.
+  std::size_t device_bytes(const Context& context) const;
 
   // `bootstrap` through FourierKey: made at the first blind rotation in FP64.
   mutable Buffer fourier;

@@ -25,7 +25,7 @@ sys.exit({status})
 
 
 PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
-            "bench_ablation", "bench_growth", "bench_switch", "bench_tune")
+            "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates")
 
 
 @pytest.fixture
@@ -130,6 +130,36 @@ def test_switching_has_targets_of_time(monkeypatch, capsys):
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     monkeypatch.setattr(programs, "run_program", lambda name, options: ([row | {"value": 201}], True))
     assert cli.main(["bench", "switching"]) == 1
+
+
+def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
+    record = fake()
+    assert cli.main(["bench", "gates", "--device", "cpu", "--runs", "3", "--record", str(record)]) == 0
+    exact, fft64 = json.loads(record.read_text())
+    assert exact["options"] | {"output": ""} == {
+        "output": "", "device": "cpu", "threads": "1", "mode": "replayed", "batches": "1,8", "runs": "3",
+        "arithmetic": "exact", "sets": programs.GATE_SETS}
+    assert fft64["options"]["arithmetic"] == "fft64" and fft64["options"]["sets"] == (
+        "chameleon-630-legacy,tfhe-gates-v1,tfhe-2-2-v1")
+    monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
+    assert cli.main(["bench", "gates", "--preset", "tfhe-2-2-group3-v1", "--record", str(record)]) == 0
+    row, = json.loads(record.read_text())
+    assert row["options"]["batches"].endswith("4096") and row["options"]["device"] == "cuda"
+
+
+def test_gates_have_targets_that_one_arithmetic_has_to_reach(monkeypatch, capsys):
+    def row(value, arithmetic, name="tfhe.gate_latency", unit="ms", batch=1):
+        return timed(name, value, unit, batch=batch, arithmetic=arithmetic) | {"preset": "chameleon-630-legacy"}
+
+    assert targets.check_gates([row(1.1, "exact"), row(0.8, "fft64")])
+    assert "0.80 ms (fft64)" in capsys.readouterr().out
+    assert not targets.check_gates([row(1.1, "exact"), row(0.8, "fft64", batch=2)])
+    many = [row(60_000, "fft64", "tfhe.gate_throughput", "1/s", 4096),
+            row(42_000, "exact", "tfhe.gate_throughput", "1/s", 4096)]
+    assert not targets.check_gates(many) and "60000.00 1/s (fft64)" in capsys.readouterr().out
+    assert targets.check_gates([row(1.1, "exact") | {"device": "other"}])
+    monkeypatch.setattr(programs, "run_program", lambda name, options: ([row(1.1, "exact")], True))
+    assert cli.main(["bench", "gates", "--device", "cpu"]) == 1
 
 
 def timed(name, value, unit, **params):

@@ -19,8 +19,8 @@ def run(args: argparse.Namespace) -> int:
         if len(args.files) != 2:
             raise errors.UnsupportedError.explain("bench compare", f"{len(args.files)} records", "two", "name A and B")
         return compare.run(*args.files)
-    bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "systems": programs.systems,
-             "ablation": programs.ablation, "switching": programs.switching,
+    bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
+             "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run}[args.what]
     rows, good = bench(args)
     if args.record:

@@ -19,6 +19,8 @@ PEERS = ("tenseal", "openfhe")
 BOOTSTRAP_SETS = ("n16-d40-boot-v1", "n16-d35-boot-v1")
 SWITCH_SETS = "switch-n16-d40-v1,switch-n16-d35-v1,switch-n16-d40-precise-v1"
 TUNED_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d30-boot-v1"
+GATE_SETS = "chameleon-630-legacy,tfhe-gates-v1,tfhe-2-2-v1,tfhe-2-2-group3-v1"
+GATE_BATCHES = {"cpu": "1,8", "cuda": "1,2,8,32,132,1024,4096"}
 MOST_BYTES = 7 * 2**30  # of the keys and tables of n16-d40-boot-v1
 
 
@@ -57,6 +59,29 @@ def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
         more, well = run_program(name, {"device": device, **options, **tuning})
         rows, good = rows + more, good and well
     return rows, targets.check(rows) and _fits(rows) and good
+
+
+def gates(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Gates and tables of TFHE, one and many at a time, in each arithmetic that a set has; targets beside them."""
+    device = _device(args.device)
+    options = {"device": device, "threads": args.threads or 1, "mode": "replayed", "batches": GATE_BATCHES[device],
+               "runs": args.runs or 11}
+    rows, good = [], True
+    for arithmetic in ("exact", "fft64"):
+        sets = [s for s in (args.preset or GATE_SETS).split(",") if _computes_in(s, arithmetic)]
+        if sets:
+            more, well = run_program("bench_gates", options | {"arithmetic": arithmetic, "sets": ",".join(sets)})
+            rows, good = rows + more, good and well
+    return rows, targets.check_gates(rows) and good
+
+
+def _computes_in(name: str, arithmetic: str) -> bool:
+    params = _native.tfhe_preset(name)
+    try:
+        _native.TfheContext.create_dry(params, arithmetic)
+    except errors.ParameterError:
+        return False
+    return True
 
 
 def ablation(args: argparse.Namespace) -> tuple[list[Row], bool]:

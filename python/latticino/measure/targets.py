@@ -22,6 +22,12 @@ SWITCH = {  # nothing beyond is stated
     ("switch.round_trip", 64): 50_000, ("switch.round_trip", 256): 80_000,
     ("switch.round_trip", 1024): 200_000, ("switch.round_trip", 2**15): 3_500_000,
 }
+# A gate, or a table without its key switch, in the faster arithmetic: milliseconds, or so many a second.
+GATES = {
+    ("tfhe.gate_latency", "chameleon-630-legacy", 1): 0.9, ("tfhe.gate_throughput", "chameleon-630-legacy", 4096): 85_000,
+    ("tfhe.pbs_latency", "tfhe-2-2-v1", 1): 1.2, ("tfhe.pbs_latency", "tfhe-2-2-group3-v1", 1): 0.9,
+    ("tfhe.pbs_throughput", "tfhe-2-2-v1", 4096): 60_000,
+}
 SCALE = {"us": 1.0, "ms": 1e3}
 
 
@@ -66,3 +72,20 @@ def _shape(row: Row) -> str:
     if row["name"].startswith("switch."):
         return f"{row['params']['slots']} slots"
     return f"{row['params'].get('limbs', '')} limbs, batch {row['params'].get('batch', 1)}"
+
+
+def check_gates(rows: list[Row]) -> bool:
+    """The same for gates: the best row of each that has a target."""
+    good = True
+    for (name, preset, batch), needed in GATES.items():
+        found = [row for row in rows if (row["name"], row.get("preset")) == (name, preset)
+                 and row["params"]["batch"] == batch and row.get("device") == DEVICE]
+        if not found:
+            continue
+        rate = found[0]["unit"] == "1/s"
+        best = (max if rate else min)(found, key=lambda row: row["value"])
+        met = best["value"] >= needed if rate else best["value"] <= needed
+        good &= met
+        print(f"{name:24} {preset:22} {best['value']:10.2f} {best['unit']} ({best['params']['arithmetic']}), "
+              f"to reach {needed}: {'met' if met else 'MISSED'}")
+    return good

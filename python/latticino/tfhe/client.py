@@ -15,8 +15,9 @@ from .context import Context
 class ServerKeys:
     """Bootstrapping and key-switching keys: all that a server may know. It cannot decrypt.
 
-    One set of keys serves every program. ``bytes``: what they take in device memory; files of them are
-    a half or less.
+    One set of keys serves every program. ``bytes``: what they take in device memory, with the second
+    form that FP64 arithmetic makes at its first bootstrapping; files of them are a half or less of what
+    the exact arithmetic takes.
     """
 
     def __init__(self, context: Context, native: Any) -> None:
@@ -24,7 +25,7 @@ class ServerKeys:
 
     @property
     def bytes(self) -> int:
-        return self._native.bytes
+        return self._native.device_bytes(self._context._native)
 
     @property
     def params_hash(self) -> str:

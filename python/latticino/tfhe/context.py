@@ -35,36 +35,43 @@ class Context:
     ``params``: a preset's name (``tfhe-gates-v1`` for booleans, ``tfhe-2-2-v1`` for integers too) or
     checked parameters. ``device``, ``threads``, ``simd`` and ``tuning`` as for ``lt.Context``. The
     device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
-    errors but those of keys and noise: for debugging at full speed. May be shared between threads.
+    errors but those of keys and noise: for debugging at full speed. ``arithmetic`` multiplies the
+    polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64, which
+    on a GPU is faster for large batches (docs/tfhe.md). May be shared between threads.
 
-    Raises ParameterError, DeviceError, FileError or OutOfMemoryError.
+    Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure
+    probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
     """
 
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
-                 threads: int = 0, simd: bool = True, tuning: str = "") -> None:
+                 threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str = "exact") -> None:
         self.params = preset(params) if isinstance(params, str) else params
-        self.threads = threads
+        self.threads, self.arithmetic = threads, arithmetic
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
         if device == NOT_ENCRYPTED:
+            _native.TfheContext.create_dry(self.params, arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
             self._evaluator = NotEncryptedEvaluator(self.params.message_bits)
             return
         kind, index = devices.choose(device)
-        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning))
+        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
+                                                  arithmetic)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind
 
     @classmethod
-    def _dry(cls, like: Context) -> Context:
-        """A twin without data, that cuts its work as the device would."""
+    def _dry(cls, like: Context) -> tuple[Context, int]:
+        """A twin without data, that cuts its work as the device would, and the bytes of its keys."""
         twin = cls.__new__(cls)
         twin.params, twin.threads, twin.keys, twin.device = like.params, like.threads, None, "dry"
         twin._kind = (like.device if like.encrypted else devices.choose(None)[0]).partition(":")[0]
-        twin._native = _native.TfheContext.create_dry(like.params)
-        twin._evaluator = _native.TfheEvaluator(twin._native, _native.tfhe_shape_of_keys(twin._native))
-        return twin
+        twin.arithmetic = like.arithmetic
+        twin._native = _native.TfheContext.create_dry(like.params, like.arithmetic)
+        keys = _native.tfhe_shape_of_keys(twin._native)
+        twin._evaluator = _native.TfheEvaluator(twin._native, keys)
+        return twin, keys.device_bytes(twin._native)
 
     # ---- facts ----
 
@@ -100,7 +107,7 @@ class Context:
         if not self.encrypted:
             return f"Context({self.params.name!r}, NOT ENCRYPTED: values in the clear, for debugging)"
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
-        return f"Context({self.params.name!r}, device={self.device!r}, {keys})"
+        return f"Context({self.params.name!r}, device={self.device!r}, {self.arithmetic} arithmetic, {keys})"
 
     # ---- keys ----
 

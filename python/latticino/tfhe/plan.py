@@ -26,15 +26,16 @@ class Shape(NamedTuple):
 class Plan:
     """What a program needs. ``print`` it for a table.
 
-    ``bootstrappings``: of all elements; ``rounds``: blind rotations one after another;
-    ``key_bytes``: in device memory; ``input_bytes``: of the arguments there; ``peak_bytes``: all device
-    memory at the worst moment, keys and inputs included; ``seconds``: predicted, from rates measured on
-    an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
-    ``operations``: records submitted; ``log_failure``: log2 of a bound on the probability that any of
-    the bootstrappings goes wrong.
+    ``arithmetic``: of the context; ``bootstrappings``: of all elements; ``rounds``: blind rotations one
+    after another; ``key_bytes``: in device memory; ``input_bytes``: of the arguments there;
+    ``peak_bytes``: all device memory at the worst moment, keys and inputs included; ``seconds``:
+    predicted, from rates measured on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at
+    the context's threads; ``operations``: records submitted; ``log_failure``: log2 of a bound on the
+    probability that any of the bootstrappings goes wrong.
     """
 
     params_name: str
+    arithmetic: str
     bootstrappings: int
     rounds: int
     key_bytes: int
@@ -47,7 +48,7 @@ class Plan:
     def __str__(self) -> str:
         mib = 2**20
         return "\n".join([
-            f"set                {self.params_name}",
+            f"set                {self.params_name}, {self.arithmetic} arithmetic",
             f"server keys        {self.key_bytes / mib:,.0f} MiB",
             f"inputs             {self.input_bytes / mib:,.1f} MiB",
             f"peak memory        {self.peak_bytes / mib:,.0f} MiB",
@@ -61,16 +62,17 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     """The plan of a program for arguments like these."""
     from .context import Context as ContextClass
 
-    twin = ContextClass._dry(context)
-    key_bytes = twin._native.live_bytes
+    twin, key_bytes = ContextClass._dry(context)
+    before = twin._native.live_bytes
     inputs = [_stand_in(twin, context, x) for x in examples]
-    input_bytes = twin._native.live_bytes - key_bytes
+    input_bytes = twin._native.live_bytes - before
     twin._native.reset_peak()
     program(*inputs)
     report = twin._native.report
     bootstrappings = report["ciphertexts_by_name"].get("BlindRotate", 0)
     return Plan(
         params_name=context.params.name,
+        arithmetic=context.arithmetic,
         bootstrappings=bootstrappings,
         rounds=report["operations_by_name"].get("BlindRotate", 0),
         key_bytes=key_bytes,
@@ -78,7 +80,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=twin._native.peak_bytes,
         seconds=twin._native.predicted_seconds(twin._kind == "cuda", devices.threads(context.threads)),
         operations=report["operations"],
-        log_failure=context.params.log_failure + math.log2(bootstrappings) if bootstrappings else -math.inf)
+        log_failure=twin._native.log_failure + math.log2(bootstrappings) if bootstrappings else -math.inf)
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:

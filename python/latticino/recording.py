@@ -1,0 +1,78 @@
+"""Recorded functions of arrays: what both schemes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import errors
+
+
+class Recording:
+    """A function recorded for arguments like the examples, and replayed on others.
+
+    A scheme says of which ``kind`` its arrays are, what replays lists of their ciphertexts
+    (``native``), how an array is rebuilt from them, and what a replay takes for granted.
+    """
+
+    kind: type
+    native: Callable[..., Any]
+    form_of = "what a replay takes for granted"
+
+    def __init__(self, function: Callable[..., Any], examples: Sequence[Any]) -> None:
+        results: list[Any] = []
+
+        def body(parts: list[Any]) -> list[Any]:
+            nonlocal results
+            taken = iter(parts)
+            result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
+            self._single = isinstance(result, self.kind)
+            results = self._arrays([result] if self._single else result, "record")
+            return [part for r in results for part in self._parts(r)]
+
+        self._native = self.native([part for x in examples for part in self._parts(x)], body)
+        # Only the shape of results is kept: their data lie in the recording's own memory.
+        self._results = [(self._emptied(r), len(self._parts(r))) for r in results]
+        self._forms = [self._form(x) for x in examples]
+
+    @property
+    def arena_bytes(self) -> int:
+        """Device memory that the recording keeps for itself."""
+        return self._native.arena_bytes
+
+    def run(self, arguments: Sequence[Any]) -> Any:
+        """The function of these: one array, or a tuple of them."""
+        self._arrays(arguments, "program")
+        had = [self._form(x) for x in arguments]
+        if len(had) != len(self._forms) or not all(map(self._serves, self._forms, had)):
+            raise errors.ShapeError.explain(
+                "program", f"arguments of form {had}", f"{self._forms} ({self.form_of})",
+                "pass what it was recorded with, or record it again")
+        parts = iter(self._native.run([part for x in arguments for part in self._parts(x)]))
+        out = [self._filled(r, [next(parts) for _ in range(n)]) for r, n in self._results]
+        return out[0] if self._single else tuple(out)
+
+    def _arrays(self, values: Any, operation: str) -> list[Any]:
+        values = list(values) if isinstance(values, (tuple, list)) else [values]
+        for v in values:
+            if not isinstance(v, self.kind):
+                raise errors.ShapeError.explain(
+                    operation, f"a {type(v).__name__}", f"arrays of type {self.kind.__name__} in and out",
+                    "close over plain values instead")
+        return values
+
+    def _parts(self, x: Any) -> list[Any]:
+        return x._parts
+
+    def _emptied(self, x: Any) -> Any:
+        return self._filled(x, [])
+
+    def _serves(self, recorded: Any, form: Any) -> bool:
+        return recorded == form
+
+    def _filled(self, like: Any, parts: list[Any]) -> Any:
+        """An array like that one, of other ciphertexts."""
+        raise NotImplementedError
+
+    def _form(self, x: Any) -> Any:
+        raise NotImplementedError

@@ -1,0 +1,44 @@
+"""Recorded functions of encrypted arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _native
+from ..recording import Recording
+from .array import EncryptedArray
+
+
+class _NotEncryptedProgram:
+    """In place of a recording of ciphertexts: runs the function each time."""
+
+    arena_bytes = 0
+
+    def __init__(self, examples: list[Any], function: Callable[[list[Any]], list[Any]]) -> None:
+        function(examples)
+        self.run = function
+
+
+class TfheRecording(Recording):
+    """Of encrypted arrays. The native program checks keys, encodings and noise of what it replays."""
+
+    kind = EncryptedArray
+    form_of = "shape and type"
+
+    def __init__(self, function: Callable[..., Any], examples: Sequence[EncryptedArray]) -> None:
+        self._encrypted = examples[0].context.encrypted
+        self.native = _native.TfheRecordedProgram if self._encrypted else _NotEncryptedProgram
+        super().__init__(function, examples)
+
+    def _parts(self, x: EncryptedArray) -> list[Any]:
+        return x._parts if self._encrypted else [x._parts]
+
+    def _filled(self, like: EncryptedArray, parts: list[Any]) -> EncryptedArray:
+        return like._new(parts if self._encrypted else parts[0], like.shape, like.bits)
+
+    def _emptied(self, x: EncryptedArray) -> EncryptedArray:
+        return x._new([], x.shape, x.bits)
+
+    def _form(self, x: EncryptedArray) -> tuple[tuple[int, ...], str]:
+        return x.shape, x.dtype
