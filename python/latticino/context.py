@@ -69,7 +69,8 @@ class Context:
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}
         self._switchers: dict[tuple, _native.Switcher] = {}
-        self._ways: dict[tuple[str, int, str], WayBack] = {}  # of a dry twin
+        self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
+        self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
         self._lock = threading.RLock()
 
@@ -81,6 +82,7 @@ class Context:
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
         twin._products.limit = math.inf  # a plan counts them all
         twin._timed = (like.device.startswith("cuda"), devices.threads(like.threads))
+        twin._ways_known = like._ways_known
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
@@ -274,13 +276,13 @@ class Context:
 
     def _way(self, name: str, slots: int, minimal_keys: bool, route: str) -> WayBack:
         """The way back that a plan decides on, with keys for it."""
-        key = (name, slots, route)
-        if key not in self._ways:
+        key = (name, slots, minimal_keys, route)
+        if key not in self._ways_known:
             native = self.switching(name)
             # What is asked for by name is made whatever it takes.
             budget = {} if route == "automatic" else {"budget": 2**63}
-            self._ways[key] = WayBack(*native.choose_route(slots, minimal_keys, route, *self._timed, **budget))
-        way = self._ways[key]
+            self._ways_known[key] = WayBack(*native.choose_route(*key[1:], *self._timed, **budget))
+        way = self._ways[name, slots, route] = self._ways_known[key]
         if way.route == "matvec":
             self._keys_of(name).add_without_data(self.switching(name), slots, way.product_slots)
         return way
