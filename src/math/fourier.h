@@ -26,9 +26,12 @@ namespace latticino::fourier {
 #define LATTICINO_FOURIER inline __attribute__((always_inline))
 #endif
 
-struct Complex {
-  double re, im;
+// Over doubles, or over vectors of them (backend/cpu/simd) with the operations below of their own.
+template <class Real>
+struct Numbers {
+  Real re, im;
 };
+using Complex = Numbers<double>;
 
 // One rounding each; compilers must not fuse the last three with what follows.
 LATTICINO_FOURIER double fused_add(double a, double b, double c) {  // a b + c
@@ -52,25 +55,31 @@ LATTICINO_FOURIER double plus(double a, double b) {
   return a + b;
 #endif
 }
-LATTICINO_FOURIER double minus(double a, double b) { return plus(a, -b); }
+template <class Real>
+LATTICINO_FOURIER Real minus(Real a, Real b) {
+  return plus(a, -b);
+}
 
 // (x, y) -> (x + w y, x - w y), the second as 2 x less the first: six operations.
-LATTICINO_FOURIER void butterfly(Complex& x, Complex& y, Complex w) {
-  const double re = fused_add(-w.im, y.im, fused_add(w.re, y.re, x.re));
-  const double im = fused_add(w.im, y.re, fused_add(w.re, y.im, x.im));
-  y = {fused_add(2, x.re, -re), fused_add(2, x.im, -im)};
+template <class Real>
+LATTICINO_FOURIER void butterfly(Numbers<Real>& x, Numbers<Real>& y, Numbers<Real> w) {
+  const Real re = fused_add(-w.im, y.im, fused_add(w.re, y.re, x.re));
+  const Real im = fused_add(w.im, y.re, fused_add(w.re, y.im, x.im));
+  y = {fused_add(Real(2), x.re, -re), fused_add(Real(2), x.im, -im)};
   x = {re, im};
 }
 
 // (x, y) -> (x + y, (x - y) / w), |w| = 1.
-LATTICINO_FOURIER void inverse_butterfly(Complex& x, Complex& y, Complex w) {
-  const Complex d = {minus(x.re, y.re), minus(x.im, y.im)};
+template <class Real>
+LATTICINO_FOURIER void inverse_butterfly(Numbers<Real>& x, Numbers<Real>& y, Numbers<Real> w) {
+  const Numbers<Real> d = {minus(x.re, y.re), minus(x.im, y.im)};
   x = {plus(x.re, y.re), plus(x.im, y.im)};
   y = {fused_add(d.im, w.im, times(d.re, w.re)), fused_add(-d.re, w.im, times(d.im, w.re))};
 }
 
 // sum += x k.
-LATTICINO_FOURIER void multiply_add(Complex& sum, Complex x, Complex k) {
+template <class Real>
+LATTICINO_FOURIER void multiply_add(Numbers<Real>& sum, Numbers<Real> x, Numbers<Real> k) {
   sum.re = fused_add(-x.im, k.im, fused_add(x.re, k.re, sum.re));
   sum.im = fused_add(x.im, k.re, fused_add(x.re, k.im, sum.im));
 }
@@ -78,7 +87,10 @@ LATTICINO_FOURIER void multiply_add(Complex& sum, Complex x, Complex k) {
 // The w of even blocks: that of block k of stage s is entry (2^s + k) / 2, times i for odd k > 0.
 // Correctly rounded (math/fft_tables.h); M / 2 entries.
 std::vector<Complex> roots(int log_n);
-LATTICINO_FOURIER constexpr Complex times_i(Complex w) { return {-w.im, w.re}; }
+template <class Real>
+LATTICINO_FOURIER constexpr Numbers<Real> times_i(Numbers<Real> w) {
+  return {-w.im, w.re};
+}
 
 // A blind rotation, as far as this arithmetic has to know it (ops/lwe_operations.h).
 struct Rotation {
@@ -117,7 +129,7 @@ struct Rounding {
   Rounding() = default;
   explicit Rounding(const Rotation& rotation);
 
-  LATTICINO_HD static std::int64_t bits(double x) {
+  LATTICINO_FOURIER static std::int64_t bits(double x) {
 #if defined(__CUDA_ARCH__)
     return __double_as_longlong(x);
 #else
@@ -126,13 +138,13 @@ struct Rounding {
   }
 
   // One prime below 2^31, |x| < 2^51: congruent to x rounded, in (-Q, Q).
-  LATTICINO_HD std::int32_t one_prime(double x) const {
+  LATTICINO_FOURIER std::int32_t one_prime(double x) const {
     const double turns = minus(fused_add(x, inverse, kShift), kShift);
     return static_cast<std::int32_t>(bits(plus(fused_add(-turns, modulus, x), kShift)));
   }
   // Q < 2^62: the same of x = high 2^cut + low, both below 2^51; the difference with the multiple
   // of Q is right modulo 2^64, and small.
-  LATTICINO_HD std::int64_t two_primes(double x) const {
+  LATTICINO_FOURIER std::int64_t two_primes(double x) const {
     const double shifted = fused_add(x, down, kShift), high = minus(shifted, kShift);
     const double low = plus(fused_add(-high, up, x), kShift);
     const double turns = fused_add(x, inverse, kShift);

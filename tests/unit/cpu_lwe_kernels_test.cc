@@ -59,6 +59,19 @@ TEST_P(SimdLweKernels, DigitsAgree) {
           plain().rotated_digits(pa.data(), px, rotation, t);
           simd().rotated_digits(pb.data(), px, rotation, t);
           EXPECT_EQ(a, b) << g.log_base << " " << g.levels << " " << primes << " " << rotation;
+          std::vector<double> r(kN * g.levels), s = r;
+          std::vector<double*> pr, ps;
+          for (int i = 0; i < g.levels; ++i) {
+            pr.push_back(r.data() + i * kN);
+            ps.push_back(s.data() + i * kN);
+          }
+          plain().rotated_real_digits(pr.data(), px, rotation, t);
+          simd().rotated_real_digits(ps.data(), px, rotation, t);
+          EXPECT_EQ(r, s) << g.log_base << " " << g.levels << " " << primes << " " << rotation;
+          for (std::size_t i = 0; i < r.size(); ++i) {  // the same digits modulo the first prime
+            ASSERT_EQ(from_signed(static_cast<std::int32_t>(r[i]), q[0]),
+                      a[i / kN * primes * kN + i % kN]);
+          }
         }
       }
     }

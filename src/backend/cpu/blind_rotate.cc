@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cstring>
-
 #include "backend/cpu/rotate_batch.h"
 
 namespace latticino::cpu {
@@ -8,86 +5,32 @@ namespace {
 
 constexpr int kMostLevels = 62, kMostRows = kMostLevels * kMostParts;
 
-// What all ciphertexts of a record share.
-struct Rotation {
-  Rotation(Executor& executor, const BlindRotate& op)
-      : op(op),
-        kernels(executor.kernels()),
-        ring(*op.key.first.ring),
-        table(executor.table(ring)),
-        n(static_cast<std::size_t>(ring.n())),
-        parts(op.glwe_dimension + 1) {
-    const Basis basis = op.key.first.basis();
-    digit.n = ring.n();
-    digit.primes = basis.size();
-    digit.gadget = op.gadget;
-    std::uint64_t q = 1;
-    for (int p = 0; p < basis.size(); ++p) {
-      prime[p] = &table.primes[basis.prime(p)];
-      digit.q[p] = prime[p]->modulus.q;
-      q *= digit.q[p];
-    }
-    digit.bits = bit_length(q);
-    if (digit.primes == 2) {
-      const Modulus& m = prime[1]->modulus;
-      digit.inverse = make_shoup(inverse_mod(digit.q[0] % m.q, m), m);
-    }
+struct ExactRotation : Rotation {
+  ExactRotation(Executor& executor, const BlindRotate& op)
+      : Rotation(executor, op), key(op.key.first.limb(op.key.first.basis().prime(0))) {
     for (int p = 0; p < digit.primes; ++p) {
       // Sums of products come times 2^-64.
       const Modulus& m = prime[p]->modulus;
       const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
       scale[p] = make_shoup(mul_mod(mul_mod(r, r, m), prime[p]->one_over_n.w, m), m);
     }
-    key = op.key.first.limb(basis.prime(0));
   }
 
-  // Words of a mirrored polynomial, of all accumulators of a ciphertext, of its digits.
-  std::size_t mirrored_words() const { return 2 * n + kMirrorTail; }
-  std::size_t accumulator_words() const { return parts * digit.primes * mirrored_words(); }
   std::size_t digit_words() const { return std::size_t(op.rows()) * digit.primes * n; }
   std::size_t worker_words() const { return digit_words() + (parts + std::size_t{1}) * n; }
-  std::uint32_t* accumulator(std::uint32_t* at, int component, int p) const {
-    return at + mirrored_words() * (component * digit.primes + p);
-  }
   // Limb of prime p of a key polynomial.
   const std::uint32_t* key_limb(std::uint32_t index, int p) const {
     return key + (std::size_t(index) * digit.primes + p) * n;
   }
 
-  const BlindRotate& op;
-  const CpuKernels& kernels;
-  const Ring& ring;
-  const RingTable& table;
-  const std::size_t n;
-  const int parts;
-  DigitTable digit;
-  const PrimeTable* prime[2] = {};
   ShoupFactor scale[2];
-  const std::uint32_t* key = nullptr;
+  const std::uint32_t* key;
 };
-
-// y = X^-rotation x on canonical residues, rotation < 2n.
-void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32_t rotation,
-            std::uint32_t q) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t from = (i + rotation) & (2 * n - 1);
-    y[i] = from < n ? x[from] : neg_mod(x[from - n], q);
-  }
-}
 
 class Worker {
  public:
-  Worker(const Rotation& r, std::uint32_t* scratch)
+  Worker(const ExactRotation& r, std::uint32_t* scratch)
       : r_(r), digits_(scratch), sums_(scratch + r.digit_words()), turned_(sums_ + r.parts * r.n) {}
-
-  void start(std::uint32_t* acc, const BlindRotate::Item& item, std::uint32_t exponent) {
-    const Basis basis = r_.op.key.first.basis();
-    std::memset(acc, 0, r_.accumulator_words() * sizeof *acc);
-    for (int p = 0; p < r_.digit.primes; ++p) {
-      rotate(turned_, item.table.limb(basis.prime(p)), r_.n, exponent, r_.digit.q[p]);
-      r_.kernels.lwe->add_mirrored(r_.accumulator(acc, 0, p), turned_, r_.n, r_.digit.q[p]);
-    }
-  }
 
   void step(std::uint32_t* acc, const std::uint32_t* exponents, std::uint32_t step) {
     const std::uint32_t turn = 2 * static_cast<std::uint32_t>(r_.n);
@@ -108,17 +51,6 @@ class Worker {
       held_[j] = e & (turn - 1);
     }
     selected(acc, step);
-  }
-
-  void finish(const std::uint32_t* acc, const PolyArray& out, std::uint32_t first) {
-    const Basis basis = r_.op.key.first.basis();
-    for (int c = 0; c < r_.parts; ++c) {
-      const PolyView poly = out[first + c];
-      for (int p = 0; p < r_.digit.primes; ++p) {
-        std::memcpy(poly.limb(basis.prime(p)),
-                    r_.accumulator(const_cast<std::uint32_t*>(acc), c, p), r_.n * sizeof *acc);
-      }
-    }
   }
 
  private:
@@ -188,7 +120,7 @@ class Worker {
     for (std::size_t i = 0; i < r_.n; ++i) x[i] = sub_mod(turned_[i], x[i], q);
   }
 
-  const Rotation& r_;
+  const ExactRotation& r_;
   std::uint32_t *digits_, *sums_, *turned_;
   std::uint32_t held_[15] = {};
 };
@@ -197,7 +129,7 @@ class Worker {
 
 void run(Executor& executor, const BlindRotate& op) {
   if (op.arithmetic == BlindRotateArithmetic::Fft64) return run_fourier(executor, op);
-  if (!op.items.empty()) rotate_batch<Worker>(executor, op, Rotation(executor, op));
+  if (!op.items.empty()) rotate_batch<Worker>(executor, op, ExactRotation(executor, op));
 }
 
 }  // namespace latticino::cpu

@@ -28,6 +28,9 @@ struct LweKernels {
   // q[p] goes to out[i * primes + p], canonical.
   void (*rotated_digits)(std::uint32_t* const* out, const std::uint32_t* const* x,
                          std::uint32_t rotation, const DigitTable& table);
+  // The same digits as they are, out[i], for the FP64 arithmetic.
+  void (*rotated_real_digits)(double* const* out, const std::uint32_t* const* x,
+                              std::uint32_t rotation, const DigitTable& table);
 
   // x += y on a mirrored polynomial.
   void (*add_mirrored)(std::uint32_t* x, const std::uint32_t* y, std::size_t n, std::uint32_t q);

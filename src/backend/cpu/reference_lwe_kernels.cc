@@ -5,15 +5,25 @@ namespace {
 
 using u32 = std::uint32_t;
 
-void store_digits(u32* const* out, std::size_t at, std::int64_t x, const DigitTable& t) {
+void store_digit(u32* const* out, int i, std::size_t at, std::int32_t digit, const DigitTable& t) {
+  for (int p = 0; p < t.primes; ++p) out[i * t.primes + p][at] = from_signed(digit, t.q[p]);
+}
+
+void store_digit(double* const* out, int i, std::size_t at, std::int32_t digit, const DigitTable&) {
+  out[i][at] = digit;
+}
+
+template <class Word>
+void store_digits(Word* const* out, std::size_t at, std::int64_t x, const DigitTable& t) {
   std::int64_t y = gadget_round(x, gadget_shift(t.gadget, t.bits));
   for (int i = t.gadget.levels - 1; i >= 0; --i) {
     const auto digit = i > 0 ? gadget_take(y, t.gadget.log_base) : static_cast<std::int32_t>(y);
-    for (int p = 0; p < t.primes; ++p) out[i * t.primes + p][at] = from_signed(digit, t.q[p]);
+    store_digit(out, i, at, digit, t);
   }
 }
 
-void rotated_digits(u32* const* out, const u32* const* x, u32 rotation, const DigitTable& t) {
+template <class Word>
+void rotated_digits(Word* const* out, const u32* const* x, u32 rotation, const DigitTable& t) {
   const u32 n = static_cast<u32>(t.n);
   for (u32 i = 0; i < n; ++i) {
     u32 v[2] = {};
@@ -67,8 +77,8 @@ void reduce_sums(u32* out, std::int64_t* sums, std::size_t words, const Modulus&
 }  // namespace
 
 const LweKernels& reference_lwe_kernels() {
-  static constexpr LweKernels kernels{rotated_digits, add_mirrored, row_products, multiply_add_rows,
-                                      reduce_sums};
+  static constexpr LweKernels kernels{rotated_digits<u32>, rotated_digits<double>, add_mirrored,
+                                      row_products,        multiply_add_rows,      reduce_sums};
   return kernels;
 }
 

@@ -10,10 +10,38 @@ namespace latticino::cpu {
 
 void run_fourier(Executor& executor, const BlindRotate& op);  // blind_rotate_fourier.cc
 
-// `rotation` tells accumulator_words() of a ciphertext, worker_words() of a thread and parts; a
-// Worker(rotation, scratch) does start(), step() and finish() of one accumulator at a time.
-template <class Worker, class Rotation>
-void rotate_batch(Executor& executor, const BlindRotate& op, const Rotation& rotation) {
+// What all ciphertexts of a record share. Accumulators are mirrored residues (lwe_kernels.h),
+// component by component, modulo one prime after the other.
+struct Rotation {
+  Rotation(Executor& executor, const BlindRotate& op);
+
+  std::size_t mirrored_words() const { return 2 * n + kMirrorTail; }
+  std::size_t accumulator_words() const { return parts * digit.primes * mirrored_words(); }
+  std::uint32_t* accumulator(std::uint32_t* at, int component, int p) const {
+    return at + mirrored_words() * (component * digit.primes + p);
+  }
+  // The test polynomial times X^-exponent, with n words of scratch; and the result.
+  void start(std::uint32_t* acc, const BlindRotate::Item& item, std::uint32_t exponent,
+             std::uint32_t* scratch) const;
+  void finish(std::uint32_t* acc, const PolyArray& out, std::uint32_t first) const;
+
+  const BlindRotate& op;
+  const CpuKernels& kernels;
+  const RingTable& table;
+  const std::size_t n;
+  const int parts;
+  DigitTable digit;
+  const PrimeTable* prime[2] = {};
+};
+
+// y = X^-rotation x on canonical residues, rotation < 2n.
+void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32_t rotation,
+            std::uint32_t q);
+
+// `rotation` tells worker_words() of a thread beside what a Rotation has; a Worker(rotation,
+// scratch), that many words and at least n, does the steps of one accumulator at a time.
+template <class Worker, class OwnRotation>
+void rotate_batch(Executor& executor, const BlindRotate& op, const OwnRotation& rotation) {
   struct Unit {
     std::uint32_t item, index;
   };
@@ -32,7 +60,8 @@ void rotate_batch(Executor& executor, const BlindRotate& op, const Rotation& rot
   const std::size_t work = std::size_t(op.key.count) * rotation.n;
   executor.parallel(groups, share * work, [&](std::size_t g, std::uint32_t* scratch) {
     const std::size_t first = g * share, last = std::min(first + share, units.size());
-    Worker worker(rotation, scratch + share * rotation.accumulator_words());
+    std::uint32_t* own = scratch + share * rotation.accumulator_words();
+    Worker worker(rotation, own);
     const auto acc = [&](std::size_t u) {
       return scratch + (u - first) * rotation.accumulator_words();
     };
@@ -43,14 +72,14 @@ void rotate_batch(Executor& executor, const BlindRotate& op, const Rotation& rot
     for (std::size_t u = first; u < last; ++u) {
       const BlindRotate::Item& item = op.items[units[u].item];
       steps = item.exponents.dimension / static_cast<std::uint32_t>(op.group);
-      worker.start(acc(u), item, exponents(u)[item.exponents.dimension]);
+      rotation.start(acc(u), item, exponents(u)[item.exponents.dimension], own);
     }
     for (std::uint32_t step = 0; step < steps; ++step) {
       for (std::size_t u = first; u < last; ++u) worker.step(acc(u), exponents(u), step);
     }
     for (std::size_t u = first; u < last; ++u) {
-      worker.finish(acc(u), op.items[units[u].item].out,
-                    units[u].index * static_cast<std::uint32_t>(rotation.parts));
+      rotation.finish(acc(u), op.items[units[u].item].out,
+                      units[u].index * static_cast<std::uint32_t>(rotation.parts));
     }
   });
 }

@@ -25,7 +25,11 @@ RingTable::RingTable(const Ring& ring, const CpuKernels& k) : kernels(&k) {
   const int log_rows = half_log_rows(ring.log_n());
   row_reversal = bit_reversal(log_rows);
   col_reversal = bit_reversal(ring.log_n() - log_rows);
-  if (fourier::has_degree(ring.log_n())) fourier_roots = fourier::roots(ring.log_n());
+  if (fourier::has_degree(ring.log_n())) {
+    fourier_roots_ = fourier::roots(ring.log_n());
+    fourier_tail_ = fourier_tail(fourier_roots_, k.fourier->log_lanes);
+    fourier_table = {ring.log_n(), fourier_roots_.data(), fourier_tail_.data()};
+  }
   primes.resize(ring.prime_count());
   words_.resize(4 * primes.size());
   for (int i = 0; i < ring.prime_count(); ++i) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "backend/cpu/fourier_kernels.h"
 #include "backend/cpu/kernels.h"
-#include "math/fourier.h"
 #include "ops/conversion.h"
 
 namespace latticino::cpu {
@@ -16,12 +16,14 @@ struct RingTable : BackendTable {
   const CpuKernels* kernels;
   std::vector<PrimeTable> primes;
   std::vector<std::uint16_t> row_reversal, col_reversal;  // bit reversals of log2(rows), log2(cols)
-  std::vector<fourier::Complex> fourier_roots;            // of degrees that blind rotations have
+  FourierTable fourier_table;                             // of degrees that blind rotations have
 
  private:
   void fill_roots(const Ring& ring, int prime);
   std::vector<std::vector<std::uint32_t>> words_;  // roots and quotients, four arrays a prime
   std::vector<std::shared_ptr<BackendTable>> extra_;
+  std::vector<fourier::Complex> fourier_roots_;
+  std::vector<double> fourier_tail_;
 };
 
 struct ConversionTable : BackendTable {

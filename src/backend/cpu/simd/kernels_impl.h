@@ -3,8 +3,7 @@
 // program.
 #pragma once
 
-#define LATTICINO_FOURIER_TARGET LATTICINO_SIMD_TARGET
-#include "backend/cpu/fourier_impl.h"
+#include "backend/cpu/simd/fourier_impl.h"
 #include "backend/cpu/simd/lwe_impl.h"
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {

@@ -17,10 +17,22 @@ inline Factor two_to_64(std::uint32_t q) {
   return {static_cast<std::uint32_t>(r), static_cast<std::uint32_t>((r << 32) / q)};
 }
 
-// Digits of values of at most 32 bits, already rounded: most significant first in `out`.
 template <int kPrimes>
-inline void store_digits(std::uint32_t* const* out, std::size_t at, Vec y, Gadget g,
-                         const Prime* p) {
+inline void store_digit(std::uint32_t* const* out, int i, std::size_t at, Vec digit,
+                        const Prime* p) {
+  for (int k = 0; k < kPrimes; ++k) {
+    add_where_negative(digit, p[k].q).store(out[i * kPrimes + k] + at);
+  }
+}
+
+template <int kPrimes>
+inline void store_digit(double* const* out, int i, std::size_t at, Vec digit, const Prime*) {
+  digit.store_doubles(out[i] + at);
+}
+
+// Digits of values of at most 32 bits, already rounded: most significant first in `out`.
+template <int kPrimes, class Word>
+inline void store_digits(Word* const* out, std::size_t at, Vec y, Gadget g, const Prime* p) {
   const Vec half = Vec::set(1u << (g.log_base - 1)), mask = Vec::set((1u << g.log_base) - 1);
   for (int i = g.levels - 1; i >= 0; --i) {
     Vec digit = y;
@@ -28,9 +40,7 @@ inline void store_digits(std::uint32_t* const* out, std::size_t at, Vec y, Gadge
       digit = ((y + half) & mask) - half;
       y = shift_right_signed(y - digit, g.log_base);
     }
-    for (int k = 0; k < kPrimes; ++k) {
-      add_where_negative(digit, p[k].q).store(out[i * kPrimes + k] + at);
-    }
+    store_digit<kPrimes>(out, i, at, digit, p);
   }
 }
 
@@ -43,11 +53,22 @@ inline Vec difference(const std::uint32_t* x, std::size_t at, std::size_t from, 
   return min_u(d, d + p.q);
 }
 
-inline void rotated_digits(std::uint32_t* const* out, const std::uint32_t* const* x,
-                           std::uint32_t rotation, const DigitTable& t) {
+inline void plain_digits(std::uint32_t* const* out, const std::uint32_t* const* x,
+                         std::uint32_t rotation, const DigitTable& t) {
+  reference_lwe_kernels().rotated_digits(out, x, rotation, t);
+}
+
+inline void plain_digits(double* const* out, const std::uint32_t* const* x, std::uint32_t rotation,
+                         const DigitTable& t) {
+  reference_lwe_kernels().rotated_real_digits(out, x, rotation, t);
+}
+
+template <class Word>
+inline void rotated_digits(Word* const* out, const std::uint32_t* const* x, std::uint32_t rotation,
+                           const DigitTable& t) {
   const int digit_bits = t.gadget.levels * t.gadget.log_base, shift = t.bits - digit_bits;
   if (digit_bits > 31 || t.gadget.log_base > 30) {
-    return reference_lwe_kernels().rotated_digits(out, x, rotation, t);
+    return plain_digits(out, x, rotation, t);
   }
   const std::size_t n = static_cast<std::size_t>(t.n), wrap = 2 * n - 1;
   const bool rotated = rotation < 2 * n;
@@ -174,7 +195,11 @@ inline void reduce_sums(std::uint32_t* out, std::int64_t* sums, std::size_t word
 }
 
 inline const LweKernels& lwe_kernels() {
-  static const LweKernels table{rotated_digits, add_mirrored, row_products, multiply_add_rows,
+  static const LweKernels table{rotated_digits<std::uint32_t>,
+                                rotated_digits<double>,
+                                add_mirrored,
+                                row_products,
+                                multiply_add_rows,
                                 reduce_sums};
   return table;
 }

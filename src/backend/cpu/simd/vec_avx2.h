@@ -19,6 +19,10 @@ struct Vec {
         _mm256_movehdup_ps(_mm256_loadu_ps(reinterpret_cast<const float*>(p))))};
   }
   void store(std::uint32_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  void store_doubles(double* p) const {  // of signed lanes
+    _mm256_storeu_pd(p, _mm256_cvtepi32_pd(_mm256_castsi256_si128(v)));
+    _mm256_storeu_pd(p + 4, _mm256_cvtepi32_pd(_mm256_extracti128_si256(v, 1)));
+  }
   static Vec set(std::uint32_t x) { return {_mm256_set1_epi32(static_cast<int>(x))}; }
   static Vec load16(const std::uint16_t* p) {
     return {_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
@@ -123,6 +127,34 @@ struct Wide {
     return {_mm256_blend_epi32(low, _mm256_sub_epi64(odd, yo), 0xAA)};
   }
 };
+
+// 4 doubles, with the operations of math/fourier.h.
+struct Doubles {
+  static constexpr int kLogLanes = 2, kLanes = 4;
+  static constexpr int kPassStages = 2;  // of a transform that the registers hold at once
+  __m256d v;
+
+  Doubles() = default;
+  Doubles(__m256d x) : v(x) {}
+  explicit Doubles(double x) : v(_mm256_set1_pd(x)) {}
+  static Doubles load(const double* p) { return _mm256_loadu_pd(p); }
+  void store(double* p) const { _mm256_storeu_pd(p, v); }
+  Doubles operator-() const { return -v; }
+  friend Doubles fused_add(Doubles a, Doubles b, Doubles c) {
+    return _mm256_fmadd_pd(a.v, b.v, c.v);
+  }
+  friend Doubles times(Doubles a, Doubles b) { return _mm256_mul_pd(a.v, b.v); }
+  friend Doubles plus(Doubles a, Doubles b) { return _mm256_add_pd(a.v, b.v); }
+};
+
+inline void transpose(Doubles (&r)[4]) {
+  const __m256d a = _mm256_unpacklo_pd(r[0].v, r[1].v), b = _mm256_unpackhi_pd(r[0].v, r[1].v);
+  const __m256d c = _mm256_unpacklo_pd(r[2].v, r[3].v), d = _mm256_unpackhi_pd(r[2].v, r[3].v);
+  r[0].v = _mm256_permute2f128_pd(a, c, 0x20);
+  r[1].v = _mm256_permute2f128_pd(b, d, 0x20);
+  r[2].v = _mm256_permute2f128_pd(a, c, 0x31);
+  r[3].v = _mm256_permute2f128_pd(b, d, 0x31);
+}
 
 // Transposes an 8 x 8 block held in 8 vectors.
 inline void transpose(Vec (&r)[8]) {

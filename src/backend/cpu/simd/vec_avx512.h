@@ -18,6 +18,10 @@ struct Vec {
     return {_mm512_castps_si512(_mm512_movehdup_ps(_mm512_loadu_ps(p)))};
   }
   void store(std::uint32_t* p) const { _mm512_storeu_si512(p, v); }
+  void store_doubles(double* p) const {  // of signed lanes
+    _mm512_storeu_pd(p, _mm512_cvtepi32_pd(_mm512_castsi512_si256(v)));
+    _mm512_storeu_pd(p + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1)));
+  }
   static Vec set(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
   static Vec load16(const std::uint16_t* p) {
     return {_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
@@ -133,6 +137,44 @@ struct Wide {
     return {Vec::high_halves(_mm512_sub_epi64(even, ye), _mm512_sub_epi64(odd, yo))};
   }
 };
+
+// 8 doubles, with the operations of math/fourier.h.
+struct Doubles {
+  static constexpr int kLogLanes = 3, kLanes = 8;
+  static constexpr int kPassStages = 3;  // of a transform that the registers hold at once
+  __m512d v;
+
+  Doubles() = default;
+  Doubles(__m512d x) : v(x) {}
+  explicit Doubles(double x) : v(_mm512_set1_pd(x)) {}
+  static Doubles load(const double* p) { return _mm512_loadu_pd(p); }
+  void store(double* p) const { _mm512_storeu_pd(p, v); }
+  Doubles operator-() const { return -v; }
+  friend Doubles fused_add(Doubles a, Doubles b, Doubles c) {
+    return _mm512_fmadd_pd(a.v, b.v, c.v);
+  }
+  friend Doubles times(Doubles a, Doubles b) { return _mm512_mul_pd(a.v, b.v); }
+  friend Doubles plus(Doubles a, Doubles b) { return _mm512_add_pd(a.v, b.v); }
+};
+
+inline void transpose(Doubles (&r)[8]) {
+  __m512d t[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm512_unpacklo_pd(r[i].v, r[i + 1].v);
+    t[i + 1] = _mm512_unpackhi_pd(r[i].v, r[i + 1].v);
+  }
+  // 128-bit lane l of t[2a + b] holds column 2l + b of rows 2a and 2a + 1.
+  for (int b = 0; b < 2; ++b) {
+    const __m512d x0 = _mm512_shuffle_f64x2(t[b], t[2 + b], 0x88);
+    const __m512d x1 = _mm512_shuffle_f64x2(t[4 + b], t[6 + b], 0x88);
+    const __m512d y0 = _mm512_shuffle_f64x2(t[b], t[2 + b], 0xDD);
+    const __m512d y1 = _mm512_shuffle_f64x2(t[4 + b], t[6 + b], 0xDD);
+    r[b].v = _mm512_shuffle_f64x2(x0, x1, 0x88);
+    r[4 + b].v = _mm512_shuffle_f64x2(x0, x1, 0xDD);
+    r[2 + b].v = _mm512_shuffle_f64x2(y0, y1, 0x88);
+    r[6 + b].v = _mm512_shuffle_f64x2(y0, y1, 0xDD);
+  }
+}
 
 // Transposes a 16 x 16 block held in 16 vectors.
 inline void transpose(Vec (&r)[16]) {

@@ -1,0 +1,117 @@
+// Every vectorised table of the FP64 arithmetic against the plain one, bit for bit: random numbers,
+// and zeros of both signs, spikes and the largest that a blind rotation has.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "backend/cpu/fourier_kernels.h"
+#include "backend/cpu/simd/tail_tables.h"
+#include "support/ring_support.h"
+
+namespace latticino::cpu {
+namespace {
+
+using Reals = std::vector<double>;
+
+// Zeros of different signs are different.
+std::vector<std::uint64_t> bits(const Reals& x) {
+  std::vector<std::uint64_t> out;
+  for (const double v : x) out.push_back(std::bit_cast<std::uint64_t>(v));
+  return out;
+}
+
+class SimdFourierKernels : public testing::TestWithParam<const CpuKernels*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == nullptr) GTEST_SKIP() << "not supported by this processor";
+  }
+  const FourierKernels& simd() const { return *GetParam()->fourier; }
+  const FourierKernels& plain() const { return reference_fourier_kernels(); }
+
+  static constexpr int kPatterns = 5;
+  Reals numbers(std::size_t count, int pattern) {
+    Reals x(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double r = static_cast<double>(static_cast<std::int64_t>(rng_()) >> 33);
+      x[i] = pattern == 0   ? r
+             : pattern == 1 ? (i % 2 == 0 ? 0.0 : -0.0)
+             : pattern == 2 ? (i == count / 2 + 5 ? -0x1p40 : 0.0)
+             : pattern == 3 ? (i % 3 == 0 ? 0x1p50 : -0x1p50)
+                            : std::ldexp(r, static_cast<int>(rng_() % 60) - 50);
+    }
+    return x;
+  }
+  std::mt19937_64 rng_{17};
+};
+
+TEST_P(SimdFourierKernels, TransformsAgree) {
+  for (const int log_n : {10, 11, 12}) {
+    const std::vector<fourier::Complex> roots = fourier::roots(log_n);
+    const Reals tail = fourier_tail(roots, simd().log_lanes);
+    const std::size_t n = std::size_t{1} << log_n;
+    ASSERT_EQ(tail.size(), n / 2);
+    const FourierTable without{log_n, roots.data(), nullptr};
+    const FourierTable table{log_n, roots.data(), tail.data()};
+    for (int pattern = 0; pattern < kPatterns; ++pattern) {
+      Reals a = numbers(n, pattern), b = a;
+      plain().forward(a.data(), a.data() + n / 2, without);
+      simd().forward(b.data(), b.data() + n / 2, table);
+      ASSERT_EQ(bits(a), bits(b)) << log_n << " forward " << pattern;
+      plain().inverse(a.data(), a.data() + n / 2, without);
+      simd().inverse(b.data(), b.data() + n / 2, table);
+      ASSERT_EQ(bits(a), bits(b)) << log_n << " inverse " << pattern;
+    }
+  }
+}
+
+TEST_P(SimdFourierKernels, ProductsAgree) {
+  for (const std::size_t n : {1024u, 4096u}) {
+    for (const int parts : {2, 3}) {
+      for (const int rows : {1, 2, 3, 5}) {
+        for (int pattern = 0; pattern < kPatterns; ++pattern) {
+          const Reals x = numbers(rows * n, pattern), key = numbers(rows * parts * n, 0);
+          Reals a = numbers(parts * n, pattern), b = a;
+          for (const bool first : {false, true, false}) {
+            plain().add_products(a.data(), x.data(), key.data(), rows, parts, n, first);
+            simd().add_products(b.data(), x.data(), key.data(), rows, parts, n, first);
+            ASSERT_EQ(bits(a), bits(b)) << parts << " " << rows << " " << pattern;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SimdFourierKernels, RoundedSumsAgree) {
+  constexpr std::size_t kN = 1024;
+  const std::uint32_t q = test::ntt_primes(10, 1)[0];
+  const fourier::Rounding one({10, 2, 1, false, {9, 2}, 1, q});
+  const test::Words primes = test::ntt_primes(11, 2, 1u << 27);
+  const fourier::Rounding two({11, 1, 1, false, {23, 1}, 2, std::uint64_t{primes[0]} * primes[1]});
+  for (int exponent = -2; exponent <= 96; ++exponent) {
+    Reals x(kN);
+    for (std::size_t i = 0; i < kN; ++i) {
+      const double r = std::ldexp(static_cast<double>(static_cast<std::int64_t>(rng_())), -63);
+      x[i] = std::ldexp(i % 5 == 0 ? (r < 0 ? -1 : 1) : r, exponent);
+      if (i % 7 == 0) x[i] = std::floor(x[i]) + (exponent < 40 ? 0.5 : 0);
+    }
+    std::vector<std::int64_t> c(kN), d(kN);
+    plain().round_two(c.data(), x.data(), kN, two);
+    simd().round_two(d.data(), x.data(), kN, two);
+    ASSERT_EQ(c, d) << exponent;
+    if (exponent > 50) continue;
+    test::Words a(kN), b(kN);
+    plain().round_one(a.data(), x.data(), kN, one);
+    simd().round_one(b.data(), x.data(), kN, one);
+    ASSERT_EQ(a, b) << exponent;
+    for (const std::uint32_t word : a) ASSERT_LT(word, q);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, SimdFourierKernels,
+                         testing::Values(avx512_kernels(), avx2_kernels()));
+
+}  // namespace
+}  // namespace latticino::cpu
