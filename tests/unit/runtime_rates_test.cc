@@ -97,8 +97,8 @@ TEST(Rates, PredictBlindRotations) {
                             {"tfhe-gates-v1", kFft64, 4096, 4096 / 40453.},
                             {"tfhe-2-2-v1", kExact, 1, 2.02e-3},
                             {"tfhe-2-2-v1", kExact, 132, 11.7e-3},
-                            {"tfhe-2-2-group3-v1", kExact, 1, 1.75e-3},
-                            {"tfhe-2-2-group3-v1", kExact, 32, 5.23e-3},
+                            {"tfhe-2-2-group3-v1", kExact, 1, 1.58e-3},
+                            {"tfhe-2-2-group3-v1", kExact, 32, 4.73e-3},
                             {"tfhe-2-2-v1", kExact, 4096, 4096 / 10666.},
                             {"tfhe-2-2-v1", kFft64, 1, 10.4e-3},
                             {"tfhe-2-2-v1", kFft64, 4096, 4096 / 34874.}}) {

@@ -91,20 +91,22 @@ struct DigitForm {
   }
 };
 
-// (X^-e - 1) at the roots of the entries first .. first + 3 (logical), Montgomery words. `psi` is
-// the prime's table.
+// (X^-e - 1) at the roots of the entries first .. first + 3 (logical; a multiple of 4), Montgomery
+// words. `psi` is the prime's table: a random place of it for all four, as their roots differ by
+// powers of psi^(N/2), a square root of -1.
 __device__ __forceinline__ uint4 selector(const std::uint32_t* psi, std::uint32_t e,
                                           std::uint32_t first, int log_n, const Modulus& m) {
   const std::uint32_t n = 1u << log_n;
-  std::uint32_t word[4];
-#pragma unroll
-  for (int w = 0; w < 4; ++w) {
-    const std::uint32_t root = 2 * (__brev(first + w) >> (32 - log_n)) + 1;
-    const std::uint32_t power = (0u - e) * root & (2 * n - 1);
-    const std::uint32_t x = __ldg(psi + (__brev(power & (n - 1)) >> (32 - log_n)));
-    word[w] = sub_mod(power < n ? x : neg_mod(x, m.q), m.r, m.q);
-  }
-  return make_uint4(word[0], word[1], word[2], word[3]);
+  const std::uint32_t root = 2 * (__brev(first) >> (32 - log_n)) + 1;
+  const std::uint32_t power = (0u - e) * root & (2 * n - 1);
+  std::uint32_t x = __ldg(psi + (__brev(power & (n - 1)) >> (32 - log_n)));
+  x = power < n ? x : neg_mod(x, m.q);
+  std::uint32_t y = (e & 1) != 0 ? mul_mod(x, __ldg(psi + 1), m) : x;  // times psi^(-e N/2)
+  y = ((e + 1) & 2) != 0 ? neg_mod(y, m.q) : y;
+  const auto less_one = [&](std::uint32_t z) { return sub_mod(z, m.r, m.q); };
+  const std::uint32_t minus_x = neg_mod(x, m.q), minus_y = neg_mod(y, m.q);
+  return make_uint4(less_one(x), less_one((e & 1) != 0 ? minus_x : x), less_one(y),
+                    less_one((e & 1) != 0 ? minus_y : y));
 }
 
 // E of key j of a step with these exponents (ops/lwe_operations.h).

@@ -54,15 +54,17 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
 
 // Times of one wave of rotations, over that of clusters of eight blocks: spread over 1, 2, 4 and 8;
 // gathered, at least, and for each ciphertext of a multiprocessor. Measured on an H200 with the
-// gadgets of chameleon-630-legacy and tfhe-gates-v1, and with that of tfhe-2-2-v1 (docs/tfhe.md).
+// gadgets of chameleon-630-legacy and tfhe-gates-v1, of tfhe-2-2-v1, and of tfhe-2-2-group3-v1
+// (docs/tfhe.md).
 struct WaveCosts {
   double spread[kLogSpreadBlocks + 1], gathered, gathered_each;
 };
 
-const WaveCosts& wave_costs(int primes) {
+const WaveCosts& wave_costs(int primes, int keys) {
   static constexpr WaveCosts kOne{{2.8, 2.0, 1.25, 1}, 6.5, 2.6};
   static constexpr WaveCosts kTwo{{5.5, 2.9, 1.65, 1}, 17, 5.8};
-  return primes == 1 ? kOne : kTwo;
+  static constexpr WaveCosts kSeveralKeys{{5.5, 2.9, 1.8, 1}, 24, 8.5};
+  return keys > 1 ? kSeveralKeys : primes == 1 ? kOne : kTwo;
 }
 
 std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
@@ -117,7 +119,7 @@ class Rotation {
   // the blocks that one ciphertext is spread over.
   std::optional<SpreadPlan> spread() {
     std::optional<SpreadPlan> plan[kLogSpreadBlocks + 1];
-    const WaveCosts& costs = wave_costs(primes_);
+    const WaveCosts& costs = wave_costs(primes_, args.keys);
     Tuning::Variants can_run = 1;
     int own = 0;
     double best = gathered_cost(costs);
