@@ -32,7 +32,9 @@ struct TransformShape {
 
 // Butterflies fill the multiplier pipe, and the assembler likes to put sums of two operands there
 // as well (a quarter of its slots in a column transform). Sums of three go to the adders: with this
-// zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three.
+// zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three. Row passes,
+// which load and store more for each butterfly, are faster where it may choose for u + v
+// (ADDERS false): 3 % for rows alone, 1 % in KeyInner and SubtractScale on an H200.
 __device__ __forceinline__ std::uint32_t opaque_zero(const Modulus& m) { return m.q * m.inv - 1; }
 
 // x w mod q in [0, q) for any word x: Montgomery words (w R) or Shoup pairs.
@@ -50,10 +52,10 @@ __device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, c
 
 // The stages of strides FIRST, FIRST/2 .. 1 over the registers; w[i] are the twiddles stage
 // by stage, a stage of stride h having VALUES / 2h of them.
-template <int FIRST, int VALUES, class Twiddles>
+template <int FIRST, bool ADDERS = true, int VALUES, class Twiddles>
 __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
-  const std::uint32_t zero = opaque_zero(m);
+  const std::uint32_t zero = opaque_zero(m), sum_zero = ADDERS ? zero : 0;
 #pragma unroll
   for (int s = 0; FIRST >> s > 0; ++s) {
     const int h = FIRST >> s, twiddle = VALUES / (2 * FIRST) * ((1 << s) - 1);
@@ -62,17 +64,17 @@ __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const
       const int low = b / h * 2 * h + b % h;
       const std::uint32_t u = fold(x[low], m.q);
       const std::uint32_t v = mul_twiddle(x[low + h], w[twiddle + b / h], m, zero);
-      x[low] = u + v + zero;
+      x[low] = u + v + sum_zero;
       x[low + h] = u - v + m.q;
     }
   }
 }
 
 // The mirror image: strides 1, 2 .. FIRST.
-template <int FIRST, int VALUES, class Twiddles>
+template <int FIRST, bool ADDERS = true, int VALUES, class Twiddles>
 __device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
-  const std::uint32_t zero = opaque_zero(m);
+  const std::uint32_t zero = opaque_zero(m), sum_zero = ADDERS ? zero : 0;
 #pragma unroll
   for (int s = 0; 1 << s <= FIRST; ++s) {
     const int h = 1 << s, twiddle = VALUES / (2 * FIRST) * (FIRST / h - 1);
@@ -80,7 +82,7 @@ __device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const
     for (int b = 0; b < VALUES / 2; ++b) {
       const int low = b / h * 2 * h + b % h;
       const std::uint32_t u = x[low], v = x[low + h];
-      x[low] = fold(u + v + zero, m.q);
+      x[low] = fold(u + v + sum_zero, m.q);
       x[low + h] = mul_twiddle(u - v + m.q, w[twiddle + b / h], m, zero);
     }
   }

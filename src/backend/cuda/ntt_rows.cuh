@@ -144,11 +144,11 @@ __device__ __forceinline__ void row_forward(std::uint32_t (&x)[S::kValues],
                                             const RowTwiddles<S>& twiddles,
                                             const RowPosition<S>& at, const Modulus& m) {
   all_loads_issued();
-  forward_stages<S::kValues / 2>(x, twiddles.wide + 1, m);
+  forward_stages<S::kValues / 2, false>(x, twiddles.wide + 1, m);
   exchange_to_narrow<S>(x, at.shared, at.t);
   std::uint32_t narrow[S::kNarrowTwiddles];
   twiddles.narrow(narrow, m);
-  forward_stages<S::kThreads / 2>(x, narrow, m);
+  forward_stages<S::kThreads / 2, false>(x, narrow, m);
 }
 
 // In: entries E t + j in [0, q). Out: entries t + T j in [0, q), divided by the number of columns.
@@ -160,9 +160,9 @@ __device__ __forceinline__ void row_inverse(std::uint32_t (&x)[S::kValues],
   all_loads_issued();
   std::uint32_t narrow[S::kNarrowTwiddles];
   twiddles.narrow(narrow, m);
-  inverse_stages<S::kThreads / 2>(x, narrow, m);
+  inverse_stages<S::kThreads / 2, false>(x, narrow, m);
   exchange_to_wide<S>(x, at.shared, at.t);
-  inverse_stages<S::kValues / 4>(x, twiddles.wide + 2, m);
+  inverse_stages<S::kValues / 4, false>(x, twiddles.wide + 2, m);
   inverse_last_stage(x, inverse_cols, twiddles.wide[1], m);
 }
 
