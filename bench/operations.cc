@@ -89,9 +89,8 @@ class Operations {
     if (level > 0) {
       time("ckks.rescale", level, 1, n,
            each([&](const C& a, const C&, int) { return e.rescale(a); }));
-      time("ckks.mul_relin_rescale", level, 1, n, each([&](const C& a, const C& b, int) {
-             return e.relinearize_rescale(e.tensor(a, b));
-           }));
+      time("ckks.mul_relin_rescale", level, 1, n,
+           each([&](const C& a, const C& b, int) { return e.multiply(a, b); }));
     }
     time("ckks.mul_relin", level, 1, n,
          each([&](const C& a, const C& b, int) { return e.relinearize(e.tensor(a, b)); }));

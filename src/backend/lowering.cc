@@ -78,11 +78,31 @@ bool Lowering::replace(const Convert& op) {
   return true;
 }
 
+// Products that are transformed as they are read belong to fused inner products.
+bool Lowering::replace(const Transform& op) {
+  const auto is_product = [](const Transform::Item& item) { return item.times.segments > 0; };
+  if (features_->inner || std::none_of(op.items.begin(), op.items.end(), is_product)) return false;
+  Transform rest;
+  for (const Transform::Item& item : op.items) {
+    if (!is_product(item)) {
+      rest.items.push_back(item);
+      continue;
+    }
+    const PolyView product = like(item.in, Domain::Eval);
+    lower(Dot{1, {{item.in, {}, {}}}, {{{{0, item.times}}, {product, {}, {}}, false}}});
+    rest.items.push_back({product, item.out});
+  }
+  emit_(rest);
+  return true;
+}
+
 bool Lowering::replace(const KeyInner& op) {
   if (features_->inner) return false;
   for (const KeyInner::Group& group : op.groups) {
     Transform rows;
     std::vector<KeyInner::Digit> digits = group.digits;
+    std::vector<KeyInner::Target> targets = group.targets;
+    if (!group.product.empty()) products(group.product, digits, targets);
     for (KeyInner::Digit& digit : digits) {
       if (digit.converted.segments == 0 || digit.converted.domain == Domain::Eval) continue;
       const PolyView eval = like(digit.converted, Domain::Eval);
@@ -90,9 +110,27 @@ bool Lowering::replace(const KeyInner& op) {
       digit.converted = eval;
     }
     if (!rows.items.empty()) lower(rows);
-    for (const KeyInner::Target& target : group.targets) key_target(op, digits, target);
+    for (const KeyInner::Target& target : targets) key_target(op, digits, target);
   }
   return true;
+}
+
+// A group's products as polynomials: the digits' own limbs, and the targets' addends.
+void Lowering::products(const KeyInner::Product& product, std::vector<KeyInner::Digit>& digits,
+                        std::vector<KeyInner::Target>& targets) {
+  Basis own;
+  for (const KeyInner::Digit& digit : digits) {
+    if (digit.own.segments > 0) own = own.with(digit.own.basis());
+  }
+  const PolyView like_own = product.a[1].select(own);
+  Tensor::Item tensor;
+  tensor.pairs = {{product.a, product.b}};
+  for (PolyView& out : tensor.out) out = like(like_own, Domain::Eval);
+  lower(Tensor{{tensor}});
+  for (KeyInner::Digit& digit : digits) {
+    if (digit.own.segments > 0) digit.own = tensor.out[2].select(digit.own.basis());
+  }
+  for (KeyInner::Target& target : targets) target.add = {tensor.out[0], tensor.out[1]};
 }
 
 void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>& digits,
@@ -321,7 +359,7 @@ bool Lowering::split(const KeyInner& op) {
   if (op.groups.size() < 2 && (op.groups.empty() || op.groups[0].targets.size() < 2)) return false;
   for (const KeyInner::Group& group : op.groups) {
     for (const KeyInner::Target& target : group.targets) {
-      lower(KeyInner{{{group.digits, {target}}}, op.add_factor});
+      lower(KeyInner{{{group.digits, {target}, group.product}}, op.add_factor});
     }
   }
   return true;

@@ -28,6 +28,7 @@ class Lowering {
     return false;
   }
   bool replace(const Convert& op);
+  bool replace(const Transform& op);
   bool replace(const KeyInner& op);
   bool replace(const SubtractScale& op);
   bool replace(const Linear& op);
@@ -41,6 +42,8 @@ class Lowering {
   bool split(const KeyInner& op);
   bool split(const Dot& op);
 
+  void products(const KeyInner::Product& product, std::vector<KeyInner::Digit>& digits,
+                std::vector<KeyInner::Target>& targets);
   void key_target(const KeyInner& op, const std::vector<KeyInner::Digit>& digits,
                   const KeyInner::Target& target);
   void long_sum(const Linear::Item& item);

@@ -79,6 +79,9 @@ class Evaluator {
   Ciphertext adjusted(const Ciphertext& x, double scale) const;
   Ciphertext aligned(const char* operation, const Ciphertext& x, const Plaintext& y,
                      double scale) const;
+  Ciphertext product(const char* operation, const Ciphertext& x, const Ciphertext& y) const;
+  std::vector<Ciphertext> switched(std::span<const Ciphertext> products,
+                                   std::span<const rlwe::InnerGroup> groups, bool rescale) const;
   std::vector<Ciphertext> galois_hoisted(const char* operation, const Ciphertext& x,
                                          std::span<const std::uint32_t> galois) const;
 

@@ -1,5 +1,6 @@
 // Products and key switching. A product of two ciphertexts is tensor -> ModUp -> KeyMult with the
-// rest added times P -> one ModDown that also rescales (paper: Cheddar, Sec. 5 and 6).
+// rest added times P -> one ModDown that also rescales (paper: Cheddar, Sec. 5 and 6). multiply()
+// writes no tensor: the passes that would read it multiply.
 #include <cmath>
 #include <string>
 
@@ -43,25 +44,64 @@ Ciphertext Evaluator::tensor(const Ciphertext& x0, const Ciphertext& y0) const {
   return out;
 }
 
-Ciphertext Evaluator::multiply(const Ciphertext& x, const Ciphertext& y) const {
-  require("ckks.multiply", x, y);
-  require_level("ckks.multiply", std::min(x.level, y.level), 1);
-  return relinearize_rescale(tensor(x, y));
+// The three parts of the product are never written: ModUp and KeyMult multiply as they read.
+Ciphertext Evaluator::product(const char* operation, const Ciphertext& x0,
+                              const Ciphertext& y0) const {
+  require(operation, x0, y0);
+  require_parts(operation, x0, 2);
+  require_parts(operation, y0, 2);
+  require_level(operation, std::min(x0.level, y0.level), 1);
+  const Ciphertext x = x0.level > y0.level ? to_level(x0, y0.level) : x0;
+  const Ciphertext y = y0.level > x0.level ? to_level(y0, x0.level) : y0;
+  const double scale = x.scale * y.scale;
+  require_capacity(operation, context_->params(), x.level, scale);
+  const rlwe::SwitchKey& relinearization = key(operation, x, {rlwe::KeyKind::Relinearize, 1});
+  const std::vector<rlwe::Raised> raised =
+      rlwe::mod_up(context_->queue(), context_->constants(), std::span(&x.parts[1].view, 1),
+                   std::span(&y.parts[1].view, 1), x.level);
+  const rlwe::InnerGroup group{
+      &raised[0],
+      {{&relinearization, {}, 1, true, true}},
+      {{x.parts[0].view, x.parts[1].view}, {y.parts[0].view, y.parts[1].view}}};
+  const Ciphertext product = with_parts(x, {}, x.level, scale);
+  return std::move(switched(std::span(&product, 1), std::span(&group, 1), true).front());
 }
 
-Ciphertext Evaluator::square(const Ciphertext& x) const {
-  require("ckks.square", x);
-  require_level("ckks.square", x.level, 1);
-  return relinearize_rescale(tensor(x, x));
+Ciphertext Evaluator::multiply(const Ciphertext& x, const Ciphertext& y) const {
+  return product("ckks.multiply", x, y);
+}
+
+Ciphertext Evaluator::square(const Ciphertext& x) const { return product("ckks.square", x, x); }
+
+// KeyMult and ModDown of raised third parts; what they belong to names level and scale.
+std::vector<Ciphertext> Evaluator::switched(std::span<const Ciphertext> products,
+                                            std::span<const rlwe::InnerGroup> groups,
+                                            bool rescale) const {
+  const Params& params = context_->params();
+  Queue& queue = context_->queue();
+  const int level = products[0].level, to = rescale ? level - 1 : level;
+  const auto sums = rlwe::key_inner(queue, context_->constants(), groups);
+  std::vector<rlwe::DownItem> items;
+  for (const auto& sum : sums) {
+    for (int h = 0; h < 2; ++h) {
+      items.push_back(rlwe::down_item(context_->constants(), sum[0], h, rescale));
+    }
+  }
+  std::vector<Poly> parts = rlwe::mod_down(queue, context_->constants(), items, level, rescale);
+  std::vector<Ciphertext> out;
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Ciphertext& x = products[i];
+    const double scale = rescale ? x.scale / params.rescale_factor(level) : x.scale;
+    out.push_back(
+        with_parts(x, {parts[2 * i], parts[2 * i + 1]}, to, settled_scale(params, to, scale)));
+  }
+  return out;
 }
 
 std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bool rescale) const {
   const char* operation = rescale ? "ckks.relinearize_rescale" : "ckks.relinearize";
-  const Params& params = context_->params();
-  Queue& queue = context_->queue();
   std::vector<PolyView> squares;
-  std::vector<Ciphertext> out;
-  if (x.empty()) return out;
+  if (x.empty()) return {};
   const int level = x[0].level;
   for (const Ciphertext& c : x) {
     require(operation, c);
@@ -75,28 +115,14 @@ std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bo
     relinearization = &key(operation, c, {rlwe::KeyKind::Relinearize, 1});
   }
   const std::vector<rlwe::Raised> raised =
-      rlwe::mod_up(queue, context_->constants(), squares, level);
+      rlwe::mod_up(context_->queue(), context_->constants(), squares, level);
   std::vector<rlwe::InnerGroup> groups;
   for (std::size_t i = 0; i < x.size(); ++i) {
     groups.push_back(
         {&raised[i],
          {{relinearization, {x[i].parts[0].view, x[i].parts[1].view}, 1, true, rescale}}});
   }
-  const auto sums = rlwe::key_inner(queue, context_->constants(), groups);
-  std::vector<rlwe::DownItem> items;
-  for (const auto& sum : sums) {
-    for (int h = 0; h < 2; ++h) {
-      items.push_back(rlwe::down_item(context_->constants(), sum[0], h, rescale));
-    }
-  }
-  std::vector<Poly> parts = rlwe::mod_down(queue, context_->constants(), items, level, rescale);
-  const int to = rescale ? level - 1 : level;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double scale = rescale ? x[i].scale / params.rescale_factor(level) : x[i].scale;
-    out.push_back(
-        with_parts(x[i], {parts[2 * i], parts[2 * i + 1]}, to, settled_scale(params, to, scale)));
-  }
-  return out;
+  return switched(x, groups, rescale);
 }
 
 Ciphertext Evaluator::relinearize(const Ciphertext& x) const {

@@ -80,6 +80,7 @@ struct KeyShape {
   Domain converted = Domain::Half;
   int groups = 1;
   bool wide_keys = false;  // as wide as the ring: keys are made for the highest level of use
+  bool product = false;    // digits and addends of a product, a square in every second group
 };
 
 // Digits of `own` primes; the keys are shared in rotation by the targets.
@@ -98,9 +99,17 @@ Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& add
     Transform to_eval;
     for (int g = 0; g < shape.groups; ++g) {
       KeyInner::Group group;
+      if (shape.product) {
+        const auto pair = [&]() -> std::array<PolyView, 2> {
+          return {side.input(added, Domain::Eval), side.input(added, Domain::Eval)};
+        };
+        group.product.a = pair();
+        group.product.b = g % 2 == 1 ? group.product.a : pair();
+      }
       for (const Basis& digit : own) {
         const Basis other = all.without(digit);
-        KeyInner::Digit d{side.input(digit, Domain::Eval), {}};
+        KeyInner::Digit d{
+            shape.product ? group.product.a[1].select(digit) : side.input(digit, Domain::Eval), {}};
         if (other.size() > 0) {
           d.converted = side.input(other, shape.converted);
           to_eval.items.push_back({d.converted, side.output(other, Domain::Eval)});
@@ -124,7 +133,7 @@ Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& add
       }
       op.groups.push_back(group);
     }
-    for (int p = 0; p < ring.prime_count() && shape.add; ++p) {
+    for (int p = 0; p < ring.prime_count() && (shape.add || shape.product); ++p) {
       op.add_factor.push_back(static_cast<std::uint32_t>(mix(p) % ring.prime(p)));
     }
     return {op, to_eval};
@@ -141,11 +150,14 @@ Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basi
     Verdict verdict;
     const Ring& ring = *seen.ring;
     const std::size_t n = ring.n(), beta = own.size();
-    // Inputs: 2 beta keys, then a digit's own and converted limbs, then `add`.
+    // Inputs: 2 beta keys, a0, a1, b0, b1 of a product, then a digit's own (of a product: none) and
+    // converted limbs, then `add`.
     std::vector<const Observed::Array*> own_limbs, other_limbs;
-    std::size_t next = 2 * beta, eval_copy = 0;
+    const std::size_t factors = 2 * beta;
+    std::size_t next = factors + (shape.product ? 4 : 0), eval_copy = 0;
+    const auto factor = [&](int i, int p) { return seen.inputs[factors + i].limb(p); };
     for (std::size_t j = 0; j < beta; ++j) {
-      own_limbs.push_back(&seen.inputs[next++]);
+      own_limbs.push_back(&seen.inputs[shape.product ? factors + 1 : next++]);
       const bool has_other = all.without(own[j]).size() > 0;
       other_limbs.push_back(has_other ? &seen.outputs[eval_copy++] : nullptr);
       next += has_other;
@@ -164,8 +176,17 @@ Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basi
           std::uint32_t sum = 0;
           for (std::size_t j = 0; j < beta; ++j) {
             const Observed::Array& digit = own[j].contains(p) ? *own_limbs[j] : *other_limbs[j];
-            sum = exact::add(
-                sum, exact::mul(digit.limb(p)[from], seen.inputs[2 * j + h].limb(p)[from], q), q);
+            std::uint32_t x = digit.limb(p)[from];
+            if (shape.product && own[j].contains(p)) x = exact::mul(x, factor(3, p)[from], q);
+            sum = exact::add(sum, exact::mul(x, seen.inputs[2 * j + h].limb(p)[from], q), q);
+          }
+          if (shape.product && added.contains(p)) {
+            const auto product = [&](int i, int j) {
+              return exact::mul(factor(i, p)[from], factor(2 + j, p)[from], q);
+            };
+            const std::uint32_t d =
+                h == 0 ? product(0, 0) : exact::add(product(0, 1), product(1, 0), q);
+            sum = exact::add(sum, exact::mul(d, mix(p) % q, q), q);
           }
           if (shape.add && h == 0 && added.contains(p)) {
             sum = exact::add(sum, exact::mul(seen.inputs[next].limb(p)[from], mix(p) % q, q), q);
@@ -277,6 +298,10 @@ std::vector<Case> level_cases(const Params& params, int level) {
       key_inner(all, own, basis, {"three targets", {1, 25, ~0u}, {}, true}),
       key_inner(all, own, basis,
                 {"two groups of two, Eval digits", {1, 1}, aux, true, Domain::Eval, 2}),
+      key_inner_exact(all, own, basis,
+                      {"product, Half outputs", {1}, aux, false, Domain::Half, 1, false, true}),
+      key_inner(all, own, basis,
+                {"products and squares", {25}, {}, false, Domain::Half, 3, true, true}),
       division("division by P", all, {}, by_p),
       subtract_forms(all, by_p)};
   if (level == 0) return cases;
@@ -305,6 +330,9 @@ std::vector<Case> set_cases(const Params& params) {
       division("division of the encapsulation", all, {}, pick),
       key_inner_exact(whole, {q}, q,
                       {"one digit of every prime", {1}, params.aux_basis(), true, Domain::Eval}),
+      key_inner_exact(
+          whole, {q}, q,
+          {"product, one digit of every prime", {5}, {}, false, Domain::Eval, 1, false, true}),
       key_inner_exact(whole, {whole}, q, {"a digit without conversion", {5}, {}, true})};
 }
 

@@ -78,6 +78,36 @@ Case transforms_in_place(const Basis& basis) {
   return c;
 }
 
+// A product on its way to Half, alone and beside what is no product.
+Case transforms_of_products(const Basis& basis) {
+  Case c{"Transform", "products", {}, {}};
+  c.build = [basis](Side& side) -> Operations {
+    const PolyView a = side.input(basis, Domain::Eval), b = side.input(basis, Domain::Eval);
+    const PolyView half = side.output(basis, Domain::Half);
+    const PolyView square = side.output(basis, Domain::Half);
+    return {Transform{{{a, half, b},
+                       {a, square, a},
+                       {b, side.output(basis, Domain::Half)},
+                       {b, side.output(basis, Domain::Coeff)}}},
+            Transform{{{half, side.output(basis, Domain::Eval)},
+                       {square, side.output(basis, Domain::Eval)}}}};
+  };
+  c.exact = [basis](const Observed& seen) {
+    Verdict verdict;
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = seen.ring->prime(p);
+      const std::uint32_t *a = seen.inputs[0].limb(p), *b = seen.inputs[1].limb(p);
+      for (const std::size_t i : exact::samples(seen.n)) {
+        verdict.expect("product", p, i, seen.outputs[4].limb(p)[i], exact::mul(a[i], b[i], q));
+        verdict.expect("square", p, i, seen.outputs[5].limb(p)[i], exact::mul(a[i], a[i], q));
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
 // Segments that do not touch, in another order of limbs than the view's neighbours.
 Case transforms_apart(const Basis& basis) {
   const auto first = static_cast<std::uint16_t>(basis.prime(0));
@@ -315,6 +345,7 @@ std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
       {static_cast<std::uint16_t>(basis.prime(0)), static_cast<std::uint16_t>(ring.prime_count())}};
   std::vector<Case> cases = {all_transforms(basis),
                              transforms_in_place(basis),
+                             transforms_of_products(basis),
                              negacyclic_product(basis),
                              tensor_sums(basis, wide),
                              automorphisms(basis, Domain::Eval),

@@ -19,9 +19,18 @@ std::string numbered(const char* what, std::size_t i) {
 void check_record(Checker& c, const Transform& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
-    c.input(item.in, numbered("in of item", i), static_cast<int>(i));
-    c.output(item.out, numbered("out of item", i), static_cast<int>(i));
+    const bool product = item.times.segments > 0;
+    const int owner = product ? -1 : static_cast<int>(i);
+    c.input(item.in, numbered("in of item", i), owner);
+    c.output(item.out, numbered("out of item", i), owner);
     c.same_basis(item.out, item.in.basis(), numbered("out of item", i));
+    if (!product) continue;
+    const std::string times = numbered("times of item", i);
+    c.input(item.times, times);
+    c.domain(item.times, times, {kEval});
+    c.covers(item.times, item.in.basis(), times);
+    c.domain(item.in, numbered("in of item", i), {kEval});
+    c.domain(item.out, numbered("out of item", i), {kHalf});
   }
 }
 
@@ -98,6 +107,26 @@ void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target
   }
 }
 
+// The products of a group take the place of its target's addends.
+void check_product(Checker& c, const KeyInner& op, const KeyInner::Group& group) {
+  Basis own;
+  for (const KeyInner::Digit& digit : group.digits) {
+    if (digit.own.segments > 0) own = own.with(digit.own.basis());
+  }
+  for (const auto* factor : {&group.product.a, &group.product.b}) {
+    for (const PolyView& v : *factor) {
+      c.input(v, "product");
+      c.domain(v, "product", {kEval});
+      c.covers(v, own, "product");
+    }
+  }
+  c.require(group.targets.size() == 1, numbered("targets of a product:", group.targets.size()),
+            "one target");
+  const std::array<PolyView, 2>& add = group.targets[0].add;
+  c.require(add[0].segments + add[1].segments == 0, "a product and an addend", "one of them");
+  c.require(!op.add_factor.empty(), "a product without add_factor", "[P]_q for every prime");
+}
+
 void check_record(Checker& c, const KeyInner& op) {
   for (const KeyInner::Group& group : op.groups) {
     c.require(!group.digits.empty(), "a group without digits", "at least one digit");
@@ -111,6 +140,7 @@ void check_record(Checker& c, const KeyInner& op) {
     for (const KeyInner::Target& target : group.targets) {
       check_target(c, op, target, group.digits.size(), basis);
     }
+    if (!group.product.empty()) check_product(c, op, group);
   }
   if (!op.add_factor.empty() && c.ring() != nullptr) {
     c.residues(op.add_factor, {{0, static_cast<std::uint16_t>(c.ring()->prime_count())}},

@@ -16,6 +16,11 @@ std::uint64_t bytes(const LweView& v) {
   return sizeof(std::uint32_t) * std::uint64_t(v.count) * (v.dimension + 1);
 }
 
+// Whether both hold the limb of `prime` in the same memory: a square is read once.
+bool same_limb(const PolyView& a, const PolyView& b, int prime) {
+  return a.data != nullptr && a.data == b.data && a.limb(prime) == b.limb(prime);
+}
+
 // Every view once: right where inputs have no limbs beyond those that are used.
 template <class Record>
 std::uint64_t all_views(const Record& op) {
@@ -33,8 +38,14 @@ struct Cost {
   std::uint64_t operator()(const KeyInner& op) const {
     std::uint64_t sum = 0;
     for (const KeyInner::Group& group : op.groups) {
-      for (const KeyInner::Digit& digit : group.digits)
+      for (const KeyInner::Digit& digit : group.digits) {
         sum += bytes(digit.own) + bytes(digit.converted);
+        // Of a product: a0, b0 and b1 beside a1's own limbs; a0 of a square.
+        if (group.product.empty() || digit.own.segments == 0) continue;
+        const int prime = digit.own.segment[0].prime;
+        const auto& [a, b] = group.product;
+        sum += bytes(digit.own) * (same_limb(a[1], b[1], prime) ? 1 : 3);
+      }
       for (const KeyInner::Target& target : group.targets) {
         for (int h = 0; h < 2; ++h) {
           const int limbs = target.eval[h].limbs() + target.half[h].limbs();
@@ -53,10 +64,9 @@ struct Cost {
   std::uint64_t operator()(const Tensor& op) const {
     std::uint64_t sum = 0;
     for (const Tensor::Item& item : op.items) {
+      const int prime = item.out[0].segment[0].prime;
       for (const Tensor::Pair& pair : item.pairs) {
-        const bool square = pair.a[0].data == pair.b[0].data && pair.a[0].data != nullptr &&
-                            pair.a[0].limb(item.out[0].segment[0].prime) ==
-                                pair.b[0].limb(item.out[0].segment[0].prime);
+        const bool square = same_limb(pair.a[0], pair.b[0], prime);
         sum += bytes(item.out[0]) * (square ? 2 : 4);
       }
       sum += bytes(item.out[0]) * (3 + 2 * item.terms.size());

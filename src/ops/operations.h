@@ -18,10 +18,13 @@
 namespace latticino {
 
 // Moves polynomials between domains: out = the same polynomial in out.domain. Every pair of domains
-// is allowed; in and out have equal bases and may alias exactly (same limbs).
+// is allowed; in and out have equal bases and may alias exactly (same limbs). With `times` (Eval,
+// covers the basis) it is the product in * times that moves, from Eval to Half, where the key
+// switch of a product begins; then nothing aliases.
 struct Transform {
   struct Item {
     PolyView in, out;
+    PolyView times = {};
   };
   std::vector<Item> items;
 };
@@ -46,6 +49,11 @@ struct Convert {
 // together cover the digits' primes; either may be empty (segments == 0). Key views are Eval and
 // contain at least those primes. `add` (Eval, optional) covers some of the primes (those of the
 // ciphertext); add_factor is [P]_q for them (PseudoModUp). galois must be 1 where half is used.
+// With a `product` of two ciphertexts (a0, a1) and (b0, b1), Eval, the digits are those of a1 b1:
+// `own` views are limbs of a1, and are multiplied by b1 as they are read. Instead of `add`,
+//   r_h = sum_j digit_j * key_j[h] + add_factor * (a0 b0, a0 b1 + a1 b0)_h
+// modulo all primes of `own` views, which every view of the product covers. Such a group has one
+// target.
 struct KeyInner {
   struct Digit {
     PolyView own, converted;
@@ -56,9 +64,14 @@ struct KeyInner {
     std::array<PolyView, 2> add;
     std::uint32_t galois = 1;
   };
+  struct Product {
+    std::array<PolyView, 2> a, b;
+    bool empty() const { return a[0].segments == 0; }
+  };
   struct Group {
     std::vector<Digit> digits;
     std::vector<Target> targets;
+    Product product = {};
   };
   std::vector<Group> groups;
   std::vector<std::uint32_t> add_factor;  // indexed by the Ring's prime; empty when nothing adds

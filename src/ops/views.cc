@@ -20,7 +20,13 @@ struct Walker {
       write(item.out);
     }
   }
-  void operator()(const Transform& op) const { in_out(op); }
+  void operator()(const Transform& op) const {
+    for (const Transform::Item& item : op.items) {
+      read(item.in);
+      read(item.times);
+      write(item.out);
+    }
+  }
   void operator()(const Convert& op) const { in_out(op); }
   void operator()(const ModRaise& op) const { in_out(op); }
 
@@ -30,6 +36,8 @@ struct Walker {
         read(digit.own);
         read(digit.converted);
       }
+      for (const PolyView& v : group.product.a) read(v);
+      for (const PolyView& v : group.product.b) read(v);
       for (const KeyInner::Target& target : group.targets) {
         for (const auto& pair : target.key) {
           read(pair[0]);

@@ -70,6 +70,11 @@ std::vector<KeyInner::Digit> Raised::digits() const {
 
 std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
                            int level) {
+  return mod_up(queue, constants, a, {}, level);
+}
+
+std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
+                           std::span<const PolyView> times, int level) {
   const Params& params = constants.params();
   const Basis basis = params.basis(level);
   const std::vector<int> digits = params.active_digits(level);
@@ -77,13 +82,14 @@ std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<c
   Convert convert;
   std::vector<Poly> halves;
   std::vector<Raised> out;
-  for (const PolyView& view : a) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
     Raised& raised = out.emplace_back();
     raised.level = level;
-    raised.source = view.select(basis);
+    raised.source = a[i].select(basis);
     raised.digit_index = digits;
     halves.push_back(queue.allocate(constants.ring(), basis, Domain::Half));
-    to_half.items.push_back({raised.source, halves.back().view});
+    to_half.items.push_back(
+        {raised.source, halves.back().view, times.empty() ? PolyView{} : times[i]});
     for (const int digit : digits) {
       const BaseConversion& table = constants.mod_up(digit, level);
       raised.own_.push_back(table.from());
@@ -122,6 +128,8 @@ std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& 
     const Raised& raised = *group.raised;
     KeyInner::Group& g = op.groups.emplace_back();
     g.digits = raised.digits();
+    g.product = group.product;
+    adds = adds || !group.product.empty();
     std::vector<ExtendedPair>& results = out.emplace_back();
     for (const InnerTarget& target : group.targets) {
       ExtendedPair pair = allocate_extended(queue, constants, raised.level);

@@ -14,18 +14,22 @@ namespace latticino::rlwe {
 // Holds memory until destroyed; shared by all rotations of a hoisted group.
 struct Raised {
   int level = 0;
-  PolyView source;  // Eval, basis(level); must outlive this object
+  PolyView source;  // Eval, basis(level); must outlive this object; of a product a1
   std::vector<int> digit_index;
   std::vector<Poly> converted;  // Half, extended(level) without the digit
   std::vector<KeyInner::Digit> digits() const;
 
  private:
-  friend std::vector<Raised> mod_up(Queue&, const Constants&, std::span<const PolyView>, int);
+  friend std::vector<Raised> mod_up(Queue&, const Constants&, std::span<const PolyView>,
+                                    std::span<const PolyView>, int);
   std::vector<Basis> own_;  // primes of each digit that are present at `level`
 };
 
 std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
                            int level);
+// ModUp of a[i] times[i]: products that are never written (InnerGroup::product).
+std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
+                           std::span<const PolyView> times, int level);
 Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
 
 // A pair of polynomials modulo P Q_level (limbs over extended(level)), Eval, or Half on the primes
@@ -53,6 +57,7 @@ enum class Addend {
 struct InnerGroup {
   const Raised* raised = nullptr;
   std::vector<InnerTarget> targets;
+  KeyInner::Product product = {};  // what was raised is its a1 b1; for targets without addends
 };
 std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
                                                  std::span<const InnerGroup> groups,

@@ -156,6 +156,21 @@ TEST_P(CudaKeySwitch, TransformsBetweenAllDomains) {
   }
 }
 
+TEST_P(CudaKeySwitch, TransformsProducts) {
+  const Basis basis = range(0, 3).with(range(5, 7)).with(range(12, 14));
+  const Twin a = random(basis, Domain::Eval), b = largest(basis, Domain::Eval);
+  const Twin product = poisoned(basis, Domain::Half), square = poisoned(basis, Domain::Half);
+  const Twin plain = poisoned(basis, Domain::Half);
+  submit([&](int s) {
+    const PolyView x = a.poly[s].view, y = b.poly[s].view;
+    return Transform{
+        {{x, product.poly[s].view, y}, {x, plain.poly[s].view}, {y, square.poly[s].view, y}}};
+  });
+  expect_equal(product, "product");
+  expect_equal(plain, "beside products");
+  expect_equal(square, "square");
+}
+
 TEST_P(CudaKeySwitch, ConvertsBatches) {
   struct Shape {
     Basis from, to;
@@ -256,6 +271,65 @@ TEST_P(CudaKeySwitch, InnerProducts) {
         expect_equal(target.eval[h], what);
         if (target.has_half[h]) expect_equal(target.half[h], what + ", half");
       }
+    }
+  }
+}
+
+// Groups of a product, of the largest residues' square, and of no product, by one key: results in
+// Half, permuted, and both.
+TEST_P(CudaKeySwitch, InnerProductsOfProducts) {
+  const Basis all = range(0, 14), q_primes = range(0, 10), p_primes = range(10, 14);
+  for (const int digits : {1, 2, 3, 4, 5}) {
+    const auto eval = [&] { return random(q_primes, Domain::Eval); };
+    const std::array<Twin, 4> factor = {eval(), eval(), largest(q_primes, Domain::Eval),
+                                        largest(q_primes, Domain::Eval)};
+    std::vector<Twin> converted;
+    std::vector<std::array<Twin, 2>> key;
+    const int width = (10 + digits - 1) / digits;
+    const auto primes = [&](int d) { return range(d * width, std::min(10, (d + 1) * width)); };
+    const int count = (10 + width - 1) / width;
+    for (int d = 0; d < count; ++d) {
+      converted.push_back(random(all.without(primes(d)), d == 1 ? Domain::Eval : Domain::Half));
+      key.push_back({largest(all, Domain::Eval), random(all, Domain::Eval)});
+    }
+    std::vector<Twin> out;
+    for (int i = 0; i < 4; ++i) {
+      for (int h = 0; h < 2; ++h)
+        out.push_back(poisoned(i % 2 == 0 ? q_primes : all, Domain::Eval));
+      for (int h = 0; h < 2 && i % 2 == 0; ++h) out.push_back(poisoned(p_primes, Domain::Half));
+    }
+    const Words add_factor = random_residues(all);
+    const std::uint32_t galois = random_galois();
+    submit([&](int s) {
+      const auto view = [&](const Twin& t) { return t.poly[s].view; };
+      KeyInner op{{}, add_factor};
+      std::size_t next = 0;
+      for (const std::array<int, 4>& of : {std::array{0, 1, 2, 3}, std::array{2, 3, 2, 3}}) {
+        KeyInner::Group& group = op.groups.emplace_back();
+        group.product = {{view(factor[of[0]]), view(factor[of[1]])},
+                         {view(factor[of[2]]), view(factor[of[3]])}};
+      }
+      op.groups.emplace_back();
+      for (std::size_t g = 0; g < 3; ++g) {
+        KeyInner::Group& group = op.groups[g];
+        const PolyView own = group.product.empty() ? view(factor[0]) : group.product.a[1];
+        for (int d = 0; d < count; ++d) {
+          group.digits.push_back({own.select(primes(d)), view(converted[d])});
+        }
+        for (std::size_t t = g % 2; t < (g == 0 ? 1 : 2); ++t) {
+          KeyInner::Target& target = group.targets.emplace_back();
+          for (const auto& pair : key) target.key.push_back({view(pair[0]), view(pair[1])});
+          for (PolyView& v : target.eval) v = view(out[next++]);
+          if (t == 1) target.galois = galois;
+          if (t == 0) {
+            for (PolyView& v : target.half) v = view(out[next++]);
+          }
+        }
+      }
+      return op;
+    });
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      expect_equal(out[i], std::to_string(count) + " digits, output " + std::to_string(i));
     }
   }
 }

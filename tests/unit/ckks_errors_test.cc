@@ -47,8 +47,10 @@ TEST_F(CkksErrors, OtherKey) {
   expect<KeyError>("ckks.add", [&] { e.add(x, y); });
   expect<KeyError>("ckks.multiply", [&] { e.multiply(x, y); });
   const auto keys = world().make_keys({{{rlwe::KeyKind::Relinearize, 1}, top}});
+  const Evaluator server(world().context(), keys);
+  expect<KeyError>("ckks.square", [&] { server.square(y); });
   expect<KeyError>("ckks.relinearize_rescale",
-                   [&] { Evaluator(world().context(), keys).square(y); });
+                   [&] { server.relinearize_rescale(server.tensor(y, y)); });
 }
 
 TEST_F(CkksErrors, MissingKeys) {
@@ -129,6 +131,7 @@ TEST_F(CkksErrors, SlotsAndParts) {
   const Ciphertext three = e.tensor(x, x);
   expect<ShapeError>("ckks.rotate", [&] { e.rotate(three, 1); });
   expect<ShapeError>("ckks.tensor", [&] { e.tensor(three, x); });
+  expect<ShapeError>("ckks.multiply", [&] { e.multiply(x, three); });
   expect<ShapeError>("ckks.inner_sum", [&] { e.inner_sum(x, 1, 3); });
 }
 

@@ -96,9 +96,16 @@ TEST_P(CkksEvaluator, ProductsAtEveryLevel) {
     const World::Batch out = world().run(
         [](const Evaluator& e, const World::Batch& x) {
           const Ciphertext unmerged = e.rescale(e.relinearize(e.tensor(x[0], x[1])));
-          return World::Batch{e.multiply(x[0], x[1]), e.square(x[0]), unmerged};
+          return World::Batch{e.multiply(x[0], x[1]), e.square(x[0]), unmerged,
+                              e.relinearize_rescale(e.tensor(x[0], x[1])),
+                              e.relinearize_rescale(e.tensor(x[0], x[0]))};
         },
         in);
+    for (int i = 0; i < 2; ++i) {  // the same integers where the three parts are written
+      for (int h = 0; h < 2; ++h) {
+        EXPECT_EQ(world().download(out[i].parts[h]), world().download(out[3 + i].parts[h]));
+      }
+    }
     const World::Values merged = world().decrypt(out[0]);
     EXPECT_GT(bits_of(merged, product), bits()) << level;
     EXPECT_GT(bits_of(world().decrypt(out[1]), squares), bits()) << level;

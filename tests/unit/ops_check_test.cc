@@ -61,6 +61,18 @@ TEST_F(Check, ConvertMatchesItsTable) {
   EXPECT_THROW(check(Convert{{{&table, in, out.select(range(2, 4))}}}), ShapeError);
 }
 
+TEST_F(Check, ProductsAreTransformedFromEvalToHalf) {
+  const PolyView a = eval(2, 0), b = eval(3, 2), half = eval(2, 5).in(Domain::Half);
+  EXPECT_NO_THROW(check(Transform{{{a, half, b}}}));
+  EXPECT_NO_THROW(check(Transform{{{a, half, a}}})) << "a square";
+  EXPECT_THROW(check(Transform{{{a, half.in(Domain::Coeff), b}}}), ShapeError);
+  EXPECT_THROW(check(Transform{{{a.in(Domain::Half), half, b}}}), ShapeError);
+  EXPECT_THROW(check(Transform{{{a, half, b.in(Domain::Half)}}}), ShapeError);
+  EXPECT_THROW(check(Transform{{{a, half, eval(1, 2)}}}), ShapeError);
+  EXPECT_THROW(check(Transform{{{a, a.in(Domain::Half), b}}}), ShapeError) << "in place";
+  EXPECT_THROW(check(Transform{{{a, half, eval(2, 5)}}}), ShapeError) << "over times";
+}
+
 TEST_F(Check, KeyInnerShapes) {
   const PolyView own = view(range(0, 2), Domain::Eval, 0);
   const PolyView converted = view(range(2, 5), Domain::Half, 2);
@@ -86,6 +98,23 @@ TEST_F(Check, KeyInnerShapes) {
   broken([&](KeyInner& k, auto&) { k.groups[0].digits[0].own = eval(3, 40); });
   broken([](KeyInner& k, auto&) { k.groups[0].digits.clear(); });
   broken([](KeyInner& k, auto& t) { k.groups[0].digits.push_back({t.key[0][0], {}}); });
+  KeyInner product = op;
+  product.groups[0].product = {{eval(2, 40), eval(2, 42)}, {eval(3, 44), eval(3, 47)}};
+  product.groups[0].digits[0].own = eval(2, 42);
+  EXPECT_THROW(check(product), ShapeError) << "without add_factor";
+  product.add_factor.assign(6, 1);
+  EXPECT_NO_THROW(check(product));
+  const auto broken_product = [&](auto change) {
+    KeyInner copy = product;
+    change(copy.groups[0], copy.groups[0].product);
+    EXPECT_THROW(check(copy), ShapeError);
+  };
+  broken_product([&](auto&, auto& p) { p.b[1] = eval(1, 50); });
+  broken_product([&](auto&, auto& p) { p.b[0] = PolyView{}; });
+  broken_product([&](auto&, auto& p) { p.a[0].domain = Domain::Half; });
+  broken_product([&](auto&, auto& p) { p.b[0] = eval(2, 22); });
+  broken_product([&](auto& g, auto&) { g.targets[0].add[1] = eval(2, 50); });
+  broken_product([&](auto& g, auto&) { g.targets.clear(); });
   KeyInner adding = op;
   adding.groups[0].targets[0].add[0] = view(range(0, 2), Domain::Eval, 40);
   adding.add_factor.assign(6, 1);
@@ -241,6 +270,17 @@ TEST_F(Check, MessagesNameTheRecordAndTheView) {
 TEST_F(Check, BytesMoved) {
   const std::uint64_t limb = 4 << 10;
   EXPECT_EQ(bytes_moved(Transform{{{eval(3, 0), eval(3, 3)}}}), 6 * limb);
+  EXPECT_EQ(bytes_moved(Transform{{{eval(3, 0), eval(3, 3).in(Domain::Half), eval(3, 6)}}}),
+            9 * limb);
+  // Of two own limbs and one converted: the factors, of a square two, and keys and sums of three.
+  KeyInner::Target target{{{eval(3, 0), eval(3, 3)}}, {eval(3, 6), eval(3, 9)}, {}, {}, 1};
+  KeyInner inner{{{{{eval(2, 14), view(range(2, 3), Domain::Half, 20)}},
+                   {target},
+                   {{eval(2, 12), eval(2, 14)}, {eval(2, 16), eval(2, 18)}}}},
+                 std::vector<std::uint32_t>(6, 1)};
+  EXPECT_EQ(bytes_moved(inner), (8 + 1 + 12) * limb);
+  inner.groups[0].product.b = inner.groups[0].product.a;
+  EXPECT_EQ(bytes_moved(inner), (4 + 1 + 12) * limb);
   const std::array<PolyView, 3> in = {eval(4, 0), eval(4, 4), {}};
   const std::array<PolyView, 3> out = {eval(2, 8), eval(2, 10), {}};
   EXPECT_EQ(bytes_moved(Dot{2, {in}, {{{{0, eval(3, 12)}, {0, eval(3, 15)}}, out, true}}}),

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 
 #include "backend/cpu/executor.h"
 
@@ -26,15 +28,20 @@ class RowWorker {
       const std::uint32_t* own = find_limb(digit.own, u_.prime);
       const std::uint32_t* rows = own != nullptr ? own : find_limb(digit.converted, u_.prime);
       rows += offset_;
-      if (own == nullptr && digit.converted.domain == Domain::Half) {
-        k_.forward_rows(scratch, rows, u_.first_row, u_.rows, prime_);
+      const bool product = own != nullptr && !u_.group->product.empty();
+      const bool transform = own == nullptr && digit.converted.domain == Domain::Half;
+      if (product) multiply(scratch, {{1, 1}});
+      if (transform) k_.forward_rows(scratch, rows, u_.first_row, u_.rows, prime_);
+      if (product || transform) {
         rows = scratch;
         scratch += count_;
       }
       digits_.push_back(rows);
+      has_own_ = has_own_ || own != nullptr;
     }
     keys_.resize(digits_.size());
     sum_ = scratch;
+    add_ = scratch + count_;
   }
 
   void run(const KeyInner::Target& target, int h) {
@@ -42,11 +49,14 @@ class RowWorker {
       keys_[j] = find_limb(target.key[j][h], u_.prime) + offset_;
     }
     const std::uint32_t* add = find_limb(target.add[h], u_.prime);
-    ShoupFactor factor;
-    if (add != nullptr) {
-      add += offset_;
-      factor = make_shoup(op_.add_factor[u_.prime], prime_.modulus);
+    if (add != nullptr) add += offset_;
+    if (has_own_ && !u_.group->product.empty()) {
+      if (h == 0) multiply(add_, {{0, 0}});
+      if (h == 1) multiply(add_, {{0, 1}, {1, 0}});
+      add = add_;
     }
+    ShoupFactor factor;
+    if (add != nullptr) factor = make_shoup(op_.add_factor[u_.prime], prime_.modulus);
     std::uint32_t* eval = find_limb(target.eval[h], u_.prime);
     std::uint32_t* out = eval != nullptr ? eval : find_limb(target.half[h], u_.prime);
     const bool permute = target.galois != 1;
@@ -61,6 +71,17 @@ class RowWorker {
   }
 
  private:
+  // Rows of a sum of a_i b_j over pairs (i, j), of the group's product.
+  void multiply(std::uint32_t* out, std::initializer_list<std::array<int, 2>> pairs) {
+    const std::uint32_t *a[2], *b[2];
+    int terms = 0;
+    for (const auto& [i, j] : pairs) {
+      a[terms] = find_limb(u_.group->product.a[i], u_.prime) + offset_;
+      b[terms++] = find_limb(u_.group->product.b[j], u_.prime) + offset_;
+    }
+    k_.multiply_accumulate(out, a, b, terms, nullptr, {}, count_, prime_.modulus);
+  }
+
   const CpuKernels& k_;
   const RingTable& table_;
   const PrimeTable& prime_;
@@ -68,7 +89,8 @@ class RowWorker {
   const Unit& u_;
   std::size_t count_, offset_;
   std::vector<const std::uint32_t*> digits_, keys_;
-  std::uint32_t* sum_ = nullptr;
+  std::uint32_t *sum_ = nullptr, *add_ = nullptr;
+  bool has_own_ = false;  // some digit's own limb, so products
 };
 
 }  // namespace
@@ -111,7 +133,7 @@ void run(Executor& executor, const KeyInner& op) {
   }
   if (units.empty()) return;
   const std::size_t block = std::size_t(units[0].rows) * table->primes[0].cols();
-  executor.reserve_scratch((digits + 1) * block);
+  executor.reserve_scratch((digits + 2) * block);
   executor.parallel(units.size(), block * digits * (1 + 2 * targets),
                     [&](std::size_t i, std::uint32_t* scratch) {
                       RowWorker worker(executor.kernels(), *table, op, units[i], scratch);

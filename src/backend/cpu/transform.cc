@@ -29,7 +29,7 @@ void transform_limb(const CpuKernels& k, const PrimeTable& p, std::uint32_t* out
 void run(Executor& executor, const Transform& op) {
   struct Unit {
     std::uint32_t* out;
-    const std::uint32_t* in;
+    const std::uint32_t *in, *times;
     int prime;
     Domain from, to;
   };
@@ -39,14 +39,22 @@ void run(Executor& executor, const Transform& op) {
     const Basis basis = item.in.basis();
     for (int i = 0; i < basis.size(); ++i) {
       const int p = basis.prime(i);
-      units.push_back({item.out.limb(p), item.in.limb(p), p, item.in.domain, item.out.domain});
+      units.push_back({item.out.limb(p), item.in.limb(p), find_limb(item.times, p), p,
+                       item.in.domain, item.out.domain});
     }
   }
   const Ring& ring = *op.items[0].in.ring;
   const RingTable& table = executor.table(ring);
   executor.parallel(units.size(), ring.n(), [&](std::size_t i, std::uint32_t*) {
     const Unit& u = units[i];
-    transform_limb(executor.kernels(), table.primes[u.prime], u.out, u.to, u.in, u.from);
+    const PrimeTable& prime = table.primes[u.prime];
+    const std::uint32_t* in = u.in;
+    if (u.times != nullptr) {
+      executor.kernels().multiply_accumulate(u.out, &in, &u.times, 1, nullptr, {}, ring.n(),
+                                             prime.modulus);
+      in = u.out;
+    }
+    transform_limb(executor.kernels(), prime, u.out, u.to, in, u.from);
   });
 }
 

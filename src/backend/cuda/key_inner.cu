@@ -22,6 +22,9 @@ struct Runs {
   explicit Runs(const KeyInner::Group& group) {
     RunBounds bounds;
     for (const auto& [own, converted] : group.digits) bounds.add(own), bounds.add(converted);
+    for (const auto* factor : {&group.product.a, &group.product.b}) {
+      for (const PolyView& v : *factor) bounds.add(v);
+    }
     for (const KeyInner::Target& target : group.targets) {
       for (const auto& key : target.key) bounds.add(key[0]), bounds.add(key[1]);
       for (const auto* ends : {&target.eval, &target.half, &target.add}) {
@@ -37,6 +40,18 @@ struct Runs {
     std::reverse(run.begin(), run.end());
   }
 };
+
+// Addresses of a product's factors.
+int factors(const KeyInner::Group& group) { return group.product.empty() ? 0 : 4; }
+
+// The digit of a product whose own limb a prime is, or -1.
+int own_digit(const KeyInner::Group& group, int prime) {
+  if (group.product.empty()) return -1;
+  for (std::size_t d = 0; d < group.digits.size(); ++d) {
+    if (!LimbBase(group.digits[d].own, prime).empty()) return static_cast<int>(d);
+  }
+  return -1;
+}
 
 // Targets of a group that do not fit are split, and each part transforms the digits again.
 class KeyInnerBatch {
@@ -62,7 +77,8 @@ class KeyInnerBatch {
     }
     const Runs runs(group);
     const int all = static_cast<int>(runs.run.size());
-    const int most = std::min(Args::kRuns, Args::kBases / (digits + target_bases(digits)));
+    const int most =
+        std::min(Args::kRuns, Args::kBases / (factors(group) + digits + target_bases(digits)));
     for (int first = 0; first < all; first += most) {
       const int count = std::min(most, all - first);
       add(group, {runs.run.data() + first, runs.run.data() + first + count});
@@ -72,7 +88,8 @@ class KeyInnerBatch {
   void flush() {
     if (groups_ == 0) return;
     int primes = 0, digits = 0;
-    bool equal = true;
+    bool equal = true, product = false;
+    for (int r = 0; r < runs_; ++r) product = product || args_.run[r].own >= 0;
     for (int i = 0; i < groups_; ++i) {
       const Args::Group& g = args_.group[i];
       primes = std::max<int>(primes, g.primes);
@@ -81,7 +98,11 @@ class KeyInnerBatch {
     }
     const int log_cols = ring_.log_n() - args_.log_rows;
     if (log_cols == 8 && equal && digits <= 4) {
-      launch_staged(primes, digits);
+      if (product) {
+        launch_staged<true>(primes, digits);
+      } else {
+        launch_staged<false>(primes, digits);
+      }
     } else {
       dispatch<5, 9>(log_cols, [&](auto log) {
         launch<InnerShape<decltype(log)::value, 0, 8, 2>>(primes, digits);
@@ -109,14 +130,16 @@ class KeyInnerBatch {
 
   // N = 2^16 and up to four digits, the same number in all groups: teams of a warp a digit. The
   // rule without a table: what was fastest at most limbs with so many digits.
+  template <bool PRODUCT>
   void launch_staged(int primes, int digits) {
     const TuningKey key{TunedKernel::KeyInner, ring_.log_n(), {digits, primes, targets_, groups_}};
     const int own = digits == 4 ? 0 : 1, chosen = launcher_.tuning().pick(key, own, 0b11);
     dispatch<1, 4>(digits, [&](auto count) {
       constexpr int kCount = decltype(count)::value;
       constexpr int kLanes = kCount == 3 ? 4 : kCount, kTeams = kLanes == 4 ? 2 : 4;
-      if (chosen == 0) return launch<InnerShape<8, kCount, kLanes, kTeams>>(primes, digits);
-      launch<InnerShape<8, kCount, std::max(kLanes, 2), kTeams / 2>>(primes, digits);
+      if (chosen == 0)
+        return launch<InnerShape<8, kCount, kLanes, kTeams, PRODUCT>>(primes, digits);
+      launch<InnerShape<8, kCount, std::max(kLanes, 2), kTeams / 2, PRODUCT>>(primes, digits);
     });
   }
 
@@ -125,7 +148,7 @@ class KeyInnerBatch {
     for (std::size_t t = 0; t < group.targets.size();) {
       const auto room = [&] {
         const bool full = groups_ == Args::kGroups || runs_ + runs.size() > Args::kRuns;
-        const int bases = (Args::kBases - bases_) / runs.size() - digits;
+        const int bases = (Args::kBases - bases_) / runs.size() - digits - factors(group);
         return full ? 0 : std::min(Args::kTargets - targets_, bases / needed);
       };
       if (room() < 1) flush();
@@ -149,8 +172,15 @@ class KeyInnerBatch {
         const auto has = [&](const PolyView& v) { return !LimbBase(v, run->prime).empty(); };
         half = half || has(group.targets[t].half[0]) || has(group.targets[t].half[1]);
       }
+      const int of_product = own_digit(group, run->prime);
+      if (of_product >= 0) {
+        for (const auto* factor : {&group.product.a, &group.product.b}) {
+          for (const PolyView& v : *factor) args_.base[bases_++] = LimbBase(v, run->prime);
+        }
+      }
       args_.run[runs_++] = {part.primes, static_cast<std::int16_t>(run->prime),
-                            static_cast<std::int16_t>(bases_), static_cast<std::int16_t>(half)};
+                            static_cast<std::int16_t>(bases_), static_cast<std::int16_t>(half),
+                            static_cast<std::int16_t>(of_product)};
       part.primes = static_cast<std::int16_t>(part.primes + run->count);
       for (const auto& [own, converted] : group.digits) {
         const LimbBase from(own, run->prime);

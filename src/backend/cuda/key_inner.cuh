@@ -5,150 +5,18 @@
 
 #include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/eval_scatter.cuh"
-#include "backend/cuda/limb_base.h"
-#include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/key_inner_block.cuh"
 #include "backend/cuda/overlap.cuh"
 #include "backend/cuda/product_sums.cuh"
-#include "backend/cuda/tables.h"
 
 namespace latticino::cuda {
-
-// A run holds an address a digit and then, for each target, (b, a) of the keys a digit, out and add
-// for h = 0, 1. Marked: digits to be transformed, outputs to be transformed back (Half).
-LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
-
-struct KeyInnerArgs {
-  static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 1024;
-  RingView ring;
-  RowView rows;
-  int log_rows;
-  bool own_exchange;  // exchanges of results have words of their own: the digits are needed later
-  struct Group {
-    std::int16_t first_run, runs, first_target, targets, digits, primes;
-  } group[kGroups];
-  struct Run {
-    std::int16_t begin;  // place of its first prime among those of the group
-    std::int16_t prime;
-    std::int16_t first_base;
-    std::int16_t half;  // some result of it leaves in Half
-  } run[kRuns];
-  std::uint32_t galois_inverse[kTargets];
-  LimbBase base[kBases];
-  std::uint32_t add_factor[kPrimes];  // by ring index
-};
-
-// A team of LANES warps shares the rows of one warp. Warp d of it transforms those rows of digit d
-// (and d + LANES ..) into shared memory; then all its threads share the 16-byte vectors of the
-// rows. DIGITS 0: any number, with any number of lanes up to LANES. Otherwise keys travel to shared
-// memory while digits are transformed, to slots that only the thread that asked for them reads.
-template <int LOG_COLS, int DIGITS, int LANES, int TEAMS>
-struct InnerShape : RowShape<LOG_COLS> {
-  using Base = RowShape<LOG_COLS>;
-  static constexpr int kDigits = DIGITS, kLanes = LANES, kTeams = TEAMS;
-  static constexpr int kTeamRows = 32 / Base::kThreads;
-  static constexpr int kRows = TEAMS * kTeamRows;
-  static constexpr int kTeamVectors = kTeamRows * Base::kRowVectors;
-  static constexpr int kBlockVectors = TEAMS * kTeamVectors;
-  static constexpr int kDigitWords = kRows * Base::kStride;
-  static constexpr int kMaxThreads = 32 * LANES * TEAMS;
-  // 64 registers a thread where a shape is in a hurry.
-  static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
-  static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
-  static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
-  // Of a team: what its rows need for the way back, requested with the keys.
-  static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
-  static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);
-  static constexpr int kTeamTableVectors = kTeamRows * kRowTableVectors + kUnitVectors;
-  static constexpr int kTableVectors = DIGITS == 0 ? 0 : TEAMS * kTeamTableVectors;
-  static_assert(DIGITS == 0 || (LANES >= DIGITS && kTeamVectors % (32 * LANES) == 0));
-  static_assert(TEAMS <= 16);  // named barriers
-
-  static constexpr std::size_t shared_bytes(int digits, bool own_exchange) {
-    const int areas = own_exchange ? digits + kExchanges : std::max(digits, kExchanges);
-    return sizeof(uint4) * (kSlots * kBlockVectors + kTableVectors) +
-           sizeof(std::uint32_t) * kDigitWords * areas;
-  }
-};
-
-// What all parts of the kernel know.
-template <class S>
-struct InnerBlock {
-  const KeyInnerArgs& a;
-  const LimbBase* base;  // of the block's run
-  int prime, digits;
-  Modulus m;
-  std::size_t offset;       // of the prime: into tables, and from a limb base
-  uint4* slots;             // [slot][vector of the block]
-  uint4* table;             // of the team: its rows, then the units
-  std::uint32_t* rows;      // [digit][row][kStride]
-  std::uint32_t* exchange;  // [result][row][kStride]
-  int team, lane, lanes, thread;
-
-  __device__ __forceinline__ RowPosition<S> position(std::uint32_t* words) const {
-    const int local = team * S::kTeamRows + thread / S::kThreads;
-    return {thread % S::kThreads, blockIdx.y * S::kRows + local, words + local * S::kStride,
-            a.log_rows};
-  }
-  __device__ __forceinline__ void team_barrier() const {
-    if constexpr (S::kLanes == 1) {
-      __syncwarp();
-    } else {
-      // Names known to the compiler: a block holds no more barriers than it has teams.
-#pragma unroll
-      for (int i = 0; i < S::kTeams; ++i) {
-        if (team == i) asm volatile("bar.sync %0, %1;" ::"r"(i), "r"(32 * lanes) : "memory");
-      }
-    }
-  }
-};
-
-// The k-th vector of a thread of the team.
-template <class S>
-struct VectorPlace {
-  int local;             // its row of the block
-  int v;                 // which of the row
-  int slot;              // which of the block
-  std::uint32_t row, i;  // i: which of the limb
-  __device__ __forceinline__ VectorPlace(const InnerBlock<S>& b, int k) {
-    const int u = (k * b.lanes + b.lane) * 32 + b.thread;
-    local = b.team * S::kTeamRows + u / S::kRowVectors;
-    v = u % S::kRowVectors;
-    slot = b.team * S::kTeamVectors + u;
-    row = row_at(blockIdx.y * S::kRows + local, b.a.log_rows);
-    i = row * S::kRowVectors + v;
-  }
-};
-
-// Calls f with every vector of the thread.
-template <class S, class F>
-__device__ __forceinline__ void each_vector(const InnerBlock<S>& b, const F& f) {
-  if constexpr (S::kDigits == 0) {
-#pragma unroll 1
-    for (int k = 0; (k * b.lanes + b.lane) * 32 + b.thread < S::kTeamVectors; ++k) {
-      f(VectorPlace<S>(b, k));
-    }
-  } else {
-#pragma unroll
-    for (int k = 0; k < S::kTeamVectors / (32 * S::kLanes); ++k) f(VectorPlace<S>(b, k));
-  }
-}
-
-// The addresses of a target in the block's run.
-struct TargetBases {
-  const LimbBase *key, *out, *add;
-  template <class S>
-  __device__ __forceinline__ TargetBases(const InnerBlock<S>& b, int target)
-      : key(b.base + b.digits + target * target_bases(b.digits)),
-        out(key + 2 * b.digits),
-        add(out + 2) {}
-  __device__ __forceinline__ bool half() const { return out[0].marked() || out[1].marked(); }
-};
 
 template <class S>
 __device__ __forceinline__ void request_keys(const InnerBlock<S>& b, const TargetBases& target,
                                              const VectorPlace<S>& at) {
 #pragma unroll
   for (int s = 0; s < 2 * S::kDigits; ++s) {
+    if (b.of_product(s / 2)) continue;
     const auto* key = reinterpret_cast<const uint4*>(target.key[s].limb(b.offset));
     copy_async(b.slots + s * S::kBlockVectors + at.slot, key + at.i);
   }
@@ -213,12 +81,81 @@ __device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBas
   }
 }
 
+// What the limb of a product adds to both sums, (a1 b1) key_h + add_factor (a0 b0, a0 b1 + a1
+// b0)_h, as a product of two words, R^2 and the sum R^-2: the first in place of the digit, the
+// second in place of its keys. The digit's lane does it for the team, while others transform.
+template <class S, class F>
+__device__ __forceinline__ void load_product(const InnerBlock<S>& b, const F& meanwhile) {
+  constexpr int kEach = S::kTeamVectors / 32, kAtOnce = 2;
+  static_assert(kEach % kAtOnce == 0);
+  const TargetBases target(b, 0);
+  const auto factor = [&](int i, const VectorPlace<S>& at) {  // a0, a1, b0, b1
+    return reinterpret_cast<const uint4*>(global(b.base[i - 4].limb(b.offset))) + at.i;
+  };
+  const auto digit = [&](const VectorPlace<S>& at) {
+    return reinterpret_cast<uint4*>(b.rows + b.own * S::kDigitWords + at.local * S::kStride) + at.v;
+  };
+  uint4* keys = b.slots + (S::kDigits == 0 ? 0 : 2 * b.own) * S::kBlockVectors;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    const VectorPlace<S> at(b, 32 * k + b.thread);
+    copy_async(digit(at), factor(1, at));
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const LimbBase& key = target.key[2 * b.own + h];
+      copy_async(keys + h * S::kBlockVectors + at.slot,
+                 reinterpret_cast<const uint4*>(key.limb(b.offset)) + at.i);
+    }
+    if (k < kAtOnce) continue;
+    for (const int i : {0, 2, 3}) asm volatile("prefetch.global.L2 [%0];" ::"l"(factor(i, at)));
+  }
+  end_group();
+  const std::uint32_t f = b.a.add_factor[b.prime], r2 = b.m.r2;
+#pragma unroll 1
+  for (int k = 0; k < kEach; k += kAtOnce) {
+    uint4 a0[kAtOnce], b0[kAtOnce], b1[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const VectorPlace<S> at(b, 32 * (k + j) + b.thread);
+      a0[j] = *factor(0, at), b0[j] = *factor(2, at), b1[j] = *factor(3, at);
+    }
+    if (k == 0) {
+      meanwhile();
+      wait_for_groups<0>();
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const VectorPlace<S> at(b, 32 * (k + j) + b.thread);
+      const uint4 a1 = *digit(at);
+      ProductSums d[2], square;
+      d[0].add(a0[j], b0[j]);
+      d[1].add(a0[j], b1[j]);
+      d[1].add(a1, b0[j]);
+      square.add(a1, b1[j]);
+      const uint4 own = square.reduced_montgomery(b.m);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        uint4& key = keys[h * S::kBlockVectors + at.slot];
+        ProductSums sum;
+        sum.add(own, key);
+        sum.add(d[h].reduced_montgomery(b.m), make_uint4(f, f, f, f));
+        key = sum.reduced_montgomery(b.m);
+      }
+      *digit(at) = make_uint4(r2, r2, r2, r2);
+    }
+  }
+}
+
 template <class S>
 __device__ __forceinline__ void load_digits(const InnerBlock<S>& b, bool half) {
   if constexpr (S::kDigits == 0) {
 #pragma unroll 1
     for (int d = b.lane; d < b.digits; d += b.lanes) {
-      load_digit<S>(b, b.base[d], b.rows + d * S::kDigitWords, [] {});
+      if (b.of_product(d)) {
+        load_product<S>(b, [] {});
+      } else {
+        load_digit<S>(b, b.base[d], b.rows + d * S::kDigitWords, [] {});
+      }
     }
   } else {
     const auto keys = [&] {
@@ -229,7 +166,9 @@ __device__ __forceinline__ void load_digits(const InnerBlock<S>& b, bool half) {
       });
       if (half) request_inverse_twiddles<S>(b);
     };
-    if (S::kLanes == S::kDigits || b.lane < S::kDigits) {
+    if (b.of_product(b.lane)) {
+      load_product<S>(b, keys);
+    } else if (S::kLanes == S::kDigits || b.lane < S::kDigits) {
       load_digit<S>(b, b.base[b.lane], b.rows + b.lane * S::kDigitWords, keys);
     } else {
       keys();
@@ -253,6 +192,10 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
 #pragma unroll 2
     for (int d = 0; d < b.digits; ++d) {
       if (d >= 4 && d % 2 == 0) sum[0].fold(q), sum[1].fold(q);
+      if (b.of_product(d)) {
+        step(d, b.slots[at.slot], b.slots[S::kBlockVectors + at.slot]);
+        continue;
+      }
       const auto* key_b = reinterpret_cast<const uint4*>(target.key[2 * d].limb(b.offset));
       const auto* key_a = reinterpret_cast<const uint4*>(target.key[2 * d + 1].limb(b.offset));
       step(d, __ldcs(key_b + at.i), __ldcs(key_a + at.i));
@@ -357,6 +300,7 @@ __global__ void __launch_bounds__(S::kMaxThreads, S::kMinBlocks)
   const int warp = threadIdx.x / 32;
   const InnerBlock<S> block{a,
                             a.base + run->first_base,
+                            run->own,
                             prime,
                             digits,
                             load_modulus(a.ring.modulus + prime),

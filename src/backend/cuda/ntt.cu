@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/limb_base.h"
@@ -26,14 +27,13 @@ struct TransformArgs {
   } item[kItems];
   struct Run {
     std::int16_t begin, prime;  // place of its first prime among the limbs of the item
-    LimbBase in, out;
+    LimbBase in, out, times;    // times: of products only
   } run[kRuns];
 };
-static_assert(sizeof(TransformArgs) <= 4096);
 
 struct BlockLimb {
   int prime;
-  const std::uint32_t* in;
+  const std::uint32_t *in, *times;
   std::uint32_t* out;
   __device__ __forceinline__ BlockLimb(const TransformArgs& a, const TransformArgs::Item& item,
                                        int place) {
@@ -42,14 +42,45 @@ struct BlockLimb {
     prime = run->prime + place - run->begin;
     const std::size_t offset = static_cast<std::size_t>(prime) << a.ring.log_n;
     in = run->in.limb(offset);
+    times = run->times.limb(offset);
     out = run->out.limb(offset);
   }
 };
 
-template <class S, bool FORWARD>
+// A factor of products, on its way while tables and the other factor are loaded: slots of the
+// thread's own.
+template <class S>
+struct FactorCopies {
+  uint4* slots;
+  __device__ __forceinline__ void request(const std::uint32_t* limb, const RowPosition<S>& at) {
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      copy_async(slots + j * S::kBlockThreads,
+                 reinterpret_cast<const uint4*>(limb) + at.vector() + j * S::kThreads);
+    }
+  }
+  __device__ __forceinline__ void multiply(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
+    const auto product = [&](std::uint32_t& v, std::uint32_t w) {
+      v = reduce_products(static_cast<std::uint64_t>(v) * w, m);
+    };
+    wait_for_copies();
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      const uint4 w = slots[j * S::kBlockThreads];
+      product(x[4 * j], w.x), product(x[4 * j + 1], w.y);
+      product(x[4 * j + 2], w.z), product(x[4 * j + 3], w.w);
+    }
+  }
+};
+
+enum class Rows { Forward, Inverse, InverseOfProduct };
+
+template <class S, Rows KIND>
 __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     transform_rows(const __grid_constant__ TransformArgs a) {
+  constexpr bool FORWARD = KIND == Rows::Forward, PRODUCT = KIND == Rows::InverseOfProduct;
   __shared__ std::uint32_t shared[S::kSharedWords];
+  __shared__ uint4 slots[PRODUCT ? S::kVectors * S::kBlockThreads : 1];
   const TransformArgs::Item& item = a.item[blockIdx.z];
   const int place = blockIdx.y;
   if (place >= item.limbs) return;
@@ -70,8 +101,11 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     allow_next();
     store_eval<S>(x, limb.out, at);
   } else {
+    FactorCopies<S> factor{slots + threadIdx.x};
+    if constexpr (PRODUCT) factor.request(limb.times, at);
     load_eval<S>(x, limb.in, at);
     const Shoup inverse_cols = a.ring.inverse[prime].cols;
+    if constexpr (PRODUCT) factor.multiply(x, m);
     row_inverse<S>(x, twiddles, at, inverse_cols, m);
     allow_next();
     store_half<S>(x, limb.out, at);
@@ -168,6 +202,7 @@ __global__ void __launch_bounds__(S::kBlockThreads)
 
 struct Pair {
   PolyView in, out;
+  PolyView times = {};
 };
 
 // Packs pairs into launches.
@@ -180,14 +215,14 @@ class Batch {
     args_.log_cols = ring.log_n() - args_.log_rows;
   }
 
-  void rows(const std::vector<Pair>& pairs, bool forward) {
+  template <Rows KIND>
+  void rows(const std::vector<Pair>& pairs) {
     each_chunk(pairs, [&](unsigned limbs, unsigned count) {
       dispatch<5, 9>(args_.log_cols, [&](auto log_cols) {
         using S = RowShape<decltype(log_cols)::value>;
         const Shape shape{dim3((1u << args_.log_rows) / S::kRows, limbs, count),
                           dim3(S::kBlockThreads), 0, true};
-        launcher_.launch(forward ? transform_rows<S, true> : transform_rows<S, false>, shape,
-                         args_);
+        launcher_.launch(transform_rows<S, KIND>, shape, args_);
       });
     });
   }
@@ -205,11 +240,12 @@ class Batch {
   }
 
  private:
-  // The bounds of the runs in which both views stay in one segment.
+  // The bounds of the runs in which all views stay in one segment.
   static std::vector<int> bounds_of(const Pair& pair) {
     RunBounds bounds;
     bounds.add(pair.in);
     bounds.add(pair.out);
+    bounds.add(pair.times);
     std::vector<int> at;
     for (const int prime : bounds.sorted()) {
       if (pair.in.basis().contains(prime)) at.push_back(prime);
@@ -237,7 +273,8 @@ class Batch {
         if (next == count || basis.prime(place) != starts[next]) continue;
         const int prime = starts[next++];
         args_.run[runs++] = {static_cast<std::int16_t>(place), static_cast<std::int16_t>(prime),
-                             LimbBase(pair.in, prime), LimbBase(pair.out, prime)};
+                             LimbBase(pair.in, prime), LimbBase(pair.out, prime),
+                             LimbBase(pair.times, prime)};
       }
     }
     flush();
@@ -266,6 +303,7 @@ bool two_phases(const Transform::Item& i) {
 struct Phases {
   Copy before;
   std::vector<Pair> columns[2], rows[2];  // [forward]
+  std::vector<Pair> products;             // rows
 
   void add(const PolyView& in, const PolyView& out) {
     const bool forward = in.domain < out.domain;
@@ -274,6 +312,7 @@ struct Phases {
   }
 
   void add(const Transform::Item& i, std::uint32_t* scratch, std::uint32_t& used) {
+    if (i.times.segments > 0) return products.push_back({i.in, i.out, i.times});
     const bool two = two_phases(i), in_place = same_limbs(i.in, i.out);
     if (i.in.domain == i.out.domain) {
       if (!in_place) before.items.push_back({i.in, i.out});
@@ -316,8 +355,9 @@ void run(Launcher& launcher, const Transform& op) {
   Batch batch(launcher, ring);
   if (!phases.before.items.empty()) run(launcher, phases.before);
   batch.columns(phases.columns[true], true);
-  batch.rows(phases.rows[true], true);
-  batch.rows(phases.rows[false], false);
+  batch.rows<Rows::Forward>(phases.rows[true]);
+  batch.rows<Rows::Inverse>(phases.rows[false]);
+  batch.rows<Rows::InverseOfProduct>(phases.products);
   batch.columns(phases.columns[false], false);
 }
 
