@@ -31,6 +31,10 @@ Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
     up_.push_back(std::make_unique<BaseConversion>(ring, digit, all_.without(digit)));
   }
   down_ = std::make_unique<BaseConversion>(ring, p_, q_);
+  if (limbs <= 2) return;
+  leaving_ = range(limbs - 2, limbs);
+  staying_ = range(0, limbs - 2);
+  rescale_ = std::make_unique<BaseConversion>(ring, leaving_, staying_);
 }
 
 // Expanded from a seed once, so that no benchmark runs on zeros; inputs and outputs by role.
@@ -58,6 +62,7 @@ std::vector<Case> Shapes::cases() {
   add_lifts(out);
   add_transforms(out);
   add_key_switch(out);
+  if (rescale_ != nullptr) add_rescale(out);
   return out;
 }
 
@@ -213,6 +218,15 @@ Operation Shapes::key_inner(int set) {
   return KeyInner{{group}, {}};
 }
 
+// The same for the product of (a0, a1) and (b0, b1).
+Operation Shapes::key_inner_product(int set) {
+  const auto eval = [&](const char* role) { return poly(role, set, q_, Domain::Eval); };
+  auto op = std::get<KeyInner>(key_inner(set));
+  op.groups[0].product = {{eval("a0"), eval("a1")}, {eval("b0"), eval("b1")}};
+  op.add_factor = constants({{0, static_cast<std::uint16_t>(ring_.prime_count())}});
+  return op;
+}
+
 Operation Shapes::mod_down(int set) {
   Convert op;
   for (const char* part : {"0", "1"}) {
@@ -274,12 +288,61 @@ void Shapes::add_key_switch(std::vector<Case>& out) {
   out.push_back({"poly.mod_down", [this](int k) {
                    return std::vector<Operation>{mod_down(k), subtract(k, 1)};
                  }});
+  const auto product_rows = [this](int k) {
+    return Operation(Transform{{{poly("a1", k, q_, Domain::Eval), poly("half", k, q_, Domain::Half),
+                                 poly("b1", k, q_, Domain::Eval)}}});
+  };
+  out.push_back(
+      {"poly.product_rows", [=](int k) { return std::vector<Operation>{product_rows(k)}; }});
+  out.push_back({"poly.key_inner_product",
+                 [this](int k) { return std::vector<Operation>{key_inner_product(k)}; }});
+  out.push_back({"ckks.mul_relin", [=, this](int k) {
+                   return std::vector<Operation>{product_rows(k), mod_up(k), key_inner_product(k),
+                                                 mod_down(k), subtract(k, 1)};
+                 }});
   out.push_back(
       {"poly.subtract_scale", [this](int k) { return std::vector<Operation>{subtract(k, 1)}; }});
   out.push_back({"ckks.rotate", [=, this](int k) {
                    return std::vector<Operation>{rows(k), mod_up(k), key_inner(k), mod_down(k),
                                                  subtract(k, kGalois)};
                  }});
+}
+
+// A rescaling of both polynomials, and its passes.
+void Shapes::add_rescale(std::vector<Case>& out) {
+  const auto rows = [this](int k) {
+    Transform op;
+    for (const char* part : {"0", "1"}) {
+      op.items.push_back({poly(std::string("a") + part, k, q_, Domain::Eval).select(leaving_),
+                          poly(std::string("l") + part, k, leaving_, Domain::Half)});
+    }
+    return Operation(op);
+  };
+  const auto tile = [this](int k) {
+    Convert op;
+    for (const char* part : {"0", "1"}) {
+      op.items.push_back({rescale_.get(), poly(std::string("l") + part, k, leaving_, Domain::Half),
+                          poly(std::string("s") + part, k, staying_, Domain::Half)});
+    }
+    return Operation(op);
+  };
+  const auto last = [this](int k) {
+    SubtractScale op;
+    for (const char* part : {"0", "1"}) {
+      op.items.push_back({poly(std::string("a") + part, k, q_, Domain::Eval).select(staying_),
+                          poly(std::string("s") + part, k, staying_, Domain::Half), PolyView{},
+                          poly(std::string("r") + part, k, staying_, Domain::Eval), 1});
+    }
+    op.x_factor = op.y_factor = constants(staying_);
+    return Operation(op);
+  };
+  const auto add = [&](const char* name, auto... steps) {
+    out.push_back({name, [=](int k) { return std::vector<Operation>{steps(k)...}; }});
+  };
+  add("poly.rescale_rows", rows);
+  add("poly.rescale_tile", tile);
+  add("poly.rescale_last", last);
+  add("ckks.rescale", rows, tile, last);
 }
 
 }  // namespace latticino::bench

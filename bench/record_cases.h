@@ -36,11 +36,13 @@ class Shapes {
   void add_products(std::vector<Case>& out);
   void add_lifts(std::vector<Case>& out);
   void add_key_switch(std::vector<Case>& out);
+  void add_rescale(std::vector<Case>& out);
   double* slots(int set);
   Operation embed(int set, const PolyView& out);
   Operation mod_up(int set);
   std::vector<std::array<PolyView, 2>> key(int set);
   Operation key_inner(int set);
+  Operation key_inner_product(int set);
   Operation mod_down(int set);
   Operation subtract(int set, std::uint32_t galois);
   std::vector<std::uint32_t> constants(const Basis& basis) const;
@@ -49,10 +51,11 @@ class Shapes {
   const Ring& ring_;
   SlotTransform slot_transform_;
   Basis q_, p_, all_;
+  Basis leaving_, staying_;  // of a rescaling by two primes
   int sets_;
   std::vector<Basis> digits_;
   std::vector<std::unique_ptr<BaseConversion>> up_;
-  std::unique_ptr<BaseConversion> down_;
+  std::unique_ptr<BaseConversion> down_, rescale_;
   std::map<std::string, Poly> polys_;
 };
 
