@@ -358,6 +358,18 @@ def test_the_report_shows_the_newest_row_beside_references(tmp_path, capsys):
     assert "2.0 x: 404 us, Cheddar 1.0" in out and out.count("Cheddar") == 1
 
 
+def test_the_report_compares_rates_and_tells_arithmetics_apart(tmp_path, capsys):
+    path = tmp_path / "rows.json"
+    many = [made(rate, "2026-11-02", batch=4096, arithmetic=arithmetic)
+            | {"name": "tfhe.pbs_throughput", "unit": "1/s", "preset": "tfhe-2-2-v1"}
+            for arithmetic, rate in (("exact", 11_550), ("fft64", 92_400))]
+    records.write(path, many)
+    assert cli.main(["bench", "report", "--record", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "arithmetic fft64" in out and out.count("46200 1/s, tfhe-rs CUDA") == 2
+    assert " 0.2 x: 46200 1/s" in out and " 2.0 x: 46200 1/s" in out  # times as long as here
+
+
 def test_the_report_refuses_what_is_no_record(tmp_path, capsys):
     for content in ("{", '{"name": 1}', '[{"name": "x"}]'):
         (tmp_path / "r.json").write_text(content)
@@ -367,7 +379,7 @@ def test_the_report_refuses_what_is_no_record(tmp_path, capsys):
 
 def test_every_reference_is_cited_and_can_match():
     for r in report._all_references():
-        assert r["source"] and r["device"] and r["value"] > 0 and r["unit"] in report.UNITS, r
+        assert r["source"] and r["device"] and r["value"] > 0 and r["unit"] in (*report.UNITS, report.RATE), r
         assert r["params"].keys() <= report.SHAPE.keys(), r
         twin = {**r, "params": r["params"]}
         assert r in report.references(twin) and report.ratio(r, twin) == 1

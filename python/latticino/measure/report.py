@@ -15,9 +15,10 @@ from .records import Row
 # What tells two benchmarks of one name apart, beside preset, backend, library and mode; the value
 # that a row without it stands for.
 SHAPE = {"N": None, "limbs": None, "slots": None, "batch": 1, "threads": 0, "message": "complex", "chain": 0,
-         "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0,
+         "arithmetic": "exact", "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0,
          "rows": None, "features": None, "dataset": None, "function": None}
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+RATE = "1/s"
 
 
 def run(path: Path | None) -> int:
@@ -57,7 +58,12 @@ def references(row: Row) -> list[Row]:
 
 def ratio(reference: Row, row: Row) -> float:
     """How many times as long the reference takes."""
-    return reference["value"] * UNITS[reference["unit"]] / (row["value"] * UNITS[row["unit"]])
+    return _seconds(reference) / _seconds(row)
+
+
+def _seconds(row: Row) -> float:
+    """That a row says, or that one takes at its rate."""
+    return 1 / row["value"] if row["unit"] == RATE else row["value"] * UNITS[row["unit"]]
 
 
 @lru_cache
