@@ -92,6 +92,14 @@ void check_key_modulus(double log_modulus, const SwitchLiteral& x) {
   }
 }
 
+void check_rotations(const TfheParams& tfhe, const SwitchLiteral& x) {
+  if (!x.fourier) return;
+  const fourier::Refusal refusal = tfhe.fourier_refusal();
+  if (refusal.empty()) return;
+  refuse(refusal.had + " for tables in FP64", refusal.needs,
+         "rotate exactly, or take smaller digits or another table ring");
+}
+
 // The distance, in deviations, that normal noise exceeds with probability 2^log_p.
 double deviations(double log_p) {
   double low = 0, high = 100;
@@ -123,6 +131,7 @@ std::shared_ptr<const SwitchParams> SwitchParams::check(std::shared_ptr<const Pa
   p->literal_ = std::move(literal);
   p->pick_primes();
   p->tfhe_ = TfheParams::check(tfhe_literal(*p->ckks_, p->ring_basis_, p->literal_));
+  check_rotations(*p->tfhe_, p->literal_);
   p->packing_ = Params::check(packing_literal(*p->ckks_, p->ring_basis_, p->key_aux_, p->literal_));
   check_key_modulus(p->log_key_modulus(), p->literal_);
   p->fill_ = 1 - 4 * deviations(p->literal_.log_failure) * std::sqrt(p->lookup_variance());
@@ -168,7 +177,8 @@ double SwitchParams::packed_variance() const {
   }
   const double one = n() * kErrorVariance / 12 * digits + (n() / 2.0 + 1) / 12;
   const double packing = n() * (n() / 12.0) * one * std::exp2(-2 * log_q);
-  return (bootstrap_variance(tfhe_->noise()) + packing) / (amplitude() * amplitude());
+  const double rounded = literal_.fourier ? fourier_variance(tfhe_->noise()) : 0;
+  return (bootstrap_variance(tfhe_->noise()) + rounded + packing) / (amplitude() * amplitude());
 }
 
 double SwitchParams::value_variance() const {
@@ -197,6 +207,7 @@ std::string SwitchParams::canonical_text() const {
       << " " << x.bootstrap.levels << "\nkey_switch " << x.key_switch.log_base << " "
       << x.key_switch.levels << "\nlwe_sigma " << tfhe_->literal().lwe_sigma << "\nlog_failure "
       << x.log_failure << "\nsecurity " << params::security_name(x.security) << "\n";
+  if (x.fourier) out << "fourier 1\n";
   return out.str();
 }
 
@@ -207,7 +218,8 @@ std::string SwitchParams::explain() const {
   out.imbue(std::locale::classic());
   out.precision(4);
   out << name() << ": CKKS " << ckks_->name() << ", tables of N' = " << n()
-      << ", n = " << literal_.lwe_dimension << "\nprimes";
+      << ", n = " << literal_.lwe_dimension << ", rotated "
+      << (literal_.fourier ? "in FP64" : "exactly") << "\nprimes";
   for (const std::uint32_t q : tfhe_->literal().primes) out << " " << q;
   out << ", keys divide by " << prime_of(*ckks_, key_aux_, 0) << ": " << log_key_modulus()
       << " bits under s'\nerror of a looked-up argument, of its bound: deviation " << bits(lookup)

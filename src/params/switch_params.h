@@ -23,12 +23,14 @@ struct SwitchLiteral {
   // log2 of the probability that noise carries a value within its bound over the edge of the table.
   double log_failure = -80;
   ParamsLiteral::Security security = ParamsLiteral::Security::Bits128;
+  bool fourier = false;  // tables are rotated in FP64 (math/fourier.h)
 };
 
 class SwitchParams {
  public:
   // Throws ParameterError naming what fails: a CKKS set without bootstrapping or with too few
-  // auxiliary primes, rings that do not go together, noise that leaves no range, security.
+  // auxiliary primes, rings that do not go together, rotations out of reach of FP64, noise that
+  // leaves no range, security.
   static std::shared_ptr<const SwitchParams> check(std::shared_ptr<const Params> ckks,
                                                    SwitchLiteral literal);
 
@@ -59,7 +61,8 @@ class SwitchParams {
   double fill() const { return fill_; }
   // A looked-up value of the largest size, in units of q0 at ModRaise: 2^-log_message_ratio.
   double amplitude() const;
-  // Variance of a packed value, in units of the largest size: blind rotation and packing.
+  // Variance of a packed value, in units of the largest size: blind rotation (its roundings in FP64
+  // as well) and packing.
   double packed_variance() const;
   // Without packing: of a rotated table's constant coefficient alone, modulo the first prime.
   double value_variance() const;

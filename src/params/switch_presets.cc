@@ -16,15 +16,23 @@ struct Recipe {
 
 std::vector<Recipe> recipes() {
   constexpr double kFailure = -80;
+  constexpr Security kSecure = Security::Bits128, kOpen = Security::Insecure;
   return {
       {"n16-d40-boot-v1", {"switch-n16-d40-v1", 12, 880, {30, 1}, {2, 8}}},
       {"n16-d35-boot-v1", {"switch-n16-d35-v1", 12, 880, {30, 1}, {2, 8}}},
       {"n16-d40-boot-v1", {"switch-n16-d40-precise-v1", 13, 1012, {30, 1}, {2, 10}}},
+      // Tables in FP64: of two digits, since roundings grow with them.
+      {"n16-d40-boot-v1",
+       {"switch-n16-d40-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
+      {"n16-d35-boot-v1",
+       {"switch-n16-d35-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
       // Small, for tests.
       {"test-n10-boot-insecure",
-       {"test-switch-n10-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, Security::Insecure}},
+       {"test-switch-n10-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kOpen}},
       {"test-n12-boot-insecure",
-       {"test-switch-n12-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, Security::Insecure}},
+       {"test-switch-n12-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kOpen}},
+      {"test-n12-boot-insecure",
+       {"test-switch-n12-fp64-insecure", 10, 64, {15, 2}, {4, 5}, 3.19, kFailure, kOpen, true}},
   };
 }
 

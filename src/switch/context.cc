@@ -12,7 +12,9 @@ std::shared_ptr<const Context> Context::create(std::shared_ptr<const SwitchParam
                        "make the CKKS context with that set");
   }
   std::shared_ptr<Context> context(new Context);
-  context->tfhe_ = tfhe::Context::create(params->tfhe(), ckks->shared_queue());
+  context->tfhe_ = tfhe::Context::create(
+      params->tfhe(), ckks->shared_queue(),
+      params->literal().fourier ? BlindRotateArithmetic::Fft64 : BlindRotateArithmetic::Exact);
   context->packing_ = std::make_unique<rlwe::Constants>(params->packing());
   context->ckks_ = std::move(ckks);
   context->params_ = std::move(params);

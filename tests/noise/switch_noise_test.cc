@@ -127,7 +127,8 @@ TEST_P(NoiseOfSwitching, ValuesWithoutPackingFollowTheFormula) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, NoiseOfSwitching,
-                         testing::Values("test-switch-n10-insecure", "test-switch-n12-insecure"));
+                         testing::Values("test-switch-n10-insecure", "test-switch-n12-insecure",
+                                         "test-switch-n12-fp64-insecure"));
 
 }  // namespace
 }  // namespace latticino::switching

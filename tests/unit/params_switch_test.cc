@@ -78,6 +78,32 @@ TEST(SwitchParams, RefusesWhatDoesNotFit) {
   EXPECT_THROW(switch_preset("switch"), ParameterError);
 }
 
+// Out of reach of FP64: sums of one wide digit's products, and larger rings.
+TEST(SwitchParams, Fp64HasItsOwnLimitsAndNoise) {
+  SwitchLiteral x = good();
+  x.fourier = true;
+  EXPECT_THROW(checked(x), ParameterError);
+  x.bootstrap = {15, 2};
+  const auto fp64 = checked(x);
+  x.fourier = false;
+  const auto exact = checked(x);
+  EXPECT_NE(fp64->hash(), exact->hash());
+  const double rounded = fourier_variance(fp64->tfhe()->noise());
+  EXPECT_NEAR(fp64->packed_variance() - exact->packed_variance(),
+              rounded / (fp64->amplitude() * fp64->amplitude()), 1e-3 * fp64->packed_variance());
+  EXPECT_LT(fp64->packed_variance(), checked(good())->packed_variance());
+  x = switch_preset("switch-n16-d40-precise-v1")->literal();
+  x.bootstrap = {15, 2};
+  EXPECT_NO_THROW(checked(x));
+  x.fourier = true;
+  try {
+    checked(x);
+    FAIL() << "nothing was thrown";
+  } catch (const ParameterError& e) {
+    EXPECT_NE(std::string(e.what()).find("N = 2^13"), std::string::npos) << e.what();
+  }
+}
+
 TEST(SwitchParams, HashFollowsTheText) {
   SwitchLiteral x = good();
   const std::string hash = checked(x)->hash();

@@ -11,6 +11,7 @@ namespace {
 
 const char* const kSmall = "test-switch-n10-insecure";
 const char* const kGaps = "test-switch-n12-insecure";
+const char* const kFp64 = "test-switch-n12-fp64-insecure";  // the same ring
 
 // Phases of samples, as values.
 std::vector<double> decoded(const SwitchWorld& w, const Samples& samples) {
@@ -65,6 +66,7 @@ TEST(SwitchRoundTrip, IdentityOfAnySlots) {
   const auto identity = [](double x) { return x; };
   for (const int slots : {1, 64, 512}) check_round_trip(kSmall, slots, 1, "identity", identity);
   for (const int slots : {2, 256, 2048}) check_round_trip(kGaps, slots, 8, "identity", identity);
+  check_round_trip(kFp64, 512, 8, "identity", identity);
 }
 
 TEST(SwitchRoundTrip, Functions) {
@@ -77,7 +79,9 @@ TEST(SwitchRoundTrip, Functions) {
 
 // Without a slope only blind rotation, packing and EvalMod err.
 TEST(SwitchRoundTrip, AConstantHasTheErrorOfPacking) {
-  check_round_trip(kSmall, 512, 1, "constant", [](double) { return -3.0; });
+  for (const char* name : {kSmall, kFp64}) {
+    check_round_trip(name, 512, 1, "constant", [](double) { return -3.0; });
+  }
 }
 
 // Over the whole torus, so up to twice the bound, with the noise of the bound.
@@ -192,11 +196,12 @@ TEST(SwitchRoundTrip, TheShadowCheckFindsSlotsBeyondTheBound) {
 }
 
 // Plain kernels and those of the device under test, from the same seeds: the same words.
-TEST(SwitchRoundTrip, GivesTheSameWordsOnEveryBackend) {
+class SwitchWords : public testing::TestWithParam<const char*> {};
+TEST_P(SwitchWords, AreTheSameOnEveryBackend) {
   const std::vector<int> which = {0, 5, 6};
   std::vector<std::vector<std::uint32_t>> words;
   for (const bool plain : {true, false}) {
-    SwitchWorld w(kGaps, plain ? make_cpu_backend({false, 1}) : ckks::test_backend());
+    SwitchWorld w(GetParam(), plain ? make_cpu_backend({false, 1}) : ckks::test_backend());
     const SwitchPlan plan(w, {128, 1});
     const Table table = make_table(
         w.context(), [](double v) { return v * v - 0.5; }, 1);
@@ -214,6 +219,7 @@ TEST(SwitchRoundTrip, GivesTheSameWordsOnEveryBackend) {
   }
   for (int i = 0; i < 4; ++i) EXPECT_EQ(words[i], words[i + 4]);
 }
+INSTANTIATE_TEST_SUITE_P(Sets, SwitchWords, testing::Values(kGaps, kFp64));
 
 TEST(SwitchRoundTrip, WrongUseSaysWhatIsWrong) {
   SwitchWorld& w = SwitchWorld::of(kSmall);
