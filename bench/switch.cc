@@ -185,7 +185,8 @@ class SwitchBench {
     const int runs = slots < kMany ? arguments_.number("runs") : 1;
     if (!arguments_.flag("replay")) return median_seconds(world_.queue(), runs, work);
     Program program = world_.queue().record(work);
-    return median_seconds(world_.queue(), runs, [&] { program.run(); });
+    return median_seconds(
+        world_.queue(), runs, [&] { program.run(); }, slots < kMany ? 1 : 0);
   }
 
   void errors(std::vector<Row>& rows, const Switcher& switcher, Case& c, bool last) {
@@ -286,6 +287,7 @@ int run(const Arguments& arguments) {
     for (const int n : slots) {
       for (const std::string& route : routes) {
         bench.run(n, route, n == slots.back() && route == routes.back(), rows);
+        if (arguments.text("output") != "-") write_rows(rows, arguments.text("output"));  // so far
       }
     }
     good &= bench.verdict(rows);

@@ -151,13 +151,13 @@ void rotate_batch(const World& world, std::span<const Ciphertext> x, int step,
   }
 }
 
-double median_seconds(Queue& queue, int runs, const std::function<void()>& body) {
+double median_seconds(Queue& queue, int runs, const std::function<void()>& body, int before) {
   std::vector<double> seconds;
-  for (int i = 0; i <= runs; ++i) {
+  for (int i = -before; i < runs; ++i) {
     const Stopwatch watch;
     body();
     queue.synchronize();
-    if (i > 0) seconds.push_back(watch.seconds());
+    if (i >= 0) seconds.push_back(watch.seconds());
   }
   return median(seconds);
 }

@@ -82,7 +82,7 @@ class World {
 void rotate_batch(const World& world, std::span<const Ciphertext> x, int step,
                   std::vector<Ciphertext>& out);
 
-// Median seconds of `body` after one run that is not counted.
-double median_seconds(Queue& queue, int runs, const std::function<void()>& body);
+// Median seconds of `body`, after runs that are not counted.
+double median_seconds(Queue& queue, int runs, const std::function<void()>& body, int before = 1);
 
 }  // namespace latticino::bench

@@ -18,13 +18,16 @@ using switching::SwitchKeys;
 using switching::Table;
 using SwitchContextPtr = std::shared_ptr<const switching::Context>;
 
-// Names of the sets for a CKKS set, the default first.
-std::vector<std::string> sets_for(const Params& params) {
-  std::vector<std::string> out;
+// Names of the sets for a CKKS set, those with tables in FP64 first or last.
+std::vector<std::string> sets_for(const Params& params, bool fp64_first) {
+  std::vector<std::string> first, last;
   for (const std::string& name : switch_preset_names()) {
-    if (switch_preset(name)->ckks().hash() == params.hash()) out.push_back(name);
+    const auto set = switch_preset(name);
+    if (set->ckks().hash() != params.hash()) continue;
+    (set->literal().fourier == fp64_first ? first : last).push_back(name);
   }
-  return out;
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
 }
 
 nb::dict dict_of(const switching::TableReport& report) {
@@ -178,7 +181,7 @@ void bind_switcher(nb::module_& m) {
 }  // namespace
 
 void bind_switching(nb::module_& m) {
-  m.def("switch_sets_for", &sets_for, "params"_a, ReleaseGil());
+  m.def("switch_sets_for", &sets_for, "params"_a, "fp64_first"_a = false, ReleaseGil());
   bind_keys_of_switching(m);
   bind_tables(m);
   bind_switcher(m);

@@ -52,9 +52,9 @@ class Context:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
         kind, index = devices.choose(device)
-        self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads = threads
+        self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
         self._native = native
@@ -68,6 +68,8 @@ class Context:
         self._bootstrap_errors: dict[tuple, float] = {}
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}
+        # The device's first choice first: FP64 is faster on a GPU.
+        self._switch_sets: list[str] = _native.switch_sets_for(self.params, self.device.startswith("cuda"))
         self._switchers: dict[tuple, _native.Switcher] = {}
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
@@ -80,6 +82,7 @@ class Context:
         twin = cls.__new__(cls)
         twin.params, twin.device, twin.threads = like.params, "dry", 0
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
+        twin._switch_sets = like._sets_of_switching()
         twin._products.limit = math.inf  # a plan counts them all
         twin._timed = (like.device.startswith("cuda"), devices.threads(like.threads))
         twin._ways_known = like._ways_known
@@ -243,13 +246,23 @@ class Context:
             return self._bootstrap_errors[key]
 
     def switch_set(self, name: str | None = None) -> str:
-        """The name of a set of switching for these parameters; the default one for None."""
-        sets = _native.switch_sets_for(self.params)
+        """The name of a set of switching for these parameters; the default one for None.
+
+        That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU, exact ones
+        on a CPU.
+        """
+        sets = self._sets_of_switching()
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
                 "switching", f"the set {name!r} with {self.params.name}", " or ".join(sets) or "other parameters",
                 "name one of these" if sets else "choose parameters that a set of switching belongs to")
         return name or sets[0]
+
+    def _sets_of_switching(self) -> list[str]:
+        """The default first. Keys of a twin are those that its program asked for so far: they decide nothing."""
+        if self.device == "dry":
+            return self._switch_sets
+        return sorted(self._switch_sets, key=lambda name: name not in self._switch_keys)
 
     def switching(self, name: str) -> _native.SwitchContext:
         """Both schemes on this device, for the set `name`."""

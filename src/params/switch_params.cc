@@ -100,6 +100,11 @@ void check_rotations(const TfheParams& tfhe, const SwitchLiteral& x) {
          "rotate exactly, or take smaller digits or another table ring");
 }
 
+double rotation_variance(const TfheParams& tfhe, const SwitchLiteral& x) {
+  const double rounded = x.fourier ? fourier_variance(tfhe.noise()) : 0;
+  return bootstrap_variance(tfhe.noise()) + rounded;
+}
+
 // The distance, in deviations, that normal noise exceeds with probability 2^log_p.
 double deviations(double log_p) {
   double low = 0, high = 100;
@@ -177,12 +182,11 @@ double SwitchParams::packed_variance() const {
   }
   const double one = n() * kErrorVariance / 12 * digits + (n() / 2.0 + 1) / 12;
   const double packing = n() * (n() / 12.0) * one * std::exp2(-2 * log_q);
-  const double rounded = literal_.fourier ? fourier_variance(tfhe_->noise()) : 0;
-  return (bootstrap_variance(tfhe_->noise()) + rounded + packing) / (amplitude() * amplitude());
+  return (rotation_variance(*tfhe_, literal_) + packing) / (amplitude() * amplitude());
 }
 
 double SwitchParams::value_variance() const {
-  return (bootstrap_variance(tfhe_->noise()) + drop_variance(tfhe_->noise())) /
+  return (rotation_variance(*tfhe_, literal_) + drop_variance(tfhe_->noise())) /
          (amplitude() * amplitude());
 }
 

@@ -116,13 +116,16 @@ def test_switching_measures_everything_on_a_gpu_and_a_sample_on_a_cpu(fake, monk
         "runs": "1"}
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     assert cli.main(["bench", "switching", "--record", str(record)]) == 0
-    row, = json.loads(record.read_text())
-    assert row["options"]["slots"] == "64,256,1024,32768" and row["options"]["values"] == "10000"
-    assert len(row["options"]["sets"].split(",")) == 3 and row["options"]["replay"] == "1"
+    fast, precise = (row["options"] for row in json.loads(record.read_text()))
+    assert fast["slots"] == "64,256,1024,32768" and fast["values"] == precise["values"] == "10000"
+    assert targets.SWITCH_SET in fast["sets"].split(",") and fast["replay"] == "1"
+    assert precise["sets"] == "switch-n16-d40-precise-v1"
+    assert cli.main(["bench", "switching", "--preset", "a", "--record", str(record)]) == 0
+    assert [row["options"]["sets"] for row in json.loads(record.read_text())] == ["a"]
 
 
 def test_switching_has_targets_of_time(monkeypatch, capsys):
-    row = timed("switch.round_trip", 199, "ms", slots=1024) | {"preset": "switch-n16-d40-v1"}
+    row = timed("switch.round_trip", 199, "ms", slots=1024) | {"preset": targets.SWITCH_SET}
     assert targets.target(row) == (200_000, None)
     assert targets.target(row | {"params": {"slots": 512}}) is None
     assert targets.target(row | {"preset": "switch-n16-d40-precise-v1"}) is None

@@ -121,6 +121,21 @@ def test_routes_without_keys_and_unknown_ones(ctx, client):
     encrypted.apply_lut(abs)  # follows the keys
 
 
+def test_the_default_set_is_that_of_the_keys_or_the_device(device):
+    ctx = lt.Context("test-n12-boot-insecure", device, threads=1)
+    exact, fp64 = "test-switch-n12-insecure", "test-switch-n12-fp64-insecure"
+    first, other = (fp64, exact) if device == "cuda" else (exact, fp64)
+    client, x = lt.keygen(ctx), spread(SLOTS)
+
+    def program(a):
+        return a.apply_lut(abs)
+
+    assert ctx.switch_set() == first and list(ctx.plan(program, x).switching) == [first]
+    ctx.use(client.server_keys(lambda a: a.apply_lut(abs, switching=other), x))
+    assert ctx.switch_set() == other and list(ctx.plan(program, x).switching) == [other]
+    assert np.abs(client.decrypt(program(client.encrypt(x))).real - np.abs(x)).max() < ERROR
+
+
 def test_keys_from_files_do_the_same(ctx, client, tmp_path):
     x = spread(SLOTS)
     keys = client.server_keys(lambda a: a.apply_lut(abs), x)

@@ -89,8 +89,10 @@ TEST(SwitchParams, Fp64HasItsOwnLimitsAndNoise) {
   const auto exact = checked(x);
   EXPECT_NE(fp64->hash(), exact->hash());
   const double rounded = fourier_variance(fp64->tfhe()->noise());
-  EXPECT_NEAR(fp64->packed_variance() - exact->packed_variance(),
-              rounded / (fp64->amplitude() * fp64->amplitude()), 1e-3 * fp64->packed_variance());
+  const double added = rounded / (fp64->amplitude() * fp64->amplitude());
+  const double tolerance = 1e-3 * fp64->packed_variance();
+  EXPECT_NEAR(fp64->packed_variance() - exact->packed_variance(), added, tolerance);
+  EXPECT_NEAR(fp64->value_variance() - exact->value_variance(), added, tolerance);
   EXPECT_LT(fp64->packed_variance(), checked(good())->packed_variance());
   x = switch_preset("switch-n16-d40-precise-v1")->literal();
   x.bootstrap = {15, 2};

@@ -17,7 +17,10 @@ FOLDER = "LATTICINO_BENCH_DIR"  # set by the launcher of a checkout
 PRECISION_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d40-structured-v1"  # those with targets
 PEERS = ("tenseal", "openfhe")
 BOOTSTRAP_SETS = ("n16-d40-boot-v1", "n16-d35-boot-v1")
-SWITCH_SETS = "switch-n16-d40-v1,switch-n16-d35-v1,switch-n16-d40-precise-v1"
+# Sets of switching, with the slots that each is measured at on a GPU.
+SWITCH_SETS = {"switch-n16-d40-fp64-v1,switch-n16-d35-fp64-v1": "64,256,1024,32768",
+               "switch-n16-d40-precise-v1": "64,256,1024"}
+SWITCH_CPU = "switch-n16-d40-v1"
 TUNED_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d30-boot-v1"
 GATE_SETS = "chameleon-630-legacy,tfhe-gates-v1,tfhe-2-2-v1,tfhe-2-2-group3-v1"
 GATE_BATCHES = {"cpu": "1,8", "cuda": "1,2,8,32,132,1024,4096"}
@@ -108,14 +111,16 @@ def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
 def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Functions of slots by tables: errors, which the program checks, times and memory. A sample of it on a CPU."""
     device = _device(args.device)
-    options: dict[str, str | int] = {"device": device, "threads": args.threads}
     if device == "cuda":
-        options |= {"sets": args.preset or SWITCH_SETS, "slots": "64,256,1024,32768", "values": 10_000,
-                    "runs": args.runs or 9, "replay": 1}
+        sets = {args.preset: "64,256,1024,32768"} if args.preset else SWITCH_SETS
+        options = {"values": 10_000, "runs": args.runs or 9, "replay": 1}
     else:
-        options |= {"sets": args.preset or SWITCH_SETS.split(",")[0], "slots": "64", "values": 64,
-                    "runs": args.runs or 1}
-    rows, good = run_program("bench_switch", options)
+        sets, options = {args.preset or SWITCH_CPU: "64"}, {"values": 64, "runs": args.runs or 1}
+    rows, good = [], True
+    for names, slots in sets.items():
+        more, well = run_program("bench_switch", {"device": device, "threads": args.threads, "sets": names,
+                                                  "slots": slots, **options})
+        rows, good = rows + more, good and well
     return rows, targets.check(rows) and good
 
 

@@ -16,7 +16,7 @@ OPERATIONS = {
     ("ckks.rotate", 13, 16): (32, 25),
 }
 HELR = (16_000, 12_000)
-SWITCH_SET = "switch-n16-d40-v1"
+SWITCH_SET = "switch-n16-d40-fp64-v1"
 SWITCH = {  # nothing beyond is stated
     ("switch.lut", 1024): 120_000, ("switch.repack", 1024): 30_000,
     ("switch.round_trip", 64): 50_000, ("switch.round_trip", 256): 80_000,
