@@ -41,11 +41,12 @@ class Plan:
 
     ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
-    constants and inputs included; ``levels`` of the results; ``seconds`` predicted from rates measured
+    constants and inputs included; ``levels`` of the results; ``bootstraps`` of CKKS; ``seconds`` predicted from rates measured
     on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
     ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
-    keys of route ``"matvec"``, by set, slots and slots of its products.
+    keys of route ``"matvec"``, by set, slots and slots of its products; ``lookups``: bootstrappings of TFHE,
+    one for each value that goes through a table.
     """
 
     params_hash: str
@@ -63,6 +64,7 @@ class Plan:
     switching: dict[str, int] = field(default_factory=dict)
     ways: dict[tuple[str, int, str], WayBack] = field(default_factory=dict)
     products: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    lookups: int = 0
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -84,7 +86,7 @@ class Plan:
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
-            self.ways | other.ways, products)
+            self.ways | other.ways, products, self.lookups + other.lookups)
 
     def __str__(self) -> str:
         mib = 2**20
@@ -94,6 +96,7 @@ class Plan:
             f"peak memory        {self.peak_bytes / mib:,.0f} MiB",
             f"result levels      {', '.join(map(str, self.levels))}",
             f"bootstrappings     {self.bootstraps}",
+            *([f"table lookups      {self.lookups:,}"] if self.lookups else []),
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
             f"predicted time     {self.seconds:.3g} s",
         ]
@@ -134,7 +137,8 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request},
         switching=switching,
         ways=dict(twin._ways),
-        products=products)
+        products=products,
+        lookups=report["ciphertexts_by_name"].get("BlindRotate", 0))
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

@@ -49,6 +49,18 @@ def test_arrays_of_several_ciphertexts_and_chosen_values(ctx, client):
     assert np.abs(every - x * x).max() < 2 * ERROR
 
 
+def test_plans_count_lookups(ctx):
+    x = spread(700)  # slots of the last ciphertext that hold no value are looked up too
+    whole, some = ctx.plan(lambda a: a.apply_lut(abs), x), ctx.plan(lambda a: a.apply_lut(abs, where=x > 0.5), x)
+    signs = ctx.plan(lambda a: a.compare(0.0) + a.compare(0.5), spread(SLOTS))
+    none = ctx.plan(lambda a: a + 1, x)
+    parts = -(-700 // ctx.slots)
+    assert whole.lookups == parts * ctx.slots and some.lookups == (x > 0.5).sum()
+    assert signs.lookups == 2 * SLOTS and none.lookups == whole.bootstraps == 0
+    assert (whole | signs).lookups == whole.lookups + signs.lookups
+    assert f"table lookups      {whole.lookups:,}" in str(whole) and "lookups" not in str(none)
+
+
 def test_comparisons(ctx, client):
     x, y = spread(SLOTS, 2.0), np.roll(spread(SLOTS, 2.0), 5)
 
