@@ -99,5 +99,11 @@ TEST(TfheMeasuredNoise, SmallSets) {
 // The noise of the default keys, at their dimensions.
 TEST(TfheMeasuredNoise, DefaultGates) { expect_formulas("tfhe-gates-v1", Encoding::Boolean, 64); }
 
+TEST(TfheMeasuredNoise, DefaultIntegers) { expect_formulas("tfhe-2-2-v1", Encoding::Padded, 32); }
+
+TEST(TfheMeasuredNoise, DefaultIntegersOfThreeKeyBitsAStep) {
+  expect_formulas("tfhe-2-2-group3-v1", Encoding::Padded, 32);
+}
+
 }  // namespace
 }  // namespace latticino::tfhe

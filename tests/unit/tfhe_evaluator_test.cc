@@ -252,6 +252,26 @@ TEST_F(Integers, WrongUse) {
   EXPECT_THROW(make_server_keys(*w.context, gates.secret, w.random), ContextError);
 }
 
+// At the default set, without data: full messages pass its failure bound, fresh ones and sums up to
+// the norm that it is made for; several tables over one rotation do not.
+TEST(TfheDefaultIntegers, WhatTheFailureBoundLetsThrough) {
+  const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
+  const Evaluator e(context, allocate_server_keys(*context, {}));
+  const auto f = [](std::uint32_t v) { return v; };
+  Ciphertext x = e.clear(Messages(2, 3), Encoding::Full);
+  for (const double norm2 : {1.0, 25.0}) {
+    x.norm2 = norm2;
+    EXPECT_EQ(e.apply_full(x, make_table(context, f)).encoding, Encoding::Padded) << norm2;
+    EXPECT_EQ(e.apply_full(x, make_table(context, f, Encoding::Full)).encoding, Encoding::Full);
+  }
+  EXPECT_EQ(context->queue().report().operations_by_name.at("BlindRotate"), 8u);
+  x.norm2 = 400;
+  EXPECT_THROW(e.apply_full(x, make_table(context, f)), LevelError);
+  const Ciphertext padded = e.clear(Messages(2, 3), Encoding::Padded);
+  const std::vector<Messages> two(2, every_message(16));
+  EXPECT_THROW(e.apply_many(padded, make_table(context, two, Encoding::Padded)), LevelError);
+}
+
 TEST(TfheSecret, RestoreChecks) {
   TfheWorld w("test-tfhe-gates-insecure");
   const std::vector<std::int8_t> lwe(w.secret.lwe().begin(), w.secret.lwe().end());
