@@ -13,6 +13,7 @@ from . import _native, arrays, errors, joint, layout, matrix, noise, sums
 from . import switching as switching_of
 
 if TYPE_CHECKING:
+    from .client import Client
     from .context import Context
 
 Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
@@ -342,24 +343,26 @@ class Ciphertext:
 
     def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
                   switching: str | None = None, minimal_keys: bool = False,
-                  route: str = "automatic") -> Ciphertext:
+                  route: str = "automatic", shadow: Client | None = None) -> Ciphertext:
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
-        Values must lie within ``bound`` in size: beyond it results are wrong without notice. ``where``:
+        Values must lie within ``bound`` in size: beyond it results are wrong without notice, or raise
+        ValueError where ``shadow`` is the client, whose key then decrypts them: for debugging. ``where``:
         a boolean array of this shape; values elsewhere stay, for one level. Takes a few levels (LevelError
         says how many) and gives a ciphertext at the level after bootstrapping's EvalMod. The error is that
-        of the argument, 2^-8.5 of the bound on average with the default set, times the slope of f.
+        of the argument, 2^-8.5 of the bound on average with the default set, times the slope of f
+        (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
-        ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or the one that a plan predicts to be faster.
+        ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
         """
-        return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
+        return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route, shadow)
 
     def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
         """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
 
         (It is their difference that must not exceed twice the bound.) Where they differ by less than
         about 2^-6 of the bound, either may come. Options: ``switching``,
-        ``minimal_keys`` and ``route`` of `apply_lut`.
+        ``minimal_keys``, ``route`` and ``shadow`` of `apply_lut`.
         """
         return switching_of.compare(self, other, bound, **options)
 

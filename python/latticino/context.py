@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _native, arrays, devices, errors, noise, roles
+from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
 from .plan import Plan, WayBack, dry_run
+from .switching import TableReport
 
 if TYPE_CHECKING:
     from .client import ServerKeys
@@ -162,6 +164,17 @@ class Context:
         Raises what the program would raise, LevelError for instance, before any key exists.
         """
         return dry_run(self, program, examples)
+
+    def table_report(self, f: Callable[[float], float], bound: float = 1.0, *, slots: int | None = None,
+                     switching: str | None = None, route: str = "automatic") -> TableReport:
+        """Predicted errors of ``x.apply_lut(f, bound)``; needs no keys.
+
+        ``slots`` of the ciphertexts (None: all) decide on the way back, as options of `apply_lut` do. Gives
+        a named tuple of ``route``, ``argument`` (deviation of the noise beside x), ``mean`` and ``deviation``
+        of the error for values uniform within the bound, and ``largest`` for any value, all absolute. Raises
+        what `apply_lut` would for f and the bound.
+        """
+        return switching_of.table_report(self, f, bound, slots, switching, route)
 
     # ---- data ----
 

@@ -5,19 +5,47 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, errors
+from . import _native, errors, roles
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
+    from .client import Client
+    from .context import Context
+
+
+class TableReport(NamedTuple):
+    """Predicted errors of a table, absolute, for values uniform within the bound: docs/switching.md.
+
+    ``route`` of the way back; ``argument``: deviation of the noise beside a value when it is looked up;
+    ``mean``: of the error's size; ``deviation`` of the error; ``largest``: error of any value, with noise up
+    to five deviations.
+    """
+
+    route: str
+    argument: float
+    mean: float
+    deviation: float
+    largest: float
+
+
+def table_report(context: Context, f: Callable[[float], float], bound: float, slots: int | None, name: str | None,
+                 route: str) -> TableReport:
+    """See Context.table_report."""
+    name = context.switch_set(name)
+    twin, _ = type(context)._dry(context)
+    table = _native.SwitchTable.make(twin.switching(name), lambda v: float(f(v)), float(bound))
+    switcher = twin.switcher(name, slots or twin.slots, float(bound), route=route)
+    return TableReport(switcher.route, **table.report(switcher))
 
 
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
-              minimal_keys: bool, route: str) -> Ciphertext:
+              minimal_keys: bool, route: str, shadow: Client | None) -> Ciphertext:
     """See Ciphertext.apply_lut."""
+    _check_within(x, shadow, where, bound)
     name = x.context.switch_set(name)
     native = x.context.switching(name)
     values = np.array([float(f(v)) for v in _native.table_arguments(native, float(bound))])
@@ -27,8 +55,9 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
 
 
 def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
-              route: str = "automatic") -> Ciphertext:
+              route: str = "automatic", shadow: Client | None = None) -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
+    _check_within(x, shadow, None, 2 * bound)
     name = x.context.switch_set(switching)
     native = x.context.switching(name)
     table = x.context.table((name, float(bound), "sign"),
@@ -48,15 +77,40 @@ def _through(x: Ciphertext, table: _native.SwitchTable, where: Any, name: str, m
                    x._clean if where is not None else not x._padded)
 
 
-def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
-    """The slots of each ciphertext that a mask chooses: [] for all, None for none."""
-    if where is None:
-        return [[] for _ in x._parts]
+def _check_within(x: Ciphertext, shadow: Client | None, where: Any, bound: float) -> None:
+    """Decrypts with the key of `shadow`, if there is one: ValueError for a chosen value beyond the bound."""
+    if shadow is None:
+        return
+    from .client import Client
+
+    roles.require_kind("apply_lut", shadow, Client, "pass the client that encrypted the values")
+    if x.context.device == "dry":  # a plan: no values
+        return
+    values = np.asarray(shadow.decrypt(x)).real.reshape(-1)
+    beyond = ~(np.abs(values) <= bound + 6 * x._error)  # a value at the bound has noise
+    if where is not None:
+        beyond &= _mask(x, where).reshape(-1)
+    if beyond.any():
+        slot = int(np.argmax(beyond))
+        raise errors.ValueError.explain(
+            "apply_lut", f"slot {slot} of value {values[slot]:.6g}", f"values within {bound:.6g}",
+            "raise the bound, or scale the values down")
+
+
+def _mask(x: Ciphertext, where: Any) -> np.ndarray:
     mask = np.asarray(where)
     if mask.dtype != bool or mask.shape != x.shape:
         raise errors.ShapeError.explain(
             "apply_lut", f"where of shape {mask.shape} and type {mask.dtype}", f"booleans of shape {x.shape}",
             "compare an array of that shape")
+    return mask
+
+
+def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
+    """The slots of each ciphertext that a mask chooses: [] for all, None for none."""
+    if where is None:
+        return [[] for _ in x._parts]
+    mask = _mask(x, where)
     flat = np.zeros(len(x._parts) * x.slots, bool)
     flat[: x.size] = mask.reshape(-1)
     rows = [np.flatnonzero(row).tolist() for row in flat.reshape(-1, x.slots)]

@@ -160,6 +160,44 @@ def test_keys_from_files_do_the_same(ctx, client, tmp_path):
     assert (client.decrypt(encrypted.apply_lut(abs)) == before).all()
 
 
+def test_reports_predict_the_errors_of_tables(ctx, client):
+    x = spread(SLOTS, 2.0)
+    reports = {route: ctx.table_report(lambda v: v, 2.0, slots=SLOTS, route=route) for route in ("ring", "matvec")}
+    ctx.use(client.server_keys(lambda a: [a.apply_lut(lambda v: v, 2.0, route=route) for route in reports], x))
+    for route, report in reports.items():
+        error = np.abs(client.decrypt(client.encrypt(x).apply_lut(lambda v: v, 2.0, route=route)).real - x)
+        assert report.route == route
+        assert report.mean / 2 < error.mean() < 2 * report.mean and error.max() < report.largest
+        assert report.mean < report.deviation < report.largest
+        assert report.deviation == pytest.approx(report.argument, rel=0.1)  # slope 1: hardly anything else counts
+    flat, steep = (ctx.table_report(lambda v, slope=slope: slope * v, slots=SLOTS) for slope in (0.0, 4.0))
+    assert flat.mean < steep.mean / 4
+    with pytest.raises(lt.ValueError):
+        ctx.table_report(abs, bound=-1)
+
+
+def test_the_shadow_check_names_the_slot_beyond_the_bound(ctx, client):
+    x = spread(SLOTS)
+    x[7] = 1.25
+
+    def program(a, shadow=client):
+        return a.apply_lut(abs, shadow=shadow), a.apply_lut(abs, 1.5, shadow=shadow)
+
+    ctx.use(client.server_keys(program, x))  # plans have no values
+    encrypted = client.encrypt(x)
+    with pytest.raises(lt.ValueError, match="slot 7 of value 1.25"):
+        encrypted.apply_lut(abs, shadow=client)
+    with pytest.raises(lt.ValueError, match="slot 7 of value 1.25"):
+        encrypted.compare(0.0, 0.5, shadow=client)
+    encrypted.apply_lut(abs)  # without notice
+    for y in (encrypted.apply_lut(abs, 1.5, shadow=client), encrypted.apply_lut(abs, where=x < 1, shadow=client)):
+        assert np.abs(client.decrypt(y).real - np.where(x < 1, np.abs(x), x)).max() < 2 * ERROR
+    with pytest.raises(lt.KeyError):
+        encrypted.apply_lut(abs, shadow=lt.keygen(ctx))
+    with pytest.raises(lt.UnsupportedError):
+        encrypted.apply_lut(abs, shadow=True)
+
+
 def test_wrong_use_says_what_is_wrong(ctx, client):
     x = spread(SLOTS)
     keys = client.server_keys(lambda a: a.apply_lut(abs), x)
