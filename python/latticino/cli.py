@@ -106,6 +106,8 @@ def _parser() -> argparse.ArgumentParser:
                        "work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
     bench.add_argument("--part", choices=("gates", "tables", "u8", "wide"), help="exactness: this part alone")
+    bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
+                       help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth: the picture to draw")
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")

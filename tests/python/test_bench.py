@@ -56,15 +56,20 @@ def test_precision_runs_the_program_and_writes_its_rows(fake):
     assert ("sources" in row) == (row["commit"] != "unknown")
 
 
-def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("arithmetic", ["exact", "fft64"])
+def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, capsys, arithmetic):
     record = tmp_path / "record.json"
+    monkeypatch.setattr(exactness, "BATCH", 64)  # every kind of gate comes up
     monkeypatch.setattr(exactness, "GATES", "test-tfhe-gates-insecure")
     monkeypatch.setattr(exactness, "INTEGERS", "test-tfhe-2-2-tiny-insecure")
     monkeypatch.setattr(exactness, "WIDTHS", (16,))
-    assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--record", str(record)]) == 0
+    assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--arithmetic", arithmetic,
+                     "--record", str(record)]) == 0
     rows = {row["name"].rsplit(".")[-1]: row for row in json.loads(record.read_text())}
     assert set(rows) == {"gates", "tables", "u8_sample", "u16"}
-    assert rows["gates"]["cases"] == rows["gates"]["bootstrappings"] == 1000 and rows["tables"]["cases"] == 48
+    assert rows["gates"]["cases"] == 16 * 64 and rows["tables"]["cases"] == 48
+    assert rows["gates"]["bootstrappings"] == 17 * 64  # a MUX takes two
+    assert all(row["params"]["arithmetic"] == arithmetic for row in rows.values())
     assert all(row["value"] == 0 and row["unit"] == "wrong results" for row in rows.values())
     assert "0 wrong results in" in capsys.readouterr().out
 

@@ -22,10 +22,13 @@ PARTS = ("gates", "tables", "u8", "wide")
 WIDTHS = (16, 32, 64)
 
 Binary = Callable[[Any, Any], Any]
-LOGIC: dict[str, Binary] = {
-    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xnor": operator.eq, "less": operator.lt,
-    "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
-    "nand": lambda x, y: ~(x & y), "nor": lambda x, y: ~(x | y)}
+# What runs on ciphertexts, and what numpy says: a gate each.
+LOGIC: dict[str, tuple[Binary, Binary]] = {
+    **{name: (f, f) for name, f in {
+        "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xnor": operator.eq, "less": operator.lt,
+        "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge}.items()},
+    "nand": (lambda x, y: x.apply(lambda a, b: 1 - (a & b), y), lambda x, y: ~(x & y)),
+    "nor": (lambda x, y: x.apply(lambda a, b: 1 - (a | b), y), lambda x, y: ~(x | y))}
 
 
 def _shifted(x: Any, y: Any, left: bool) -> Any:
@@ -35,7 +38,6 @@ def _shifted(x: Any, y: Any, left: bool) -> Any:
     return np.where(y < bits, x << by if left else x >> by, 0)
 
 
-# What runs on ciphertexts, and what numpy says.
 ARITHMETIC: dict[str, tuple[Binary, Binary]] = {
     **{name: (f, f) for name, f in {
         "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "and": operator.and_,
@@ -52,7 +54,7 @@ class _Part:
     """A set with keys on the device, and the counts of one part of the run."""
 
     def __init__(self, name: str, args: argparse.Namespace) -> None:
-        self.ctx = tfhe.Context(name, args.device, threads=args.threads)
+        self.ctx = tfhe.Context(name, args.device, threads=args.threads, arithmetic=args.arithmetic)
         self.client = keygen(self.ctx)
         self.ctx.use(self.client.server_keys(show=False))
         self.rng = np.random.default_rng(1)
@@ -76,7 +78,7 @@ class _Part:
         return {"name": f"tfhe.exactness.{what}", "value": self.wrong, "unit": "wrong results", "cases": self.cases,
                 "bootstrappings": self.bootstrappings, "seconds": round(seconds, 2),
                 "device": self.ctx._native.device["name"] if kind == "cuda" else cpu_name(), "backend": kind,
-                "mode": "immediate", "preset": self.ctx.params.name}
+                "mode": "immediate", "preset": self.ctx.params.name, "params": {"arithmetic": self.ctx.arithmetic}}
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
@@ -91,7 +93,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
-    """`runs` thousand gates of all kinds, each on a fresh ciphertext and an earlier result."""
+    """`runs` thousand gates of all kinds, each on a fresh ciphertext and an earlier result; MUX on another too."""
     part = _Part(args.preset or GATES, args)
     total = runs * 1000
     batch = min(BATCH, total)
@@ -99,14 +101,19 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
     fresh = [part.client.encrypt(x) for x in clear]
     y, cy = fresh.pop(), clear.pop()
     rounds = -(-total // batch)
+    kinds = [*LOGIC.values(), None]
     for i in progress.track(range(rounds), "gates"):
-        f = list(LOGIC.values())[i % len(LOGIC)]
+        kind = kinds[i % len(kinds)]
         x, cx = fresh[i % len(fresh)], clear[i % len(clear)]
-        z, cz = f(x, y), f(cx, cy)
+        if kind is None:
+            other = (i + 1) % len(fresh)
+            z, cz = where(y, x, fresh[other]), np.where(cy, cx, clear[other])
+        else:
+            z, cz = kind[0](x, y), kind[1](cx, cy)
+        part.bootstrappings += batch * (1 if kind else 2)
         part.compare(z, cz)
         if 0.1 < cz.mean() < 0.9:  # chains of one kind end in constants
             y, cy = z, cz
-    part.bootstrappings = rounds * batch
     yield part.row("gates")
 
 
