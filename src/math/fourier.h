@@ -148,7 +148,9 @@ struct Rounding {
     const double shifted = fused_add(x, down, kShift), high = minus(shifted, kShift);
     const double low = plus(fused_add(-high, up, x), kShift);
     const double turns = fused_add(x, inverse, kShift);
-    const auto part = [](double y) { return static_cast<std::uint64_t>(bits(y) - kShiftBits); };
+    const auto part = [](double y) {
+      return static_cast<std::uint64_t>(bits(y)) - static_cast<std::uint64_t>(kShiftBits);
+    };
     return static_cast<std::int64_t>((part(shifted) << cut) + part(low) -
                                      part(turns) * static_cast<std::uint64_t>(integer));
   }

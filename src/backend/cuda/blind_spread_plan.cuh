@@ -40,10 +40,13 @@ SpreadPlan plan_blocks(const Launcher& launcher, const RotateArgs& args, int pri
   SpreadPlan plan;
   if constexpr (LOG_BLOCKS > 0) {
     if (log_n == 11 && primes == 2 && parts == 2 && levels == 1) {
-      if (args.keys != 1) {
+      if (args.keys == 1) {
+        return plan_shape<SpreadShape<11, 2, LOG_BLOCKS, 2, 1, 1>>(launcher, args);
+      }
+      // The seven keys of a group of three do not fit two blocks.
+      if constexpr (LOG_BLOCKS > 1) {
         return plan_shape<SpreadShape<11, 2, LOG_BLOCKS, 2, 1, 0>>(launcher, args);
       }
-      return plan_shape<SpreadShape<11, 2, LOG_BLOCKS, 2, 1, 1>>(launcher, args);
     }
   }
   if constexpr (LOG_BLOCKS == 0 || LOG_BLOCKS == kLogSpreadBlocks) {
