@@ -1,5 +1,5 @@
 // Spread blind rotations (backend/cuda/blind_spread.cuh) on an emulated cluster against the CPU, in
-// every shape that has a kernel.
+// every shape that has a kernel (and one that no plan takes: two blocks, several keys).
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -196,6 +196,20 @@ void expect_any_gadget() {
   expect_rotation<11, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 3, false, 1}, k27, 1);
   expect_rotation<12, 1, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, false, 2}, k30, 2);
   expect_rotation<12, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 2, false, 1}, k30, 1);
+}
+
+// The numbers of blind_spread_plan.cuh, which says why two blocks take no groups.
+TEST(SpreadPlaces, OfSeveralKeysOnTwoBlocks) {
+  cuda::RotateArgs a{};
+  a.parts = 2, a.gadget = {23, 1}, a.dimension = 870;
+  const auto bytes = [&](int keys) {
+    a.keys = keys;
+    const cuda::SpreadPlaces<cuda::SpreadShape<11, 2, 1, 2, 1, 0>> at(a, 1);
+    return sizeof(std::uint32_t) * at.end;
+  };
+  EXPECT_EQ(bytes(2), 183484u);
+  EXPECT_EQ(bytes(3), 224444u);
+  EXPECT_EQ(bytes(7), 388284u);
 }
 
 TEST(EmulatedSpreadRotation, OfNamedGadgetsOnOneBlock) { expect_named_gadgets<0>(); }

@@ -55,7 +55,7 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
 // Times of one wave of rotations, over that of clusters of eight blocks: spread over 1, 2, 4 and 8;
 // gathered, at least, and for each ciphertext of a multiprocessor. Measured on an H200 with the
 // gadgets of chameleon-630-legacy and tfhe-gates-v1, of tfhe-2-2-v1, and of tfhe-2-2-group3-v1
-// (docs/tfhe.md).
+// (docs/tfhe.md), but for what these do not fit: one block in the last two, two in the last.
 struct WaveCosts {
   double spread[kLogSpreadBlocks + 1], gathered, gathered_each;
 };

@@ -23,7 +23,7 @@ constexpr int kLogSpreadBlocks = 3;  // at most 8 blocks, which every device wit
 
 // None where the device or the parameters do not allow it: rings of N = 2^10 .. 2^12 over primes
 // below 2^30; what a block needs must fit its threads and shared memory. Pairs and fours of blocks
-// serve the gadgets of the named sets only.
+// serve the gadgets of the named sets only, pairs no steps of several keys.
 std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args, const Ring& ring,
                                       int primes, int log_blocks);
 void launch_spread(Launcher& launcher, const RotateArgs& args, const SpreadPlan& plan);
