@@ -37,7 +37,7 @@ class RowWorker {
         scratch += count_;
       }
       digits_.push_back(rows);
-      has_own_ = has_own_ || own != nullptr;
+      of_product_ = of_product_ || product;
     }
     keys_.resize(digits_.size());
     sum_ = scratch;
@@ -50,7 +50,7 @@ class RowWorker {
     }
     const std::uint32_t* add = find_limb(target.add[h], u_.prime);
     if (add != nullptr) add += offset_;
-    if (has_own_ && !u_.group->product.empty()) {
+    if (of_product_) {
       if (h == 0) multiply(add_, {{0, 0}});
       if (h == 1) multiply(add_, {{0, 1}, {1, 0}});
       add = add_;
@@ -90,7 +90,7 @@ class RowWorker {
   std::size_t count_, offset_;
   std::vector<const std::uint32_t*> digits_, keys_;
   std::uint32_t *sum_ = nullptr, *add_ = nullptr;
-  bool has_own_ = false;  // some digit's own limb, so products
+  bool of_product_ = false;  // some digit's own limb, and of a product
 };
 
 }  // namespace
