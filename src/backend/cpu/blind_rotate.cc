@@ -3,7 +3,7 @@
 namespace latticino::cpu {
 namespace {
 
-constexpr int kMostLevels = 62, kMostRows = kMostLevels * kMostParts;
+constexpr int kMostRows = kMostLevels * kMostParts;
 
 struct ExactRotation : Rotation {
   ExactRotation(Executor& executor, const BlindRotate& op)

@@ -10,8 +10,7 @@ struct FourierRotation : Rotation {
       : Rotation(executor, op),
         fourier(*kernels.fourier),
         rounding({op.key.first.ring->log_n(), op.glwe_dimension, op.group, op.ternary, op.gadget,
-                  digit.primes, std::uint64_t{digit.q[0]} * (digit.primes == 2 ? digit.q[1] : 1)}) {
-  }
+                  digit.primes, modulus}) {}
 
   // Doubles of the sums and of a component's digits; rounded sums, 64 bits and one limb.
   std::size_t worker_words() const {
@@ -51,8 +50,6 @@ class Worker {
   }
 
  private:
-  static constexpr int kMostLevels = 62;
-
   // Digits of (X^-e - 1) times a component.
   void decompose(std::uint32_t* acc, int c, std::uint32_t e) {
     double* out[kMostLevels];

@@ -28,7 +28,7 @@ struct FourierKernels {
   // another. `first` adds to zeros instead of what is there.
   void (*add_products)(double* sums, const double* x, const double* key, int rows, int parts,
                        std::size_t n, bool first);
-  // Sums modulo one prime, canonical; modulo two, in (-Q, Q). One is 64 bits: `count` of them.
+  // `count` sums rounded to integers modulo one prime, canonical, or modulo two, in (-Q, Q).
   void (*round_one)(std::uint32_t* out, const double* x, std::size_t count,
                     const fourier::Rounding& rounding);
   void (*round_two)(std::int64_t* out, const double* x, std::size_t count,

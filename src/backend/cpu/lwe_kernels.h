@@ -20,7 +20,8 @@ struct DigitTable {
 
 // Words behind a mirrored polynomial, so that vectors may be read from any position below 2N.
 constexpr std::size_t kMirrorTail = 16;
-constexpr int kMostParts = 5;  // components of a GLWE ciphertext
+constexpr int kMostParts = 5;    // components of a GLWE ciphertext
+constexpr int kMostLevels = 62;  // digits of a residue: moduli are below 2^62
 
 struct LweKernels {
   // Digits of X^-rotation x - x, or of x itself where rotation is 2N. x[p] is mirrored: the

@@ -14,13 +14,12 @@ Rotation::Rotation(Executor& executor, const BlindRotate& op)
   digit.n = static_cast<int>(n);
   digit.primes = basis.size();
   digit.gadget = op.gadget;
-  std::uint64_t q = 1;
   for (int p = 0; p < basis.size(); ++p) {
     prime[p] = &table.primes[basis.prime(p)];
     digit.q[p] = prime[p]->modulus.q;
-    q *= digit.q[p];
+    modulus *= digit.q[p];
   }
-  digit.bits = bit_length(q);
+  digit.bits = bit_length(modulus);
   if (digit.primes == 2) {
     const Modulus& m = prime[1]->modulus;
     digit.inverse = make_shoup(inverse_mod(digit.q[0] % m.q, m), m);

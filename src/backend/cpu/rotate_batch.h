@@ -31,6 +31,7 @@ struct Rotation {
   const std::size_t n;
   const int parts;
   DigitTable digit;
+  std::uint64_t modulus = 1;  // the primes' product
   const PrimeTable* prime[2] = {};
 };
 
