@@ -96,7 +96,8 @@ __device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_
   u.wait(u.digits_come(), step, S::rows(u.a));
   transform_digits(u);
   u.meet_all();
-  // Only over two primes: what is shorter there would not pay for code twice as long.
+  // Only over two primes, of 27 bits in the named sets: over one, of 30 bits there, sums of two
+  // products do not fit.
   if (S::kPrimes == 2 && sums_fit(u)) {
     multiply<false>(u, keys);
   } else {
