@@ -5,19 +5,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "crypto/sha256.h"
+#include "support/digest_support.h"
 #include "support/ring_support.h"
 
 namespace latticino {
 namespace {
-
-std::string digest(const test::Words& words) {
-  std::string bytes;
-  for (const std::uint32_t x : words) {
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(x >> (8 * i));
-  }
-  return crypto::sha256_hex(bytes);
-}
 
 TEST(NttKnownAnswers, EveryCaseOnBothCpuBackends) {
   std::ifstream file(LATTICINO_TEST_DATA "/ntt_v1.txt");
@@ -42,7 +34,8 @@ TEST(NttKnownAnswers, EveryCaseOnBothCpuBackends) {
       for (const auto& [domain, expected] : {std::pair(Domain::Half, half), {Domain::Eval, eval}}) {
         const Poly y = queue.allocate(ring, test::range(0, 1), domain);
         queue.submit(Transform{{{x.view, y.view}}});
-        EXPECT_EQ(digest(test::download(queue, y.view)), expected) << name(domain) << " " << line;
+        EXPECT_EQ(test::digest(test::download(queue, y.view)), expected)
+            << name(domain) << " " << line;
         queue.submit(Transform{{{y.view, y.view.in(Domain::Coeff)}}});
         EXPECT_EQ(test::download(queue, y.view.in(Domain::Coeff)), a)
             << name(domain) << " " << line;

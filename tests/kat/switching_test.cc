@@ -3,43 +3,25 @@
 // sets.
 #include <gtest/gtest.h>
 
-#include "crypto/sha256.h"
+#include "support/digest_support.h"
+#include "support/ring_support.h"
 #include "unit/switch_world.h"
 
 namespace latticino::switching {
 namespace {
 
-using Words = std::vector<std::uint32_t>;
-
-// The first 16 digits of SHA-256, of words in little-endian bytes.
-std::string digest(const Words& words) {
-  std::string bytes;
-  for (const std::uint32_t w : words) {
-    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(w >> (8 * i));
-  }
-  return crypto::sha256_hex(bytes).substr(0, 16);
-}
-
-// Ciphertexts without the words between them.
 std::string digest(const Context& context, const LweView& x) {
-  Words words(x.words()), packed;
-  context.queue().copy_out(words.data(), x.data, words.size() * sizeof(std::uint32_t));
-  for (std::size_t i = 0; i < x.count; ++i) {
-    const auto at = words.begin() + static_cast<long>(i * x.stride);
-    packed.insert(packed.end(), at, at + x.dimension + 1);
-  }
-  return digest(packed);
+  return test::short_digest(test::download(context.queue(), x));
 }
 
 // Limb after limb in the logical order of Eval.
 std::string digest(const ckks::Ciphertext& x) {
-  Words all;
+  test::Words all;
   for (const Poly& part : x.parts) {
-    Words words(static_cast<std::size_t>(part.view.limbs()) * x.context->ring().n());
-    x.context->queue().download(words.data(), part.view);
+    const test::Words words = test::download(x.context->queue(), part.view);
     all.insert(all.end(), words.begin(), words.end());
   }
-  return digest(all);
+  return test::short_digest(all);
 }
 
 struct Known {

@@ -2,43 +2,24 @@
 // words. A change of any of them is a change of stored bytes.
 #include <gtest/gtest.h>
 
-#include "crypto/sha256.h"
+#include "support/digest_support.h"
 #include "support/ring_support.h"
 #include "support/tfhe_support.h"
 
 namespace latticino::tfhe {
 namespace {
 
-using Words = std::vector<std::uint32_t>;
-
-// The first 16 digits, of words in little-endian bytes.
-std::string digest(const Words& words) {
-  std::vector<std::uint8_t> bytes;
-  for (const std::uint32_t w : words) {
-    for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::uint8_t>(w >> (8 * i)));
-  }
-  return crypto::sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()})
-      .substr(0, 16);
-}
-
-// Ciphertexts without the words between them.
 std::string digest(const Context& context, const LweView& x) {
-  Words words(x.words()), packed;
-  context.queue().copy_out(words.data(), x.data, words.size() * sizeof(std::uint32_t));
-  for (std::size_t i = 0; i < x.count; ++i) {
-    const auto at = words.begin() + static_cast<long>(i * x.stride);
-    packed.insert(packed.end(), at, at + x.dimension + 1);
-  }
-  return digest(packed);
+  return test::short_digest(test::download(context.queue(), x));
 }
 
 std::string digest(const Context& context, const PolyArray& x) {
-  Words words;
+  test::Words words;
   for (std::uint32_t i = 0; i < x.count; ++i) {
-    const Words poly = test::download(context.queue(), x[i]);
+    const test::Words poly = test::download(context.queue(), x[i]);
     words.insert(words.end(), poly.begin(), poly.end());
   }
-  return digest(words);
+  return test::short_digest(words);
 }
 
 struct Known {

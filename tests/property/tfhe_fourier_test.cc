@@ -208,17 +208,6 @@ namespace {
 
 using test::TfheWorld;
 
-// Without what lies between ciphertexts, which belongs to nobody.
-std::vector<std::uint32_t> words_of(const TfheWorld& w, const Ciphertext& x) {
-  std::vector<std::uint32_t> words(x.view.words()), out;
-  w.context->queue().copy_out(words.data(), x.view.data, words.size() * sizeof(std::uint32_t));
-  for (std::size_t i = 0; i < x.view.count; ++i) {
-    const auto first = words.begin() + static_cast<std::ptrdiff_t>(i * x.view.stride);
-    out.insert(out.end(), first, first + x.view.dimension + 1);
-  }
-  return out;
-}
-
 TEST(TfheFourier, GatesAreTheSameWords) {
   const auto params = tfhe_preset("test-tfhe-gates-insecure");
   std::vector<std::uint32_t> words[2];
@@ -228,7 +217,7 @@ TEST(TfheFourier, GatesAreTheSameWords) {
     const Ciphertext y = w.encrypt({0, 1, 0, 1}, Encoding::Boolean);
     const Ciphertext z = w.evaluator.gate(Gate::Nand, x, y);
     EXPECT_EQ(w.decrypt(z), (std::vector<std::uint32_t>{1, 1, 1, 0}));
-    words[static_cast<int>(arithmetic)] = words_of(w, z);
+    words[static_cast<int>(arithmetic)] = test::download(w.context->queue(), z.view);
   }
   EXPECT_EQ(words[0], words[1]);
 }

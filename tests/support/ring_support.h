@@ -58,6 +58,17 @@ inline Words download(Queue& queue, const PolyView& v) {
   return words;
 }
 
+// Ciphertexts without the words between them.
+inline Words download(Queue& queue, const LweView& v) {
+  Words words(v.words()), packed;
+  queue.copy_out(words.data(), v.data, words.size() * sizeof(std::uint32_t));
+  for (std::size_t i = 0; i < v.count; ++i) {
+    const auto at = words.begin() + static_cast<std::ptrdiff_t>(i * v.stride);
+    packed.insert(packed.end(), at, at + v.dimension + 1);
+  }
+  return packed;
+}
+
 inline std::uint32_t bit_reverse(std::uint32_t x, int bits) {
   std::uint32_t y = 0;
   for (int i = 0; i < bits; ++i) y |= ((x >> i) & 1u) << (bits - 1 - i);

@@ -112,16 +112,18 @@ TEST(Tuning, ATableOfAnotherArchitectureIsRefused) {
 }
 
 // Every variant of every kernel against the CPU.
-class EveryVariant : public testing::TestWithParam<int> {};
-
-TEST_P(EveryVariant, ComputesTheSame) {
-  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
-  const auto oracle = [] { return make_cpu_backend({true, 0}); };
-  const auto device = [] {
+class EveryVariant : public testing::TestWithParam<int> {
+ protected:
+  static std::unique_ptr<Backend> oracle() { return make_cpu_backend({true, 0}); }
+  static std::unique_ptr<Backend> device() {
     auto tuning = std::make_shared<Tuning>();
     tuning->force(GetParam());
     return make_cuda_backend({.tuning = tuning});
-  };
+  }
+};
+
+TEST_P(EveryVariant, ComputesTheSame) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   conformance::Options options;
   options.levels = 3;
   options.exact = false;
@@ -136,12 +138,6 @@ TEST_P(EveryVariant, RotatesTheSame) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   constexpr int kRotations = 5;  // variants of a blind rotation
   if (GetParam() >= kRotations) GTEST_SKIP() << "no such variant of a blind rotation";
-  const auto oracle = [] { return make_cpu_backend({true, 0}); };
-  const auto device = [] {
-    auto tuning = std::make_shared<Tuning>();
-    tuning->force(GetParam());
-    return make_cuda_backend({.tuning = tuning});
-  };
   conformance::Options options;
   options.exact = false;
   options.replays = 3;

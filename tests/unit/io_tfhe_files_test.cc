@@ -27,16 +27,7 @@ class TfheFiles : public testing::TestWithParam<const char*> {
  protected:
   TfheFiles()
       : w(GetParam()), encoding(w.params->booleans() ? Encoding::Boolean : Encoding::Padded) {}
-  // Without the words between ciphertexts.
-  Words words(const LweView& x) {
-    Words all(x.words()), out;
-    w.context->queue().copy_out(all.data(), x.data, all.size() * sizeof(std::uint32_t));
-    for (std::size_t i = 0; i < x.count; ++i) {
-      const auto at = all.begin() + static_cast<long>(i * x.stride);
-      out.insert(out.end(), at, at + x.dimension + 1);
-    }
-    return out;
-  }
+  Words words(const LweView& x) const { return test::download(w.context->queue(), x); }
   TfheCiphertexts reloaded(std::span<const Ciphertext> x, const std::string& note = {}) {
     const Bytes bytes = saved([&](Sink& s) { save_ciphertexts(s, x, note); });
     MemorySource source(bytes);
