@@ -3,6 +3,7 @@
 
 #include "io/files.h"
 #include "io/poly_codec.h"
+#include "io/switch_key_codec.h"
 #include "math/errors.h"
 
 namespace latticino::io {
@@ -41,10 +42,6 @@ struct Entry {
   KeyShape shape;
 };
 
-std::uint64_t payload_of(const Ring& ring, const KeyShape& shape) {
-  return shape.digits.size() * payload_bytes(ring, shape.basis);
-}
-
 Entry read_entry(Decoder& metadata, const Constants& constants) {
   Entry e;
   const std::uint8_t kind = metadata.u8();
@@ -76,6 +73,26 @@ Basis public_basis(const Constants& constants) {
 
 }  // namespace
 
+std::uint64_t switch_key_bytes(const Ring& ring, const KeyShape& shape) {
+  return shape.digits.size() * payload_bytes(ring, shape.basis);
+}
+
+void write_switch_key(Writer& writer, Queue& queue, const SwitchKey& key) {
+  for (const auto& pair : key.digits) write_poly(writer, queue, pair[0].view);
+}
+
+SwitchKey read_switch_key(Reader& reader, Queue& queue, const Ring& ring, const KeyLabel& label,
+                          int level, const KeyShape& shape,
+                          const std::array<std::uint8_t, 32>& seed) {
+  SwitchKey key{label, level, shape.digits, {}, seed};
+  for (const int digit : shape.digits) {
+    Poly b = read_poly(reader, queue, ring, shape.basis);
+    key.digits.push_back({std::move(b), expand_poly(queue, ring, shape.basis, seed,
+                                                    static_cast<std::uint64_t>(digit))});
+  }
+  return key;
+}
+
 void save_keys(Sink& sink, const Constants& constants, Queue& queue, const EvaluationKeys& keys) {
   require_same_params(constants, keys.params_hash());
   const std::vector<KeyLabel> labels = keys.labels();
@@ -88,13 +105,11 @@ void save_keys(Sink& sink, const Constants& constants, Queue& queue, const Evalu
     metadata.u32(label.galois);
     metadata.u32(static_cast<std::uint32_t>(key.level));
     metadata.raw(key.seed);
-    payload += payload_of(constants.ring(), rlwe::key_shape(constants, label, key.level));
+    payload += switch_key_bytes(constants.ring(), rlwe::key_shape(constants, label, key.level));
   }
   Writer writer(sink, header_of(ObjectType::EvaluationKeys, constants.params(), keys.id(), payload),
                 metadata);
-  for (const KeyLabel& label : labels) {
-    for (const auto& pair : keys.get(label, 0).digits) write_poly(writer, queue, pair[0].view);
-  }
+  for (const KeyLabel& label : labels) write_switch_key(writer, queue, keys.get(label, 0));
   writer.finish();
 }
 
@@ -108,7 +123,7 @@ std::shared_ptr<EvaluationKeys> load_keys(Source& source, const Constants& const
   const std::uint32_t count = metadata.count(kEntryBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
     entries.push_back(read_entry(metadata, constants));
-    payload += payload_of(constants.ring(), entries.back().shape);
+    payload += switch_key_bytes(constants.ring(), entries.back().shape);
     if (i > 0 && !(entries[i - 1].label < entries[i].label)) {
       refuse("keys out of order", "increasing labels");
     }
@@ -117,13 +132,8 @@ std::shared_ptr<EvaluationKeys> load_keys(Source& source, const Constants& const
   reader.require_payload(payload);
   auto keys = std::make_shared<EvaluationKeys>(reader.header().key, constants.params().hash());
   for (const Entry& e : entries) {
-    SwitchKey key{e.label, e.level, e.shape.digits, {}, e.seed};
-    for (const int digit : e.shape.digits) {
-      Poly b = read_poly(reader, queue, constants.ring(), e.shape.basis);
-      key.digits.push_back({std::move(b), expand_poly(queue, constants.ring(), e.shape.basis,
-                                                      e.seed, static_cast<std::uint64_t>(digit))});
-    }
-    keys->insert(std::move(key));
+    keys->insert(
+        read_switch_key(reader, queue, constants.ring(), e.label, e.level, e.shape, e.seed));
   }
   reader.finish();
   return keys;

@@ -6,6 +6,7 @@
 #include "io/poly_codec.h"
 #include "io/server_keys_codec.h"
 #include "io/switch_files.h"
+#include "io/switch_key_codec.h"
 #include "math/errors.h"
 #include "switch/matvec.h"
 
@@ -70,7 +71,7 @@ std::uint64_t payload_of(const switching::Context& context, const MatvecSeeds& s
                         payload_bytes(ring, params.ckks().encapsulation_basis());
   for (const std::uint32_t g : switching::packing_elements(params)) {
     const rlwe::KeyShape shape = packing_shape(context, g);
-    bytes += shape.digits.size() * payload_bytes(context.packing().ring(), shape.basis);
+    bytes += switch_key_bytes(context.packing().ring(), shape);
   }
   for (const auto& [shape, seeds] : shapes) {
     bytes += seeds.size() * payload_bytes(ring, matvec_basis(context, shape));
@@ -83,19 +84,6 @@ OneDigitKey read_one_digit(Reader& reader, const switching::Context& context, co
   const Ring& ring = context.ckks()->ring();
   Poly b = read_poly(reader, context.queue(), ring, basis);
   return {{std::move(b), expand_poly(context.queue(), ring, basis, seed, 0)}, seed};
-}
-
-rlwe::SwitchKey read_packing(Reader& reader, const switching::Context& context,
-                             std::uint32_t galois, const std::array<std::uint8_t, 32>& seed) {
-  const rlwe::KeyShape shape = packing_shape(context, galois);
-  const Ring& ring = context.packing().ring();
-  rlwe::SwitchKey key{{KeyKind::Galois, galois}, 0, shape.digits, {}, seed};
-  for (const int digit : shape.digits) {
-    Poly b = read_poly(reader, context.queue(), ring, shape.basis);
-    key.digits.push_back({std::move(b), expand_poly(context.queue(), ring, shape.basis, seed,
-                                                    static_cast<std::uint64_t>(digit))});
-  }
-  return key;
 }
 
 }  // namespace
@@ -130,11 +118,7 @@ void save_keys(Sink& sink, const switching::Context& context, const SwitchKeys& 
   Writer writer(sink, header, metadata);
   write_poly(writer, context.queue(), keys.to_ring.parts[0].view);
   write_poly(writer, context.queue(), keys.to_sparse.parts[0].view);
-  for (const std::uint32_t g : elements) {
-    for (const auto& digit : packing(g).digits) {
-      write_poly(writer, context.queue(), digit[0].view);
-    }
-  }
+  for (const std::uint32_t g : elements) write_switch_key(writer, context.queue(), packing(g));
   write_server_keys(writer, *context.tfhe(), *keys.tfhe);
   for (const auto& [shape, key] : keys.matvec) {
     for (const OneDigitKey& pair : key.diagonals) {
@@ -168,7 +152,9 @@ std::shared_ptr<SwitchKeys> load_switch_keys(Source& source, const switching::Co
   keys->to_sparse = read_one_digit(reader, context, params.ckks().encapsulation_basis(), to_sparse);
   auto packing = std::make_shared<rlwe::EvaluationKeys>(inner, params.packing()->hash());
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    packing->insert(read_packing(reader, context, elements[i], seeds[i]));
+    packing->insert(read_switch_key(reader, context.queue(), context.packing().ring(),
+                                    {KeyKind::Galois, elements[i]}, 0,
+                                    packing_shape(context, elements[i]), seeds[i]));
   }
   keys->packing = std::move(packing);
   const auto server = tfhe::allocate_server_keys(*context.tfhe(), inner);
@@ -178,8 +164,9 @@ std::shared_ptr<SwitchKeys> load_switch_keys(Source& source, const switching::Co
   keys->tfhe = server;
   for (const auto& [shape, pairs] : shapes) {
     switching::MatvecKey& key = keys->matvec[shape];
+    const Basis basis = matvec_basis(context, shape);
     for (const auto& seed : pairs) {
-      key.diagonals.push_back(read_one_digit(reader, context, matvec_basis(context, shape), seed));
+      key.diagonals.push_back(read_one_digit(reader, context, basis, seed));
     }
   }
   reader.finish();
