@@ -9,12 +9,12 @@
 
 #include "ckks/encoder.h"
 #include "math/errors.h"
+#include "rlwe/noise.h"
 
 namespace latticino::switching {
 namespace {
 
 constexpr const char* kName = "switching.matvec";
-constexpr double kErrorVariance = 3.19 * 3.19;
 constexpr int kLeastLogRing = 10;                             // of a Ring
 constexpr std::size_t kStagedBytes = std::size_t{256} << 20;  // of plaintexts made at once
 
@@ -196,7 +196,7 @@ double MatvecPacker::product_variance() const {
   const Params& ckks = params.ckks();
   const double slots = plan_.shape.slots, blocks = slots / plan_.shape.rows;
   const double k = plan_.sine.range_k, rescaled = ckks.rescale_factor(plan_.level);
-  const double key = kErrorVariance * slots / 12 / (plan_.scale * plan_.scale);
+  const double key = rlwe::fresh_symmetric_variance() * slots / 12 / (plan_.scale * plan_.scale);
   const double rounding = k * k * slots / 48 / (rescaled * rescaled);
   const double divided = blocks * ckks.division_variance(ckks.leaving(plan_.level).size()) +
                          (blocks - 1) * ckks.division_variance(ckks.alpha());

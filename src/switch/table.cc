@@ -79,6 +79,8 @@ std::vector<double> lookups(double offset, double deviation, int reach) {
   return out;
 }
 
+constexpr double kDeviations = 5;  // of noise, which the largest errors reach
+
 // Errors that the table makes of its argument's noise.
 struct TableErrors {
   double argument = 0, mean = 0, square = 0, largest = 0;
@@ -87,7 +89,6 @@ struct TableErrors {
 // Over arguments within the bound, those between the table's ones as well. `y`: the table.
 TableErrors errors_of(const SwitchParams& params, const std::function<double(double)>& f,
                       const std::vector<double>& y, double bound) {
-  constexpr double kDeviations = 5;
   constexpr double kOffsets[] = {-0.375, -0.125, 0.125, 0.375};
   const int half = params.n() / 2, inside = static_cast<int>(half * params.fill());
   const double step = 4 * bound / (2.0 * params.n() * params.fill());
@@ -121,7 +122,7 @@ TableReport report_of(const TableErrors& table, double largest, double variance)
   report.packed = largest * std::sqrt(variance);
   report.mean = std::hypot(table.mean, std::sqrt(2 / std::numbers::pi) * report.packed);
   report.deviation = std::sqrt(table.square + report.packed * report.packed);
-  report.largest = table.largest + 5 * report.packed;
+  report.largest = table.largest + kDeviations * report.packed;
   return report;
 }
 
