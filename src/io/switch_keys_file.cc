@@ -49,8 +49,8 @@ MatvecSeeds decode_shapes(Decoder& metadata, const SwitchParams& params) {
   const std::uint32_t count = metadata.count(2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t rows = metadata.u32(), slots = metadata.u32();
-    const MatvecShape shape{static_cast<int>(rows & 0x7FFFFFFF),
-                            static_cast<int>(slots & 0x7FFFFFFF)};
+    // Of 2^31 and more, negative: no shape has them.
+    const MatvecShape shape{static_cast<int>(rows), static_cast<int>(slots)};
     try {
       Seeds seeds(static_cast<std::size_t>(shape.diagonals(params)));
       for (auto& seed : seeds) metadata.raw(seed);

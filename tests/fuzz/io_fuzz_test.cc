@@ -20,6 +20,9 @@ namespace {
 
 using test::Bytes;
 using test::FileWorld;
+using test::get64;
+using test::kMetadataLengthAt;
+using test::repair;
 using test::saved;
 
 FileWorld& world() {
@@ -162,30 +165,10 @@ const std::vector<std::pair<Kind, Bytes>>& corpus() {
   return kCorpus;
 }
 
-std::uint64_t get64(const Bytes& b, std::size_t at) {
-  std::uint64_t x = 0;
-  for (int i = 7; i >= 0; --i) x = x << 8 | b[at + i];
-  return x;
-}
 void put64(Bytes& b, std::size_t at, std::uint64_t x) {
   for (int i = 0; i < 8; ++i) b[at + i] = static_cast<std::uint8_t>(x >> (8 * i));
 }
-constexpr std::size_t kMetadataLengthAt = 72, kPayloadLengthAt = 80, kCheckAt = 88;
-
-// Makes every check hold again. Lengths stay as they are where they make no sense.
-void repair(Bytes& b) {
-  if (b.size() < kHeaderBytes + 2 * kDigestBytes) return;
-  const auto put = [&](std::size_t at, std::size_t count, std::span<const std::uint8_t> digest) {
-    std::copy_n(digest.begin(), count, b.begin() + at);
-  };
-  put(kCheckAt, 8, crypto::sha256(std::span(b).first(kCheckAt)));
-  const std::uint64_t metadata = get64(b, kMetadataLengthAt);
-  if (metadata > b.size() - kHeaderBytes - 2 * kDigestBytes) return;
-  const std::size_t end = kHeaderBytes + metadata;
-  put(end, kDigestBytes, crypto::sha256(std::span(b).first(end)));
-  put(b.size() - kDigestBytes, kDigestBytes,
-      crypto::sha256(std::span(b).first(b.size() - kDigestBytes)));
-}
+constexpr std::size_t kPayloadLengthAt = 80;
 
 TEST(Fuzz, TheCorpusLoads) {
   for (const auto& [kind, bytes] : corpus()) {

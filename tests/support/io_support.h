@@ -1,11 +1,15 @@
 // A context with one saved object of every kind.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ckks/context.h"
+#include "crypto/sha256.h"
+#include "io/container.h"
 #include "io/files.h"
 #include "support/rlwe_support.h"
 
@@ -17,6 +21,29 @@ inline Bytes saved(const std::function<void(io::Sink&)>& body) {
   io::MemorySink sink;
   body(sink);
   return {sink.bytes().begin(), sink.bytes().end()};
+}
+
+constexpr std::size_t kMetadataLengthAt = 72, kCheckAt = 88;  // in the header (io/container.h)
+
+inline std::uint64_t get64(const Bytes& b, std::size_t at) {
+  std::uint64_t x = 0;
+  for (int i = 7; i >= 0; --i) x = x << 8 | b[at + i];
+  return x;
+}
+
+// Makes every check hold again. Lengths stay as they are where they make no sense.
+inline void repair(Bytes& b) {
+  if (b.size() < io::kHeaderBytes + 2 * io::kDigestBytes) return;
+  const auto put = [&](std::size_t at, std::size_t count, std::span<const std::uint8_t> digest) {
+    std::copy_n(digest.begin(), count, b.begin() + at);
+  };
+  put(kCheckAt, 8, crypto::sha256(std::span(b).first(kCheckAt)));
+  const std::uint64_t metadata = get64(b, kMetadataLengthAt);
+  if (metadata > b.size() - io::kHeaderBytes - 2 * io::kDigestBytes) return;
+  const std::size_t end = io::kHeaderBytes + metadata;
+  put(end, io::kDigestBytes, crypto::sha256(std::span(b).first(end)));
+  put(b.size() - io::kDigestBytes, io::kDigestBytes,
+      crypto::sha256(std::span(b).first(b.size() - io::kDigestBytes)));
 }
 
 struct FileWorld {

@@ -66,6 +66,24 @@ TEST(SwitchFiles, KeysOfProductsAreSavedToo) {
   }
 }
 
+// With checks that hold: what no set has is refused, not read as what it resembles.
+TEST(SwitchFiles, ShapesBeyondThirtyOneBitsAreRefused) {
+  SwitchWorld w(kSmall);
+  w.need({1, 512});
+  const Bytes bytes = file_of(w);
+  // Behind the id, four seeds, those of packing and the count of shapes.
+  const std::size_t rows =
+      io::kHeaderBytes + 16 + 32 * (4 + packing_elements(w.params()).size()) + 4;
+  ASSERT_EQ(bytes[rows], 1);
+  for (const std::size_t at : {rows, rows + 4}) {
+    Bytes altered = bytes;
+    altered[at + 3] ^= 0x80;
+    test::repair(altered);
+    io::MemorySource source(altered);
+    EXPECT_THROW(io::load_switch_keys(source, *w.context()), FileError) << at;
+  }
+}
+
 TEST(SwitchFiles, OtherParametersAndSchemesAreRefused) {
   SwitchWorld& w = SwitchWorld::of(kSmall);
   const Bytes bytes = file_of(w);
