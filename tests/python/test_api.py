@@ -1,6 +1,7 @@
 """The Python API on a small bootstrapping set: every result is decrypted and compared."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -230,36 +231,27 @@ def test_recorded_programs_replay_and_check(ctx, client, rng):
 
 
 def test_two_contexts_in_two_threads(device):
-    results = [0.0, 0.0]
-
     def work(i):
         own = lt.Context("test-n10-leveled-insecure", device)
         client = lt.keygen(own)
         x = np.random.default_rng(i).uniform(-1, 1, 64)
         own.use(client.server_keys(lambda a: a * a, x))
-        results[i] = lt.precision(client.decrypt(client.encrypt(x) * client.encrypt(x)), x * x).worst
+        return lt.precision(client.decrypt(client.encrypt(x) * client.encrypt(x)), x * x).worst
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert min(results) > 15
+    with ThreadPoolExecutor() as pool:
+        assert min(pool.map(work, range(2))) > 15
 
 
 def test_one_context_in_several_threads(ctx, client, rng):
     x = rng.uniform(-1, 1, 64)
     ctx.use(client.server_keys(lambda a: (a * a).rotate(1), x))
-    a, out = client.encrypt(x), [None] * 4
+    a = client.encrypt(x)
 
     def work(i):
-        out[i] = client.decrypt((a * (i + 1) * a).rotate(1))
+        return client.decrypt((a * (i + 1) * a).rotate(1))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor() as pool:
+        out = list(pool.map(work, range(4)))
     for i in range(4):
         assert lt.precision(out[i], (i + 1) * np.roll(x * x, -1)).worst > 13
 
@@ -270,17 +262,8 @@ def test_one_program_in_several_threads(ctx, client, rng):
     x = rng.uniform(-1, 1, (4, 512))
     arguments = [client.encrypt(v) for v in x]
     program(arguments[0])
-    results = [[] for _ in x]
-
-    def work(i):
-        for _ in range(25):
-            results[i].append(program(arguments[i]))
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(x))]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(lambda a: [program(a) for _ in range(25)], arguments))
     for v, replays in zip(x, results):
         assert min(lt.precision(client.decrypt(z), v**3).worst for z in replays) > 13
 

@@ -1,7 +1,7 @@
 """TFHE's two arithmetics, and functions of encrypted arrays that are recorded and replayed."""
 
 import functools
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -195,16 +195,7 @@ def test_one_program_in_several_threads(encrypted, rng):
     x = bytes_like(rng, 4, 3)
     arguments = encrypted.encrypt(*x)
     program(arguments[0])
-    results = [[] for _ in x]
-
-    def work(i):
-        for _ in range(3):
-            results[i].append(program(arguments[i]))
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(x))]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(lambda a: [program(a) for _ in range(3)], arguments))
     for v, replays in zip(x, results):
         assert all((encrypted.client.decrypt(z) == v * v).all() for z in replays)
