@@ -105,8 +105,11 @@ def test_division(client, pair):
 
 def test_things_of_the_wrong_kind(ctx, client, pair):
     x, a = pair
+    tfhe = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu")
     for use in (lambda: lt.Context(3), lambda: lt.keygen(None), lambda: lt.keygen(ctx.params), lambda: ctx.use(None),
-                lambda: ctx.use(ctx.plan(lambda v: v * v, x))):
+                lambda: ctx.use(ctx.plan(lambda v: v * v, x)), lambda: lt.Context(tfhe.params),
+                lambda: lt.tfhe.Context(ctx.params), lambda: lt.tfhe.Context(3, "not-encrypted"),
+                lambda: tfhe.use(ctx.keys), lambda: tfhe.use(None)):
         with pytest.raises(lt.UnsupportedError) as e:
             use()
         assert states(e)

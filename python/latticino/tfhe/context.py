@@ -46,6 +46,8 @@ class Context:
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str = "exact") -> None:
         self.params = preset(params) if isinstance(params, str) else params
+        roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
+                           "name a preset of TFHE, or take what lt.load_params gives")
         self.threads, self.arithmetic = threads, arithmetic
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
@@ -115,8 +117,11 @@ class Context:
         """Computes with these public keys from now on; returns the context itself.
 
         Raises ContextError where they were made for other parameters or lie on another context's
-        device.
+        device, UnsupportedError for what is no bundle of keys.
         """
+        from .client import ServerKeys as Bundle
+
+        roles.require_kind("use", keys, Bundle, "client.server_keys() makes them")
         roles.require_keys_of(self, keys)
         if self.encrypted:
             self._evaluator = _native.TfheEvaluator(self._native, keys._native)
