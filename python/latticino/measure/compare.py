@@ -26,9 +26,9 @@ def noise(a: Row, b: Row) -> float:
 
 
 def keyed(rows: list[Row]) -> dict[str, Row]:
-    """Timings by what they measure, on which device."""
+    """Timings and rates by what they measure, on which device."""
     return {json.dumps([report.identity(r), r.get("device")]): r
-            for r in report.newest(rows, ("device",)) if r.get("unit") in report.UNITS}
+            for r in report.newest(rows, ("device",)) if report.timed(r)}
 
 
 def run(before: Path, after: Path) -> int:
@@ -37,7 +37,7 @@ def run(before: Path, after: Path) -> int:
     slower = faster = equal = 0
     for key in a.keys() & b.keys():
         old, new = a[key], b[key]
-        ratio = new["value"] * report.UNITS[new["unit"]] / (old["value"] * report.UNITS[old["unit"]])
+        ratio = report.ratio(new, old)
         limit = noise(old, new)
         if abs(ratio - 1) <= limit:
             equal += 1

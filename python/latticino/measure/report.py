@@ -58,10 +58,15 @@ def references(row: Row) -> list[Row]:
 
 def ratio(reference: Row, row: Row) -> float:
     """How many times as long the reference takes."""
-    return _seconds(reference) / _seconds(row)
+    return seconds(reference) / seconds(row)
 
 
-def _seconds(row: Row) -> float:
+def timed(row: Row) -> bool:
+    """Whether a row is a time or a rate."""
+    return row.get("unit") in (*UNITS, RATE)
+
+
+def seconds(row: Row) -> float:
     """That a row says, or that one takes at its rate."""
     return 1 / row["value"] if row["unit"] == RATE else row["value"] * UNITS[row["unit"]]
 
