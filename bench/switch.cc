@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "common.h"
-#include "math/errors.h"
 #include "switch/client.h"
 #include "switch/route.h"
 #include "switch_cases.h"
@@ -37,16 +36,6 @@ Promise promise(const SwitchParams& params) {
 }
 
 double bits(double error) { return -std::log2(error); }
-
-const char* name(Route route) { return route == Route::Ring ? "ring" : "matvec"; }
-
-Route route_of(const std::string& text) {
-  if (text == "automatic") return Route::Automatic;
-  for (const Route route : {Route::Ring, Route::Matvec}) {
-    if (text == name(route)) return route;
-  }
-  throw ValueError("bench_switch", "the route " + text, "ring, matvec or automatic", "name one");
-}
 
 switching::RouteChoice choice_of(const Arguments& arguments, const std::string& set, int slots,
                                  Route route) {
@@ -90,7 +79,8 @@ class SwitchBench {
   }
 
   void run(int slots, const std::string& route, bool last, std::vector<Row>& rows) {
-    const RouteCost way = choice_of(arguments_, params_->name(), slots, route_of(route)).best;
+    const RouteCost way =
+        choice_of(arguments_, params_->name(), slots, switching::route_of(route)).best;
     switching::SwitchOptions options{slots, kBound};
     options.route = way.route;
     keys_->matvec.clear();
@@ -252,7 +242,7 @@ class SwitchBench {
   Row shape(int slots) const {
     Row row;
     row.add("slots", slots).add("threads", arguments_.number("threads"));
-    return row.add("route", name(keys_->matvec.empty() ? Route::Ring : Route::Matvec));
+    return row.add("route", switching::name(keys_->matvec.empty() ? Route::Ring : Route::Matvec));
   }
 
   Row begin(const std::string& what, double value, const char* unit) const {

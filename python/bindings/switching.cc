@@ -12,7 +12,6 @@ namespace latticino::python {
 namespace {
 
 using switching::MatvecShape;
-using switching::Route;
 using switching::Switcher;
 using switching::SwitchKeys;
 using switching::Table;
@@ -39,15 +38,6 @@ nb::dict dict_of(const switching::TableReport& report) {
   return out;
 }
 
-Route route_of(const std::string& name) {
-  if (name == "automatic") return Route::Automatic;
-  if (name == "ring") return Route::Ring;
-  if (name == "matvec") return Route::Matvec;
-  throw ValueError("switching", "the route '" + name + "'", "automatic, ring or matvec",
-                   "name one of these");
-}
-const char* name_of(Route route) { return route == Route::Ring ? "ring" : "matvec"; }
-
 using Shapes = std::vector<std::pair<int, int>>;
 std::vector<MatvecShape> shapes_of(const Shapes& pairs) {
   std::vector<MatvecShape> out;
@@ -72,12 +62,12 @@ std::tuple<std::string, int, double, std::uint64_t> choose(const switching::Cont
   switching::SwitchOptions options;
   options.slots = slots;
   options.minimal_keys = minimal_keys;
-  options.route = route_of(route);
+  options.route = switching::route_of(route);
   const switching::RouteCost best =
       switching::choose_route(context.shared_params(), options, cuda ? cuda_rates() : cpu_rates(),
                               cuda ? 1 : threads, budget)
           .best;
-  return {name_of(best.route), best.shape.slots, best.seconds, best.key_bytes};
+  return {switching::name(best.route), best.shape.slots, best.seconds, best.key_bytes};
 }
 
 void bind_keys_of_switching(nb::module_& m) {
@@ -162,7 +152,7 @@ void bind_switcher(nb::module_& m) {
                                  .bound = bound,
                                  .minimal_keys = minimal_keys,
                                  .over_mod_raise = over_mod_raise,
-                                 .route = route_of(route)});
+                                 .route = switching::route_of(route)});
           },
           "context"_a, "keys"_a, "slots"_a, "bound"_a, "minimal_keys"_a = false,
           "over_mod_raise"_a = false, "route"_a = "automatic", ReleaseGil())
@@ -172,7 +162,7 @@ void bind_switcher(nb::module_& m) {
              const Table& table,
              const std::vector<int>& which) { return self.apply(evaluator, x, table, which); },
           "evaluator"_a, "x"_a, "table"_a, "which"_a, ReleaseGil())
-      .def_prop_ro("route", [](const Switcher& s) { return name_of(s.route()); })
+      .def_prop_ro("route", [](const Switcher& s) { return switching::name(s.route()); })
       .def_prop_ro("input_level", &Switcher::input_level)
       .def_prop_ro("output_level", &Switcher::output_level)
       .def_prop_ro("bytes", &Switcher::bytes);

@@ -60,6 +60,19 @@ RouteCost cost_of(const std::shared_ptr<const SwitchParams>& params, const Switc
 
 }  // namespace
 
+const char* name(Route route) {
+  if (route == Route::Automatic) return "automatic";
+  return route == Route::Ring ? "ring" : "matvec";
+}
+
+Route route_of(const std::string& name) {
+  for (const Route route : {Route::Automatic, Route::Ring, Route::Matvec}) {
+    if (name == switching::name(route)) return route;
+  }
+  throw ValueError("switching", "the route '" + name + "'", "automatic, ring or matvec",
+                   "name one of these");
+}
+
 RouteChoice choose_route(const std::shared_ptr<const SwitchParams>& params,
                          const SwitchOptions& options, const RateTable& rates, int threads,
                          std::uint64_t budget) {

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/rates.h"
 #include "switch/switcher.h"
 
 namespace latticino::switching {
+
+// "automatic", "ring" and "matvec". ValueError for other words.
+const char* name(Route route);
+Route route_of(const std::string& name);
 
 // Of the way back for all slots. What both routes share, extraction and tables, is left out.
 struct RouteCost {
