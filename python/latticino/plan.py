@@ -41,8 +41,9 @@ class Plan:
 
     ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
-    constants and inputs included; ``levels`` of the results; ``bootstraps`` of CKKS; ``seconds`` predicted from rates measured
-    on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the context's threads;
+    constants and inputs included; ``levels`` of the results; ``bootstraps`` of CKKS; ``seconds``
+    predicted from rates measured on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the
+    context's threads;
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
     ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
     keys of route ``"matvec"``, by set, slots and slots of its products; ``lookups``: bootstrappings of TFHE,

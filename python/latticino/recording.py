@@ -12,12 +12,13 @@ class Recording:
     """A function recorded for arguments like the examples, and replayed on others.
 
     A scheme says of which ``kind`` its arrays are, what replays lists of their ciphertexts
-    (``native``), how an array is rebuilt from them, and what a replay takes for granted.
+    (``native``), how an array is rebuilt from them, and what a replay takes for granted: in words
+    (``form_of``), and of an array (``_form``).
     """
 
     kind: type
     native: Callable[..., Any]
-    form_of = "what a replay takes for granted"
+    form_of: str
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[Any]) -> None:
         results: list[Any] = []

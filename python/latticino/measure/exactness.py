@@ -18,7 +18,6 @@ from .records import Row, cpu_name, stamped
 GATES, INTEGERS, SMALL = "tfhe-gates-v1", "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"
 RUNS = 1000  # repetitions of every table entry; the other parts grow with them
 BATCH = 4096
-PARTS = ("gates", "tables", "u8", "wide")
 WIDTHS = (16, 32, 64)
 
 Binary = Callable[[Any, Any], Any]
@@ -86,7 +85,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     devices.choose(args.device)
     runs = args.runs or RUNS
     parts = {"gates": _gates, "tables": _tables, "u8": _u8, "wide": _wide}
-    rows = [row for name in ([args.part] if args.part else PARTS) for row in parts[name](args, runs)]
+    rows = [row for name in ([args.part] if args.part else parts) for row in parts[name](args, runs)]
     wrong, cases = sum(r["value"] for r in rows), sum(r["cases"] for r in rows)
     print(f"{wrong} wrong results in {cases:,} cases")
     return [stamped(row) for row in rows], wrong == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import report
 from .records import Row
 
 DEVICE = "NVIDIA H200"
@@ -82,7 +83,7 @@ def check_gates(rows: list[Row]) -> bool:
                  and row["params"]["batch"] == batch and row.get("device") == DEVICE]
         if not found:
             continue
-        rate = found[0]["unit"] == "1/s"
+        rate = found[0]["unit"] == report.RATE
         best = (max if rate else min)(found, key=lambda row: row["value"])
         met = best["value"] >= needed if rate else best["value"] <= needed
         good &= met

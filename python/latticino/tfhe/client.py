@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _native, errors, progress
+from .. import _native, arrays, errors, progress
 from . import types
 from .array import EncryptedArray
 from .context import Context
@@ -85,8 +85,6 @@ class Client:
         Raises ParameterError for types that the set does not hold, ValueError for values that the type
         does not, ShapeError for strided arrays and real numbers.
         """
-        from .. import arrays
-
         values, params = arrays.as_numpy(x, "encrypt"), self.context.params
         bits = (types.bits_of_values(values, params, "encrypt") if dtype is None
                 else types.bits_of(dtype, params, "encrypt"))
