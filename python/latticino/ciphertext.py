@@ -346,12 +346,12 @@ class Ciphertext:
                   route: str = "automatic", shadow: Client | None = None) -> Ciphertext:
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
-        Values must lie within ``bound`` in size: beyond it results are wrong without notice, or raise
-        ValueError where ``shadow`` is the client, whose key then decrypts them: for debugging. ``where``:
-        a boolean array of this shape; values elsewhere stay, for one level. Takes a few levels (LevelError
-        says how many) and gives a ciphertext at the level after bootstrapping's EvalMod. The error is that
-        of the argument, 2^-8.5 of the bound on average with the default set, times the slope of f
-        (`Context.table_report`).
+        Values must lie within ``bound`` in size: beyond it results are wrong without notice, or (by more
+        than six deviations of their noise) raise ValueError where ``shadow`` is the client, whose key then
+        decrypts them: for debugging. ``where``: a boolean array of this shape; values elsewhere stay, for
+        one level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
+        bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with
+        the default sets, times the slope of f (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
         ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
         """

@@ -78,7 +78,10 @@ def _through(x: Ciphertext, table: _native.SwitchTable, where: Any, name: str, m
 
 
 def _check_within(x: Ciphertext, shadow: Client | None, where: Any, bound: float) -> None:
-    """Decrypts with the key of `shadow`, if there is one: ValueError for a chosen value beyond the bound."""
+    """Decrypts with the key of `shadow`, if there is one: ValueError for a chosen value beyond the bound.
+
+    A value at the bound has noise, of a deviation that `x` predicts: six of them are left to it.
+    """
     if shadow is None:
         return
     from .client import Client
@@ -87,7 +90,7 @@ def _check_within(x: Ciphertext, shadow: Client | None, where: Any, bound: float
     if x.context.device == "dry":  # a plan: no values
         return
     values = np.asarray(shadow.decrypt(x)).real.reshape(-1)
-    beyond = ~(np.abs(values) <= bound + 6 * x._error)  # a value at the bound has noise
+    beyond = ~(np.abs(values) <= bound + 6 * x._error)
     if where is not None:
         beyond &= _mask(x, where).reshape(-1)
     if beyond.any():
