@@ -148,9 +148,9 @@ std::size_t Launcher::even_shared(const void* function, const Shape& shape) {
 
 std::uint32_t Launcher::clusters_at_once(const void* kernel, const Shape& shape) {
   if (shape.cluster > 1 && properties_.arch < 90) return 0;
-  const auto [found, missing] =
-      at_once_.try_emplace({kernel, shape.cluster, shape.block.x, shape.shared_bytes}, 0);
-  if (!missing) return found->second;
+  const auto key = std::make_tuple(kernel, shape.cluster, shape.block.x, shape.shared_bytes);
+  const auto known = at_once_.find(key);
+  if (known != at_once_.end()) return known->second;
   raise_shared_limit(kernel, shape.shared_bytes);
   int count = 0;
   cudaError_t status = cudaSuccess;
@@ -162,13 +162,11 @@ std::uint32_t Launcher::clusters_at_once(const void* kernel, const Shape& shape)
         &count, kernel, static_cast<int>(shape.block.x), shape.shared_bytes);
     count *= properties_.sms;
   }
-  // An error says that no such cluster can be placed.
-  if (status == cudaSuccess) {
-    found->second = static_cast<std::uint32_t>(count);
-  } else {
+  if (status != cudaSuccess) {  // no such cluster can be placed
     cudaGetLastError();
+    count = 0;
   }
-  return found->second;
+  return at_once_[key] = static_cast<std::uint32_t>(count);
 }
 
 void Launcher::check_launch(cudaError_t status, const void* function) const {

@@ -22,10 +22,6 @@ struct LweSlotsArgs {
 };
 static_assert(sizeof(LweSlotsArgs) <= 4096);
 
-__device__ __forceinline__ std::int32_t centred_word(std::uint32_t x, std::uint32_t q) {
-  return static_cast<std::int32_t>(x > q / 2 ? x - q : x);
-}
-
 // A thread a slot; blockIdx.y is the diagonal.
 __global__ void __launch_bounds__(kSlotThreads)
     lwe_diagonals(const __grid_constant__ LweSlotsArgs a) {
@@ -36,8 +32,7 @@ __global__ void __launch_bounds__(kSlotThreads)
   const std::uint64_t j =
       (r + std::uint64_t{a.columns} * block + a.first + blockIdx.y) % a.in.dimension;
   const std::int32_t row = a.row[local];
-  const double x =
-      row < 0 ? 0.0 : static_cast<double>(centred_word(a.in.ciphertext(row)[j], a.q)) / a.q;
+  const double x = row < 0 ? 0.0 : static_cast<double>(centred(a.in.ciphertext(row)[j], a.q)) / a.q;
   a.out[std::size_t{blockIdx.y} * a.slots + (block << a.log_rows) + r] = make_double2(x, 0.0);
 }
 
@@ -55,7 +50,7 @@ __global__ void __launch_bounds__(kSlotThreads) lwe_bodies(const __grid_constant
   const std::uint32_t* in = a.in.ciphertext(row);
   std::int64_t part = 0;
   for (std::uint32_t i = threadIdx.x; i < a.in.dimension; i += kSlotThreads) {
-    part += centred_word(in[i], a.q);
+    part += centred(in[i], a.q);
   }
   atomicAdd(&sum, static_cast<unsigned long long>(part));
   __syncthreads();
