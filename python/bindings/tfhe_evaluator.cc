@@ -98,24 +98,31 @@ class TfheEvaluator {
     const tfhe::Integers& e = integers("shift");
     return (left ? e.shift_left({x}, Integer{amount}) : e.shift_right({x}, Integer{amount})).blocks;
   }
-  // values[x]; `blocks` 0: the results are bits.
-  TfheBatches lookup(const TfheBatches& x, int blocks,
-                     std::span<const std::uint64_t> values) const {
-    return integers("apply")
-        .lookup({x}, std::max(blocks, 1),
-                [&](std::uint64_t v) { return v < values.size() ? values[v] : 0; })
-        .blocks;
+  // values[t][x], a function t each; of blocks[t] 0 the results are bits.
+  std::vector<TfheBatches> lookup(const TfheBatches& x, const std::vector<int>& blocks,
+                                  const std::vector<IntegerInput>& values) const {
+    std::vector<tfhe::Integers::Function> functions;
+    for (std::size_t t = 0; t < functions_in(blocks, values); ++t) {
+      functions.push_back({std::max(blocks[t], 1), [v = as_span(values[t])](std::uint64_t at) {
+                             return at < v.size() ? v[at] : 0;
+                           }});
+    }
+    return parts_of(integers("apply").lookup({x}, functions));
   }
-  // values[x * columns + y]
-  TfheBatches lookup_pair(const TfheBatches& x, const TfheBatches& y, int blocks,
-                          std::span<const std::uint64_t> values, std::uint64_t columns) const {
-    return integers("apply")
-        .lookup({x}, {y}, std::max(blocks, 1),
-                [&](std::uint64_t a, std::uint64_t b) {
-                  const std::uint64_t at = a * columns + b;
-                  return b < columns && at < values.size() ? values[at] : 0;
-                })
-        .blocks;
+  // values[t][x * columns + y]
+  std::vector<TfheBatches> lookup_pair(const TfheBatches& x, const TfheBatches& y,
+                                       const std::vector<int>& blocks,
+                                       const std::vector<IntegerInput>& values,
+                                       std::uint64_t columns) const {
+    std::vector<tfhe::Integers::PairFunction> functions;
+    for (std::size_t t = 0; t < functions_in(blocks, values); ++t) {
+      functions.push_back({std::max(blocks[t], 1),
+                           [v = as_span(values[t]), columns](std::uint64_t a, std::uint64_t b) {
+                             const std::uint64_t at = a * columns + b;
+                             return b < columns && at < v.size() ? v[at] : 0;
+                           }});
+    }
+    return parts_of(integers("apply").lookup({x}, {y}, functions));
   }
   TfheBatches zero(const TfheBatches& like, int blocks) const {
     const std::vector<std::uint32_t> none(bit(like, true).size(), 0);
@@ -133,6 +140,19 @@ class TfheEvaluator {
 
  private:
   bool gates() const { return evaluator_->context()->params().booleans(); }
+  static std::size_t functions_in(const std::vector<int>& blocks,
+                                  const std::vector<IntegerInput>& values) {
+    if (blocks.size() == values.size()) return values.size();
+    throw ShapeError(
+        "apply",
+        std::to_string(values.size()) + " tables, " + std::to_string(blocks.size()) + " widths",
+        "a width each", "pass as many");
+  }
+  static std::vector<TfheBatches> parts_of(std::vector<Integer> several) {
+    std::vector<TfheBatches> out;
+    for (Integer& x : several) out.push_back(std::move(x.blocks));
+    return out;
+  }
   static const Ciphertext& bit(const TfheBatches& x, bool any = false) {
     if (x.empty() || (x.size() != 1 && !any)) {
       throw ShapeError("gate", std::to_string(x.size()) + " blocks", "booleans", "compare first");
@@ -204,19 +224,9 @@ void bind_tfhe_evaluator(nb::module_& m) {
       .def("sum", &E::sum, "x"_a, ReleaseGil())
       .def("shift", &E::shift, "x"_a, "bits"_a, "left"_a, ReleaseGil())
       .def("shift_by", &E::shift_by, "x"_a, "amount"_a, "left"_a, ReleaseGil())
-      .def(
-          "lookup",
-          [](const E& e, const TfheBatches& x, int blocks, const IntegerInput& values) {
-            return e.lookup(x, blocks, as_span(values));
-          },
-          "x"_a, "blocks"_a, "values"_a, ReleaseGil())
-      .def(
-          "lookup_pair",
-          [](const E& e, const TfheBatches& x, const TfheBatches& y, int blocks,
-             const IntegerInput& values, std::uint64_t columns) {
-            return e.lookup_pair(x, y, blocks, as_span(values), columns);
-          },
-          "x"_a, "y"_a, "blocks"_a, "values"_a, "columns"_a, ReleaseGil());
+      .def("lookup", &E::lookup, "x"_a, "blocks"_a, "values"_a, ReleaseGil())
+      .def("lookup_pair", &E::lookup_pair, "x"_a, "y"_a, "blocks"_a, "values"_a, "columns"_a,
+           ReleaseGil());
 }
 
 }  // namespace latticino::python

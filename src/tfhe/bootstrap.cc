@@ -85,7 +85,7 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
     rotations.push_back({counts[i], lookup.table, out});
     for (const std::uint32_t c : coefficients) {
       results.push_back(result(*lookup.sum.terms[0].x, lookup.out, counts[i]));
-      results.back().largest = lookup.largest;
+      results.back().largest = lookup.largest[c];
       extract.items.push_back({out, {c}, results.back().view});
     }
   }

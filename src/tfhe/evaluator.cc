@@ -181,13 +181,20 @@ Evaluator::Lookup Evaluator::table_lookup(const char* operation, const Ciphertex
     throw ContextError(operation, "a table of another context", "one of this context",
                        "make it with this context");
   }
+  const std::uint32_t entries = 1u << (context_->params().plain_bits() - table.log_factor);
+  if (x.encoding == Encoding::Padded && x.largest >= entries) {
+    throw LevelError(operation,
+                     "messages up to " + std::to_string(x.largest) + " for a table of " +
+                         std::to_string(entries) + " entries",
+                     "an entry for each", "list more messages, or take carries off first");
+  }
   Lookup lookup;
-  lookup.sum = {{{&x, 1}}, 0};
+  lookup.sum = {{{&x, 1 << table.log_factor}}, 0};
   lookup.table = table.polynomial.view;
-  lookup.distance = half_box(context_->params());
-  lookup.norm2 = x.norm2;
+  lookup.distance = std::ldexp(half_box(context_->params()), table.log_factor);
+  lookup.norm2 = std::ldexp(x.norm2, 2 * table.log_factor);
   lookup.out = table.out;
-  lookup.largest = table.largest[0];
+  lookup.largest = table.largest;
   return lookup;
 }
 
@@ -207,11 +214,8 @@ Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {
 }
 
 std::vector<Ciphertext> Evaluator::apply_many(const Ciphertext& x, const Table& table) const {
-  require("tfhe.apply", x, Encoding::Padded);
-  const Lookup lookup = table_lookup("tfhe.apply", x, table);
-  std::vector<Ciphertext> out = bootstrap("tfhe.apply", {&lookup, 1}, table.log_many);
-  for (std::size_t t = 0; t < out.size(); ++t) out[t].largest = table.largest[t];
-  return out;
+  const Table* const one = &table;
+  return looked_up("tfhe.apply", {&x, 1}, {&one, 1});
 }
 
 std::vector<Ciphertext> Evaluator::apply_each(std::span<const Ciphertext> x,
@@ -223,16 +227,23 @@ std::vector<Ciphertext> Evaluator::apply_each(std::span<const Ciphertext> x,
         std::to_string(x.size()) + " batches, " + std::to_string(tables.size()) + " tables",
         "one table a batch", "pass as many tables as batches");
   }
+  return looked_up(kOperation, x, tables);
+}
+
+std::vector<Ciphertext> Evaluator::looked_up(const char* operation, std::span<const Ciphertext> x,
+                                             std::span<const Table* const> tables) const {
   std::vector<Lookup> lookups;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    require(kOperation, x[i], Encoding::Padded);
-    if (tables[i]->log_many != 0) {
-      throw ShapeError(kOperation, "a table of several functions", "tables of one function",
-                       "use apply_many");
+    require(operation, x[i], Encoding::Padded);
+    if (tables[i]->log_many != tables[0]->log_many) {
+      throw ShapeError(operation,
+                       "tables of " + std::to_string(tables[0]->count()) + " and " +
+                           std::to_string(tables[i]->count()) + " functions",
+                       "as many in each", "use one call for each number of functions");
     }
-    lookups.push_back(table_lookup(kOperation, x[i], *tables[i]));
+    lookups.push_back(table_lookup(operation, x[i], *tables[i]));
   }
-  return bootstrap(kOperation, lookups, 0);
+  return bootstrap(operation, lookups, tables[0]->log_many);
 }
 
 // Halving the phase modulo the odd q gives m q / 2^(p+1) or that plus q/2, whichever the parity of
@@ -241,9 +252,12 @@ std::vector<Ciphertext> Evaluator::apply_each(std::span<const Ciphertext> x,
 Ciphertext Evaluator::apply_full(const Ciphertext& x, const Table& table) const {
   constexpr const char* kOperation = "tfhe.apply_full";
   require(kOperation, x, Encoding::Full);
-  if (table.log_many != 0) {
-    throw ShapeError(kOperation, "a table of several functions", "a table of one function",
-                     "apply the functions one by one");
+  if (table.log_many != 0 || table.log_factor != 0) {
+    throw ShapeError(kOperation,
+                     std::to_string(table.count()) + " functions of 2^" +
+                         std::to_string(context_->params().plain_bits() - table.log_factor) +
+                         " messages",
+                     "one function of every message", "apply the functions one by one");
   }
   const TfheParams& params = context_->params();
   const std::uint32_t q = params.lwe_modulus();

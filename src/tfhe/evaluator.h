@@ -48,10 +48,12 @@ class Evaluator {
   Ciphertext sum(std::span<const Ciphertext> x) const;
   Ciphertext complement(const Ciphertext& x, std::uint32_t m) const;
 
-  // f(x) for padded x, one bootstrapping; several functions at once share it (one result each).
+  // f(x) for padded x below the table's entries (LevelError), one bootstrapping; several functions
+  // at once share it (one result each).
   Ciphertext apply(const Ciphertext& x, const Table& table) const;
   std::vector<Ciphertext> apply_many(const Ciphertext& x, const Table& table) const;
-  // Tables on several batches in one blind rotation of all: tables[i] (of one function) on x[i].
+  // Tables on several batches in one blind rotation of all: tables[i] on x[i], all of as many
+  // functions; result t of x[i] at [i * functions + t].
   std::vector<Ciphertext> apply_each(std::span<const Ciphertext> x,
                                      std::span<const Table* const> tables) const;
   // f(x) for full x: one bootstrapping finds the half of the torus, a second one looks up.
@@ -73,7 +75,7 @@ class Evaluator {
     double distance = 0;  // of a phase to a wrong decision, over q
     double norm2 = 0;     // of the sum
     Encoding out = Encoding::Boolean;
-    std::uint32_t largest = 1;
+    std::vector<std::uint32_t> largest{1};  // of each function's results
   };
   void require(const char* operation, const Ciphertext& x, Encoding encoding) const;
   const ServerKeys& keys(const char* operation, const Ciphertext& x) const;
@@ -83,6 +85,8 @@ class Evaluator {
   Ciphertext result(const Ciphertext& like, Encoding encoding, std::uint32_t count) const;
   Lookup gate_lookup(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
   Lookup table_lookup(const char* operation, const Ciphertext& x, const Table& table) const;
+  std::vector<Ciphertext> looked_up(const char* operation, std::span<const Ciphertext> x,
+                                    std::span<const Table* const> tables) const;
   // log2 of the probability that noise in front of a decision exceeds `distance`.
   double log_failure(double norm2, double distance, int log_many) const;
   // Results of lookup i, coefficient t at [i * 2^log_many + t].

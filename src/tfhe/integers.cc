@@ -50,11 +50,13 @@ Integers::Integers(std::shared_ptr<const Evaluator> evaluator)
                          "choose a set named ...-2-2-...");
   }
   const std::uint32_t base = base_;
-  low_ = &table([=](auto v) { return v % base; });
+  const Unary low = [=](auto v) { return v % base; };
+  low_ = &table(low);
   high_ = &table([=](auto v) { return v / base; });
-  state_ = &table([=](auto v) -> std::uint32_t {
-    return v >= base ? kMake : v == base - 1 ? kPass : kStop;
-  });
+  const Unary low_and_state[] = {low, [=](auto v) -> std::uint32_t {
+                                   return v >= base ? kMake : v == base - 1 ? kPass : kStop;
+                                 }};
+  low_and_state_ = &table(low_and_state, 2 * base);
   fold_ = &table_of_pair([](auto high, auto low) { return high == kPass ? low : high; });
   add_carry_ = &table_of_pair([=](auto state, auto v) { return (v + (state == kMake)) % base; });
   order_ = &table_of_pair([](auto x, auto y) -> std::uint32_t {
@@ -66,14 +68,20 @@ Integers::Integers(std::shared_ptr<const Evaluator> evaluator)
   product_high_ = &table_of_pair([=](auto x, auto y) { return x * y / base; });
 }
 
-const Table& Integers::table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
-  Values values = values_of(f);
+const Table& Integers::table(const Unary& f) const {
+  return table({&f, 1}, message_count(evaluator_->context()->params(), Encoding::Padded));
+}
+
+const Table& Integers::table(std::span<const Unary> f, std::uint32_t messages) const {
+  Values values(f.size());
+  for (std::size_t t = 0; t < f.size(); ++t) {
+    for (std::uint32_t v = 0; v < messages; ++v) values[t].push_back(f[t](v));
+  }
   const auto lock = evaluator_->context()->queue().lock();
   return found_or_made(tables_, std::move(values));
 }
 
-Table Integers::caller_table(const std::function<std::uint32_t(std::uint32_t)>& f) const {
-  Values values = values_of(f);
+Table Integers::caller_table(Values values) const {
   const auto lock = evaluator_->context()->queue().lock();
   if (caller_tables_.size() >= kMostCallerTables && !caller_tables_.contains(values)) {
     caller_tables_.clear();
@@ -81,16 +89,10 @@ Table Integers::caller_table(const std::function<std::uint32_t(std::uint32_t)>& 
   return found_or_made(caller_tables_, std::move(values));
 }
 
-Integers::Values Integers::values_of(const std::function<std::uint32_t(std::uint32_t)>& f) const {
-  Values values(message_count(evaluator_->context()->params(), Encoding::Padded));
-  for (std::uint32_t v = 0; v < values.size(); ++v) values[v] = f(v);
-  return values;
-}
-
 const Table& Integers::found_or_made(Tables& tables, Values values) const {
   const auto found = tables.find(values);
   if (found != tables.end()) return found->second;
-  Table made = make_table(evaluator_->context(), {&values, 1}, Encoding::Padded);
+  Table made = make_table(evaluator_->context(), values, Encoding::Padded);
   return tables.emplace(std::move(values), std::move(made)).first->second;
 }
 
@@ -150,10 +152,13 @@ Integer Integers::clear(std::span<const std::uint64_t> values, int bits) const {
 Integer Integers::carried(Blocks sums) const {
   const std::size_t n = sums.size();
   std::vector<Step> first;
-  for (const Ciphertext& s : sums) first.push_back({s, low_});
-  for (std::size_t i = 0; i + 1 < n; ++i) first.push_back({sums[i], state_});
+  for (const Ciphertext& s : sums) first.push_back({s, low_and_state_});
   const Blocks lows_and_states = round(first);
-  Blocks state(lows_and_states.begin() + static_cast<long>(n), lows_and_states.end());
+  Blocks low, state;
+  for (std::size_t i = 0; i < n; ++i) {
+    low.push_back(lows_and_states[2 * i]);
+    if (i + 1 < n) state.push_back(lows_and_states[2 * i + 1]);
+  }
   for (std::size_t distance = 1; distance < state.size(); distance *= 2) {
     std::vector<Step> steps;
     for (std::size_t i = distance; i < state.size(); ++i) {
@@ -164,10 +169,10 @@ Integer Integers::carried(Blocks sums) const {
   }
   std::vector<Step> last;
   for (std::size_t i = 1; i < n; ++i) {
-    last.push_back({packed(state[i - 1], lows_and_states[i]), add_carry_});
+    last.push_back({packed(state[i - 1], low[i]), add_carry_});
   }
   Integer out{round(last)};
-  out.blocks.insert(out.blocks.begin(), lows_and_states[0]);
+  out.blocks.insert(out.blocks.begin(), low[0]);
   return out;
 }
 

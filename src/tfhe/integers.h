@@ -52,6 +52,19 @@ class Integers {
                  const std::function<std::uint64_t(std::uint64_t)>& f) const;
   Integer lookup(const Integer& x, const Integer& y, int blocks,
                  const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const;
+  // Several functions at once. Where x (or the pair) has few messages, result blocks share blind
+  // rotations: four of a block, two of a block and a bit, one of two blocks.
+  struct Function {
+    int blocks;  // of the result
+    std::function<std::uint64_t(std::uint64_t)> f;
+  };
+  struct PairFunction {
+    int blocks;
+    std::function<std::uint64_t(std::uint64_t, std::uint64_t)> f;
+  };
+  std::vector<Integer> lookup(const Integer& x, std::span<const Function> functions) const;
+  std::vector<Integer> lookup(const Integer& x, const Integer& y,
+                              std::span<const PairFunction> functions) const;
 
  private:
   // One table on one batch, of a round.
@@ -61,13 +74,14 @@ class Integers {
   };
   using Blocks = std::vector<Ciphertext>;
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
-  using Values = std::vector<std::uint32_t>;  // of every message
+  using Unary = std::function<std::uint32_t(std::uint32_t)>;
+  using Values = std::vector<std::vector<std::uint32_t>>;  // of each function, of every message
   using Tables = std::map<Values, Table>;
-  // Made once for all calls.
-  const Table& table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
+  // Made once for all calls; of functions of all messages, or of those below `messages`.
+  const Table& table(const Unary& f) const;
+  const Table& table(std::span<const Unary> f, std::uint32_t messages) const;
   // A caller's, kept while there are few: found again it needs no upload, so it can be recorded.
-  Table caller_table(const std::function<std::uint32_t(std::uint32_t)>& f) const;
-  Values values_of(const std::function<std::uint32_t(std::uint32_t)>& f) const;
+  Table caller_table(Values values) const;
   const Table& found_or_made(Tables& tables, Values values) const;  // under the queue's lock
   const Table& table_of_pair(const Binary& f) const;                // of packed (high, low)
   Integer shifted(const Integer& x, int bits) const;
@@ -79,8 +93,8 @@ class Integers {
   Ciphertext zero(const Ciphertext& like) const;
   std::size_t holds(const Blocks& x, std::size_t first) const;
   Blocks round(const std::vector<Step>& steps) const;
-  Integer looked_up(const Ciphertext& x, int blocks,
-                    const std::function<std::uint64_t(std::uint32_t)>& f) const;
+  Values values_of(std::span<const Function> functions, std::uint32_t largest) const;
+  std::vector<Integer> looked_up(const Ciphertext& x, std::span<const Function> functions) const;
   Integer summed(std::vector<Blocks> columns) const;
   Integer carried(Blocks sums) const;
   Ciphertext order(const Integer& x, const Integer& y) const;
@@ -93,8 +107,8 @@ class Integers {
   std::uint32_t base_;
   // Under the queue's lock and no other: who records holds it, and looks here.
   mutable Tables tables_, caller_tables_;
-  const Table *low_, *high_, *state_, *fold_, *add_carry_, *order_, *keep_, *drop_, *product_low_,
-      *product_high_;
+  const Table *low_, *high_, *low_and_state_, *fold_, *add_carry_, *order_, *keep_, *drop_,
+      *product_low_, *product_high_;
 };
 
 // Messages of the blocks, least significant first; ValueError for widths and values that do not

@@ -31,17 +31,21 @@ void require_shape(const TfheParams& params, std::span<const std::vector<std::ui
     throw ShapeError("tfhe.table", std::to_string(values.size()) + " functions", "a power of two",
                      "repeat one of them");
   }
+  const std::size_t entries = values[0].size();
   for (const auto& f : values) {
-    if (f.size() != messages) {
+    if (f.size() != entries || !std::has_single_bit(f.size()) || f.size() > messages) {
       throw ShapeError("tfhe.table", std::to_string(f.size()) + " entries",
-                       std::to_string(messages) + ", one a message", "list every message");
+                       "one a message: a power of two up to " + std::to_string(messages) +
+                           ", the same for every function",
+                       "list every message");
     }
   }
   // Half a box must hold a position of every function.
-  if (values.size() * 2 * messages > static_cast<std::size_t>(params.n())) {
-    throw ShapeError("tfhe.table", std::to_string(values.size()) + " functions",
-                     "at most " + std::to_string(params.n() / (2 * messages)),
-                     "split them over several tables");
+  if (values.size() * 2 * entries > static_cast<std::size_t>(params.n())) {
+    throw ShapeError(
+        "tfhe.table", std::to_string(values.size()) + " functions",
+        "at most " + std::to_string(static_cast<std::size_t>(params.n()) / (2 * entries)),
+        "split them over several tables");
   }
 }
 
@@ -54,6 +58,7 @@ Table make_table(const std::shared_ptr<const Context>& context,
   Table table;
   table.context = context;
   table.log_many = std::countr_zero(values.size());
+  table.log_factor = params.plain_bits() - std::countr_zero(values[0].size());
   table.out = out;
   for (const auto& f : values) table.largest.push_back(*std::max_element(f.begin(), f.end()));
   const std::uint32_t n = static_cast<std::uint32_t>(params.n());

@@ -23,21 +23,24 @@ struct Measured {
   double fresh = 0, bootstrap = 0, key_switch = 0, mod_switch = 0;
 };
 
-Measured measure(TfheWorld& w, Encoding encoding, std::uint32_t count) {
+// With 2^t functions of the messages below 2^(p - t) over one rotation.
+Measured measure(TfheWorld& w, Encoding encoding, std::uint32_t count, int t) {
   const TfheParams& params = *w.params;
   const std::uint32_t q = params.lwe_modulus(), two_n = 2 * static_cast<std::uint32_t>(params.n());
-  const std::uint32_t messages = message_count(params, encoding);
+  const std::uint32_t messages = message_count(params, encoding) >> t;
   std::vector<std::uint32_t> m;
   for (std::uint32_t i = 0; i < count; ++i) m.push_back(i % messages);
-  const Ciphertext x = w.encrypt(m, encoding);
+  Ciphertext x = w.encrypt(m, encoding);
+  x.largest = messages - 1;
+  const Ciphertext spread = t == 0 ? x : w.evaluator.multiply_clear(x, 1 << t);
   const auto small = static_cast<std::uint32_t>(params.lwe_dimension());
   const Context::Lwe switched = w.context->allocate(small, count);
   const Context::Lwe exponents = w.context->allocate(small, count, two_n);
   Queue& queue = w.context->queue();
   queue.submit(LweKeySwitch{
-      w.keys->key_switch.view, params.literal().key_switch, {{x.view, switched.view}}});
-  queue.submit(ModSwitch{!params.literal().ternary, 0, {{switched.view, exponents.view}}});
-  const auto before = phases(*w.context, w.secret, x.view);
+      w.keys->key_switch.view, params.literal().key_switch, {{spread.view, switched.view}}});
+  queue.submit(ModSwitch{!params.literal().ternary, t, {{switched.view, exponents.view}}});
+  const auto before = phases(*w.context, w.secret, spread.view);
   const auto after = phases(*w.context, w.secret, switched.view);
   std::vector<std::uint32_t> words(exponents.view.words());
   queue.copy_out(words.data(), exponents.view.data, words.size() * sizeof(std::uint32_t));
@@ -52,12 +55,21 @@ Measured measure(TfheWorld& w, Encoding encoding, std::uint32_t count) {
         static_cast<double>(phase % two_n) / two_n - static_cast<double>(after[i]) / q;
     mod_switch.push_back(turns - std::round(turns));
   }
-  const Ciphertext y = encoding == Encoding::Boolean
-                           ? w.evaluator.gate(Gate::And, x, x)
-                           : w.evaluator.apply(x, make_table(w.context, [](auto v) { return v; }));
-  EXPECT_EQ(w.decrypt(y), m);
-  return {mean_square(errors(w.secret, x)), mean_square(errors(w.secret, y)),
-          mean_square(key_switch), mean_square(mod_switch)};
+  std::vector<Ciphertext> results;
+  if (encoding == Encoding::Boolean) {
+    results.push_back(w.evaluator.gate(Gate::And, x, x));
+  } else {
+    const std::vector values(std::size_t{1} << t, test::every_message(messages));
+    results = w.evaluator.apply_many(x, make_table(w.context, values, encoding));
+  }
+  std::vector<double> noise;
+  for (const Ciphertext& y : results) {
+    EXPECT_EQ(w.decrypt(y), m);
+    const std::vector<double> e = errors(w.secret, y);
+    noise.insert(noise.end(), e.begin(), e.end());
+  }
+  return {mean_square(errors(w.secret, x)), mean_square(noise), mean_square(key_switch),
+          mean_square(mod_switch)};
 }
 
 void expect_within_a_factor_2(double measured, double predicted, const char* what) {
@@ -65,25 +77,31 @@ void expect_within_a_factor_2(double measured, double predicted, const char* wha
   EXPECT_GT(measured, predicted / 4) << what;
 }
 
-void expect_formulas(const char* name, Encoding encoding, std::uint32_t count) {
-  TfheWorld w{std::string(name)};
+void expect_formulas(TfheWorld& w, Encoding encoding, std::uint32_t count, int t = 0) {
   const TfheParams& params = *w.params;
   const TfheNoiseModel& model = params.noise();
-  const Measured got = measure(w, encoding, count);
+  const Measured got = measure(w, encoding, count, t);
   const double fresh = params.fresh_sigma() / params.lwe_modulus();
   expect_within_a_factor_2(got.fresh, fresh * fresh, "fresh");
   expect_within_a_factor_2(got.key_switch, key_switch_variance(model), "key switch");
-  expect_within_a_factor_2(got.mod_switch, mod_switch_variance(model), "modulus switch");
+  expect_within_a_factor_2(got.mod_switch, mod_switch_variance(model, t), "modulus switch");
   expect_within_a_factor_2(got.bootstrap, bootstrap_variance(model) + drop_variance(model),
                            "bootstrapping");
   // The failure probability that the measured parts give is near the one predicted.
-  const double norm2 =
-      params.booleans() ? 2 : params.literal().max_norm * params.literal().max_norm;
-  const double distance = params.booleans() ? 0.125 : std::exp2(-(params.plain_bits() + 2));
-  const double variance = norm2 * got.bootstrap + got.key_switch + got.mod_switch;
-  const double extrapolated = log_failure(variance, distance);
-  EXPECT_LT(extrapolated / params.log_failure(), 2);
-  EXPECT_GT(extrapolated / params.log_failure(), 0.5);
+  const double norm = (params.booleans() ? std::sqrt(2) : params.literal().max_norm) * (1 << t);
+  const double distance =
+      params.booleans() ? 0.125 : std::ldexp(1.0, t - (params.plain_bits() + 2));
+  const double variance = norm * norm * got.bootstrap + got.key_switch + got.mod_switch;
+  const double predicted = log_failure(params.decision_variance(norm, t), distance);
+  if (t == 0) EXPECT_EQ(predicted, params.log_failure());
+  EXPECT_LE(predicted, params.literal().log_failure);
+  EXPECT_LT(log_failure(variance, distance) / predicted, 2);
+  EXPECT_GT(log_failure(variance, distance) / predicted, 0.5);
+}
+
+void expect_formulas(const char* name, Encoding encoding, std::uint32_t count) {
+  TfheWorld w{std::string(name)};
+  expect_formulas(w, encoding, count);
 }
 
 TEST(TfheMeasuredNoise, SmallSets) {
@@ -92,14 +110,24 @@ TEST(TfheMeasuredNoise, SmallSets) {
     SCOPED_TRACE(name);
     expect_formulas(name, Encoding::Boolean, 200);
   }
-  SCOPED_TRACE("2-2");
-  expect_formulas("test-tfhe-2-2-insecure", Encoding::Padded, 160);
+  TfheWorld w("test-tfhe-2-2-insecure");
+  for (int t = 0; t <= 3; ++t) {
+    SCOPED_TRACE("2-2, functions: " + std::to_string(1 << t));
+    expect_formulas(w, Encoding::Padded, 160, t);
+  }
 }
 
 // The noise of the default keys, at their dimensions.
 TEST(TfheMeasuredNoise, DefaultGates) { expect_formulas("tfhe-gates-v1", Encoding::Boolean, 64); }
 
-TEST(TfheMeasuredNoise, DefaultIntegers) { expect_formulas("tfhe-2-2-v1", Encoding::Padded, 32); }
+// One function of 16 messages, two of 8, four of 4, eight of 2.
+TEST(TfheMeasuredNoise, DefaultIntegers) {
+  TfheWorld w("tfhe-2-2-v1");
+  for (int t = 0; t <= 3; ++t) {
+    SCOPED_TRACE("functions: " + std::to_string(1 << t));
+    expect_formulas(w, Encoding::Padded, 32, t);
+  }
+}
 
 TEST(TfheMeasuredNoise, DefaultIntegersOfThreeKeyBitsAStep) {
   expect_formulas("tfhe-2-2-group3-v1", Encoding::Padded, 32);

@@ -165,7 +165,32 @@ TEST_F(Integers, TablesOfEveryMessage) {
   EXPECT_EQ(w.decrypt(e.apply(y, make_table(w.context, [](auto v) { return v; }))), want);
 }
 
+// 2^t functions of the messages below 2^(4 - f), of all of them, for every t and f that the small
+// set has room for.
 TEST_F(Integers, SeveralTablesOverOneRotation) {
+  for (int f = 0; f <= 3; ++f) {
+    const Messages m = every_message(16u >> f, 2);
+    Ciphertext x = w.encrypt(m, Encoding::Padded);
+    x.largest = (16u >> f) - 1;
+    for (int t = 0; t <= std::min(3, f + 2); ++t) {
+      SCOPED_TRACE(std::to_string(1 << t) + " functions of " + std::to_string(16 >> f));
+      std::vector<Messages> values(std::size_t{1} << t, every_message(16u >> f));
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        for (std::uint32_t& v : values[k]) v = (v * v * 7 + static_cast<std::uint32_t>(k) * 3) % 16;
+      }
+      for (const Encoding out : {Encoding::Padded, Encoding::Full}) {
+        const auto got = e.apply_many(x, make_table(w.context, values, out));
+        ASSERT_EQ(got.size(), values.size());
+        for (std::size_t k = 0; k < values.size(); ++k) {
+          const Messages result = w.decrypt(got[k]);
+          for (std::size_t i = 0; i < m.size(); ++i) EXPECT_EQ(result[i], values[k][m[i]]) << k;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Integers, LargestOfSeveralTables) {
   const Messages m = every_message(16);
   const std::vector<Messages> values = {m, Messages(m.rbegin(), m.rend()), Messages(16, 5),
                                         every_message(2, 8)};
@@ -187,6 +212,21 @@ TEST_F(Integers, TablesSideBySide) {
   const std::vector<Ciphertext> got = e.apply_each(x, tables);
   for (std::uint32_t i = 0; i < 16; ++i) EXPECT_EQ(w.decrypt(got[0])[i], 2 * i % 16);
   EXPECT_EQ(w.decrypt(got[1]), (Messages{0, 2}));
+
+  Ciphertext small = w.encrypt({0, 1, 2, 3}, Encoding::Padded);
+  small.largest = 3;
+  const std::vector<Messages> of_four = {{0, 1, 2, 3}, {3, 2, 1, 0}}, of_all = {m, Messages(16, 7)};
+  const Table one = make_table(w.context, of_four, Encoding::Padded),
+              two = make_table(w.context, of_all, Encoding::Padded);
+  const Ciphertext both[] = {small, x[1]};
+  const Table* several[] = {&one, &two};
+  const std::vector<Ciphertext> pairs = e.apply_each(both, several);
+  ASSERT_EQ(pairs.size(), 4u);
+  for (int k = 0; k < 2; ++k) EXPECT_EQ(w.decrypt(pairs[k]), of_four[k]);
+  EXPECT_EQ(w.decrypt(pairs[2]), few);
+  EXPECT_EQ(w.decrypt(pairs[3]), (Messages{7, 7}));
+  const Table* unlike[] = {&one, &twice};
+  EXPECT_THROW(e.apply_each(both, unlike), ShapeError);
 }
 
 TEST_F(Integers, FullMessagesWrapAndLookUp) {
@@ -236,6 +276,15 @@ TEST_F(Integers, WrongUse) {
   const std::vector<Messages> three(3, every_message(16)), short_one(1, Messages(15, 0));
   EXPECT_THROW(make_table(w.context, three, Encoding::Padded), ShapeError);
   EXPECT_THROW(make_table(w.context, short_one, Encoding::Padded), ShapeError);
+  const std::vector<Messages> unlike = {every_message(8), every_message(4)},
+                              long_one(1, Messages(32, 0)), many(128, every_message(16)),
+                              of_eight(1, every_message(8));
+  EXPECT_THROW(make_table(w.context, unlike, Encoding::Padded), ShapeError);
+  EXPECT_THROW(make_table(w.context, long_one, Encoding::Padded), ShapeError);
+  EXPECT_THROW(make_table(w.context, many, Encoding::Padded), ShapeError);
+  const Table eight = make_table(w.context, of_eight, Encoding::Padded);
+  EXPECT_THROW(e.apply(x, eight), LevelError) << "x may be up to 15";
+  EXPECT_THROW(e.apply_full(full, eight), ShapeError);
   EXPECT_THROW(Evaluator(w.context, nullptr).apply(x, id), KeyError);
   Ciphertext noisy = x;
   noisy.norm2 = 1e12;
@@ -253,7 +302,7 @@ TEST_F(Integers, WrongUse) {
 }
 
 // At the default set, without data: full messages pass its failure bound, fresh ones and sums up to
-// the norm that it is made for; several tables over one rotation do not.
+// the norm that it is made for.
 TEST(TfheDefaultIntegers, WhatTheFailureBoundLetsThrough) {
   const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
   const Evaluator e(context, allocate_server_keys(*context, {}));
@@ -267,9 +316,30 @@ TEST(TfheDefaultIntegers, WhatTheFailureBoundLetsThrough) {
   EXPECT_EQ(context->queue().report().operations_by_name.at("BlindRotate"), 8u);
   x.norm2 = 400;
   EXPECT_THROW(e.apply_full(x, make_table(context, f)), LevelError);
-  const Ciphertext padded = e.clear(Messages(2, 3), Encoding::Padded);
-  const std::vector<Messages> two(2, every_message(16));
-  EXPECT_THROW(e.apply_many(padded, make_table(context, two, Encoding::Padded)), LevelError);
+}
+
+// Several tables over one rotation pass where as much of the message's room is free, up to the
+// norm of any other table.
+TEST(TfheDefaultIntegers, SeveralTablesWhereMessagesLeaveRoom) {
+  for (const char* name : {"tfhe-2-2-v1", "tfhe-2-2-p64-v1", "tfhe-2-2-group3-v1"}) {
+    for (const auto arithmetic : {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64}) {
+      const auto params = tfhe_preset(name);
+      if (arithmetic == BlindRotateArithmetic::Fft64 && params->literal().group > 1) continue;
+      const auto context = Context::create_dry(params, arithmetic);
+      const Evaluator e(context, allocate_server_keys(*context, {}));
+      for (int t = 0; t <= 3; ++t) {
+        SCOPED_TRACE(std::string(name) + ", " + std::to_string(1 << t));
+        const std::vector<Messages> values(std::size_t{1} << t, every_message(16u >> t)),
+            fewer(std::size_t{2} << t, every_message(16u >> t));
+        Ciphertext x = e.clear(Messages{(16u >> t) - 1}, Encoding::Padded);
+        x.norm2 = 25;
+        const Table table = make_table(context, values, Encoding::Padded);
+        EXPECT_EQ(e.apply_many(x, table).size(), values.size());
+        x.norm2 = 1;
+        EXPECT_THROW(e.apply_many(x, make_table(context, fewer, Encoding::Padded)), LevelError);
+      }
+    }
+  }
 }
 
 TEST(TfheSecret, RestoreChecks) {

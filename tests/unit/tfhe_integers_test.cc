@@ -98,6 +98,37 @@ TEST_F(IntegerWorld, Tables) {
   expect_each(decrypt(e.lookup(encrypt(x, 2), encrypt(y, 2), 2, g)), x, y, 4, g, "g");
 }
 
+// Every number of messages and of result blocks, and pairs of blocks that may hold less.
+TEST_F(IntegerWorld, SeveralTablesAtOnce) {
+  const auto below = [&](std::uint64_t largest, const Values& v) {
+    Integer x = encrypt(v, 2);
+    x.blocks[0].largest = static_cast<std::uint32_t>(largest);
+    return x;
+  };
+  const auto f = [](std::uint64_t v) { return v * 171 + 5; };
+  const auto g = [](std::uint64_t v) { return ~v; };
+  const auto pair = [](std::uint64_t a, std::uint64_t b) { return 77 * a + 31 * b; };
+  for (std::uint64_t most = 0; most <= 3; ++most) {
+    Values x, y;
+    for (std::uint64_t i = 0; i <= most; ++i) x.push_back(i), y.push_back(most - i);
+    for (const int blocks : {1, 2, 3, 4, 5, 9}) {
+      const Integers::Function functions[] = {{blocks, f}, {1, g}};
+      const std::vector<Integer> got = e.lookup(below(most, x), functions);
+      ASSERT_EQ(got.size(), 2u);
+      expect_each(
+          decrypt(got[0]), x, x, 2 * blocks, [&](auto a, auto) { return f(a); }, "f");
+      expect_each(
+          decrypt(got[1]), x, x, 2, [&](auto a, auto) { return g(a); }, "g");
+    }
+    for (std::uint64_t other = 0; other <= 3; ++other) {
+      for (std::uint64_t& v : y) v %= other + 1;
+      expect_each(decrypt(e.lookup(below(most, x), below(other, y), 4, pair)), x, y, 8, pair,
+                  "pair");
+    }
+  }
+  EXPECT_THROW(e.lookup(encrypt(Values{1}, 2), std::span<const Integers::Function>{}), ShapeError);
+}
+
 TEST_F(IntegerWorld, ShiftsByEncryptedAmounts) {
   const Values x = values(24, 8);
   for (const int bits : {2, 4, 8}) {  // of the amount
@@ -189,10 +220,10 @@ TEST_F(IntegerWorld, LookupsCanBeRecorded) {
 TEST(IntegerTables, CallersTablesAreKeptWhileTheyAreFew) {
   const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
   const Integers e(std::make_shared<const Evaluator>(context, allocate_server_keys(*context, {})));
-  const Integer x = e.clear(Values{0, 1}, 2);
+  const Integer x = e.clear(Values{0, 15}, 4);
   const std::uint64_t before = context->queue().live_bytes();
   const auto lookup = [&](std::uint64_t function) {
-    e.lookup(x, 1, [=](std::uint64_t v) { return function >> (2 * (v % 16)) & 3; });
+    e.lookup(x, 1, [=](std::uint64_t v) { return function >> (2 * v) & 3; });
     return context->queue().live_bytes() - before;
   };
   const std::uint64_t one = lookup(1);
@@ -202,6 +233,33 @@ TEST(IntegerTables, CallersTablesAreKeptWhileTheyAreFew) {
   std::uint64_t most = 0;
   for (std::uint64_t f = 3; f < 3000; ++f) most = std::max(most, lookup(f));
   EXPECT_EQ(most, 1024 * one);
+}
+
+// Rotations of one element at the default set: result blocks share them where messages are few.
+TEST(IntegerTables, ShareRotations) {
+  const auto rotations = [](const auto& program) {
+    const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
+    const Integers e(
+        std::make_shared<const Evaluator>(context, allocate_server_keys(*context, {})));
+    program(e);
+    return context->queue().report().effort_by_name.at("BlindRotate").items;
+  };
+  const auto of = [](const Integers& e, std::uint64_t largest, int bits) {
+    return e.clear(Values{largest}, bits);
+  };
+  const auto one = [](std::uint64_t v) { return v; };
+  const auto two = [](std::uint64_t a, std::uint64_t b) { return a + b; };
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 3, 2), 4, one); }), 1u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 3, 2), 5, one); }), 2u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 1, 2), 8, one); }), 1u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 15, 4), 4, one); }), 4u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 1, 2), of(e, 1, 2), 4, two); }), 1u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 1, 2), of(e, 3, 2), 4, two); }), 2u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 3, 2), of(e, 1, 2), 4, two); }), 2u);
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 3, 2), of(e, 3, 2), 4, two); }), 4u);
+  const Integers::Function several[] = {{1, one}, {2, one}, {1, one}};
+  EXPECT_EQ(rotations([&](auto& e) { e.lookup(of(e, 3, 2), several); }), 1u);
+  EXPECT_EQ(rotations([&](auto& e) { e.add(of(e, 255, 8), of(e, 255, 8)); }), 4u + 3u + 3u);
 }
 
 // At the default set every operation takes what every other gives: noise included, checked without

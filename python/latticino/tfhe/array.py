@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -300,33 +300,55 @@ class EncryptedArray:
         return x.reshape(kept)
 
     def apply(self, f: types.Table, other: Operand | None = None, dtype: types.Type | None = None) -> EncryptedArray:
-        """``f`` of every value, or of every pair of values, by table: one bootstrapping a result block.
+        """``f`` of every value, or of every pair of values, by table.
 
         ``f``: a function of ints or a table of every input. One argument of at most 4 bits (two
         blocks), or two of at most 2 bits (a block each; row by row). ``dtype``: of the results; left
-        out, that of the values.
+        out, that of the values. Bootstrappings as of `apply_many`.
         """
-        bits = self.bits if dtype is None else types.bits_of(dtype, self.context.params, "apply")
+        return self.apply_many([f], other, dtype)[0]
+
+    def apply_many(self, functions: Sequence[types.Table], other: Operand | None = None,
+                   dtype: types.Type | Sequence[types.Type] | None = None) -> list[EncryptedArray]:
+        """Several functions of every value, or of every pair, as of `apply`: an array each.
+
+        Result blocks share a bootstrapping where the arguments leave room: of the 4 bits that a table
+        takes, four blocks of results share one for an argument of 2 bits, eight for a boolean, four for
+        two booleans, two for a boolean and 2 bits. ``dtype``: one for all results, or one each.
+        """
+        params = self.context.params
+        dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
+        if not dtypes or len(dtypes) != len(functions):
+            raise errors.ShapeError.explain(
+                "apply", f"{len(functions)} functions and {len(dtypes)} types", "at least one, and a type each",
+                "name one type for all, or as many")
+        widths = [self.bits if d is None else types.bits_of(d, params, "apply") for d in dtypes]
         operands = [self] if other is None else [self, self._operand(other, "apply")]
-        most = 1 if self.context.params.booleans else (3 - len(operands)) * self.context.params.message_bits
+        most = 1 if params.booleans else (3 - len(operands)) * params.message_bits
         for x in operands:
             if x.bits > most:
                 raise errors.UnsupportedError.explain(
                     "apply", f"{x.dtype} among {len(operands)} arguments", f"at most {most} bits each",
                     "compose it of comparisons and lt.where")
-        values = types.as_table(f, tuple(1 << (x.bits or 1) for x in operands), bits, "apply")
-        if self.context.params.booleans:
-            return _gate_of(values, operands)
-        blocks, e = bits // self.context.params.message_bits, self.context.evaluator
+        sizes = tuple(1 << (x.bits or 1) for x in operands)
+        tables = [types.as_table(f, sizes, bits, "apply") for f, bits in zip(functions, widths)]
+        if params.booleans:
+            return [_gate_of(values, operands) for values in tables]
+        blocks, e = [bits // params.message_bits for bits in widths], self.context.evaluator
         if other is None:
-            return each("apply", lambda x: e.lookup(x, blocks, values), bits, operands)
-        columns = 1 << (operands[1].bits or 1)
-        return each("apply", lambda x, y: e.lookup_pair(x, y, blocks, values, columns), bits, operands)
+            return _each_of("apply", lambda x: e.lookup(x, blocks, tables), widths, operands)
+        return _each_of("apply", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
 
 
 def each(operation: str, function: Callable[..., Any], bits: int, operands: list[EncryptedArray],
          *first: Any) -> EncryptedArray:
     """The function (with `first` in front) of operands that broadcast, in pieces that fit the device."""
+    return _each_of(operation, lambda *batches: [function(*first, *batches)], [bits], operands)[0]
+
+
+def _each_of(operation: str, function: Callable[..., list[Any]], bits: list[int],
+             operands: list[EncryptedArray]) -> list[EncryptedArray]:
+    """As `each`, of a function with several results of these types."""
     x = operands[0]
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))
@@ -336,12 +358,12 @@ def each(operation: str, function: Callable[..., Any], bits: int, operands: list
     batches = [o._spread(shape) for o in operands]
     size, together = math.prod(shape), x.context._together(max(o.bits for o in operands))
     if size <= together:
-        return x._new(function(*first, *batches), shape, bits)
+        return [x._new(parts, shape, b) for parts, b in zip(function(*batches), bits)]
     pieces = []
     for at in progress.track(range(0, size, together), operation):
         places = np.arange(at, min(at + together, size))
-        pieces.append(function(*first, *(b if engine.count(b) == 1 else engine.take(b, places) for b in batches)))
-    return x._new(engine.concatenate(pieces), shape, bits)
+        pieces.append(function(*(b if engine.count(b) == 1 else engine.take(b, places) for b in batches)))
+    return [x._new(engine.concatenate(list(parts)), shape, b) for parts, b in zip(zip(*pieces), bits)]
 
 
 def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:

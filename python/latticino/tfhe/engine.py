@@ -113,11 +113,12 @@ class NotEncryptedEvaluator:
         moved = x.values << by if left else x.values >> by
         return _cut(np.where(inside, moved, 0).astype(np.uint64), x.bits)
 
-    def lookup(self, x: Values, blocks: int, values: np.ndarray) -> Values:
-        return Values(values[x.values], blocks * self._block)
+    def lookup(self, x: Values, blocks: list[int], values: list[np.ndarray]) -> list[Values]:
+        return [Values(v[x.values], n * self._block) for n, v in zip(blocks, values, strict=True)]
 
-    def lookup_pair(self, x: Values, y: Values, blocks: int, values: np.ndarray, columns: int) -> Values:
-        return Values(values[x.values * np.uint64(columns) + y.values], blocks * self._block)
+    def lookup_pair(self, x: Values, y: Values, blocks: list[int], values: list[np.ndarray],
+                    columns: int) -> list[Values]:
+        return self.lookup(Values(x.values * np.uint64(columns) + y.values, 0), blocks, values)
 
 
 def resize(context: Context, parts: Any, blocks: int, block_bits: int) -> Any:
