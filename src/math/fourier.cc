@@ -1,6 +1,5 @@
 #include "math/fourier.h"
 
-#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -51,16 +50,18 @@ Refusal refusal(const Rotation& r) {
   if (r.log_sum() > most) {
     return {"sums of products up to 2^" + text(r.log_sum()), "sums up to 2^" + text(most)};
   }
+  if (r.primes == 2 && r.gadget.levels * r.gadget.log_base > kMostRoundedDigitBits) {
+    return {"digits of " + text(r.gadget.levels * r.gadget.log_base) + " bits together",
+            "at most " + text(kMostRoundedDigitBits) + " over two primes"};
+  }
   return {};
 }
 
 Rounding::Rounding(const Rotation& r)
     : modulus(static_cast<double>(r.modulus)),
-      inverse(1 / static_cast<double>(r.modulus)),
-      integer(static_cast<std::int64_t>(r.modulus)),
-      cut(std::max(0, static_cast<int>(std::ceil(r.log_sum())) - 50)) {
-  up = std::ldexp(1, cut);
-  down = std::ldexp(1, -cut);
-}
+      inverse(1 / modulus),
+      low(static_cast<double>(static_cast<std::int64_t>(r.modulus) -
+                              static_cast<std::int64_t>(modulus))),
+      scale(std::ldexp(1, -gadget_shift(r.gadget, bit_length(r.modulus)))) {}
 
 }  // namespace latticino::fourier

@@ -8,7 +8,8 @@
 // 2m + 1 of a stage has i times the w of block 2m. inverse_butterfly() undoes it, times 2.
 //
 // Products of rows are added up in the order of the rows (multiply_add), transformed back, and
-// rounded to integers modulo the ring's modulus (Rounding).
+// added to accumulators modulo the ring's modulus (Rounding): over one prime integers, over two
+// primes doubles, whose last place lies far below the error of a sum.
 #pragma once
 
 #include <cstdint>
@@ -104,9 +105,11 @@ struct Rotation {
   // log2 of the largest sum of products that a coefficient can be: rows N (B/2) (Q/2).
   double log_sum() const;
 };
-// Sums modulo one prime are exact integers after rounding up to here, those modulo two primes fit
-// the words of Rounding: tfhe.md bounds the errors.
+// Sums modulo one prime are exact integers after rounding up to here, those modulo two primes leave
+// the multiples of Q that go off them 2^51: tfhe.md bounds the errors. Two primes' digits are the
+// low bits of a double.
 constexpr double kMostExactLogSum = 50, kMostRoundedLogSum = 100;
+constexpr int kMostRoundedDigitBits = 50;
 // Empty, or what of a rotation is out of reach, and what would not be.
 struct Refusal {
   std::string had, needs;
@@ -115,16 +118,15 @@ struct Refusal {
 Refusal refusal(const Rotation& rotation);
 constexpr bool has_degree(int log_n) { return log_n >= 10 && log_n <= 12; }
 
-// Real sums to integers modulo Q. Adding 1.5 2^52 rounds to an integer, half to even, and leaves it
-// in the low bits of the word: below 2^51 in size.
+// Accumulators modulo Q. Adding 1.5 2^52 rounds to an integer, half to even, and leaves it in the
+// low bits of the word: below 2^51 in size.
 struct Rounding {
   static constexpr double kShift = 6755399441055744.0;  // 1.5 2^52
   static constexpr std::int64_t kShiftBits = 0x4338000000000000;
 
-  double modulus = 0, inverse = 0;  // of one prime: Q, and 1/Q rounded
-  double up = 1, down = 1;          // 2^cut and its inverse: sums are cut in two there
-  std::int64_t integer = 0;         // Q
-  int cut = 0;
+  double modulus = 0, inverse = 0;  // Q and 1/Q rounded
+  double low = 0;                   // Q less what it was rounded to
+  double scale = 1;                 // of what digits keep: 2^-gadget_shift
 
   Rounding() = default;
   explicit Rounding(const Rotation& rotation);
@@ -136,23 +138,23 @@ struct Rounding {
     return __builtin_bit_cast(std::int64_t, x);
 #endif
   }
-
-  // One prime below 2^31, |x| < 2^51: congruent to x rounded, in (-Q, Q).
+  // One prime below 2^31, |x| < 2^51: congruent to x rounded, at most (Q + 1) / 2 in size.
   LATTICINO_FOURIER std::int32_t one_prime(double x) const {
-    const double turns = minus(fused_add(x, inverse, kShift), kShift);
-    return static_cast<std::int32_t>(bits(plus(fused_add(-turns, modulus, x), kShift)));
+    const double whole = minus(fused_add(x, inverse, kShift), kShift);
+    return static_cast<std::int32_t>(bits(plus(fused_add(-whole, modulus, x), kShift)));
   }
-  // Q < 2^62: the same of x = high 2^cut + low, both below 2^51; the difference with the multiple
-  // of Q is right modulo 2^64, and small.
-  LATTICINO_FOURIER std::int64_t two_primes(double x) const {
-    const double shifted = fused_add(x, down, kShift), high = minus(shifted, kShift);
-    const double low = plus(fused_add(-high, up, x), kShift);
-    const double turns = fused_add(x, inverse, kShift);
-    const auto part = [](double y) {
-      return static_cast<std::uint64_t>(bits(y)) - static_cast<std::uint64_t>(kShiftBits);
-    };
-    return static_cast<std::int64_t>((part(shifted) << cut) + part(low) -
-                                     part(turns) * static_cast<std::uint64_t>(integer));
+
+  // Two primes. acc + x modulo Q, a little more than Q/2 in size at most: the multiple of Q that
+  // goes off x has more bits than Q has, Q more than a double.
+  LATTICINO_FOURIER double sum(double acc, double x) const {
+    const double whole = minus(plus(fused_add(x, inverse, times(acc, inverse)), kShift), kShift);
+    return fused_add(-whole, low, plus(fused_add(-whole, modulus, x), acc));
+  }
+  // What digits keep of turned - own, centred, rounded, plus kShift.
+  LATTICINO_FOURIER double difference(double turned, double own) const {
+    const double d = minus(turned, own);
+    const double whole = minus(fused_add(d, inverse, kShift), kShift);
+    return fused_add(fused_add(-whole, modulus, d), scale, kShift);
   }
 };
 

@@ -125,7 +125,8 @@ struct FourierKey {
 //
 // Fft64 (binary, group 1, k <= 2, N = 2^10 .. 2^12) reads `fourier`, all key polynomials through
 // FourierKey, instead of `key`. The product's sum over rows, coefficient by coefficient, is rounded
-// to an integer, half to even.
+// to an integer, half to even, over one prime; over two primes acc and its digits are those of
+// doubles (math/fourier.h, Rounding), and acc is rounded at the end.
 struct BlindRotate {
   struct Item {
     LweView exponents;  // modulus 2N

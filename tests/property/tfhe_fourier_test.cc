@@ -34,7 +34,7 @@ TEST(FourierRoots, AreSquareRootsOfEachOther) {
   }
 }
 
-TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {
+TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {  // over one prime
   std::mt19937_64 random(3);
   const fourier::Rotation one{10, 1, 1, false, {10, 2}, 1, test::ntt_primes(10, 1, 1u << 30)[0]};
   const fourier::Rounding narrow(one);
@@ -46,18 +46,43 @@ TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {
     ASSERT_LT(std::llabs(got), q);
     ASSERT_EQ((got - x) % q, 0) << x;
   }
-  const Words primes = test::ntt_primes(11, 2, 1u << 27);
-  const fourier::Rotation two{11, 1, 1, false, {23, 1}, 2, std::uint64_t{primes[0]} * primes[1]};
-  const fourier::Rounding wide(two);
+}
+
+// Doubles modulo the product of two primes, up to the last places of a double of its size: of 54
+// bits, and of 60, which a double does not hold.
+TEST(FourierRounding, AddsModuloTwoPrimes) {
   __extension__ typedef __int128 Big;
-  for (int trial = 0; trial < 20000; ++trial) {
-    const auto mantissa = static_cast<std::int64_t>(random()) >> 11;
-    const double x = std::ldexp(static_cast<double>(mantissa), trial % 34);
-    const Big integer = static_cast<Big>(mantissa) << trial % 34;
-    const std::int64_t got = wide.two_primes(x);
-    ASSERT_LT(std::llabs(got), static_cast<std::int64_t>(two.modulus));
-    ASSERT_EQ(static_cast<std::int64_t>((integer - got) % static_cast<std::int64_t>(two.modulus)),
-              0);
+  std::mt19937_64 random(4);
+  for (const std::uint32_t largest : {1u << 27, 1u << 30}) {
+    const Words primes = test::ntt_primes(11, 2, largest);
+    const std::uint64_t product = std::uint64_t{primes[0]} * primes[1];
+    const fourier::Rotation shape{11, 1, 1, false, {20, 1}, 2, product};
+    const fourier::Rounding wide(shape);
+    const auto q = static_cast<std::int64_t>(product);
+    const int bits = bit_length(product);
+    const std::int64_t last = std::int64_t{2} << (bits - 54);  // two places of a double
+    const auto centred = [&](Big x) {
+      const auto y = static_cast<std::int64_t>(x % q);
+      return y > q / 2 ? y - q : y < -(q / 2) ? y + q : y;
+    };
+    const auto accumulator = [&] {
+      return static_cast<double>(centred(static_cast<std::int64_t>(random() >> 1)));
+    };
+    for (int trial = 0; trial < 20000; ++trial) {
+      const auto mantissa = static_cast<std::int64_t>(random()) >> 11;
+      const double x = std::ldexp(static_cast<double>(mantissa), trial % 34), acc = accumulator();
+      const double got = wide.sum(acc, x);
+      ASSERT_LE(std::fabs(got), 0.51 * static_cast<double>(q));
+      const Big sum = (static_cast<Big>(mantissa) << trial % 34) + static_cast<std::int64_t>(acc);
+      ASSERT_LE(std::llabs(centred(sum - static_cast<std::int64_t>(got))), last) << x << " " << acc;
+
+      const double turned = accumulator();
+      const double kept = fourier::minus(wide.difference(turned, acc), fourier::Rounding::kShift);
+      ASSERT_LE(std::fabs(kept), std::ldexp(1, 19));
+      const Big left = static_cast<Big>(turned) - static_cast<std::int64_t>(acc) -
+                       (static_cast<Big>(kept) << (bits - 20));
+      ASSERT_LE(std::llabs(centred(left)), (std::int64_t{1} << (bits - 21)) + last) << turned;
+    }
   }
 }
 
@@ -301,6 +326,10 @@ TEST(TfheFourier, EveryNamedSetTakesItOrSaysWhyNot) {
   deep.primes = test::ntt_primes(13, 2, 1u << 27);
   EXPECT_THROW(Context::create_dry(TfheParams::check(deep), BlindRotateArithmetic::Fft64),
                ParameterError);
+  fourier::Rotation fine{11, 1, 1, false, {17, 3}, 2, (std::uint64_t{1} << 54) - 1};
+  EXPECT_EQ(fourier::refusal(fine).had, "digits of 51 bits together");
+  fine.gadget = {25, 2};
+  EXPECT_TRUE(fourier::refusal(fine).empty());
 }
 
 }  // namespace

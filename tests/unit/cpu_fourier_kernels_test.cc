@@ -43,6 +43,15 @@ class SimdFourierKernels : public testing::TestWithParam<const CpuKernels*> {
     }
     return x;
   }
+  // Of integers up to modulus / 2 in size, with the largest and zeros.
+  Reals accumulator(std::size_t count, double modulus) {
+    Reals x(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double r = std::ldexp(static_cast<double>(static_cast<std::int64_t>(rng_())), -64);
+      x[i] = i % 11 == 0 ? 0 : std::rint((i % 5 == 0 ? (r < 0 ? -0.5 : 0.5) : r) * modulus);
+    }
+    return x;
+  }
   std::mt19937_64 rng_{17};
 };
 
@@ -97,16 +106,49 @@ TEST_P(SimdFourierKernels, RoundedSumsAgree) {
       x[i] = std::ldexp(i % 5 == 0 ? (r < 0 ? -1 : 1) : r, exponent);
       if (i % 7 == 0) x[i] = std::floor(x[i]) + (exponent < 40 ? 0.5 : 0);
     }
-    std::vector<std::int64_t> c(kN), d(kN);
-    plain().round_two(c.data(), x.data(), kN, two);
-    simd().round_two(d.data(), x.data(), kN, two);
-    ASSERT_EQ(c, d) << exponent;
+    Reals c = accumulator(kN, two.modulus), d = c;
+    plain().add_sums(c.data(), x.data(), kN, two);
+    simd().add_sums(d.data(), x.data(), kN, two);
+    ASSERT_EQ(bits(c), bits(d)) << exponent;
     if (exponent > 50) continue;
     test::Words a(kN), b(kN);
     plain().round_one(a.data(), x.data(), kN, one);
     simd().round_one(b.data(), x.data(), kN, one);
     ASSERT_EQ(a, b) << exponent;
     for (const std::uint32_t word : a) ASSERT_LT(word, q);
+  }
+}
+
+// Also against digits of integers: what is rounded is the same double.
+TEST_P(SimdFourierKernels, RealDigitsAgree) {
+  constexpr std::size_t kN = 2048;
+  const test::Words primes = test::ntt_primes(11, 2, 1u << 27);
+  const std::uint64_t q = std::uint64_t{primes[0]} * primes[1];
+  for (const Gadget g : {Gadget{23, 1}, {31, 1}, {11, 2}, {25, 2}, {7, 3}, {1, 4}}) {
+    const fourier::Rounding two({11, 1, 1, false, g, 2, q});
+    for (const std::uint32_t rotation : {0u, 1u, 3u, 777u, 2047u, 2048u, 2049u, 3500u, 4095u}) {
+      const Reals acc = accumulator(kN, two.modulus);
+      Reals a(kN * g.levels), b = a;
+      std::vector<double*> pa, pb;
+      for (int i = 0; i < g.levels; ++i) {
+        pa.push_back(&a[i * kN]);
+        pb.push_back(&b[i * kN]);
+      }
+      plain().real_digits(pa.data(), acc.data(), kN, rotation, g, two);
+      simd().real_digits(pb.data(), acc.data(), kN, rotation, g, two);
+      ASSERT_EQ(bits(a), bits(b)) << g.log_base << " " << g.levels << " " << rotation;
+      for (std::size_t i = 0; i < kN; ++i) {
+        const std::size_t from = (i + rotation) % (2 * kN);
+        const double turned = from < kN ? acc[from] : -acc[from - kN];
+        std::int64_t kept =
+            fourier::Rounding::bits(two.difference(turned, acc[i])) - fourier::Rounding::kShiftBits;
+        for (int level = g.levels - 1; level >= 0; --level) {
+          const auto digit = level > 0 ? static_cast<double>(gadget_take(kept, g.log_base))
+                                       : static_cast<double>(kept);
+          ASSERT_EQ(a[level * kN + i], digit) << g.log_base << " " << level << " " << i;
+        }
+      }
+    }
   }
 }
 

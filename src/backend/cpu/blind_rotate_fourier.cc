@@ -1,4 +1,8 @@
-// BlindRotate in FP64, and the key that it reads.
+// BlindRotate in FP64, and the key that it reads. Accumulators over one prime are those of the
+// exact arithmetic; over two they are doubles, component by component.
+#include <cmath>
+#include <cstring>
+
 #include "backend/cpu/fourier_kernels.h"
 #include "backend/cpu/rotate_batch.h"
 
@@ -12,9 +16,45 @@ struct FourierRotation : Rotation {
         rounding({op.key.first.ring->log_n(), op.glwe_dimension, op.group, op.ternary, op.gadget,
                   digit.primes, modulus}) {}
 
-  // Doubles of the sums and of a component's digits; rounded sums, 64 bits and one limb.
+  bool in_doubles() const { return digit.primes == 2; }
+  static double* doubles(std::uint32_t* words) { return reinterpret_cast<double*>(words); }
+
+  std::size_t accumulator_words() const {
+    return in_doubles() ? 2 * n * parts : Rotation::accumulator_words();
+  }
+  // Doubles of the sums and of a component's digits; rounded sums.
   std::size_t worker_words() const {
-    return 2 * n * (static_cast<std::size_t>(parts) + op.gadget.levels) + 3 * n;
+    return 2 * n * (static_cast<std::size_t>(parts) + op.gadget.levels) + n;
+  }
+
+  void start(std::uint32_t* accumulator, const BlindRotate::Item& item, std::uint32_t exponent,
+             std::uint32_t* scratch) const {
+    if (!in_doubles()) return Rotation::start(accumulator, item, exponent, scratch);
+    const Basis basis = op.key.first.basis();
+    const std::uint32_t* x0 = item.table.limb(basis.prime(0));
+    const std::uint32_t* x1 = item.table.limb(basis.prime(1));
+    double* acc = doubles(accumulator);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t turned = i + exponent, from = turned % n;
+      const std::int64_t x =
+          centred_pair(x0[from], x1[from], digit.q[0], digit.q[1], digit.inverse);
+      acc[i] = static_cast<double>((turned & n) == 0 ? x : -x);
+    }
+    std::fill(acc + n, acc + n * parts, 0.0);
+  }
+
+  void finish(std::uint32_t* accumulator, const PolyArray& out, std::uint32_t first) const {
+    if (!in_doubles()) return Rotation::finish(accumulator, out, first);
+    const Basis basis = op.key.first.basis();
+    const double* acc = doubles(accumulator);
+    for (int c = 0; c < parts; ++c, acc += n) {
+      for (int p = 0; p < 2; ++p) {
+        std::uint32_t* limb = out[first + c].limb(basis.prime(p));
+        for (std::size_t i = 0; i < n; ++i) {
+          limb[i] = reduce_s64(std::llrint(acc[i]), prime[p]->modulus);
+        }
+      }
+    }
   }
 
   const FourierKernels& fourier;
@@ -27,11 +67,11 @@ class Worker {
       : r_(r),
         sums_(reinterpret_cast<double*>(scratch)),
         digits_(sums_ + r.parts * r.n),
-        integers_(reinterpret_cast<std::int64_t*>(digits_ + r.op.gadget.levels * r.n)),
-        residues_(reinterpret_cast<std::uint32_t*>(integers_ + r.n)) {}
+        residues_(reinterpret_cast<std::uint32_t*>(digits_ + r.op.gadget.levels * r.n)) {}
 
   void step(std::uint32_t* acc, const std::uint32_t* exponents, std::uint32_t step) {
-    if (exponents[step] == 0) return;  // (X^0 - 1) acc = 0
+    // (X^0 - 1) acc = 0; in doubles a sum of zeros may still take Q off.
+    if (exponents[step] == 0 && !r_.in_doubles()) return;
     const int levels = r_.op.gadget.levels;
     for (int c = 0; c < r_.parts; ++c) {
       decompose(acc, c, exponents[step]);
@@ -54,28 +94,24 @@ class Worker {
   void decompose(std::uint32_t* acc, int c, std::uint32_t e) {
     double* out[kMostLevels];
     for (int level = 0; level < r_.op.gadget.levels; ++level) out[level] = digits_ + level * r_.n;
-    const std::uint32_t* x[2] = {r_.accumulator(acc, c, 0),
-                                 r_.accumulator(acc, c, r_.digit.primes - 1)};
+    if (r_.in_doubles()) {
+      return r_.fourier.real_digits(out, r_.doubles(acc) + c * r_.n, r_.n, e, r_.op.gadget,
+                                    r_.rounding);
+    }
+    const std::uint32_t* x[1] = {r_.accumulator(acc, c, 0)};
     r_.kernels.lwe->rotated_real_digits(out, x, e, r_.digit);
   }
 
   void add(std::uint32_t* acc, int c, const double* sum) {
-    if (r_.digit.primes == 1) {
-      r_.fourier.round_one(residues_, sum, r_.n, r_.rounding);
-    } else {
-      r_.fourier.round_two(integers_, sum, r_.n, r_.rounding);
+    if (r_.in_doubles()) {
+      return r_.fourier.add_sums(r_.doubles(acc) + c * r_.n, sum, r_.n, r_.rounding);
     }
-    for (int p = 0; p < r_.digit.primes; ++p) {
-      if (r_.digit.primes == 2) {
-        r_.kernels.reduce(residues_, integers_, r_.n, r_.prime[p]->modulus);
-      }
-      r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, p), residues_, r_.n, r_.digit.q[p]);
-    }
+    r_.fourier.round_one(residues_, sum, r_.n, r_.rounding);
+    r_.kernels.lwe->add_mirrored(r_.accumulator(acc, c, 0), residues_, r_.n, r_.digit.q[0]);
   }
 
   const FourierRotation& r_;
   double *sums_, *digits_;
-  std::int64_t* integers_;
   std::uint32_t* residues_;
 };
 

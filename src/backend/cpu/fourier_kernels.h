@@ -28,11 +28,15 @@ struct FourierKernels {
   // another. `first` adds to zeros instead of what is there.
   void (*add_products)(double* sums, const double* x, const double* key, int rows, int parts,
                        std::size_t n, bool first);
-  // `count` sums rounded to integers modulo one prime, canonical, or modulo two, in (-Q, Q).
+  // `count` sums rounded to integers modulo one prime, canonical.
   void (*round_one)(std::uint32_t* out, const double* x, std::size_t count,
                     const fourier::Rounding& rounding);
-  void (*round_two)(std::int64_t* out, const double* x, std::size_t count,
-                    const fourier::Rounding& rounding);
+  // Modulo two primes accumulators are doubles. Digit i of X^-rotation acc - acc goes to out[i],
+  // rotation < 2n; acc becomes acc + x.
+  void (*real_digits)(double* const* out, const double* acc, std::size_t n, std::uint32_t rotation,
+                      Gadget gadget, const fourier::Rounding& rounding);
+  void (*add_sums)(double* acc, const double* x, std::size_t count,
+                   const fourier::Rounding& rounding);
 };
 
 const FourierKernels& reference_fourier_kernels();

@@ -9,17 +9,63 @@ namespace latticino::cpu::LATTICINO_FOURIER_TARGET {
 inline void round_one(std::uint32_t* __restrict out, const double* __restrict x, std::size_t count,
                       const fourier::Rounding& rounding) {
   const fourier::Rounding local = rounding;
-  const auto q = static_cast<std::int32_t>(local.integer);
+  const auto q = static_cast<std::int32_t>(local.modulus);
   for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t y = local.one_prime(x[i]);
     out[i] = static_cast<std::uint32_t>(y + (y < 0 ? q : 0));
   }
 }
 
-inline void round_two(std::int64_t* __restrict out, const double* __restrict x, std::size_t count,
-                      const fourier::Rounding& rounding) {
+// out[i] = what digits keep of turned[i] sign - own[i], plus Rounding::kShift.
+inline void differences(double* __restrict out, const double* __restrict own,
+                        const double* __restrict turned, double sign, std::size_t count,
+                        const fourier::Rounding& rounding) {
   const fourier::Rounding local = rounding;
-  for (std::size_t i = 0; i < count; ++i) out[i] = local.two_primes(x[i]);
+  for (std::size_t i = 0; i < count; ++i) out[i] = local.difference(sign * turned[i], own[i]);
+}
+
+// Digit `level` of a difference. As an unsigned number with B/2 added to every digit, each is what
+// lies in its bits, less B/2 (math/gadget.h).
+struct RealDigit {
+  static constexpr std::uint64_t kTwo52Bits = 0x4330000000000000;
+
+  RealDigit(Gadget g, int level)
+      : shift((g.levels - 1 - level) * g.log_base),
+        half(std::uint64_t{1} << (g.log_base - 1)),
+        mask(level == 0 ? ~std::uint64_t{0} : 2 * half - 1),
+        offset(gadget_offset<std::uint64_t>(g) + (half << (g.levels - 1) * g.log_base) -
+               static_cast<std::uint64_t>(fourier::Rounding::kShiftBits)),
+        zero(0x1p52 + static_cast<double>(half)) {}
+  double of(double difference) const {
+    const auto packed = static_cast<std::uint64_t>(fourier::Rounding::bits(difference)) + offset;
+    return __builtin_bit_cast(double, (packed >> shift & mask) | kTwo52Bits) - zero;
+  }
+
+  int shift;
+  std::uint64_t half, mask, offset;
+  double zero;
+};
+
+inline void real_digits(double* const* out, const double* acc, std::size_t n,
+                        std::uint32_t rotation, Gadget gadget, const fourier::Rounding& rounding) {
+  const std::size_t from = rotation % n;
+  const double sign = rotation < n ? 1 : -1;
+  double* __restrict first = out[0];  // holds the differences until its own turn
+  differences(first, acc, acc + from, sign, n - from, rounding);
+  differences(first + n - from, acc + n - from, acc, -sign, from, rounding);
+  for (int level = gadget.levels - 1; level > 0; --level) {
+    const RealDigit digit(gadget, level);
+    double* __restrict other = out[level];
+    for (std::size_t i = 0; i < n; ++i) other[i] = digit.of(first[i]);
+  }
+  const RealDigit digit(gadget, 0);
+  for (std::size_t i = 0; i < n; ++i) first[i] = digit.of(first[i]);
+}
+
+inline void add_sums(double* __restrict acc, const double* __restrict x, std::size_t count,
+                     const fourier::Rounding& rounding) {
+  const fourier::Rounding local = rounding;
+  for (std::size_t i = 0; i < count; ++i) acc[i] = local.sum(acc[i], x[i]);
 }
 
 }  // namespace latticino::cpu::LATTICINO_FOURIER_TARGET

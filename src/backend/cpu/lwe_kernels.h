@@ -29,7 +29,7 @@ struct LweKernels {
   // q[p] goes to out[i * primes + p], canonical.
   void (*rotated_digits)(std::uint32_t* const* out, const std::uint32_t* const* x,
                          std::uint32_t rotation, const DigitTable& table);
-  // The same digits as they are, out[i], for the FP64 arithmetic.
+  // The same digits as they are, out[i], for the FP64 arithmetic over one prime.
   void (*rotated_real_digits)(double* const* out, const std::uint32_t* const* x,
                               std::uint32_t rotation, const DigitTable& table);
 

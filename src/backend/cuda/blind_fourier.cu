@@ -3,22 +3,36 @@
 
 #include <algorithm>
 
+#include "backend/cuda/blind_fourier_pair.cuh"
+
 namespace latticino::cuda {
 namespace {
 
-FourierLimits limits_of(int log_n, int parts, int primes) {
+// Where a warp carries a component.
+using PairShape = FourierKeyShape<11, 2, 2>;
+bool in_pairs(int log_n, int parts, int primes, int levels) {
+  return log_n == PairShape::kLogN && parts == 2 && primes == 2 && levels == 1;
+}
+
+FourierLimits limits_of(int log_n, int parts, int primes, int levels) {
+  if (in_pairs(log_n, parts, primes, levels)) return kFourierPairLimits<PairShape, 2>;
   FourierLimits limits;
   dispatch<10, 12>(log_n, [&](auto log) {
     dispatch<2, 3>(parts, [&](auto p) {
       constexpr int kParts = decltype(p)::value;
       using Shape = FourierShape<decltype(log)::value, fourier_log_values(kParts)>;
-      limits = primes == 1 ? kFourierLimits<Shape, kParts, 1> : kFourierLimits<Shape, kParts, 2>;
+      limits = primes == 1 ? fourier_limits<Shape, kParts, 1>(levels)
+                           : fourier_limits<Shape, kParts, 2>(levels);
     });
   });
   return limits;
 }
 
 void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, int primes) {
+  const RotateArgs& a = args.rotate;
+  if (in_pairs(a.ring.log_n, a.parts, primes, a.gadget.levels)) {
+    return launch_blind_fourier_pair<PairShape, 2>(launcher, args);
+  }
   dispatch<10, 12>(args.rotate.ring.log_n, [&](auto log) {
     using Shape = FourierShape<decltype(log)::value, fourier_log_values(2)>;
     if (primes == 1) return launch_blind_fourier<Shape, 2, 1>(launcher, args);
@@ -32,7 +46,8 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   const Ring& ring = *op.key.first.ring;
   const Basis basis = op.key.first.basis();
   const Properties& device = launcher.properties();
-  const FourierLimits limits = limits_of(ring.log_n(), rotate.parts, basis.size());
+  const FourierLimits limits =
+      limits_of(ring.log_n(), rotate.parts, basis.size(), op.gadget.levels);
   const std::size_t least = limits.shared_bytes + limits.ciphertext_bytes;
   if (least > device.shared_per_block) {
     throw UnsupportedError("BlindRotate",

@@ -8,24 +8,10 @@
 #include <type_traits>
 
 #include "backend/cuda/async_copy.cuh"
-#include "backend/cuda/blind_rotate.cuh"
 #include "backend/cuda/dispatch.h"
-#include "backend/cuda/fourier.cuh"
+#include "backend/cuda/fourier_words.cuh"
 
 namespace latticino::cuda {
-
-struct FourierRotateArgs {
-  RotateArgs rotate;
-  const double2* key;  // [step][row][component][V][T]
-  const double2* roots;
-  Complex first[8];
-  fourier::Rounding rounding;
-  LweModulus moduli[2];
-};
-static_assert(sizeof(FourierRotateArgs) <= 4096);
-
-template <int PRIMES>
-using FourierWord = std::conditional_t<PRIMES == 1, std::uint32_t, std::uint64_t>;
 
 // Registers limit the threads of a block.
 template <int PARTS>
@@ -33,62 +19,84 @@ constexpr int kMostFourierThreads = PARTS == 2 ? 256 : 384;
 
 // Roots are in shared memory where the key leaves them room, else in the L1.
 template <class S, int PARTS, int PRIMES>
-constexpr int kFourierRoots = PARTS == 2 || PRIMES == 1 ? S::kM / 2 : 0;
+constexpr int kFourierRoots = PARTS == 2 || (PRIMES == 1 && S::kLogN < 12) ? S::kM / 2 : 0;
+// Rounded differences, from which all levels take their digits, wait in shared memory where k = 1;
+// with k = 2 they are made again for each level.
 template <class S, int PARTS, int PRIMES>
-constexpr std::size_t kFourierCiphertextBytes = sizeof(double2) * S::kM +
-                                                sizeof(FourierWord<PRIMES>) * PARTS* S::kN;
-
-// A signed integer below 2^31 in size as a double, without a conversion.
-__device__ __forceinline__ double small_double(std::int32_t x) {
-  const int high = static_cast<int>(fourier::Rounding::kShiftBits >> 32) + (x >> 31);
-  return fourier::minus(__hiloint2double(high, x), fourier::Rounding::kShift);
+__host__ __device__ constexpr std::size_t fourier_ciphertext_bytes(int levels) {
+  const int kept = PARTS == 2 && levels > 1 ? 1 : 0;
+  return sizeof(double2) * S::kSlot +
+         sizeof(typename FourierDigits<PRIMES>::Value) * (PARTS + kept) * S::kN;
 }
 
 // The threads of a ciphertext.
 template <class S, int PARTS, int PRIMES>
 struct FourierUnit {
-  using Word = FourierWord<PRIMES>;
-  using Integer = typename DigitForm<PRIMES>::Integer;
+  using Digits = FourierDigits<PRIMES>;
+  using Word = typename Digits::Word;
+  using Value = typename Digits::Value;
+  static constexpr bool kPlaced = kFourierRoots<S, PARTS, PRIMES> != 0;
   int t, barrier;
-  FourierRoots roots;
+  FourierRoots<kPlaced> roots;
   double2* slot;  // of the polynomial that changes hands
-  Word* acc;      // [component][N], in [0, q)
-  Word q;
+  Value* acc;     // [component][N]
+  uint4* kept;    // rounded differences of a component, those of a thread together
 
-  // Digit `level` of entry i of (X^-e - 1) x.
-  __device__ __forceinline__ double digit(const DigitForm<PRIMES>& form, const Word* x, int i,
-                                          std::uint32_t e, int level) const {
-    const Word a = turned(x, i, e, S::kLogN, q), b = x[i];
-    const Word d = a >= b ? a - b : a - b + q;
-    const Integer centred = static_cast<Integer>(d > q / 2 ? d - q : d);
-    return small_double(form.signed_digit(centred, level));
-  }
-
-  __device__ __forceinline__ void add(Word& at, double x, const fourier::Rounding& rounding) const {
-    Integer y;
-    if constexpr (PRIMES == 1) {
-      y = rounding.one_prime(x);
+  // All digits `level` of (X^-e - 1) x, after those of the levels before.
+  __device__ __forceinline__ void digits(Complex (&numbers)[S::kV], const Digits& form,
+                                         const Value* x, std::uint32_t e, int level) const {
+    constexpr int kWords = 16 / sizeof(Word), kVectors = 2 * S::kV / kWords;
+    union {
+      uint4 vector[kVectors];
+      Word word[2 * S::kV];
+    } packed;
+    if (PARTS == 3 || level == 0) {
+#pragma unroll
+      for (int r = 0; r < 2 * S::kV; ++r) {
+        const int i = S::index(0, t, r / 2) + r % 2 * S::kM;
+        packed.word[r] = form.pack(Digits::turned(x, i, e, S::kLogN), x[i]);
+      }
+      if (PARTS == 2 && form.levels > 1) {
+#pragma unroll
+        for (int i = 0; i < kVectors; ++i) kept[i * S::kThreads + t] = packed.vector[i];
+      }
     } else {
-      y = rounding.two_primes(x);
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) packed.vector[i] = kept[i * S::kThreads + t];
     }
-    const Word sum = at + static_cast<Word>(y < 0 ? y + static_cast<Integer>(q) : y);
-    at = sum >= q ? sum - q : sum;
+#pragma unroll
+    for (int r = 0; r < S::kV; ++r) {
+      numbers[r] = {form.digit(packed.word[2 * r], level),
+                    form.digit(packed.word[2 * r + 1], level)};
+    }
   }
 };
 
 // Key rows straight through the L1, which the ciphertexts of a block share: they read the same ones
-// at about the same time.
+// at about the same time. Who takes a row up has a part of the next one fetched there: the first
+// warp to wait for the L2 would hold up all others, who soon stand behind it.
 template <class S, int PARTS>
 struct KeyStream {
   static constexpr int kParts = PARTS;  // components of a chunk
   static constexpr std::size_t kNumbers = 0;
+  static constexpr int kRow = PARTS * S::kM, kSector = 2;                       // numbers
+  static constexpr int kFetched = kRow / kSector / kMostFourierThreads<PARTS>;  // of a thread
 
   const double2* next;
+  std::uint32_t left;  // rows
 
-  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::size_t) : next(key) {}
+  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::size_t numbers)
+      : next(key), left(numbers / kRow) {}
   __device__ __forceinline__ const double2* take() {
     const double2* row = next;
-    next += PARTS * S::kM;
+    next += kRow;
+    if (--left != 0) {
+#pragma unroll
+      for (int i = 0; i < kFetched; ++i) {
+        const double2* sector = next + kSector * (threadIdx.x + i * blockDim.x);
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(sector));
+      }
+    }
     return row;
   }
   static __device__ __forceinline__ Complex load(const double2* x) { return complex(__ldg(x)); }
@@ -141,18 +149,20 @@ using FourierKeyPath =
     std::conditional_t<PARTS == 2, KeyStream<S, PARTS>, KeyRing<S, PARTS, PRIMES>>;
 
 // sums += x times the key row.
-template <class S, int PARTS, class Keys>
+template <class S, int PARTS, int PRIMES, class Keys>
 __device__ __forceinline__ void add_key_products(Complex (&sums)[PARTS][S::kV],
                                                  const Complex (&x)[S::kV], Keys& keys, int t) {
+  using K = FourierKeyShape<S::kLogN, PARTS, PRIMES>;
+  const int own = key_place<S, K>(t, 0);
 #pragma unroll
   for (int first = 0; first < PARTS; first += Keys::kParts) {
-    const double2* chunk = keys.take() + t;
+    const double2* chunk = keys.take() + own;
 #pragma unroll
-    for (int c = 0; c < Keys::kParts; ++c) {
+    for (int r = 0; r < S::kV; ++r) {
 #pragma unroll
-      for (int r = 0; r < S::kV; ++r) {
+      for (int c = 0; c < Keys::kParts; ++c) {
         fourier::multiply_add(sums[first + c][r], x[r],
-                              Keys::load(chunk + c * S::kM + r * S::kThreads));
+                              Keys::load(chunk + c * S::kM + key_place<S, K>(0, r)));
       }
     }
   }
@@ -162,7 +172,7 @@ template <class S, int PARTS, int PRIMES>
 __device__ __forceinline__ void fourier_step(const FourierUnit<S, PARTS, PRIMES>& u,
                                              const FourierRotateArgs& a, std::uint32_t e,
                                              FourierKeyPath<S, PARTS, PRIMES>& keys) {
-  const DigitForm<PRIMES> form(a.rotate.gadget, a.rotate.bits);
+  const FourierDigits<PRIMES> form(a.rotate, a.rounding);
   Complex sums[PARTS][S::kV] = {};
   auto* acc = u.acc;
 #pragma unroll 1
@@ -170,51 +180,33 @@ __device__ __forceinline__ void fourier_step(const FourierUnit<S, PARTS, PRIMES>
 #pragma unroll 1
     for (int level = 0; level < form.levels; ++level) {
       Complex x[S::kV];
-#pragma unroll
-      for (int r = 0; r < S::kV; ++r) {
-        const int i = S::index(0, u.t, r);
-        x[r] = {u.digit(form, acc, i, e, level), u.digit(form, acc, i + S::kM, e, level)};
-      }
+      u.digits(x, form, acc, e, level);
       fourier_forward<S>(x, u.slot, u.roots, u.t, u.barrier);
-      add_key_products<S>(sums, x, keys, u.t);
+      add_key_products<S, PARTS, PRIMES>(sums, x, keys, u.t);
     }
   }
 #pragma unroll
   for (int c = 0; c < PARTS; ++c) {
     fourier_inverse<S>(sums[c], u.slot, u.roots, u.t, u.barrier);
+    acc = u.acc + c * S::kN;
 #pragma unroll
     for (int r = 0; r < S::kV; ++r) {
-      const int i = c * S::kN + S::index(0, u.t, r);
-      u.add(u.acc[i], sums[c][r].re, a.rounding);
-      u.add(u.acc[i + S::kM], sums[c][r].im, a.rounding);
+      const int i = S::index(0, u.t, r), j = i + S::kM;
+      acc[i] = form.sum(acc[i], sums[c][r].re);
+      acc[j] = form.sum(acc[j], sums[c][r].im);
     }
   }
   meet<S>(u.barrier);
 }
 
-// Between residues and integers in [0, q).
-template <class S, int PRIMES>
-__device__ __forceinline__ FourierWord<PRIMES> integer_at(const RotateArgs& a,
-                                                          const std::uint32_t* limbs, int i,
-                                                          FourierWord<PRIMES> q) {
-  if constexpr (PRIMES == 1) {
-    return limbs[i];
-  } else {
-    const std::int64_t x = centred_pair(limbs[i], limbs[S::kN + i], a.ring.modulus[a.prime[0]].q,
-                                        a.ring.modulus[a.prime[1]].q, a.inverse);
-    return static_cast<std::uint64_t>(x < 0 ? x + static_cast<std::int64_t>(q) : x);
-  }
-}
-
 template <class S, int PARTS, int PRIMES>
 __global__ void __launch_bounds__(kMostFourierThreads<PARTS>)
     blind_fourier(const __grid_constant__ FourierRotateArgs a) {
-  using Word = FourierWord<PRIMES>;
+  using Unit = FourierUnit<S, PARTS, PRIMES>;
   extern __shared__ uint4 rotate_shared[];
   auto* roots = reinterpret_cast<double2*>(rotate_shared);
   constexpr int kRoots = kFourierRoots<S, PARTS, PRIMES>;
-  for (int i = threadIdx.x; i < kRoots; i += blockDim.x) roots[i] = __ldg(a.roots + i);
-  if constexpr (kRoots != 0) __syncthreads();
+  if constexpr (kRoots != 0) place_roots<S>(roots, a.roots);
   using Keys = FourierKeyPath<S, PARTS, PRIMES>;
   double2* free = roots + kRoots;
   const int unit = threadIdx.x / S::kThreads, rows = a.rotate.rows();
@@ -225,43 +217,26 @@ __global__ void __launch_bounds__(kMostFourierThreads<PARTS>)
     for (std::uint32_t i = 0; i < chunks; ++i) keys.take();
     return;
   }
-  FourierUnit<S, PARTS, PRIMES> u;
+  Unit u;
   u.t = threadIdx.x % S::kThreads;
   u.barrier = 1 + unit;
   u.roots = {kRoots != 0 ? roots : a.roots, a.first};
-  u.slot =
-      free + Keys::kNumbers + unit * (kFourierCiphertextBytes<S, PARTS, PRIMES> / sizeof(double2));
-  u.acc = reinterpret_cast<Word*>(u.slot + S::kM);
-  u.q = static_cast<Word>(a.rotate.modulus);
+  const std::size_t bytes = fourier_ciphertext_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
+  u.slot = free + Keys::kNumbers + unit * (bytes / sizeof(double2));
+  u.acc = reinterpret_cast<typename Unit::Value*>(u.slot + S::kSlot);
+  u.kept = reinterpret_cast<uint4*>(u.acc + PARTS * S::kN);
 
-  const RotateArgs::Item& item = a.rotate.item_of(index);
-  const std::uint32_t* exponents = item.exponents + (index - item.first) * item.stride;
-  const std::uint32_t e = exponents[a.rotate.dimension];
-  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) {
-    Word x = 0;
-    if (i < S::kN) {
-      const int from = (i + e) & (2 * S::kN - 1);
-      x = integer_at<S, PRIMES>(a.rotate, item.table, from % S::kN, u.q);
-      if (from >= S::kN && x != 0) x = u.q - x;
-    }
-    u.acc[i] = x;
-  }
+  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, index);
+  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) u.acc[i] = c.start(a.rotate, i);
   meet<S>(u.barrier);
+  std::uint32_t next = __ldg(c.exponents);
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {
-    fourier_step(u, a, __ldg(exponents + step), keys);
+    const std::uint32_t e = next;
+    next = __ldg(c.exponents + step + 1);  // after the last step's: that of the start
+    fourier_step(u, a, e, keys);
   }
-  std::uint32_t* out = item.out + std::size_t(index - item.first) * PARTS * PRIMES * S::kN;
-  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) {
-    if constexpr (PRIMES == 1) {
-      out[i] = u.acc[i];
-    } else {
-#pragma unroll
-      for (int p = 0; p < PRIMES; ++p) {
-        out[(i / S::kN * PRIMES + p) * S::kN + i % S::kN] = reduce_u64(u.acc[i], a.moduli[p]);
-      }
-    }
-  }
+  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) c.finish(a, i, u.acc[i]);
 }
 
 // What a launch of one shape holds.
@@ -270,19 +245,20 @@ struct FourierLimits {
   std::size_t shared_bytes = 0, ciphertext_bytes = 0;  // of all ciphertexts, of one
 };
 template <class S, int PARTS, int PRIMES>
-constexpr FourierLimits kFourierLimits{
-    S::kThreads, kMostFourierThreads<PARTS>,
-    sizeof(double2) *
-        (kFourierRoots<S, PARTS, PRIMES> + FourierKeyPath<S, PARTS, PRIMES>::kNumbers),
-    kFourierCiphertextBytes<S, PARTS, PRIMES>};
+constexpr FourierLimits fourier_limits(int levels) {
+  return {S::kThreads, kMostFourierThreads<PARTS>,
+          sizeof(double2) *
+              (kFourierRoots<S, PARTS, PRIMES> + FourierKeyPath<S, PARTS, PRIMES>::kNumbers),
+          fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels)};
+}
 
 template <class S, int PARTS, int PRIMES>
 void launch_blind_fourier(Launcher& launcher, const FourierRotateArgs& args) {
-  constexpr FourierLimits kLimits = kFourierLimits<S, PARTS, PRIMES>;
+  const FourierLimits limits = fourier_limits<S, PARTS, PRIMES>(args.rotate.gadget.levels);
   const std::uint32_t c = args.rotate.per_block;
   launcher.launch(blind_fourier<S, PARTS, PRIMES>,
                   {dim3((args.rotate.total + c - 1) / c), dim3(c * S::kThreads),
-                   kLimits.shared_bytes + c * kLimits.ciphertext_bytes},
+                   limits.shared_bytes + c * limits.ciphertext_bytes},
                   args);
 }
 

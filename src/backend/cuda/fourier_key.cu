@@ -8,13 +8,13 @@ namespace latticino::cuda {
 namespace {
 
 template <class S>
-constexpr int kKeyThreads = S::kThreads < 128 ? 128 : S::kThreads;  // 32 KB of numbers at most
+constexpr int kKeyThreads = 2048 / S::kV;  // for 32 KB of numbers
 
 struct FourierKeyArgs {
   const std::uint32_t* in;
   double2* out;
   const double2* roots;
-  Complex first[8];
+  Complex first[16];
   std::uint32_t count, q[2];
   ShoupFactor inverse;  // of the first prime modulo the second
 };
@@ -34,7 +34,7 @@ template <class S, int PRIMES>
 __global__ void __launch_bounds__(kKeyThreads<S>)
     fourier_key(const __grid_constant__ FourierKeyArgs a) {
   constexpr int kUnits = kKeyThreads<S> / S::kThreads;
-  __shared__ double2 slots[kUnits][S::kM];
+  __shared__ double2 slots[kUnits][S::kSlot];
   const int unit = threadIdx.x / S::kThreads, t = threadIdx.x % S::kThreads;
   const std::uint32_t index = blockIdx.x * kUnits + unit;
   if (index >= a.count) return;
@@ -47,17 +47,17 @@ __global__ void __launch_bounds__(kKeyThreads<S>)
     x[r] = {fourier::times(coefficient<S, PRIMES>(a, limbs, i), kOneOverHalf),
             fourier::times(coefficient<S, PRIMES>(a, limbs, i + S::kM), kOneOverHalf)};
   }
-  fourier_forward<S>(x, slots[unit], {a.roots, a.first}, t, 1 + unit);
+  fourier_forward<S>(x, slots[unit], FourierRoots<false>{a.roots, a.first}, t, 1 + unit);
 #pragma unroll
   for (int r = 0; r < S::kV; ++r) {
     a.out[std::size_t(index) * S::kM + r * S::kThreads + t] = vector(x[r]);
   }
 }
 
-template <class S>
-void launch_key(Launcher& launcher, const FourierKeyArgs& args, int primes) {
+template <class S, int PRIMES>
+void launch_key(Launcher& launcher, const FourierKeyArgs& args) {
   constexpr unsigned kUnits = kKeyThreads<S> / S::kThreads;
-  launcher.launch(primes == 1 ? fourier_key<S, 1> : fourier_key<S, 2>,
+  launcher.launch(fourier_key<S, PRIMES>,
                   {dim3((args.count + kUnits - 1) / kUnits), dim3(kKeyThreads<S>)}, args);
 }
 
@@ -81,9 +81,11 @@ void run(Launcher& launcher, const FourierKey& op) {
     }
     dispatch<10, 12>(ring.log_n(), [&](auto log) {
       dispatch<2, 3>(op.glwe_dimension + 1, [&](auto parts) {
-        using Shape =
-            FourierShape<decltype(log)::value, fourier_log_values(decltype(parts)::value)>;
-        launch_key<Shape>(launcher, args, basis.size());
+        dispatch<1, 2>(basis.size(), [&](auto primes) {
+          constexpr int kPrimes = decltype(primes)::value;
+          using Shape = FourierKeyShape<decltype(log)::value, decltype(parts)::value, kPrimes>;
+          launch_key<Shape, kPrimes>(launcher, args);
+        });
       });
     });
   }

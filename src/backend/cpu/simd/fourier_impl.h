@@ -179,8 +179,8 @@ inline void add_products(double* sums, const double* x, const double* key, int r
 }
 
 inline const FourierKernels& fourier_kernels() {
-  static constexpr FourierKernels kernels{Doubles::kLogLanes, forward,   inverse,
-                                          add_products,       round_one, round_two};
+  static constexpr FourierKernels kernels{Doubles::kLogLanes, forward,     inverse, add_products,
+                                          round_one,          real_digits, add_sums};
   return kernels;
 }
 

@@ -1,0 +1,177 @@
+// Blind rotation in FP64 for k = 1 and one digit: a warp carries a component of a ciphertext, 32
+// numbers a thread. It transforms its own digits with one hand-over, of real and imaginary parts
+// after each other; the two warps of a ciphertext show each other the result, in two halves, and
+// each makes and transforms back its component of the product, in the registers of its digits. So
+// two warps meet four times a step, and own accumulators stay in registers from one step to the
+// next's digits.
+#pragma once
+
+#include "backend/cuda/blind_fourier.cuh"
+
+namespace latticino::cuda {
+
+constexpr int kMostPairThreads = 256;  // registers
+
+template <class S, int PRIMES>
+struct FourierPair {
+  using Digits = FourierDigits<PRIMES>;
+  using Value = typename Digits::Value;
+  static constexpr int kHalf = S::kV / 2, kShown = kHalf * S::kThreads;
+  static constexpr int kSlotDoubles = S::kSlot > 2 * kShown ? S::kSlot : 2 * kShown;
+  static constexpr std::size_t kWarpBytes = sizeof(double) * kSlotDoubles + sizeof(Value) * S::kN;
+  static_assert(S::kThreads == 32 && S::kPhases == 2 && kWarpBytes % sizeof(double2) == 0);
+
+  int t, component, barrier;
+  FourierRoots<true> roots;
+  double* slot;          // of this warp
+  const double2* shown;  // the other warp's
+  Value* acc;            // of this component, centred
+
+  __device__ __forceinline__ void meet_other() const {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(2 * S::kThreads) : "memory");
+  }
+
+  // Numbers of phase FROM to those of phase TO.
+  template <int FROM, int TO>
+  __device__ __forceinline__ void hand_over(Complex (&x)[S::kV]) const {
+    double* from = slot + S::place(S::index(FROM, t, 0));
+    const double* to = slot + S::place(S::index(TO, t, 0));
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      __syncwarp();
+#pragma unroll
+      for (int r = 0; r < S::kV; ++r) {
+        from[S::place(S::index(FROM, 0, r))] = part == 0 ? x[r].re : x[r].im;
+      }
+      __syncwarp();
+#pragma unroll
+      for (int r = 0; r < S::kV; ++r) {
+        (part == 0 ? x[r].re : x[r].im) = to[S::place(S::index(TO, 0, r))];
+      }
+    }
+  }
+
+  __device__ __forceinline__ void digits(Complex (&x)[S::kV], const Value (&own)[2 * S::kV],
+                                         const Digits& form, std::uint32_t e) const {
+#pragma unroll
+    for (int r = 0; r < S::kV; ++r) {
+      const int i = S::index(0, t, r);
+      x[r].re = form.only(Digits::turned(acc, i, e, S::kLogN), own[2 * r]);
+      x[r].im = form.only(Digits::turned(acc, i + S::kM, e, S::kLogN), own[2 * r + 1]);
+    }
+  }
+
+  // Numbers FIRST .. FIRST + kHalf - 1 become the sums of the rows' products with the component's
+  // key polynomials, row 0 first. Rows lie 2 M apart.
+  template <int COMPONENT, int FIRST>
+  __device__ __forceinline__ void multiply(Complex (&x)[S::kV], const double2* key) const {
+#pragma unroll
+    for (int r = 0; r < kHalf; ++r) {
+      Complex& own = x[FIRST + r];
+      const Complex other = complex(shown[r * S::kThreads + t]);
+      const double2* k = key + (FIRST + r) * S::kThreads + t;
+      Complex sum{};
+      fourier::multiply_add(sum, COMPONENT == 0 ? own : other, complex(__ldg(k)));
+      fourier::multiply_add(sum, COMPONENT == 0 ? other : own, complex(__ldg(k + 2 * S::kM)));
+      own = sum;
+    }
+  }
+  template <int FIRST>
+  __device__ __forceinline__ void products(Complex (&x)[S::kV], const double2* key) const {
+    auto* show = reinterpret_cast<double2*>(slot) + t;
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < kHalf; ++r) show[r * S::kThreads] = vector(x[FIRST + r]);
+    meet_other();
+    if (component == 0) {
+      multiply<0, FIRST>(x, key);
+    } else {
+      multiply<1, FIRST>(x, key);
+    }
+    meet_other();
+  }
+
+  __device__ __forceinline__ void step(Value (&own)[2 * S::kV], const Digits& form, std::uint32_t e,
+                                       const double2* key) const {
+    Complex x[S::kV];
+    digits(x, own, form, e);
+    forward_phase<S, 0>(x, roots, t);
+    hand_over<0, 1>(x);
+    forward_phase<S, 1>(x, roots, t);
+    products<0>(x, key);
+    products<kHalf>(x, key);
+    inverse_phase<S, 1>(x, roots, t);
+    hand_over<1, 0>(x);
+    inverse_phase<S, 0>(x, roots, t);
+#pragma unroll
+    for (int r = 0; r < S::kV; ++r) {
+      const int i = S::index(0, t, r);
+      own[2 * r] = form.sum(acc[i], x[r].re);
+      own[2 * r + 1] = form.sum(acc[i + S::kM], x[r].im);
+      acc[i] = own[2 * r], acc[i + S::kM] = own[2 * r + 1];
+    }
+    __syncwarp();
+  }
+};
+
+template <class S, int PRIMES>
+__global__ void __launch_bounds__(kMostPairThreads)
+    blind_fourier_pair(const __grid_constant__ FourierRotateArgs a) {
+  using Pair = FourierPair<S, PRIMES>;
+  extern __shared__ uint4 rotate_shared[];
+  auto* roots = reinterpret_cast<double2*>(rotate_shared);
+  place_roots<S>(roots, a.roots);
+  const int warp = threadIdx.x / 32, unit = warp / 2;
+  const std::uint32_t index = blockIdx.x * a.rotate.per_block + unit;
+  if (index >= a.rotate.total) return;
+  constexpr std::size_t kWarp = Pair::kWarpBytes / sizeof(double2);
+  double2* first = roots + S::kM / 2 + unit * 2 * kWarp;
+  Pair p;
+  p.t = threadIdx.x % 32;
+  p.component = warp % 2;
+  p.barrier = 1 + unit;
+  p.roots = {roots, a.first};
+  p.slot = reinterpret_cast<double*>(first + p.component * kWarp);
+  p.shown = first + (1 - p.component) * kWarp;
+  p.acc = reinterpret_cast<typename Pair::Value*>(p.slot + Pair::kSlotDoubles);
+
+  const FourierCiphertext<S, 2, PRIMES> c(a.rotate, index);
+  typename Pair::Value own[2 * S::kV];
+#pragma unroll
+  for (int r = 0; r < 2 * S::kV; ++r) {
+    const int i = S::index(0, p.t, r / 2) + r % 2 * S::kM;
+    own[r] = c.start(a.rotate, p.component * S::kN + i);
+    p.acc[i] = own[r];
+  }
+  __syncwarp();
+  const FourierDigits<PRIMES> form(a.rotate, a.rounding);
+  const double2* key = a.key + p.component * S::kM;
+  std::uint32_t e = __ldg(c.exponents);
+#pragma unroll 1
+  for (std::uint32_t step = 0; step < a.rotate.steps; ++step, key += 4 * S::kM) {
+    const std::uint32_t now = e;
+    e = __ldg(c.exponents + step + 1);  // the last one is that of the start
+    p.step(own, form, now, key);
+  }
+#pragma unroll
+  for (int r = 0; r < 2 * S::kV; ++r) {
+    c.finish(a, p.component * S::kN + S::index(0, p.t, r / 2) + r % 2 * S::kM, own[r]);
+  }
+}
+
+template <class S, int PRIMES>
+constexpr FourierLimits kFourierPairLimits{2 * S::kThreads, kMostPairThreads,
+                                           sizeof(double2) * S::kM / 2,
+                                           2 * FourierPair<S, PRIMES>::kWarpBytes};
+
+template <class S, int PRIMES>
+void launch_blind_fourier_pair(Launcher& launcher, const FourierRotateArgs& args) {
+  constexpr FourierLimits kLimits = kFourierPairLimits<S, PRIMES>;
+  const std::uint32_t c = args.rotate.per_block;
+  launcher.launch(blind_fourier_pair<S, PRIMES>,
+                  {dim3((args.rotate.total + c - 1) / c), dim3(c * kLimits.threads),
+                   kLimits.shared_bytes + c * kLimits.ciphertext_bytes},
+                  args);
+}
+
+}  // namespace latticino::cuda
