@@ -13,16 +13,17 @@ using tfhe::Encoding;
 // decides wrongly.
 double log_failure_of(const Ciphertext& x) {
   const TfheParams& params = x.context->params();
-  const bool boolean = x.encoding == Encoding::Boolean;
+  const bool boolean = x.encoding == Encoding::Boolean, full = x.encoding == Encoding::Full;
   const double distance = boolean ? 0.125 : std::exp2(-(params.plain_bits() + 2));
   const bool fourier = x.context->arithmetic() == BlindRotateArithmetic::Fft64;
-  return log_failure(params.decision_variance(std::sqrt(x.norm2 + (boolean ? 1 : 0)), 0, fourier),
-                     distance);
+  // A full message is halved, and has a bootstrapped one added.
+  const double norm2 = full ? x.norm2 / 4 + 1 : boolean ? x.norm2 + 1 : x.norm2;
+  return log_failure(params.decision_variance(std::sqrt(norm2), 0, fourier), distance);
 }
 
 // Batches without data, for dry contexts: fresh encryptions, or what a program has come to.
 Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::uint32_t largest,
-                      double norm2) {
+                      double norm2, int bits) {
   if (!context->is_dry()) {
     throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
   }
@@ -32,7 +33,7 @@ Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::u
       context->allocate(static_cast<std::uint32_t>(context->params().big_dimension()), count);
   x.buffer = std::move(buffer);
   x.view = view;
-  x.encoding = bit_encoding(context->params());
+  x.encoding = encoding_of(context->params(), bits);
   x.norm2 = norm2;
   x.largest = largest;
   return x;
@@ -104,6 +105,7 @@ void bind_tfhe_batches(nb::module_& m) {
       .def_prop_ro("size", &Ciphertext::size)
       .def_ro("norm2", &Ciphertext::norm2)
       .def_ro("largest", &Ciphertext::largest)
+      .def_prop_ro("encoding", [](const Ciphertext& x) { return tfhe::name(x.encoding); })
       .def_prop_ro("key", [](const Ciphertext& x) { return x.key.str(); })
       .def_prop_ro("bytes",
                    [](const Ciphertext& x) {
@@ -111,7 +113,7 @@ void bind_tfhe_batches(nb::module_& m) {
                    })
       .def_prop_ro("log_failure", &log_failure_of)
       .def("__repr__", &Ciphertext::str);
-  m.def("tfhe_shape_only", &shape_only, "context"_a, "count"_a, "largest"_a, "norm2"_a,
+  m.def("tfhe_shape_only", &shape_only, "context"_a, "count"_a, "largest"_a, "norm2"_a, "bits"_a,
         ReleaseGil());
   m.def(
       "tfhe_take",
@@ -158,11 +160,11 @@ void copy_into(const Ciphertext& from, const Ciphertext& to) {
   from.context->queue().submit(LweLinear{{{{{from.view, 1}}, to.view, 0}}});
 }
 
-Encoding bit_encoding(const TfheParams& params) {
-  return params.booleans() ? Encoding::Boolean : Encoding::Padded;
+Encoding encoding_of(const TfheParams& params, int bits) {
+  return bits < 0 ? Encoding::Full : params.booleans() ? Encoding::Boolean : Encoding::Padded;
 }
 
-std::vector<std::uint32_t> as_bits(std::span<const std::uint64_t> values) {
+std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values) {
   return {values.begin(), values.end()};
 }
 
@@ -170,9 +172,9 @@ TfheBatches TfheClient::encrypt(std::span<const std::uint64_t> values, int bits)
   const auto queue = context_->queue().lock();  // before the client's own, as everywhere
   const std::lock_guard lock(mutex_);
   if (bits > 0) return encrypt_integers(context_, secret_, values, bits, random_).blocks;
-  TfheBatches out = {
-      tfhe::encrypt(context_, secret_, as_bits(values), bit_encoding(context_->params()), random_)};
-  out[0].largest = 1;
+  TfheBatches out = {tfhe::encrypt(context_, secret_, as_messages(values),
+                                   encoding_of(context_->params(), bits), random_)};
+  if (bits == 0) out[0].largest = 1;
   return out;
 }
 

@@ -23,9 +23,9 @@ inline std::span<const std::uint64_t> as_span(const IntegerInput& x) {
   return {x.data(), x.size()};
 }
 
-// Of single bits: as the set holds them.
-tfhe::Encoding bit_encoding(const TfheParams& params);
-std::vector<std::uint32_t> as_bits(std::span<const std::uint64_t> values);
+// Of a type's ciphertexts: below 0 bits full messages, 0 single bits as the set holds them.
+tfhe::Encoding encoding_of(const TfheParams& params, int bits);
+std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values);
 
 // As for ciphertexts of CKKS: uninitialised memory of one's shape, and the copy into it.
 tfhe::Ciphertext allocate_like(const tfhe::Ciphertext& like);
@@ -43,7 +43,7 @@ class TfheClient {
   const tfhe::SecretKey& secret() const { return secret_; }
   std::string key_id() const { return secret_.id().str(); }
 
-  // `bits` 0: single bits.
+  // `bits` 0: single bits; below 0: full messages.
   TfheBatches encrypt(std::span<const std::uint64_t> values, int bits);
   std::vector<std::uint64_t> decrypt(const TfheBatches& x) const;
   std::shared_ptr<tfhe::ServerKeys> server_keys(const std::function<void(int, int)>& progress);

@@ -47,7 +47,8 @@ class TfheEvaluator {
 
   TfheBatches clear(std::span<const std::uint64_t> values, int bits) const {
     if (bits > 0) return integers("clear").clear(values, bits).blocks;
-    return {evaluator_->clear(as_bits(values), bit_encoding(evaluator_->context()->params()))};
+    return {
+        evaluator_->clear(as_messages(values), encoding_of(evaluator_->context()->params(), bits))};
   }
   TfheBatches logic(Gate gate, const TfheBatches& x, const TfheBatches& y) const {
     if (gates()) return {evaluator_->gate(gate, bit(x), bit(y))};
@@ -98,16 +99,25 @@ class TfheEvaluator {
     const tfhe::Integers& e = integers("shift");
     return (left ? e.shift_left({x}, Integer{amount}) : e.shift_right({x}, Integer{amount})).blocks;
   }
-  // values[t][x], a function t each; of blocks[t] 0 the results are bits.
+  // Full messages.
+  TfheBatches to_full(const TfheBatches& x) const { return {integers("astype").full({x})}; }
+  TfheBatches add_full(const TfheBatches& x, const TfheBatches& y) const {
+    return {evaluator_->add(bit(x), bit(y))};
+  }
+  TfheBatches sub_full(const TfheBatches& x, const TfheBatches& y) const {
+    return {evaluator_->sub(bit(x), bit(y))};
+  }
+  TfheBatches multiply_full(const TfheBatches& x, std::int32_t factor) const {
+    return {evaluator_->multiply_clear(bit(x), factor)};
+  }
+  std::vector<TfheBatches> lookup_full(const TfheBatches& x, const std::vector<int>& blocks,
+                                       const std::vector<IntegerInput>& values) const {
+    return parts_of(integers("apply").lookup_full(bit(x), functions_of(blocks, values)));
+  }
+  // values[t][x], a function t each; of blocks[t] 0 the results are bits, of -1 full messages.
   std::vector<TfheBatches> lookup(const TfheBatches& x, const std::vector<int>& blocks,
                                   const std::vector<IntegerInput>& values) const {
-    std::vector<tfhe::Integers::Function> functions;
-    for (std::size_t t = 0; t < functions_in(blocks, values); ++t) {
-      functions.push_back({std::max(blocks[t], 1), [v = as_span(values[t])](std::uint64_t at) {
-                             return at < v.size() ? v[at] : 0;
-                           }});
-    }
-    return parts_of(integers("apply").lookup({x}, functions));
+    return parts_of(integers("apply").lookup({x}, functions_of(blocks, values)));
   }
   // values[t][x * columns + y]
   std::vector<TfheBatches> lookup_pair(const TfheBatches& x, const TfheBatches& y,
@@ -120,7 +130,8 @@ class TfheEvaluator {
                            [v = as_span(values[t]), columns](std::uint64_t a, std::uint64_t b) {
                              const std::uint64_t at = a * columns + b;
                              return b < columns && at < v.size() ? v[at] : 0;
-                           }});
+                           },
+                           of_blocks(blocks[t])});
     }
     return parts_of(integers("apply").lookup({x}, {y}, functions));
   }
@@ -147,6 +158,20 @@ class TfheEvaluator {
         "apply",
         std::to_string(values.size()) + " tables, " + std::to_string(blocks.size()) + " widths",
         "a width each", "pass as many");
+  }
+  static tfhe::Encoding of_blocks(int blocks) {
+    return blocks < 0 ? tfhe::Encoding::Full : tfhe::Encoding::Padded;
+  }
+  static std::vector<tfhe::Integers::Function> functions_of(
+      const std::vector<int>& blocks, const std::vector<IntegerInput>& values) {
+    std::vector<tfhe::Integers::Function> functions;
+    for (std::size_t t = 0; t < functions_in(blocks, values); ++t) {
+      functions.push_back(
+          {std::max(blocks[t], 1),
+           [v = as_span(values[t])](std::uint64_t at) { return at < v.size() ? v[at] : 0; },
+           of_blocks(blocks[t])});
+    }
+    return functions;
   }
   static std::vector<TfheBatches> parts_of(std::vector<Integer> several) {
     std::vector<TfheBatches> out;
@@ -224,6 +249,11 @@ void bind_tfhe_evaluator(nb::module_& m) {
       .def("sum", &E::sum, "x"_a, ReleaseGil())
       .def("shift", &E::shift, "x"_a, "bits"_a, "left"_a, ReleaseGil())
       .def("shift_by", &E::shift_by, "x"_a, "amount"_a, "left"_a, ReleaseGil())
+      .def("to_full", &E::to_full, "x"_a, ReleaseGil())
+      .def("add_full", &E::add_full, "x"_a, "y"_a, ReleaseGil())
+      .def("sub_full", &E::sub_full, "x"_a, "y"_a, ReleaseGil())
+      .def("multiply_full", &E::multiply_full, "x"_a, "factor"_a, ReleaseGil())
+      .def("lookup_full", &E::lookup_full, "x"_a, "blocks"_a, "values"_a, ReleaseGil())
       .def("lookup", &E::lookup, "x"_a, "blocks"_a, "values"_a, ReleaseGil())
       .def("lookup_pair", &E::lookup_pair, "x"_a, "y"_a, "blocks"_a, "values"_a, "columns"_a,
            ReleaseGil());

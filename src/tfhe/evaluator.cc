@@ -246,32 +246,42 @@ std::vector<Ciphertext> Evaluator::looked_up(const char* operation, std::span<co
   return bootstrap(operation, lookups, tables[0]->log_many);
 }
 
+Ciphertext Evaluator::apply_full(const Ciphertext& x, const Table& table) const {
+  const Table* const one = &table;
+  return apply_full(x, {&one, 1})[0];
+}
+
 // Halving the phase modulo the odd q gives m q / 2^(p+1) or that plus q/2, whichever the parity of
 // the phase says. Half a box up, so that noise does not cross the edge of a half, its sign (a table
 // of +- q/4) then tells which, and is taken off: what is left is padded.
-Ciphertext Evaluator::apply_full(const Ciphertext& x, const Table& table) const {
+std::vector<Ciphertext> Evaluator::apply_full(const Ciphertext& x,
+                                              std::span<const Table* const> tables) const {
   constexpr const char* kOperation = "tfhe.apply_full";
   require(kOperation, x, Encoding::Full);
-  if (table.log_many != 0 || table.log_factor != 0) {
-    throw ShapeError(kOperation,
-                     std::to_string(table.count()) + " functions of 2^" +
-                         std::to_string(context_->params().plain_bits() - table.log_factor) +
-                         " messages",
-                     "one function of every message", "apply the functions one by one");
-  }
+  if (tables.empty()) throw ShapeError(kOperation, "no tables", "at least one", "pass some");
   const TfheParams& params = context_->params();
   const std::uint32_t q = params.lwe_modulus();
-  Lookup lookup = table_lookup(kOperation, x, table);
-  Lookup sign = lookup;
   const std::int32_t half = static_cast<std::int32_t>(q / 2) + 1;
-  const std::uint32_t half_box = q >> (params.plain_bits() + 2);
-  sign.sum = {{{&x, half}}, half_box};
+  std::vector<Lookup> lookups;
+  for (const Table* table : tables) {
+    if (table->log_many != 0 || table->log_factor != 0) {
+      throw ShapeError(kOperation,
+                       std::to_string(table->count()) + " functions of 2^" +
+                           std::to_string(params.plain_bits() - table->log_factor) + " messages",
+                       "one function of every message", "make a table for each function");
+    }
+    lookups.push_back(table_lookup(kOperation, x, *table));
+  }
+  Lookup sign = lookups[0];
+  sign.sum = {{{&x, half}}, q >> (params.plain_bits() + 2)};
   sign.table = quarter_.view;
   sign.norm2 = x.norm2 / 4;
   const Ciphertext top = bootstrap(kOperation, {&sign, 1}, 0)[0];
-  lookup.sum = {{{&x, half}, {&top, 1}}, q - q / 4};
-  lookup.norm2 = x.norm2 / 4 + top.norm2;
-  return bootstrap(kOperation, {&lookup, 1}, 0)[0];
+  for (Lookup& lookup : lookups) {
+    lookup.sum = {{{&x, half}, {&top, 1}}, q - q / 4};
+    lookup.norm2 = x.norm2 / 4 + top.norm2;
+  }
+  return bootstrap(kOperation, lookups, 0);
 }
 
 }  // namespace latticino::tfhe

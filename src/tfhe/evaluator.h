@@ -42,6 +42,7 @@ class Evaluator {
   Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // Full only
   Ciphertext add_clear(const Ciphertext& x, std::uint32_t m) const;
   Ciphertext multiply_clear(const Ciphertext& x, std::int32_t factor) const;
+  Ciphertext to_full(const Ciphertext& x) const;  // of padded x, with four times its squared norm
 
   // factor * high + low, padded; the sum of all; m - x for m >= x.largest, padded.
   Ciphertext pack(const Ciphertext& high, const Ciphertext& low, std::int32_t factor) const;
@@ -56,8 +57,11 @@ class Evaluator {
   // functions; result t of x[i] at [i * functions + t].
   std::vector<Ciphertext> apply_each(std::span<const Ciphertext> x,
                                      std::span<const Table* const> tables) const;
-  // f(x) for full x: one bootstrapping finds the half of the torus, a second one looks up.
+  // f(x) for full x: one bootstrapping finds the half of the torus, a second one looks up; tables
+  // (of one function of every message) share the first.
   Ciphertext apply_full(const Ciphertext& x, const Table& table) const;
+  std::vector<Ciphertext> apply_full(const Ciphertext& x,
+                                     std::span<const Table* const> tables) const;
 
  private:
   struct Term {

@@ -8,11 +8,14 @@
 namespace latticino::tfhe {
 namespace {
 
-void require_room(const char* operation, const TfheParams& params, Encoding encoding,
-                  std::uint64_t largest) {
-  if (encoding != Encoding::Padded || largest < message_count(params, encoding)) return;
+// Largest message of a sum that could reach `largest`: padded ones have to fit, full ones wrap.
+std::uint32_t most(const char* operation, const TfheParams& params, Encoding encoding,
+                   std::uint64_t largest) {
+  const std::uint32_t count = message_count(params, encoding);
+  if (encoding == Encoding::Full) return count - 1;
+  if (largest < count) return static_cast<std::uint32_t>(largest);
   throw LevelError(operation, "messages up to " + std::to_string(largest),
-                   "messages below " + std::to_string(message_count(params, encoding)),
+                   "messages below " + std::to_string(count),
                    "take carries off first, or add in the full encoding");
 }
 
@@ -28,10 +31,9 @@ Ciphertext Evaluator::add(const Ciphertext& x, const Ciphertext& y) const {
   require_integers("tfhe.add", x);
   require("tfhe.add", x, x.encoding);
   require("tfhe.add", y, x.encoding);
-  const std::uint64_t largest = std::uint64_t{x.largest} + y.largest;
-  require_room("tfhe.add", context_->params(), x.encoding, largest);
-  return combine("tfhe.add", {{{&x, 1}, {&y, 1}}, 0}, x.encoding,
-                 static_cast<std::uint32_t>(largest));
+  const std::uint32_t largest =
+      most("tfhe.add", context_->params(), x.encoding, std::uint64_t{x.largest} + y.largest);
+  return combine("tfhe.add", {{{&x, 1}, {&y, 1}}, 0}, x.encoding, largest);
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& x, const Ciphertext& y) const {
@@ -44,10 +46,9 @@ Ciphertext Evaluator::add_clear(const Ciphertext& x, std::uint32_t m) const {
   require_integers("tfhe.add_clear", x);
   require("tfhe.add_clear", x, x.encoding);
   const std::uint32_t residue = encode(context_->params(), x.encoding, m);
-  const std::uint64_t largest = std::uint64_t{x.largest} + m;
-  require_room("tfhe.add_clear", context_->params(), x.encoding, largest);
-  return combine("tfhe.add_clear", {{{&x, 1}}, residue}, x.encoding,
-                 static_cast<std::uint32_t>(largest));
+  const std::uint32_t largest =
+      most("tfhe.add_clear", context_->params(), x.encoding, std::uint64_t{x.largest} + m);
+  return combine("tfhe.add_clear", {{{&x, 1}}, residue}, x.encoding, largest);
 }
 
 Ciphertext Evaluator::multiply_clear(const Ciphertext& x, std::int32_t factor) const {
@@ -58,10 +59,16 @@ Ciphertext Evaluator::multiply_clear(const Ciphertext& x, std::int32_t factor) c
     throw ValueError(kOperation, "the factor " + std::to_string(factor), "0 or more",
                      "use the full encoding");
   }
-  const std::uint64_t largest =
-      std::uint64_t{x.largest} * static_cast<std::uint64_t>(std::abs(std::int64_t{factor}));
-  require_room(kOperation, context_->params(), x.encoding, largest);
-  return combine(kOperation, {{{&x, factor}}, 0}, x.encoding, static_cast<std::uint32_t>(largest));
+  const std::uint32_t largest =
+      most(kOperation, context_->params(), x.encoding,
+           std::uint64_t{x.largest} * static_cast<std::uint64_t>(std::abs(std::int64_t{factor})));
+  return combine(kOperation, {{{&x, factor}}, 0}, x.encoding, largest);
+}
+
+Ciphertext Evaluator::to_full(const Ciphertext& x) const {
+  require("tfhe.to_full", x, Encoding::Padded);
+  const std::uint32_t largest = message_count(context_->params(), Encoding::Full) - 1;
+  return combine("tfhe.to_full", {{{&x, 2}}, 0}, Encoding::Full, largest);
 }
 
 Ciphertext Evaluator::pack(const Ciphertext& high, const Ciphertext& low,
@@ -75,11 +82,10 @@ Ciphertext Evaluator::pack(const Ciphertext& high, const Ciphertext& low,
                          std::to_string(low.largest),
                      "a factor above the low message", "take carries off first");
   }
-  const std::uint64_t largest =
-      std::uint64_t{high.largest} * static_cast<std::uint64_t>(factor) + low.largest;
-  require_room(kOperation, context_->params(), Encoding::Padded, largest);
-  return combine(kOperation, {{{&high, factor}, {&low, 1}}, 0}, Encoding::Padded,
-                 static_cast<std::uint32_t>(largest));
+  const std::uint32_t largest =
+      most(kOperation, context_->params(), Encoding::Padded,
+           std::uint64_t{high.largest} * static_cast<std::uint64_t>(factor) + low.largest);
+  return combine(kOperation, {{{&high, factor}, {&low, 1}}, 0}, Encoding::Padded, largest);
 }
 
 Ciphertext Evaluator::sum(std::span<const Ciphertext> x) const {
@@ -92,8 +98,8 @@ Ciphertext Evaluator::sum(std::span<const Ciphertext> x) const {
     sum.terms.push_back({&term, 1});
     largest += term.largest;
   }
-  require_room(kOperation, context_->params(), Encoding::Padded, largest);
-  return combine(kOperation, sum, Encoding::Padded, static_cast<std::uint32_t>(largest));
+  return combine(kOperation, sum, Encoding::Padded,
+                 most(kOperation, context_->params(), Encoding::Padded, largest));
 }
 
 Ciphertext Evaluator::complement(const Ciphertext& x, std::uint32_t m) const {

@@ -78,22 +78,23 @@ const Table& Integers::table(std::span<const Unary> f, std::uint32_t messages) c
     for (std::uint32_t v = 0; v < messages; ++v) values[t].push_back(f[t](v));
   }
   const auto lock = evaluator_->context()->queue().lock();
-  return found_or_made(tables_, std::move(values));
+  return found_or_made(tables_, Encoding::Padded, std::move(values));
 }
 
-Table Integers::caller_table(Values values) const {
+Table Integers::caller_table(Encoding out, Values values) const {
   const auto lock = evaluator_->context()->queue().lock();
-  if (caller_tables_.size() >= kMostCallerTables && !caller_tables_.contains(values)) {
+  if (caller_tables_.size() >= kMostCallerTables && !caller_tables_.contains({out, values})) {
     caller_tables_.clear();
   }
-  return found_or_made(caller_tables_, std::move(values));
+  return found_or_made(caller_tables_, out, std::move(values));
 }
 
-const Table& Integers::found_or_made(Tables& tables, Values values) const {
-  const auto found = tables.find(values);
+const Table& Integers::found_or_made(Tables& tables, Encoding out, Values values) const {
+  Tables::key_type key{out, std::move(values)};
+  const auto found = tables.find(key);
   if (found != tables.end()) return found->second;
-  Table made = make_table(evaluator_->context(), values, Encoding::Padded);
-  return tables.emplace(std::move(values), std::move(made)).first->second;
+  Table made = make_table(evaluator_->context(), key.second, out);
+  return tables.emplace(std::move(key), std::move(made)).first->second;
 }
 
 const Table& Integers::table_of_pair(const Binary& f) const {

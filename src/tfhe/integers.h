@@ -57,14 +57,20 @@ class Integers {
   struct Function {
     int blocks;  // of the result
     std::function<std::uint64_t(std::uint64_t)> f;
+    Encoding out = Encoding::Padded;  // Full: the result is one message modulo 2^p, a block
   };
   struct PairFunction {
     int blocks;
     std::function<std::uint64_t(std::uint64_t, std::uint64_t)> f;
+    Encoding out = Encoding::Padded;
   };
   std::vector<Integer> lookup(const Integer& x, std::span<const Function> functions) const;
   std::vector<Integer> lookup(const Integer& x, const Integer& y,
                               std::span<const PairFunction> functions) const;
+  // Functions of full messages: one rotation for all, and one a result block.
+  std::vector<Integer> lookup_full(const Ciphertext& x, std::span<const Function> functions) const;
+  // x of at most p bits as one full message; no bootstrapping but of a high block that is a sum.
+  Ciphertext full(const Integer& x) const;
 
  private:
   // One table on one batch, of a round.
@@ -76,24 +82,31 @@ class Integers {
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
   using Unary = std::function<std::uint32_t(std::uint32_t)>;
   using Values = std::vector<std::vector<std::uint32_t>>;  // of each function, of every message
-  using Tables = std::map<Values, Table>;
+  using Tables = std::map<std::pair<Encoding, Values>, Table>;
   // Made once for all calls; of functions of all messages, or of those below `messages`.
   const Table& table(const Unary& f) const;
   const Table& table(std::span<const Unary> f, std::uint32_t messages) const;
   // A caller's, kept while there are few: found again it needs no upload, so it can be recorded.
-  Table caller_table(Values values) const;
-  const Table& found_or_made(Tables& tables, Values values) const;  // under the queue's lock
-  const Table& table_of_pair(const Binary& f) const;                // of packed (high, low)
+  Table caller_table(Encoding out, Values values) const;
+  // Under the queue's lock.
+  const Table& found_or_made(Tables& tables, Encoding out, Values values) const;
+  const Table& table_of_pair(const Binary& f) const;  // of packed (high, low)
   Integer shifted(const Integer& x, int bits) const;
   Integer shifted(const char* operation, const Integer& x, const Integer& amount, bool left) const;
   Integer shifted_by_digit(const Integer& x, const Ciphertext& digit, int unit, bool left) const;
   Integer none_if_any(const Integer& x, Blocks digits) const;
   Ciphertext packed(const Ciphertext& high, const Ciphertext& low) const;
+  Ciphertext whole(const char* operation, const Integer& x) const;
   Integer fresh(const Integer& x, const Integer& low) const;
   Ciphertext zero(const Ciphertext& like) const;
   std::size_t holds(const Blocks& x, std::size_t first) const;
   Blocks round(const std::vector<Step>& steps) const;
-  Values values_of(std::span<const Function> functions, std::uint32_t largest) const;
+  // A function of the messages up to a largest one, for each block of the results.
+  struct Results {
+    Values values;
+    std::vector<Encoding> out;
+  };
+  Results results_of(std::span<const Function> functions, std::uint32_t largest) const;
   std::vector<Integer> looked_up(const Ciphertext& x, std::span<const Function> functions) const;
   Integer summed(std::vector<Blocks> columns) const;
   Integer carried(Blocks sums) const;

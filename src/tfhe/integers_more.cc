@@ -1,6 +1,5 @@
-// Comparisons, choices and tables of integers.
+// Comparisons and choices of integers.
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <utility>
 
@@ -105,99 +104,6 @@ Integer Integers::min(const Integer& x, const Integer& y) const {
 
 Integer Integers::max(const Integer& x, const Integer& y) const {
   return select(compare(Comparison::GreaterEqual, x, y), x, y);
-}
-
-// Of every block of the results, for the messages up to `largest` and on to a power of two.
-Integers::Values Integers::values_of(std::span<const Function> functions,
-                                     std::uint32_t largest) const {
-  Values values;
-  for (const Function& function : functions) {
-    if (function.blocks < 1 || function.blocks * block_bits_ > 64) {
-      throw ValueError("tfhe.integers.lookup", std::to_string(function.blocks) + " blocks",
-                       "a result of 1 to 64 bits", "choose another width");
-    }
-    const std::size_t first = values.size();
-    values.resize(first + static_cast<std::size_t>(function.blocks));
-    for (std::uint32_t v = 0; v < std::bit_ceil(largest + 1); ++v) {
-      const std::uint64_t y = v <= largest ? function.f(v) : 0;
-      for (int i = 0; i < function.blocks; ++i) {
-        values[first + i].push_back(static_cast<std::uint32_t>(y >> (i * block_bits_)) % base_);
-      }
-    }
-  }
-  if (values.empty()) {
-    throw ShapeError("tfhe.integers.lookup", "no functions", "at least one", "pass some");
-  }
-  return values;
-}
-
-// Blocks of the results, as many over one rotation as x's messages leave room for.
-std::vector<Integer> Integers::looked_up(const Ciphertext& x,
-                                         std::span<const Function> functions) const {
-  const Values values = values_of(functions, x.largest);
-  const std::size_t room =
-      message_count(evaluator_->context()->params(), Encoding::Padded) / values[0].size();
-  const std::size_t together = std::min(room, std::bit_ceil(values.size()));
-  std::vector<Table> tables;
-  for (std::size_t at = 0; at < values.size(); at += together) {
-    const auto end = values.begin() + static_cast<long>(std::min(at + together, values.size()));
-    Values several(values.begin() + static_cast<long>(at), end);
-    several.resize(together, several.back());
-    tables.push_back(caller_table(std::move(several)));
-  }
-  std::vector<Step> steps;
-  for (const Table& t : tables) steps.push_back({x, &t});
-  const Blocks blocks = round(steps);
-  std::vector<Integer> out;
-  for (auto at = blocks.begin(); const Function& function : functions) {
-    out.push_back({{at, at + function.blocks}});
-    at += function.blocks;
-  }
-  return out;
-}
-
-std::vector<Integer> Integers::lookup(const Integer& x, std::span<const Function> functions) const {
-  constexpr const char* kOperation = "tfhe.integers.lookup";
-  require(kOperation, x);
-  const std::size_t n = x.blocks.size();
-  if (n > 2) {
-    throw UnsupportedError(kOperation, std::to_string(n) + " blocks", "one or two blocks",
-                           "compose it of comparisons and choices");
-  }
-  return looked_up(n == 1 ? x.blocks[0] : packed(fresh(x, x).blocks[1], x.blocks[0]), functions);
-}
-
-Integer Integers::lookup(const Integer& x, int blocks,
-                         const std::function<std::uint64_t(std::uint64_t)>& f) const {
-  const Function function{blocks, f};
-  return lookup(x, {&function, 1})[0];
-}
-
-std::vector<Integer> Integers::lookup(const Integer& x, const Integer& y,
-                                      std::span<const PairFunction> functions) const {
-  constexpr const char* kOperation = "tfhe.integers.lookup";
-  require(kOperation, x, y);
-  if (x.blocks.size() != 1) {
-    throw UnsupportedError(kOperation, std::to_string(x.blocks.size()) + " blocks", "one block",
-                           "compose it of comparisons and choices");
-  }
-  const std::uint32_t under = std::bit_ceil(y.blocks[0].largest + 1);
-  std::vector<Function> packed_functions;
-  for (const PairFunction& function : functions) {
-    packed_functions.push_back({function.blocks, [under, f = function.f](std::uint64_t v) {
-                                  return f(v / under, v % under);
-                                }});
-  }
-  const Ciphertext pair =
-      evaluator_->pack(fresh(x, y).blocks[0], y.blocks[0], static_cast<std::int32_t>(under));
-  return looked_up(pair, packed_functions);
-}
-
-Integer Integers::lookup(
-    const Integer& x, const Integer& y, int blocks,
-    const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const {
-  const PairFunction function{blocks, f};
-  return lookup(x, y, {&function, 1})[0];
 }
 
 }  // namespace latticino::tfhe

@@ -10,22 +10,7 @@ import pytest
 import latticino as lt
 from conftest import DEVICES
 from latticino.measure import exactness
-
-GATES, INTEGERS = "test-tfhe-gates-insecure", "test-tfhe-2-2-tiny-insecure"
-
-
-class World:
-    def __init__(self, name, device):
-        self.ctx = lt.tfhe.Context(name, device, threads=1)
-        self.client = lt.keygen(self.ctx)
-        self.ctx.use(self.client.server_keys())
-
-    def equal(self, program, *arguments, dtype=None):
-        """The program on encrypted arguments, and on numpy's own."""
-        got = self.client.decrypt(program(*[self.client.encrypt(x, dtype) for x in arguments]))
-        want = np.asarray(program(*arguments))
-        assert got.shape == want.shape and (got == want).all(), f"{got} instead of {want}"
-        return got
+from tfhe_world import GATES, INTEGERS, World
 
 
 @pytest.fixture(scope="session", params=[*DEVICES, "not-encrypted"])
@@ -158,53 +143,6 @@ def test_other_widths(integers, rng, width):
     assert a.dtype == f"u{width}" and integers.client.decrypt(a).dtype == np.dtype(f"uint{max(8, width)}")
     if width <= 16:
         assert (integers.client.decrypt(a * b) == (x * y & mask)).all()
-
-
-def test_tables_of_one_and_two_arguments(integers):
-    x, y = np.arange(16, dtype=np.uint8), np.arange(4, dtype=np.uint8)
-    a = integers.client.encrypt(x, "u4")
-    assert (integers.client.decrypt(a.apply(lambda v: v * v % 16)) == x * x % 16).all()
-    assert (integers.client.decrypt(a.apply(lambda v: v * v, dtype="u8")) == x * x).all()
-    assert (integers.client.decrypt(a.apply(x[::-1].copy())) == x[::-1]).all()
-    assert (integers.client.decrypt(a.apply(lambda v: v % 3 == 0, dtype="bool")) == (x % 3 == 0)).all()
-    b, c = integers.client.encrypt(y[:, None], "u2"), integers.client.encrypt(y, "u2")
-    assert (integers.client.decrypt(b.apply(lambda u, v: 3 * u + v, c, dtype="u4")) == 3 * y[:, None] + y).all()
-    flags = integers.client.encrypt([[False], [True]])
-    assert (integers.client.decrypt(flags.apply(lambda f, v: f * v, c, dtype="u2")) == [0 * y, y]).all()
-
-
-def test_several_functions_at_once_share_bootstrappings(integers):
-    x, flags = np.arange(4, dtype=np.uint8), np.array([[False], [True]])
-    a, b, c = integers.client.encrypt(x, "u2"), integers.client.encrypt(flags), integers.client.encrypt(x[::-1].copy(), "u2")
-    decrypt, plan = integers.client.decrypt, integers.ctx.plan
-    functions = [lambda v: v * v, lambda v: v % 2, [3, 1, 2, 0]]
-    square, odd, other = a.apply_many(functions, dtype=["u4", "bool", "u2"])
-    assert (decrypt(square) == x * x).all() and (decrypt(odd) == x % 2).all() and (decrypt(other) == [3, 1, 2, 0]).all()
-    assert [y.dtype for y in (square, odd, other)] == ["u4", "bool", "u2"]
-    both = b.apply_many([lambda f, v: f * v, lambda f, v: 40 * f + v], c, dtype="u8")
-    for got, want in zip(both, (flags * x[::-1], 40 * flags + x[::-1])):
-        assert (decrypt(got) == want).all() and got.shape == (2, 4)
-    carry, digit = b.apply_many([lambda u, v: u & v, lambda u, v: u ^ v], b[::-1])
-    assert not decrypt(carry).any() and decrypt(digit).all()
-    for program, arguments, count in [
-            (lambda u: u.apply_many(functions, dtype=["u4", "bool", "u2"]), [a], 4 * 1),
-            (lambda u: u.apply(lambda v: v, dtype="u8"), [a], 4 * 1), (lambda u: u.apply(lambda v: v, dtype="u16"), [a], 4 * 2),
-            (lambda u: u.apply(lambda v: v, dtype="u16"), [b], 2 * 1),
-            (lambda u, v: u.apply_many([lambda s, t: s] * 4, v), [b, b[:1]], 2 * 1),
-            (lambda u, v: u.apply(lambda s, t: s, v, dtype="u8"), [b, c], 8 * 2),
-            (lambda u, v: u.apply(lambda s, t: s, v, dtype="u8"), [a, c], 4 * 4)]:
-        assert plan(program, *arguments).bootstrappings == count
-    for wrong in (lambda: a.apply_many([]), lambda: a.apply_many(functions, dtype=["u2", "u2"]),
-                  lambda: a.apply_many([[1, 2]])):
-        with pytest.raises(lt.ShapeError):
-            wrong()
-
-
-def test_several_functions_of_booleans(gates):
-    x = np.array([[False], [True]])
-    a, b = gates.client.encrypt(x), gates.client.encrypt(x[:, 0])
-    neither, same = a.apply_many([lambda u, v: 1 - (u | v), lambda u, v: u == v], b)
-    assert (gates.client.decrypt(neither) == ~(x | x[:, 0])).all() and (gates.client.decrypt(same) == (x == x[:, 0])).all()
 
 
 def test_sums(integers, rng):
@@ -352,7 +290,7 @@ def test_a_client_and_a_server_share_only_files(device, rng, tmp_path):
 
 @pytest.mark.parametrize("note", ["", "[]", '{"shape": [3], "dtype": "u8"}', '{"shape": [-1, -2], "dtype": "u8"}',
                                   '{"shape": [2], "dtype": "u7"}', '{"shape": [2], "dtype": "bool"}',
-                                  '{"shape": [Infinity], "dtype": "u8"}'])
+                                  '{"shape": [Infinity], "dtype": "u8"}', '{"shape": [2], "dtype": "m4"}'])
 def test_hostile_descriptions_are_refused(device, note):
     ctx = lt.tfhe.Context(INTEGERS, device, threads=1)
     x = lt.keygen(ctx).encrypt([1, 2], "u8")

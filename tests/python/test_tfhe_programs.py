@@ -8,19 +8,9 @@ import pytest
 
 import latticino as lt
 from conftest import DEVICES
+from tfhe_world import GATES, INTEGERS, World
 
-GATES, INTEGERS = "test-tfhe-gates-insecure", "test-tfhe-2-2-tiny-insecure"
 ARITHMETICS = ("exact", "fft64")
-
-
-class World:
-    def __init__(self, name, device, arithmetic="exact"):
-        self.ctx = lt.tfhe.Context(name, device, threads=1, arithmetic=arithmetic)
-        self.client = lt.keygen(self.ctx)
-        self.ctx.use(self.client.server_keys())
-
-    def encrypt(self, *values, dtype=None):
-        return [self.client.encrypt(v, dtype) for v in values]
 
 
 @pytest.fixture(scope="session", params=[*DEVICES, "not-encrypted"])

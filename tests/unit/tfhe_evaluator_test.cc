@@ -244,6 +244,36 @@ TEST_F(Integers, FullMessagesWrapAndLookUp) {
   }
 }
 
+TEST_F(Integers, TablesOfFullMessagesShareABootstrapping) {
+  const Messages m = every_message(16);
+  const Ciphertext x = w.encrypt(m, Encoding::Full);
+  const Table negative = make_table(
+                  w.context, [](auto v) { return (16 - v) % 16; }, Encoding::Full),
+              high = make_table(w.context, [](auto v) { return v / 4; });
+  const Table* tables[] = {&negative, &high};
+  const std::vector<Ciphertext> got = e.apply_full(x, tables);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[1].encoding, Encoding::Padded);
+  EXPECT_EQ(got[1].largest, 3u);
+  EXPECT_EQ(w.decrypt(e.add(x, got[0])), Messages(16, 0));
+  for (std::uint32_t i = 0; i < 16; ++i) EXPECT_EQ(w.decrypt(got[1])[i], i / 4);
+  EXPECT_THROW(e.apply_full(x, std::span<const Table* const>{}), ShapeError);
+}
+
+// Twice the phase; sums that wrap have every message as their largest, and can be saved.
+TEST_F(Integers, PaddedMessagesBecomeFull) {
+  const Messages m = every_message(16);
+  Ciphertext x = e.to_full(w.encrypt(m, Encoding::Padded));
+  EXPECT_EQ(x.norm2, 4);
+  EXPECT_EQ(w.decrypt(x), m);
+  x = e.add_clear(e.add(x, x), 15);
+  EXPECT_EQ(e.multiply_clear(x, -7).largest, 15u);
+  EXPECT_EQ(x.largest, 15u);
+  const Messages got = w.decrypt(e.apply_full(x, make_table(w.context, [](auto v) { return v; })));
+  for (std::uint32_t i = 0; i < 16; ++i) EXPECT_EQ(got[i], (2 * i + 15) % 16);
+  EXPECT_THROW(e.to_full(x), ParameterError);
+}
+
 TEST_F(Integers, ClearCiphertexts) {
   const Ciphertext five = e.clear(Messages{5}, Encoding::Padded);
   const Ciphertext x = w.encrypt({1, 10}, Encoding::Padded);

@@ -129,6 +129,31 @@ TEST_F(IntegerWorld, SeveralTablesAtOnce) {
   EXPECT_THROW(e.lookup(encrypt(Values{1}, 2), std::span<const Integers::Function>{}), ShapeError);
 }
 
+TEST_F(IntegerWorld, FullMessages) {
+  Values x;
+  for (std::uint64_t i = 0; i < 16; ++i) x.push_back(i);
+  const Ciphertext sum = e.evaluator().add_clear(e.full(encrypt(x, 4)), 5);
+  const auto f = [](std::uint64_t v) { return v * v; };
+  const Integers::Function functions[] = {{4, f}, {1, f, Encoding::Full}, {1, f}};
+  const std::vector<Integer> got = e.lookup_full(sum, functions);
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[1].blocks[0].encoding, Encoding::Full);
+  const std::vector<Integer> padded = e.lookup(encrypt(Values{0, 1, 2, 3}, 2), functions);
+  const int bits[] = {8, 4, 2};
+  for (int t = 0; t < 3; ++t) {
+    const std::uint64_t modulus = std::uint64_t{1} << bits[t];
+    for (std::uint64_t i = 0; i < 16; ++i) {
+      EXPECT_EQ(decrypt(got[t])[i], f((i + 5) % 16) % modulus) << t;
+      if (i < 4) EXPECT_EQ(decrypt(padded[t])[i], f(i) % modulus) << t;
+    }
+  }
+  EXPECT_THROW(e.full(encrypt({1}, 6)), UnsupportedError);
+  const Integers::Function wide[] = {{2, f, Encoding::Full}};
+  EXPECT_THROW(e.lookup_full(sum, wide), ValueError);
+  EXPECT_THROW(e.lookup_full(encrypt({1}, 2).blocks[0], functions), ParameterError);
+  EXPECT_THROW(e.add(got[1], got[1]), LevelError) << "one block, of another encoding";
+}
+
 TEST_F(IntegerWorld, ShiftsByEncryptedAmounts) {
   const Values x = values(24, 8);
   for (const int bits : {2, 4, 8}) {  // of the amount

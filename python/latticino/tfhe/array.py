@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from .. import errors, progress
-from . import engine, types
+from .. import errors
+from . import engine, modular, types
 from .engine import Comparison, Gate
+from .pieces import each, each_of
 
 if TYPE_CHECKING:
     from .context import Context
@@ -21,14 +22,15 @@ _SUM_TERMS = 16  # of one sum: beyond that carries are a small part
 
 
 class EncryptedArray:
-    """Encrypted booleans, or unsigned integers of 2 to 64 bits, of any shape.
+    """Encrypted booleans, unsigned integers of 2 to 64 bits, or integers modulo 16, of any shape.
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
     and clear operands and broadcast as numpy does. Integers wrap modulo ``2**bits``; of two types the
     wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results
     are exact but with the set's failure probability for each bootstrapping. Indexing, slicing,
     reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the
-    others. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
+    others. Of integers modulo 16 (``"m4"``, one ciphertext each) sums, differences and products by clear
+    integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
 
     __slots__ = ("context", "shape", "bits", "_parts")
@@ -42,7 +44,7 @@ class EncryptedArray:
 
     @property
     def dtype(self) -> str:
-        """``"bool"``, or ``"u2"`` to ``"u64"``."""
+        """``"bool"``, ``"u2"`` to ``"u64"``, or ``"m4"``."""
         return types.name_of(self.bits)
 
     @property
@@ -101,7 +103,7 @@ class EncryptedArray:
     def _alike(self, other: Any, operation: str) -> tuple[EncryptedArray, EncryptedArray]:
         """Both with the wider one's type."""
         other = self._operand(other, operation)
-        bits = max(self.bits, other.bits)
+        bits = types.widest([self.bits, other.bits], operation)
         return self._as(bits), other._as(bits)
 
     def _as(self, bits: int) -> EncryptedArray:
@@ -115,6 +117,11 @@ class EncryptedArray:
         if not self.bits:
             raise errors.ParameterError.explain(
                 operation, "booleans", "integers", "use & | ^ for booleans, or astype(\"u8\")")
+        return self._blocks(operation)
+
+    def _blocks(self, operation: str) -> EncryptedArray:
+        if self.bits < 0:
+            modular.refuse(operation, self.dtype)
         return self
 
     def _spread(self, shape: tuple[int, ...]) -> Any:
@@ -127,17 +134,21 @@ class EncryptedArray:
         return np.arange(self.size, dtype=np.uint32).reshape(self.shape)
 
     def _logic(self, gate: Gate, other: Any, operation: str) -> EncryptedArray:
-        x, y = self._alike(other, operation)
+        x, y = self._blocks(operation)._alike(other, operation)
         e = self.context.evaluator
         return each(operation, e.bitwise if x.bits else e.logic, x.bits, [x, y], gate)
 
     def _compare(self, what: Comparison, gate: Gate, other: Any, operation: str) -> EncryptedArray:
         x, y = self._alike(other, operation)
-        e = self.context.evaluator
+        if self.bits < 0 and what in (Comparison.Equal, Comparison.NotEqual):
+            return modular.equal(x, y, what == Comparison.Equal)
+        e = self._blocks(operation).context.evaluator
         return each(operation, e.compare, 0, [x, y], what) if x.bits else each(operation, e.logic, 0, [x, y], gate)
 
     def _arithmetic(self, name: str, other: Any, swap: bool = False) -> EncryptedArray:
         x, y = self._alike(other, name)
+        if self.bits < 0:
+            return modular.arithmetic(name, *((y, x) if swap else (x, y)))
         x._integer(name)
         return each(name, getattr(self.context.evaluator, name), x.bits, [y, x] if swap else [x, y])
 
@@ -155,6 +166,7 @@ class EncryptedArray:
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> EncryptedArray:
+        self._blocks("invert")
         return self._new(self.context.evaluator.invert(self._parts, self.bits > 0), self.shape, self.bits)
 
     def __add__(self, other: Operand) -> EncryptedArray:
@@ -167,12 +179,12 @@ class EncryptedArray:
         return self._arithmetic("sub", other, swap=True)
 
     def __mul__(self, other: Operand) -> EncryptedArray:
-        return self._arithmetic("multiply", other)
+        return modular.product(self, other) if self.bits < 0 else self._arithmetic("multiply", other)
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> EncryptedArray:
-        return 0 - self._integer("negate")
+        return 0 - (self if self.bits < 0 else self._integer("negate"))
 
     def __lt__(self, other: Operand) -> EncryptedArray:
         return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
@@ -197,7 +209,7 @@ class EncryptedArray:
         e = self.context.evaluator
         if isinstance(amount, numbers.Integral):
             return each("shift", lambda x: e.shift(x, min(int(amount), self.bits), left), self.bits, [self])
-        by = self._operand(amount, "shift")
+        by = self._operand(amount, "shift")._blocks("shift")
         return each("shift", lambda x, a: e.shift_by(x, a, left), self.bits, [self, by])
 
     def __lshift__(self, amount: Operand) -> EncryptedArray:
@@ -267,8 +279,14 @@ class EncryptedArray:
 
     def astype(self, dtype: types.Type) -> EncryptedArray:
         """Another type: zeros above, or modulo ``2**bits``. To ``"bool"``: whether it is not 0 (which
-        takes bootstrappings)."""
-        bits = types.bits_of(dtype, self.context.params, "astype")
+        takes bootstrappings). From ``"m4"``: a table, which takes one and one a block."""
+        params = self.context.params
+        bits = types.bits_of(dtype, params, "astype")
+        if self.bits < 0 and bits != self.bits:
+            return self.apply(lambda v: v & types.most_of(bits) if bits else v != 0, dtype=dtype)
+        if bits < 0 and bits != self.bits:
+            low = self._as(-bits) if self.bits > -bits else self
+            return each("astype", self.context.evaluator.to_full, bits, [low])
         return self != 0 if self.bits and not bits else self._as(bits)
 
     # ---- functions ----
@@ -284,7 +302,9 @@ class EncryptedArray:
         if dtype is None and not self.bits:
             block = max(params.message_bits, 1)
             dtype = types.name_of(-(-len(places).bit_length() // block) * block)
-        x = self if dtype is None else self._as(types.bits_of(dtype, params, "sum"))
+        x = self if dtype is None else self.astype(dtype)
+        if x.bits < 0:
+            return modular.total(x._at(places, "sum"))
         x._integer("sum")
         kept, length = places.shape[1:], len(places)
         x = x._at(places.reshape(-1), "sum").reshape(length, -1)
@@ -303,7 +323,7 @@ class EncryptedArray:
         """``f`` of every value, or of every pair of values, by table.
 
         ``f``: a function of ints or a table of every input. One argument of at most 4 bits (two
-        blocks), or two of at most 2 bits (a block each; row by row). ``dtype``: of the results; left
+        blocks, or ``"m4"``), or two of at most 2 bits (a block each; row by row). ``dtype``: of the results; left
         out, that of the values. Bootstrappings as of `apply_many`.
         """
         return self.apply_many([f], other, dtype)[0]
@@ -314,7 +334,7 @@ class EncryptedArray:
 
         Result blocks share a bootstrapping where the arguments leave room: of the 4 bits that a table
         takes, four blocks of results share one for an argument of 2 bits, eight for a boolean, four for
-        two booleans, two for a boolean and 2 bits. ``dtype``: one for all results, or one each.
+        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all results, or one each.
         """
         params = self.context.params
         dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
@@ -326,44 +346,20 @@ class EncryptedArray:
         operands = [self] if other is None else [self, self._operand(other, "apply")]
         most = 1 if params.booleans else (3 - len(operands)) * params.message_bits
         for x in operands:
-            if x.bits > most:
+            if x.bits > most or (other is not None and x.bits < 0):
                 raise errors.UnsupportedError.explain(
-                    "apply", f"{x.dtype} among {len(operands)} arguments", f"at most {most} bits each",
+                    "apply", f"{x.dtype} among {len(operands)} arguments", f"at most u{most} each",
                     "compose it of comparisons and lt.where")
-        sizes = tuple(1 << (x.bits or 1) for x in operands)
+        sizes = tuple(types.most_of(x.bits) + 1 for x in operands)
         tables = [types.as_table(f, sizes, bits, "apply") for f, bits in zip(functions, widths)]
         if params.booleans:
             return [_gate_of(values, operands) for values in tables]
-        blocks, e = [bits // params.message_bits for bits in widths], self.context.evaluator
+        blocks, e = [types.blocks_of(bits, params) for bits in widths], self.context.evaluator
+        if self.bits < 0:
+            return modular.lookup(self, blocks, tables, widths)
         if other is None:
-            return _each_of("apply", lambda x: e.lookup(x, blocks, tables), widths, operands)
-        return _each_of("apply", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
-
-
-def each(operation: str, function: Callable[..., Any], bits: int, operands: list[EncryptedArray],
-         *first: Any) -> EncryptedArray:
-    """The function (with `first` in front) of operands that broadcast, in pieces that fit the device."""
-    return _each_of(operation, lambda *batches: [function(*first, *batches)], [bits], operands)[0]
-
-
-def _each_of(operation: str, function: Callable[..., list[Any]], bits: list[int],
-             operands: list[EncryptedArray]) -> list[EncryptedArray]:
-    """As `each`, of a function with several results of these types."""
-    x = operands[0]
-    try:
-        shape = np.broadcast_shapes(*(o.shape for o in operands))
-    except ValueError as why:
-        raise errors.ShapeError.explain(
-            operation, " and ".join(str(o.shape) for o in operands), "shapes that broadcast", "reshape one") from why
-    batches = [o._spread(shape) for o in operands]
-    size, together = math.prod(shape), x.context._together(max(o.bits for o in operands))
-    if size <= together:
-        return [x._new(parts, shape, b) for parts, b in zip(function(*batches), bits)]
-    pieces = []
-    for at in progress.track(range(0, size, together), operation):
-        places = np.arange(at, min(at + together, size))
-        pieces.append(function(*(b if engine.count(b) == 1 else engine.take(b, places) for b in batches)))
-    return [x._new(engine.concatenate(list(parts)), shape, b) for parts, b in zip(zip(*pieces), bits)]
+            return each_of("apply", lambda x: e.lookup(x, blocks, tables), widths, operands)
+        return each_of("apply", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
 
 
 def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:

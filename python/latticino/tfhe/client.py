@@ -79,7 +79,7 @@ class Client:
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
         """Encrypts booleans or unsigned integers of any shape.
 
-        ``dtype``: ``"bool"``, ``"u2"`` to ``"u64"``, or one of numpy's; left out, that of an array of
+        ``dtype``: ``"bool"``, ``"u2"`` to ``"u64"``, ``"m4"``, or one of numpy's; left out, that of an array of
         bool or uint8 to uint64. Files of fresh encryptions store a seed for all but one word a block.
 
         Raises ParameterError for types that the set does not hold, ValueError for values that the type

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _native, devices, errors, roles
+from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
 from .plan import Plan, dry_run
@@ -55,7 +56,7 @@ class Context:
         if device == NOT_ENCRYPTED:
             _native.TfheContext.create_dry(self.params, arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
-            self._evaluator = NotEncryptedEvaluator(self.params.message_bits)
+            self._evaluator = NotEncryptedEvaluator(self.params.message_bits, types.plain_bits(self.params))
             return
         kind, index = devices.choose(device)
         self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
@@ -149,7 +150,7 @@ class Context:
         """Elements of a type that one operation takes at once; products pair all blocks."""
         if not self.encrypted:
             return 1 << 62
-        blocks = -(-bits // max(self.params.message_bits, 1)) or 1
+        blocks = max(-(-bits // max(self.params.message_bits, 1)), 1)
         most = _TOGETHER_CUDA if self._kind == "cuda" else _TOGETHER_CPU * devices.threads(self.threads)
         return max(1, most // blocks**2)
 

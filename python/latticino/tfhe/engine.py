@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _native, errors
+from . import types
 
 if TYPE_CHECKING:
     from .context import Context
@@ -54,14 +55,14 @@ _ORDER = {Comparison.Less: np.less, Comparison.LessEqual: np.less_equal, Compari
 
 
 def _cut(values: np.ndarray, bits: int) -> Values:
-    return Values(values & np.uint64((1 << bits) - 1), bits)
+    return Values(values & np.uint64(types.most_of(bits)), bits)
 
 
 class NotEncryptedEvaluator:
     """The functions of _native.TfheEvaluator on values in the clear, for debugging at full speed."""
 
-    def __init__(self, block_bits: int) -> None:
-        self._block = block_bits
+    def __init__(self, block_bits: int, plain_bits: int) -> None:
+        self._block, self._plain = block_bits, plain_bits
 
     def clear(self, values: np.ndarray, bits: int) -> Values:
         return Values(values, bits)
@@ -93,6 +94,18 @@ class NotEncryptedEvaluator:
     def multiply(self, x: Values, y: Values) -> Values:
         return _cut(x.values * y.values, x.bits)
 
+    def add_full(self, x: Values, y: Values) -> Values:
+        return self.add(x, y)
+
+    def sub_full(self, x: Values, y: Values) -> Values:
+        return self.sub(x, y)
+
+    def multiply_full(self, x: Values, factor: int) -> Values:
+        return _cut(x.values * np.uint64(factor % 2**64), x.bits)
+
+    def to_full(self, x: Values) -> Values:
+        return Values(x.values, -self._plain)
+
     def minimum(self, x: Values, y: Values) -> Values:
         return Values(np.minimum(x.values, y.values), x.bits)
 
@@ -114,7 +127,11 @@ class NotEncryptedEvaluator:
         return _cut(np.where(inside, moved, 0).astype(np.uint64), x.bits)
 
     def lookup(self, x: Values, blocks: list[int], values: list[np.ndarray]) -> list[Values]:
-        return [Values(v[x.values], n * self._block) for n, v in zip(blocks, values, strict=True)]
+        widths = [-self._plain if n < 0 else n * self._block for n in blocks]
+        return [Values(v[x.values], bits) for bits, v in zip(widths, values, strict=True)]
+
+    def lookup_full(self, x: Values, blocks: list[int], values: list[np.ndarray]) -> list[Values]:
+        return self.lookup(x, blocks, values)
 
     def lookup_pair(self, x: Values, y: Values, blocks: list[int], values: list[np.ndarray],
                     columns: int) -> list[Values]:

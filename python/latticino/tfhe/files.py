@@ -69,9 +69,9 @@ def _array(context: Context, parts: list, note: str) -> EncryptedArray:
             "load", "a note that is no array description", "a file written by save_ciphertext",
             "use files of this package") from why
     block = max(context.params.message_bits, 1)
-    most = (1 << block) - 1 if bits else 1
-    fits = len(parts) == (bits // block or 1) and all(
-        p.size == math.prod(shape) and p.largest <= most for p in parts)
+    most = types.most_of(min(bits, block))
+    fits = len(parts) == max(bits // block, 1) and all(
+        p.size == math.prod(shape) and p.largest <= most and (p.encoding == "full") == (bits < 0) for p in parts)
     if not fits or min(shape, default=1) < 1:
         raise errors.FileError.explain(
             "load", f"shape {shape} of {types.name_of(bits)} for {len(parts)} batches", "a shape that fits them",

@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import errors
 from . import array, types
-from .array import EncryptedArray, Operand, each
+from .array import EncryptedArray, Operand
+from .pieces import each
 
 
 def _first(operands: Sequence[Any], operation: str) -> EncryptedArray:
@@ -38,9 +39,9 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
     if dtype is None and not (isinstance(x, EncryptedArray) or isinstance(y, EncryptedArray)):
         raise errors.ParameterError.explain(
             "where", "two clear values and no type", "a type", 'say dtype="u8"')
-    bits = max([o.bits for o in (x, y) if isinstance(o, EncryptedArray)]
-               + ([] if dtype is None else [types.bits_of(dtype, ctx.params, "where")]))
-    like = type(first)(ctx, first._parts, first.shape, bits)  # of the type that clear values take
+    bits = types.widest([o.bits for o in (x, y) if isinstance(o, EncryptedArray)]
+                        + ([] if dtype is None else [types.bits_of(dtype, ctx.params, "where")]), "where")
+    like = type(first)(ctx, first._parts, first.shape, bits)._blocks("where")  # of the type that clear values take
     chosen = [like._operand(o, "where")._as(bits) for o in (x, y)]
     return each("where", ctx.evaluator.select, bits, [first._operand(condition, "where"), *chosen])
 
@@ -64,7 +65,7 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArr
     """Arrays joined along an axis, of the widest type among them; no bootstrapping."""
     first = _first(list(arrays), "concatenate")
     several = [first._operand(x, "concatenate") for x in arrays]
-    bits = max(x.bits for x in several)
+    bits = types.widest([x.bits for x in several], "concatenate")
     return array.concatenate([x._as(bits) for x in several], axis)
 
 

@@ -99,7 +99,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
         raise errors.ShapeError.explain("plan", f"an example of shape {shape}", "at least one value", "pass one")
     block = max(twin.params.message_bits, 1)
     facts = [(p.largest, p.norm2) for p in x._parts] if isinstance(x, EncryptedArray) and context.encrypted else (
-        [((1 << block) - 1 if bits else 1, 1.0)] * (bits // block or 1))
-    parts = [_native.tfhe_shape_only(twin._native, math.prod(shape), largest, norm2)
+        [(types.most_of(min(bits, block)), 1.0)] * max(bits // block, 1))
+    parts = [_native.tfhe_shape_only(twin._native, math.prod(shape), largest, norm2, bits)
              for largest, norm2 in facts]
     return EncryptedArray(twin, parts, shape, bits)

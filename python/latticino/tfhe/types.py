@@ -1,4 +1,7 @@
-"""Types of encrypted values: ``"bool"``, and unsigned integers ``"u2"`` to ``"u64"``."""
+"""Types of encrypted values: ``"bool"``, unsigned integers ``"u2"`` to ``"u64"``, integers modulo 16 ``"m4"``.
+
+Inside they are bits: 0 for ``"bool"``, negative for integers modulo a power of two.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,35 @@ MOST_BITS = 64
 
 
 def name_of(bits: int) -> str:
-    """The type's name; 0 bits stand for ``"bool"``."""
-    return f"u{bits}" if bits else "bool"
+    """The type's name."""
+    return f"u{bits}" if bits > 0 else f"m{-bits}" if bits else "bool"
+
+
+def plain_bits(params: _native.TfheParams) -> int:
+    """Bits of a whole block: what a table takes, and the modulus of ``"m.."``."""
+    return params.message_bits + params.carry_bits
+
+
+def blocks_of(bits: int, params: _native.TfheParams) -> int:
+    """Result blocks of a type in tables: 0 for bits, -1 for integers modulo 2^p."""
+    return max(bits // params.message_bits, -1)
+
+
+def widest(bits: Sequence[int], operation: str) -> int:
+    """The type that holds all of these; ParameterError for integers modulo 2^p beside others."""
+    if min(bits) < 0 and min(bits) != max(bits):
+        raise errors.ParameterError.explain(
+            operation, " and ".join(name_of(b) for b in sorted(set(bits))), "one type", "convert with astype")
+    return max(bits)
+
+
+def most_of(bits: int) -> int:
+    """The largest value of a type."""
+    return (1 << (abs(bits) or 1)) - 1
 
 
 def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
-    """Bits of a type that the set can hold: 0 for ``bool``, whole blocks for integers.
+    """Bits of a type that the set can hold: 0 for ``bool``, whole blocks for integers, -p modulo 2^p.
 
     Names, and numpy's ``bool`` and ``uint8`` to ``uint64``, are known. Raises ParameterError.
     """
@@ -28,10 +54,13 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
     name = "u" + name[4:] if name.startswith("uint") else name
     if name in ("bool", "bool_"):
         return 0
+    if not params.booleans and name == f"m{plain_bits(params)}":
+        return -plain_bits(params)
     bits = int(name[1:]) if name[:1] == "u" and name[1:].isdigit() else 0
     block = params.message_bits
     if params.booleans or not 0 < bits <= MOST_BITS or bits % block:
-        needs = '"bool"' if params.booleans else f'"bool", or "u{block}" to "u{MOST_BITS}" in steps of {block}'
+        needs = '"bool"' if params.booleans else (
+            f'"bool", "u{block}" to "u{MOST_BITS}" in steps of {block}, or "m{plain_bits(params)}"')
         raise errors.ParameterError.explain(
             operation, f"the type {name!r} under {params.name}", needs,
             "choose a set named ...-2-2-... for integers" if params.booleans else "name such a type")
@@ -42,7 +71,7 @@ def numpy_type(bits: int) -> np.dtype:
     """The smallest of numpy's types that holds the values."""
     if not bits:
         return np.dtype(bool)
-    return np.dtype(f"uint{next(w for w in (8, 16, 32, 64) if bits <= w)}")
+    return np.dtype(f"uint{next(w for w in (8, 16, 32, 64) if abs(bits) <= w)}")
 
 
 def bits_of_values(x: np.ndarray, params: _native.TfheParams, operation: str) -> int:
@@ -62,7 +91,7 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
             operation, f"dtype {x.dtype}", "booleans or integers", "round and convert the data first")
     if not x.size:
         raise errors.ShapeError.explain(operation, "an empty array", "at least one value", "check the data")
-    most = (1 << (bits or 1)) - 1
+    most = most_of(bits)
     least, largest = int(x.min()), int(x.max())
     if least < 0 or largest > most:
         raise errors.ValueError.explain(
@@ -78,7 +107,7 @@ def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.
         values = np.array([int(f(*map(int, at))) for at in np.ndindex(*sizes)], dtype=object)
         if any(v < 0 or v >> MOST_BITS for v in values):
             raise errors.ValueError.explain(
-                operation, "a function value below 0 or above 64 bits", f"0 to {(1 << (bits or 1)) - 1}",
+                operation, "a function value below 0 or above 64 bits", f"0 to {most_of(bits)}",
                 "reduce it in the function")
         values = values.astype(np.uint64)
     else:
