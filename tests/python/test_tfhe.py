@@ -83,6 +83,7 @@ def test_arithmetic_with_broadcasting(integers, rng):
         integers.equal(lambda a: op(a, np.uint8(7)), x)
         integers.equal(lambda a: op(np.uint8(7), a), x)
     integers.equal(lambda a: ~a, x)
+    integers.equal(lambda a: (a[0, 0] + np.uint8(1)) * np.uint8(3), x)  # no axis
     integers.equal(lambda a: 0 - a, x)
     got = integers.client.decrypt(-integers.client.encrypt(x))
     assert (got == (0 - x)).all()
@@ -169,6 +170,8 @@ def test_shapes_need_no_keys(any_device, rng):
         assert (client.decrypt(lt.concatenate([a, a[:]], axis)) == np.concatenate([x, x], axis)).all()
         assert (client.decrypt(lt.stack([a, a], axis)) == np.stack([x, x], axis)).all()
     assert [client.decrypt(v).tolist() for v in a[0]] == x[0].tolist()
+    one = client.encrypt(np.uint8(3))
+    assert one.shape == () and client.decrypt(one) == 3 and client.encrypt(True).shape == ()
     assert (client.decrypt(a.astype("u4")) == x % 16).all()
     if ctx.encrypted:
         with pytest.raises(lt.KeyError, match="server_keys"):

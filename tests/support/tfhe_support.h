@@ -49,4 +49,34 @@ inline std::vector<std::uint32_t> every_message(std::uint32_t count, int times =
   return out;
 }
 
+inline constexpr tfhe::Gate kGates[] = {
+    tfhe::Gate::And,  tfhe::Gate::Nand,   tfhe::Gate::Or,     tfhe::Gate::Nor,   tfhe::Gate::Xor,
+    tfhe::Gate::Xnor, tfhe::Gate::AndNot, tfhe::Gate::NotAnd, tfhe::Gate::OrNot, tfhe::Gate::NotOr};
+
+inline std::uint32_t truth(tfhe::Gate gate, bool x, bool y) {
+  switch (gate) {
+    case tfhe::Gate::And:
+      return x && y;
+    case tfhe::Gate::Nand:
+      return !(x && y);
+    case tfhe::Gate::Or:
+      return x || y;
+    case tfhe::Gate::Nor:
+      return !(x || y);
+    case tfhe::Gate::Xor:
+      return x != y;
+    case tfhe::Gate::Xnor:
+      return x == y;
+    case tfhe::Gate::AndNot:
+      return x && !y;
+    case tfhe::Gate::NotAnd:
+      return !x && y;
+    case tfhe::Gate::OrNot:
+      return x || !y;
+    case tfhe::Gate::NotOr:
+      return !x || y;
+  }
+  return 2;
+}
+
 }  // namespace latticino::test

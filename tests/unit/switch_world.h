@@ -69,25 +69,27 @@ class SwitchWorld {
   std::shared_ptr<SwitchKeys> keys_;
 };
 
-// A plan with the CKKS keys that it needs.
+// A plan with the CKKS keys that a program needs: one table, where none is given.
 class SwitchPlan {
  public:
+  using Program = std::function<ckks::World::Batch(const ckks::Evaluator&, const Switcher&,
+                                                   const ckks::Ciphertext&)>;
+
   SwitchPlan(SwitchWorld& world, const SwitchOptions& options)
-      : world_(world), switcher_(world.context(), world.keys(), options) {
-    const ckks::Ciphertext x =
-        world.encrypt(SwitchWorld::Values(switcher_.options().slots, 0.0), switcher_.input_level());
+      : SwitchPlan(world, options, one_table, -1) {}
+  // Of inputs at that level.
+  SwitchPlan(SwitchWorld& world, const SwitchOptions& options, const Program& program, int level)
+      : world_(world),
+        switcher_(world.context(), world.keys(), options),
+        level_(level < 0 ? switcher_.input_level() : level) {
     world.ckks().dry_run(
-        [&](const ckks::Evaluator& e, const ckks::World::Batch& b) -> ckks::World::Batch {
+        [&](const ckks::Evaluator& e, const ckks::World::Batch& b) {
           const auto dry = Context::create(world.context()->shared_params(), e.context());
           std::vector<MatvecShape> shapes;
           if (switcher_.matvec() != nullptr) shapes = {switcher_.matvec()->plan().shape};
-          const Switcher plan(dry, allocate_switch_keys(*dry, shapes), options);
-          const Table table = make_table(
-              dry, [](double v) { return v; }, options.bound);
-          const ckks::Ciphertext y = plan.apply(e, b[0], table);
-          return {y};
+          return program(e, Switcher(dry, allocate_switch_keys(*dry, shapes), options), b[0]);
         },
-        {x}, &request_);
+        {encrypt(SwitchWorld::Values(switcher_.options().slots, 0.0))}, &request_);
     evaluator_ =
         std::make_unique<ckks::Evaluator>(world.ckks().context(), world.ckks().make_keys(request_));
   }
@@ -96,16 +98,22 @@ class SwitchPlan {
   const ckks::Evaluator& evaluator() const { return *evaluator_; }
   SwitchWorld& world() const { return world_; }
 
-  ckks::Ciphertext encrypt(const SwitchWorld::Values& x) const {
-    return world_.encrypt(x, switcher_.input_level());
-  }
+  ckks::Ciphertext encrypt(const SwitchWorld::Values& x) const { return world_.encrypt(x, level_); }
   SwitchWorld::Values apply(const SwitchWorld::Values& x, const Table& table) const {
     return world_.decrypt(switcher_.apply(*evaluator_, encrypt(x), table));
   }
 
  private:
+  static ckks::World::Batch one_table(const ckks::Evaluator& e, const Switcher& switcher,
+                                      const ckks::Ciphertext& x) {
+    const Table table = make_table(
+        switcher.context(), [](double v) { return v; }, switcher.options().bound);
+    return {switcher.apply(e, x, table)};
+  }
+
   SwitchWorld& world_;
   Switcher switcher_;
+  int level_;
   rlwe::KeyRequest request_;
   std::unique_ptr<ckks::Evaluator> evaluator_;
 };

@@ -10,37 +10,10 @@ namespace latticino::tfhe {
 namespace {
 
 using test::every_message;
+using test::kGates;
 using test::TfheWorld;
+using test::truth;
 using Messages = std::vector<std::uint32_t>;
-
-constexpr Gate kGates[] = {Gate::And,  Gate::Nand,   Gate::Or,     Gate::Nor,   Gate::Xor,
-                           Gate::Xnor, Gate::AndNot, Gate::NotAnd, Gate::OrNot, Gate::NotOr};
-
-std::uint32_t truth(Gate gate, bool x, bool y) {
-  switch (gate) {
-    case Gate::And:
-      return x && y;
-    case Gate::Nand:
-      return !(x && y);
-    case Gate::Or:
-      return x || y;
-    case Gate::Nor:
-      return !(x || y);
-    case Gate::Xor:
-      return x != y;
-    case Gate::Xnor:
-      return x == y;
-    case Gate::AndNot:
-      return x && !y;
-    case Gate::NotAnd:
-      return !x && y;
-    case Gate::OrNot:
-      return x || !y;
-    case Gate::NotOr:
-      return !x || y;
-  }
-  return 2;
-}
 
 class TfheGates : public testing::TestWithParam<const char*> {};
 

@@ -97,7 +97,7 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
         raise errors.ValueError.explain(
             operation, f"the value {least if least < 0 else largest}", f"0 to {most} for {name_of(bits)}",
             "use a wider type")
-    return np.ascontiguousarray(x, dtype=np.uint64)
+    return np.asarray(x, dtype=np.uint64, order="C")  # ascontiguousarray would give single values an axis
 
 
 def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.ndarray:
