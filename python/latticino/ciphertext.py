@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from . import _native, arrays, errors, joint, layout, matrix, noise, sums
+from . import _native, arrays, errors, joint, layout, matrix, noise, powers, roles, sums
 from . import switching as switching_of
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ class Ciphertext:
     def expected_bits(self) -> float:
         """Estimated mean precision in bits for messages of about unit size."""
         return noise.bits(self._error)
+
+    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
+        roles.refuse_numpy(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -236,17 +239,7 @@ class Ciphertext:
         _no_division()
 
     def __pow__(self, n: int) -> Ciphertext:
-        if not isinstance(n, numbers.Integral) or n < 1:
-            raise errors.UnsupportedError.explain(
-                "power", f"exponent {n!r}", "an integer from 1", "use polyval for other functions")
-        known: dict[int, Ciphertext] = {1: self}
-
-        def power(k: int) -> Ciphertext:
-            if k not in known:
-                known[k] = power(k // 2) * power(k // 2) if k % 2 == 0 else power(k - k // 2) * power(k // 2)
-            return known[k]
-
-        return power(int(n))
+        return powers.power(self, n, "use polyval for other functions")
 
     def __matmul__(self, w: Operand) -> Ciphertext:
         """``x @ W`` for a plain matrix of shape (len(x), m): one level. ``x @ y``: inner product.

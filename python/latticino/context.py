@@ -163,6 +163,7 @@ class Context:
         lists the evaluation keys, their bytes, the peak memory, levels and the predicted time.
         Raises what the program would raise, LevelError for instance, before any key exists.
         """
+        roles.require_function("plan", program)
         return dry_run(self, program, examples)
 
     def table_report(self, f: Callable[[float], float], bound: float = 1.0, *, slots: int | None = None,

@@ -14,7 +14,7 @@ def choose(device: str | None) -> tuple[str, int]:
     """
     if device is None:
         device = "cuda" if _native.cuda_built() and _native.cuda_device_count() > 0 else "cpu"
-    kind, _, index = device.partition(":")
+    kind, _, index = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not index.isdigit())):
         raise errors.DeviceError.explain(
             "Context", f"device {device!r}", '"cpu", "cuda" or "cuda:1"', "name one of them")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import _native, errors
+from . import _native, errors, roles
 from .ciphertext import Ciphertext
 from .recording import Recording
 from .tfhe.array import EncryptedArray
@@ -93,4 +93,5 @@ class Program:
 
 def record(function: Callable[..., Any]) -> Program:
     """Turns a function of encrypted arrays into a replayable program; usable as a decorator."""
+    roles.require_function("record", function)
     return Program(function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from . import errors
 
@@ -12,6 +12,19 @@ def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], rem
     if not isinstance(value, kinds):
         names = [_name(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
         raise errors.UnsupportedError.explain(operation, _name(type(value)), " or ".join(names), remedy)
+
+
+def require_function(operation: str, f: Any) -> None:
+    """UnsupportedError for what cannot be called."""
+    if not callable(f):
+        raise errors.UnsupportedError.explain(operation, _name(type(f)), "a function", "pass one, a lambda for instance")
+
+
+def refuse_numpy(x: Any) -> NoReturn:
+    """UnsupportedError in place of an array of Python objects, which numpy would make."""
+    raise errors.UnsupportedError.explain(
+        "numpy", _name(type(x)), "numbers in the clear",
+        "decrypt first, or use the array's own methods and the functions of latticino")
 
 
 def _name(kind: type) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, errors, roles
+from . import _native, arrays, errors, roles
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
@@ -37,31 +37,47 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
     """See Context.table_report."""
     name = context.switch_set(name)
     twin, _ = type(context)._dry(context)
-    table = _native.SwitchTable.make(twin.switching(name), lambda v: float(f(v)), float(bound))
-    switcher = twin.switcher(name, slots or twin.slots, float(bound), route=route)
+    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound")
+    table = _native.SwitchTable.make(twin.switching(name), f, bound)
+    switcher = twin.switcher(name, slots or twin.slots, bound, route=route)
     return TableReport(switcher.route, **table.report(switcher))
+
+
+def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
+    """f with doubles as values; ValueError where one is no real number."""
+    roles.require_function("apply_lut", f)
+
+    def real(v: float) -> float:
+        y = f(v)
+        try:
+            return float(y)
+        except (TypeError, ValueError) as why:
+            raise errors.ValueError.explain("apply_lut", f"f({v:.6g}) = {y!r}", "a real number", "correct f") from why
+
+    return real
 
 
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
               minimal_keys: bool, route: str, shadow: Client | None) -> Ciphertext:
     """See Ciphertext.apply_lut."""
+    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound")
     _check_within(x, shadow, where, bound)
     name = x.context.switch_set(name)
     native = x.context.switching(name)
-    values = np.array([float(f(v)) for v in _native.table_arguments(native, float(bound))])
-    table = x.context.table((name, float(bound), hashlib.sha256(values).digest()),
-                            lambda: _native.SwitchTable.make(native, lambda v: float(f(v)), float(bound)))
+    values = np.array([f(v) for v in _native.table_arguments(native, bound)])
+    table = x.context.table((name, bound, hashlib.sha256(values).digest()),
+                            lambda: _native.SwitchTable.make(native, f, bound))
     return _through(x, table, where, name, minimal_keys, route)
 
 
 def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
               route: str = "automatic", shadow: Client | None = None) -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
+    bound = arrays.as_real(bound, "compare", "bound")
     _check_within(x, shadow, None, 2 * bound)
     name = x.context.switch_set(switching)
     native = x.context.switching(name)
-    table = x.context.table((name, float(bound), "sign"),
-                            lambda: _native.SwitchTable.make_sign(native, float(bound), 0.5))
+    table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     return _through(x, table, None, name, minimal_keys, route) + 0.5
 
 

@@ -211,6 +211,15 @@ def test_wrong_use_says_what_is_wrong(ctx, client):
         encrypted.apply_lut(abs, bound=-1)
     with pytest.raises(lt.ShapeError):
         encrypted.apply_lut(abs, where=np.ones(3, bool))
+    for f in (lambda v: "x", lambda v: 1j, lambda v: [v, v]):
+        with pytest.raises(lt.ValueError, match="real number"):
+            encrypted.apply_lut(f)
+    for use in (lambda: encrypted.apply_lut(abs, bound="wide"), lambda: encrypted.compare(0.0, bound="wide")):
+        with pytest.raises(lt.ValueError, match="bound='wide'"):
+            use()
+    for use in (lambda: encrypted.apply_lut([1.0, 2.0]), lambda: ctx.table_report(3), lambda: ctx.plan(3, x)):
+        with pytest.raises(lt.UnsupportedError, match="function"):
+            use()
     with pytest.raises(ZeroDivisionError):
         encrypted.apply_lut(lambda v: 1 / (v - v))
     with pytest.raises(lt.ParameterError):

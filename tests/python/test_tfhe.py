@@ -146,6 +146,30 @@ def test_other_widths(integers, rng, width):
         assert (integers.client.decrypt(a * b) == (x * y & mask)).all()
 
 
+def test_reductions_and_powers(integers, bits, rng):
+    x = numbers(rng, (3, 5))
+    a, decrypt = integers.client.encrypt(x), integers.client.decrypt
+    for name in ("min", "max", "any", "all"):
+        for axis in (None, 0, 1, -1):
+            got = decrypt(getattr(a, name)(axis) if axis is not None else getattr(a, name)())
+            want = getattr(x, name)(axis)
+            assert got.shape == want.shape and (got == want).all(), (name, axis)
+    flags = np.array([[False, False, True], [True, True, True], [False, False, False]])
+    for name in ("any", "all"):
+        for axis in (None, 0, 1):
+            bits.equal(lambda v: getattr(v, name)(axis), flags)
+    for n in (1, 2, 5):
+        integers.equal(lambda v: v**n, x[0])
+    for wrong in (lambda: a**0, lambda: a**-1, lambda: a**0.5, lambda: a**a):
+        with pytest.raises(lt.UnsupportedError, match="exponent"):
+            wrong()
+    for wrong in (lambda: bits.client.encrypt(flags).max(), lambda: bits.client.encrypt(flags) ** 2):
+        with pytest.raises(lt.ParameterError):
+            wrong()
+    with pytest.raises(lt.ShapeError):
+        a.max(axis=2)
+
+
 def test_sums(integers, rng):
     x = numbers(rng, (3, 21))
     a = integers.client.encrypt(x)
@@ -232,6 +256,14 @@ def test_wrong_use_is_named(gates, integers, rng):
         (lt.ShapeError, lambda: x.astype("u4").apply([1, 2, 3])),
         (lt.ContextError, lambda: x + gates.client.encrypt([True])), (lt.ContextError, lambda: gates.client.decrypt(x)),
         (lt.ShapeError, lambda: integers.client.decrypt([1])),
+        (lt.ShapeError, lambda: lt.stack([x, x], axis=3)), (lt.ShapeError, lambda: lt.stack([x, x], axis=-3)),
+        (lt.ParameterError, lambda: x.astype(3)), (lt.ParameterError, lambda: integers.client.encrypt([1], dtype=[1])),
+        (lt.UnsupportedError, lambda: np.asarray(x)), (lt.UnsupportedError, lambda: np.sqrt([x, x])),
+        (lt.UnsupportedError, lambda: integers.ctx.plan(3)), (lt.UnsupportedError, lambda: lt.record(3)),
+        (lt.ValueError, lambda: integers.ctx.plan(abs, lt.tfhe.Shape((-2,), "u8"))),
+        (lt.ValueError, lambda: integers.ctx.plan(abs, lt.tfhe.Shape((2.5,), "u8"))),
+        (lt.ValueError, lambda: integers.ctx.plan(abs, lt.tfhe.Shape("ab", "u8"))),
+        (lt.DeviceError, lambda: lt.tfhe.Context(device=3)), (lt.ParameterError, lambda: lt.tfhe.Context(arithmetic=3)),
     ]
     for kind, use in wrong:
         with pytest.raises(kind) as e:
@@ -326,6 +358,7 @@ def test_plans_count_what_runs(integers, rng):
         integers.ctx.plan(lambda a: a + a, np.array([True]))
     with pytest.raises(lt.ShapeError):
         integers.ctx.plan(lambda a: a, lt.tfhe.Shape((0,), "u8"))
+    assert integers.ctx.plan(lambda a: a == 1, lt.tfhe.Shape(3, "u2")).bootstrappings == 6
 
 
 def test_plans_predict_recorded_times():

@@ -61,9 +61,13 @@ def test_several_functions_at_once_share_bootstrappings(integers):
             (lambda u, v: u.apply(lambda s, t: s, v, dtype="u8"), [a, c], 4 * 4)]:
         assert plan(program, *arguments).bootstrappings == count
     for wrong in (lambda: a.apply_many([]), lambda: a.apply_many(functions, dtype=["u2", "u2"]),
-                  lambda: a.apply_many([[1, 2]])):
+                  lambda: a.apply_many([[1, 2]]), lambda: a.apply_many(abs), lambda: a.apply_many(3)):
         with pytest.raises(lt.ShapeError):
             wrong()
+    for f in (lambda v: 1.5, lambda v: "1", lambda v: None, lambda v: -1, lambda v: 4):
+        with pytest.raises(lt.ValueError):
+            a.apply(f)
+    assert (decrypt(a.apply(lambda v: np.array([v == 2]), dtype="bool")) == (x == 2)).all()
 
 
 def test_several_functions_of_booleans(gates):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from .. import errors
+from .. import errors, powers, roles
 from . import engine, modular, types
 from .engine import Comparison, Gate
 from .pieces import each, each_of
@@ -66,6 +66,9 @@ class EncryptedArray:
     def log_failure(self) -> float:
         """log2 of the probability that the next bootstrapping on one of the values goes wrong."""
         return max((p.log_failure for p in self._parts if p.norm2 > 0), default=-math.inf)
+
+    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
+        roles.refuse_numpy(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -183,6 +186,9 @@ class EncryptedArray:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def __pow__(self, n: int) -> EncryptedArray:
+        return powers.power(self._integer("power"), n, "multiply, or use a table")
+
     def __neg__(self) -> EncryptedArray:
         return 0 - (self if self.bits < 0 else self._integer("negate"))
 
@@ -249,7 +255,7 @@ class EncryptedArray:
         """Flat places after what numpy makes of them."""
         try:
             return np.asarray(move(self._places()))
-        except (IndexError, ValueError, TypeError) as why:
+        except (IndexError, ValueError, TypeError, errors.UnsupportedError) as why:
             raise errors.ShapeError.explain(
                 operation, f"an array of shape {self.shape} ({why})", "places, axes and shapes that are there",
                 "check the arguments") from why
@@ -297,8 +303,7 @@ class EncryptedArray:
         ``dtype``: the type to add in; left out, the values' own, in which sums wrap, and for booleans
         the smallest that holds the count.
         """
-        params = self.context.params
-        places = self._moved(lambda p: p.reshape(-1) if axis is None else np.moveaxis(p, axis, 0), "sum")
+        params, places = self.context.params, self._along(axis, "sum")
         if dtype is None and not self.bits:
             block = max(params.message_bits, 1)
             dtype = types.name_of(-(-len(places).bit_length() // block) * block)
@@ -319,6 +324,37 @@ class EncryptedArray:
             length = rows
         return x.reshape(kept)
 
+    def _along(self, axis: int | None, operation: str) -> np.ndarray:
+        """Flat places with the axis in front; None: all of them."""
+        return self._moved(lambda p: p.reshape(-1) if axis is None else np.moveaxis(p, axis, 0), operation)
+
+    def _folded(self, name: str, axis: int | None, f: Callable[[EncryptedArray, EncryptedArray], EncryptedArray]
+                ) -> EncryptedArray:
+        """f of all values over an axis, by halves."""
+        places = self._along(axis, name)
+        x = self._at(places.reshape(-1), name).reshape(len(places), -1)
+        while len(x) > 1:
+            half = len(x) // 2
+            pairs = f(x[:half], x[half : 2 * half])
+            x = pairs if len(x) == 2 * half else concatenate([pairs, x[2 * half :]])
+        return x.reshape(places.shape[1:])
+
+    def min(self, axis: int | None = None) -> EncryptedArray:
+        """The smallest integer of all, or over one axis."""
+        return self._integer("minimum")._folded("minimum", axis, lambda x, y: x._arithmetic("minimum", y))
+
+    def max(self, axis: int | None = None) -> EncryptedArray:
+        """The largest integer of all, or over one axis."""
+        return self._integer("maximum")._folded("maximum", axis, lambda x, y: x._arithmetic("maximum", y))
+
+    def any(self, axis: int | None = None) -> EncryptedArray:
+        """Whether any value is true, or not 0; of all, or over one axis."""
+        return self.astype("bool")._folded("any", axis, lambda x, y: x | y)
+
+    def all(self, axis: int | None = None) -> EncryptedArray:
+        """Whether every value is true, or not 0; of all, or over one axis."""
+        return self.astype("bool")._folded("all", axis, lambda x, y: x & y)
+
     def apply(self, f: types.Table, other: Operand | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """``f`` of every value, or of every pair of values, by table.
 
@@ -337,6 +373,8 @@ class EncryptedArray:
         two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all results, or one each.
         """
         params = self.context.params
+        if not isinstance(functions, (list, tuple, np.ndarray)):
+            raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions", "use apply")
         dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):
             raise errors.ShapeError.explain(

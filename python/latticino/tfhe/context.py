@@ -49,18 +49,18 @@ class Context:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
-        self.threads, self.arithmetic = threads, arithmetic
+        self.threads, self.arithmetic = threads, str(arithmetic)
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
         if device == NOT_ENCRYPTED:
-            _native.TfheContext.create_dry(self.params, arithmetic)  # refuses what devices refuse
+            _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
             self._evaluator = NotEncryptedEvaluator(self.params.message_bits, types.plain_bits(self.params))
             return
         kind, index = devices.choose(device)
         self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
-                                                  arithmetic)
+                                                  self.arithmetic)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind
 
@@ -144,6 +144,7 @@ class Context:
         The plan counts bootstrappings and rounds, keys, memory and the predicted time. Raises what
         the program would raise, LevelError for instance, before any key exists.
         """
+        roles.require_function("plan", program)
         return dry_run(self, program, examples)
 
     def _together(self, bits: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,7 +73,10 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArr
 def stack(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
     """Arrays of one shape joined along a new axis; no bootstrapping."""
     first = _first(list(arrays), "stack")
-    axis = axis % (first.ndim + 1)
+    if not isinstance(axis, numbers.Integral) or not -first.ndim - 1 <= axis <= first.ndim:
+        raise errors.ShapeError.explain(
+            "stack", f"axis {axis} for results of {first.ndim + 1} axes", "one of them", "check the axis")
+    axis %= first.ndim + 1
     shape = (*first.shape[:axis], 1, *first.shape[axis:])
     if any(np.shape(x) != first.shape if not isinstance(x, EncryptedArray) else x.shape != first.shape
            for x in arrays):

@@ -83,6 +83,12 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         log_failure=twin._native.log_failure + math.log2(bootstrappings) if bootstrappings else -math.inf)
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape as numpy takes it, one size or several."""
+    sizes = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,)
+    return tuple(arrays.as_integer(n, "plan", "size", 0) for n in sizes)
+
+
 def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     """An array without data, shaped as `x` would be once encrypted."""
     if isinstance(x, EncryptedArray):
@@ -91,7 +97,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
                 "plan", "an example of another context", "arrays of this one", "encrypt it here")
         shape, bits = x.shape, x.bits
     elif isinstance(x, Shape):
-        shape, bits = tuple(x.shape), types.bits_of(x.dtype, twin.params, "plan")
+        shape, bits = _sizes(x.shape), types.bits_of(x.dtype, twin.params, "plan")
     else:
         values = arrays.as_numpy(x, "plan")
         shape, bits = values.shape, types.bits_of_values(values, twin.params, "plan")

@@ -5,6 +5,7 @@ Inside they are bits: 0 for ``"bool"``, negative for integers modulo a power of 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
@@ -50,7 +51,7 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
 
     Names, and numpy's ``bool`` and ``uint8`` to ``uint64``, are known. Raises ParameterError.
     """
-    name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    name = dtype if isinstance(dtype, str) else _numpy_name(dtype)
     name = "u" + name[4:] if name.startswith("uint") else name
     if name in ("bool", "bool_"):
         return 0
@@ -65,6 +66,13 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
             operation, f"the type {name!r} under {params.name}", needs,
             "choose a set named ...-2-2-... for integers" if params.booleans else "name such a type")
     return bits
+
+
+def _numpy_name(dtype: Any) -> str:
+    try:
+        return np.dtype(dtype).name
+    except TypeError:
+        return repr(dtype)
 
 
 def numpy_type(bits: int) -> np.dtype:
@@ -100,11 +108,19 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
     return np.asarray(x, dtype=np.uint64, order="C")  # ascontiguousarray would give single values an axis
 
 
+def _as_integer(y: Any, at: tuple[int, ...], operation: str) -> int:
+    try:
+        return operator.index(y.item() if isinstance(y, (np.generic, np.ndarray)) and y.size == 1 else y)
+    except TypeError as why:
+        raise errors.ValueError.explain(
+            operation, f"f{at} = {y!r}".replace(",)", ")"), "integers or booleans", "round in the function") from why
+
+
 def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.ndarray:
     """The values of a function of one or two arguments, the last argument fastest, as flat uint64."""
     count = int(np.prod(sizes))
     if callable(f):
-        values = np.array([int(f(*map(int, at))) for at in np.ndindex(*sizes)], dtype=object)
+        values = np.array([_as_integer(f(*map(int, at)), at, operation) for at in np.ndindex(*sizes)], dtype=object)
         if any(v < 0 or v >> MOST_BITS for v in values):
             raise errors.ValueError.explain(
                 operation, "a function value below 0 or above 64 bits", f"0 to {most_of(bits)}",
