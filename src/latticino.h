@@ -20,6 +20,7 @@
 #include "runtime/queue.h"
 #include "runtime/rates.h"
 #include "switch/client.h"
+#include "switch/route.h"
 #include "switch/switcher.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"

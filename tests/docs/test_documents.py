@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ def test_programs_run(path, monkeypatch, tmp_path):
         for large, small in SMALL.items():
             block = block.replace(large, small)
         exec(compile(block, name_of(path), "exec"), names)
+
+
+def test_the_program_in_cpp_is_the_one_that_the_tests_build():
+    program, = blocks(ROOT / "docs" / "tfhe.md", "cpp")
+    for large, small in SMALL.items():
+        program = program.replace(large, small)
+    assert textwrap.indent(program, "  ").rstrip() in (ROOT / "tests" / "consumer" / "main.cc").read_text()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)

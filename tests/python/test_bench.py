@@ -66,7 +66,9 @@ def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, c
     assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--arithmetic", arithmetic,
                      "--record", str(record)]) == 0
     rows = {row["name"].rsplit(".")[-1]: row for row in json.loads(record.read_text())}
-    assert set(rows) == {"gates", "tables", "u8_sample", "u16"}
+    assert set(rows) == {"gates", "tables", "tables_shared", "tables_full", "u8_sample", "u16"}
+    assert (rows["tables_shared"]["cases"], rows["tables_shared"]["bootstrappings"]) == (8 * 2 + 4 * 4 + 2 * 16, 2 + 4 + 32)
+    assert (rows["tables_full"]["cases"], rows["tables_full"]["bootstrappings"]) == (3 * 16, (1 + 1 + 2 + 1) * 16)
     assert rows["gates"]["cases"] == 16 * 64 and rows["tables"]["cases"] == 48
     assert rows["gates"]["bootstrappings"] == 17 * 64  # a MUX takes two
     assert all(row["params"]["arithmetic"] == arithmetic for row in rows.values())

@@ -124,6 +124,21 @@ def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
         part.compare(part.client.encrypt(x, "u4").apply(np.ascontiguousarray(table)), table[x])
         part.count(lambda a: a.apply(table), tfhe.Shape(x.shape, "u4"))
     yield part.row("tables")
+    yield _tables_of(args, runs, "tables_shared", {"bool": ["u2"] * 8, "u2": ["u2"] * 4, "u4": ["u2", "bool"]})
+    yield _tables_of(args, runs, "tables_full", {"m4": ["m4", "u4", "bool"]})
+
+
+def _tables_of(args: argparse.Namespace, runs: int, what: str, types: dict[str, list[str]]) -> Row:
+    """Every entry of random tables at once, `runs` times each: for each type of argument, those of the results."""
+    part = _Part(args.preset or INTEGERS, args)
+    for dtype, results in types.items():
+        entries = 2 if dtype == "bool" else 1 << int(dtype[1:])
+        x = np.tile(np.arange(entries, dtype=np.uint8), runs)
+        tables = [part.rng.integers(0, 2 if r == "bool" else 1 << int(r[1:]), entries, dtype=np.uint8) for r in results]
+        for got, table in zip(part.client.encrypt(x, dtype).apply_many(tables, dtype=results), tables):
+            part.compare(got, table[x])
+        part.count(lambda a: a.apply_many(tables, dtype=results), tfhe.Shape(x.shape, dtype))
+    return part.row(what)
 
 
 def _u8(args: argparse.Namespace, runs: int) -> Iterator[Row]:
