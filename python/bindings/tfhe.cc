@@ -86,9 +86,7 @@ void bind_tfhe_context(nb::module_& m) {
           "params"_a, "arithmetic"_a = "exact", ReleaseGil())
       .def_prop_ro("params", &tfhe::Context::shared_params)
       .def_prop_ro("arithmetic", [](const tfhe::Context& c) { return tfhe::name(c.arithmetic()); })
-      .def_prop_ro("log_failure", [](const tfhe::Context& c) {
-        return c.params().log_failure(c.arithmetic() == BlindRotateArithmetic::Fft64);
-      });
+      .def_prop_ro("log_failure", &tfhe::Context::log_failure);
   bind_queue(context);
   nb::class_<tfhe::ServerKeys>(m, "TfheServerKeys", "What a server knows: it cannot decrypt.")
       .def_prop_ro("id", [](const tfhe::ServerKeys& k) { return k.id.str(); })

@@ -61,6 +61,7 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
                        "bootstrap the operands first");
     }
     counts.push_back(batch(operation, lookup.sum));
+    if (context_->is_dry()) context_->add_failure(log_p, counts.back());
   }
   const std::uint32_t total = std::accumulate(counts.begin(), counts.end(), 0u);
   const auto big = static_cast<std::uint32_t>(params.big_dimension());

@@ -1,5 +1,7 @@
 #include "tfhe/context.h"
 
+#include <algorithm>
+
 #include "math/errors.h"
 
 namespace latticino::tfhe {
@@ -53,6 +55,18 @@ Context::Lwe Context::allocate(std::uint32_t dimension, std::uint32_t count,
   lwe.buffer = queue_->allocate(sizeof(std::uint32_t) * lwe.view.stride * count);
   lwe.view.data = lwe.buffer->words();
   return lwe;
+}
+
+double Context::log_failure() const {
+  const std::lock_guard lock(failure_mutex_);
+  return log_failure_;
+}
+
+// Probabilities may be far below what a double holds.
+void Context::add_failure(double log_failure, std::uint32_t count) const {
+  const std::lock_guard lock(failure_mutex_);
+  const double added = log_failure + std::log2(count), larger = std::max(added, log_failure_);
+  log_failure_ = larger + std::log2(1 + std::exp2(std::min(added, log_failure_) - larger));
 }
 
 Context::Polys Context::allocate_polys(std::uint32_t count, Domain domain) const {

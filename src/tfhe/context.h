@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "ops/operations.h"
@@ -47,12 +49,19 @@ class Context {
   };
   Polys allocate_polys(std::uint32_t count, Domain domain) const;
 
+  // Of a dry context: log2 of the sum of the probabilities that its bootstrappings go wrong, each
+  // with the noise that it had; -infinity without any.
+  double log_failure() const;
+  void add_failure(double log_failure, std::uint32_t count) const;
+
  private:
   Context() = default;
   std::shared_ptr<const TfheParams> params_;
   BlindRotateArithmetic arithmetic_ = BlindRotateArithmetic::Exact;
   std::unique_ptr<Ring> ring_;
   std::shared_ptr<Queue> queue_;
+  mutable std::mutex failure_mutex_;
+  mutable double log_failure_ = -HUGE_VAL;
 };
 
 }  // namespace latticino::tfhe

@@ -354,6 +354,8 @@ def test_plans_count_what_runs(integers, rng):
         ctx.reset_peak()
         program(a, b)
         assert 0.7 < plan.peak_bytes / ctx.peak_bytes < 1.05
+    one, two = (integers.ctx.plan(program, x[:k], x[:k]).log_failure for k in (1, 2))
+    assert two == pytest.approx(one + 1) and -np.inf < one < -100
     with pytest.raises(lt.ParameterError):
         integers.ctx.plan(lambda a: a + a, np.array([True]))
     with pytest.raises(lt.ShapeError):

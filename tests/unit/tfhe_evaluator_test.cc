@@ -321,6 +321,26 @@ TEST(TfheDefaultIntegers, WhatTheFailureBoundLetsThrough) {
   EXPECT_THROW(e.apply_full(x, make_table(context, f)), LevelError);
 }
 
+// The failure of a dry run is the sum over its bootstrappings, each with its own noise: more than
+// as many of the set's where a pair has more than the set's norm.
+TEST(TfheDefaultIntegers, FailureOfAProgram) {
+  const auto params = tfhe_preset("tfhe-2-2-v1");
+  const auto context = Context::create_dry(params);
+  const Evaluator e(context, allocate_server_keys(*context, {}));
+  const Table id = make_table(context, [](auto v) { return v; });
+  EXPECT_EQ(context->log_failure(), -HUGE_VAL);
+  Ciphertext x = e.clear(Messages(4, 3), Encoding::Padded);
+  const double distance = std::exp2(-6);
+  double sum = 0;
+  for (const double norm2 : {1.0, 34.0, 25.0}) {
+    x.norm2 = norm2;
+    e.apply(x, id);
+    sum += 4 * std::exp2(log_failure(params->decision_variance(std::sqrt(norm2)), distance));
+    EXPECT_NEAR(context->log_failure(), std::log2(sum), 1e-9);
+  }
+  EXPECT_GT(context->log_failure(), params->log_failure() + std::log2(8));
+}
+
 // Several tables over one rotation pass where as much of the message's room is free, up to the
 // norm of any other table.
 TEST(TfheDefaultIntegers, SeveralTablesWhereMessagesLeaveRoom) {

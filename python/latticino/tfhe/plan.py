@@ -31,7 +31,7 @@ class Plan:
     ``peak_bytes``: all device memory at the worst moment, keys and inputs included; ``seconds``:
     predicted, from rates measured on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at
     the context's threads; ``operations``: records submitted; ``log_failure``: log2 of a bound on the
-    probability that any of the bootstrappings goes wrong.
+    probability that any of the bootstrappings goes wrong, the sum over all with the noise each has.
     """
 
     params_name: str
@@ -80,7 +80,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=twin._native.peak_bytes,
         seconds=twin._native.predicted_seconds(twin._kind == "cuda", devices.threads(context.threads)),
         operations=report["operations"],
-        log_failure=twin._native.log_failure + math.log2(bootstrappings) if bootstrappings else -math.inf)
+        log_failure=twin._native.log_failure)
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
