@@ -127,7 +127,8 @@ class Operations {
     const DeviceInfo device = queue.device();
     Row sizes;
     sizes.add("N", params_.n()).add("limbs", params_.limbs(level));
-    sizes.add("digits", static_cast<int>(params_.active_digits(level).size()));
+    const int digits = static_cast<int>(params_.digit_groups(level).size());
+    sizes.add("digits", digits).add("aux", params_.aux_basis(level).size());
     sizes.add("batch", batch);
     if (name == "ckks.rotate_hoisted") sizes.add("rotations", kHoisted);
     Row row;
@@ -138,8 +139,7 @@ class Operations {
     row.add("program_bytes", std::uint64_t{queue.peak_bytes() - before});
     row.add("commit", arguments_.text("commit")).add("date", today());
     std::printf("%-24s %2d limbs, %d digits, batch %2d: %9.2f us (%.2f .. %.2f)\n", name.c_str(),
-                params_.limbs(level), static_cast<int>(params_.active_digits(level).size()), batch,
-                sample.median, sample.low, sample.high);
+                params_.limbs(level), digits, batch, sample.median, sample.low, sample.high);
     std::fflush(stdout);
     rows_.push_back(row);
   }

@@ -10,17 +10,34 @@ namespace {
 using exact::Verdict;
 using Operations = std::vector<Operation>;
 
-std::vector<std::uint32_t> entries(const Observed::Array& a, const Basis& basis, std::size_t i) {
+// Limbs of key switching lack the factor 1 / prod(unused), but for those that are `complete`.
+struct Lacking {
+  Basis unused, complete;
+  Lacking() = default;
+  Lacking(const Params& params, int level)
+      : unused(params.aux_basis().without(params.aux_basis(level))), complete(params.aux_basis()) {}
+};
+
+std::vector<std::uint32_t> entries(const Ring& ring, const Observed::Array& a, const Basis& basis,
+                                   std::size_t i, const Lacking& lacking) {
   std::vector<std::uint32_t> out;
-  for (int k = 0; k < basis.size(); ++k) out.push_back(a.limb(basis.prime(k))[i]);
+  for (int k = 0; k < basis.size(); ++k) {
+    const int p = basis.prime(k);
+    const std::uint32_t q = ring.prime(p);
+    std::uint32_t x = a.limb(p)[i];
+    for (int j = 0; !lacking.complete.contains(p) && j < lacking.unused.size(); ++j) {
+      x = exact::mul(x, exact::inverse(ring.prime(lacking.unused.prime(j)) % q, q), q);
+    }
+    out.push_back(x);
+  }
   return out;
 }
 
 // Coefficient i of a conversion against the integer sum_j y_j D/q_j.
-void expect_converted(Verdict& verdict, const Ring& ring, const Basis& from,
+void expect_converted(Verdict& verdict, const Ring& ring, const Basis& from, const Lacking& lacking,
                       const Observed::Array& in, const Observed::Array& out, std::size_t i) {
   const std::vector<std::uint32_t> d = exact::primes(ring, from);
-  const std::vector<std::uint32_t> a = entries(in, from, i);
+  const std::vector<std::uint32_t> a = entries(ring, in, from, i, lacking);
   const BigUint shifted = exact::converted(a, {}, d), modulus = product(d);
   for (std::size_t j = 0; j < d.size(); ++j) {
     verdict.expect("the integer modulo a source", from.prime(j), i, shifted.mod(d[j]), a[j]);
@@ -37,7 +54,7 @@ void expect_converted(Verdict& verdict, const Ring& ring, const Basis& from,
 // All digits of a ModUp in one record; the Half path must give the integers of the Coeff path.
 Case mod_up(const Params& params, int level, Domain domain) {
   const Basis basis = params.basis(level);
-  const std::vector<int> digits = params.active_digits(level);
+  const int groups = static_cast<int>(params.digit_groups(level).size());
   Case c{"Convert", std::string("ModUp, ") + name(domain), {}, {}};
   c.build = [=](Side& side) -> Operations {
     const PolyView coeff = side.input(basis, Domain::Coeff);
@@ -49,8 +66,8 @@ Case mod_up(const Params& params, int level, Domain domain) {
     }
     Convert convert;
     Transform back;
-    for (const int digit : digits) {
-      const BaseConversion& table = side.constants().mod_up(digit, level);
+    for (int group = 0; group < groups; ++group) {
+      const BaseConversion& table = side.constants().mod_up(group, level);
       const PolyView out = side.output(table.to(), domain);
       convert.items.push_back({&table, in.select(table.from()), out});
       back.items.push_back({out, side.output(table.to(), Domain::Coeff)});
@@ -59,12 +76,14 @@ Case mod_up(const Params& params, int level, Domain domain) {
     ops.push_back(back);
     return ops;
   };
-  c.exact = [=, all = params.extended(level)](const Observed& seen) {
+  c.exact = [=, all = params.extended(level),
+             lacking = Lacking(params, level)](const Observed& seen) {
     Verdict verdict;
     for (const Observed::Array& out : seen.outputs) {
       if (out.domain != Domain::Coeff) continue;
       for (const std::size_t i : exact::samples(seen.n)) {
-        expect_converted(verdict, *seen.ring, all.without(out.basis), seen.inputs[0], out, i);
+        expect_converted(verdict, *seen.ring, all.without(out.basis), lacking, seen.inputs[0], out,
+                         i);
       }
     }
     return verdict.text();
@@ -205,11 +224,14 @@ using Pick = std::function<const rlwe::Constants::Division&(const rlwe::Constant
 // Coefficient i of a division by D = prod(removed) with the factor U = prod(entering):
 // (x U - y) / D for y = x U converted centred, an exact integer.
 void expect_divided(Verdict& verdict, const Ring& ring, const Basis& removed, const Basis& entering,
-                    const Observed::Array& x, const Observed::Array& out, std::size_t i) {
+                    const Lacking& lacking, const Observed::Array& x, const Observed::Array& out,
+                    std::size_t i) {
   const std::vector<std::uint32_t> d = exact::primes(ring, removed);
   const std::vector<std::uint32_t> u = exact::primes(ring, entering);
-  const BigUint y = exact::converted(entries(x, removed, i), u, d);  // + |D| terms of D
-  BigUint t = exact::reconstruct(entries(x, x.basis, i), exact::primes(ring, x.basis)) * product(u);
+  const BigUint y = exact::converted(entries(ring, x, removed, i, lacking), u, d);  // + |D| D
+  BigUint t =
+      exact::reconstruct(entries(ring, x, x.basis, i, lacking), exact::primes(ring, x.basis)) *
+      product(u);
   BigUint shift = product(d);
   shift *= static_cast<std::uint32_t>(2 * d.size());
   t += shift;
@@ -226,8 +248,8 @@ void expect_divided(Verdict& verdict, const Ring& ring, const Basis& removed, co
   }
 }
 
-Case division(const std::string& name, const Basis& source, const Basis& entering,
-              const Pick& pick) {
+Case division(const std::string& name, const Basis& source, const Basis& entering, const Pick& pick,
+              const Lacking& lacking = Lacking()) {
   Case c{"SubtractScale", name, {}, {}};
   c.build = [=](Side& side) -> Operations {
     const rlwe::Constants::Division& division = pick(side.constants());
@@ -247,7 +269,8 @@ Case division(const std::string& name, const Basis& source, const Basis& enterin
     Verdict verdict;
     const Basis removed = seen.outputs[1].basis;
     for (const std::size_t i : exact::samples(seen.n)) {
-      expect_divided(verdict, *seen.ring, removed, entering, seen.inputs[0], seen.outputs[4], i);
+      expect_divided(verdict, *seen.ring, removed, entering, lacking, seen.inputs[0],
+                     seen.outputs[4], i);
     }
     return verdict.text();
   };
@@ -282,10 +305,11 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
 }  // namespace
 
 std::vector<Case> level_cases(const Params& params, int level) {
-  const Basis basis = params.basis(level), aux = params.aux_basis(), all = params.extended(level);
+  const Basis basis = params.basis(level), aux = params.aux_basis(level);
+  const Basis all = params.extended(level);
   std::vector<Basis> own;
-  for (const int digit : params.active_digits(level)) {
-    own.push_back(params.digit(digit).intersect(basis));
+  for (const std::vector<int>& group : params.digit_groups(level)) {
+    own.push_back(params.group_basis(level, group));
   }
   const Pick by_p = [level](const auto& c) -> auto& { return c.divide_by_p(level); };
   std::vector<Case> cases = {
@@ -302,14 +326,15 @@ std::vector<Case> level_cases(const Params& params, int level) {
                       {"product, Half outputs", {1}, aux, false, Domain::Half, 1, false, true}),
       key_inner(all, own, basis,
                 {"products and squares", {25}, {}, false, Domain::Half, 3, true, true}),
-      division("division by P", all, {}, by_p),
+      division("division by P", all, {}, by_p, Lacking(params, level)),
       subtract_forms(all, by_p)};
   if (level == 0) return cases;
   const Pick rescale = [level](const auto& c) -> auto& { return c.rescale(level); };
   const Pick merged = [level](const auto& c) -> auto& { return c.divide_by_p_and_rescale(level); };
   const Basis leaving = params.leaving(level), entering = params.entering(level);
   cases.push_back(division("rescale", basis, entering, rescale));
-  cases.push_back(division("division by P with rescale", all, entering, merged));
+  cases.push_back(
+      division("division by P with rescale", all, entering, merged, Lacking(params, level)));
   cases.push_back(subtract_forms(basis, rescale));
   cases.push_back(key_inner_exact(
       all, own, basis, {"Half outputs for division with rescale", {1}, leaving.with(aux)}));

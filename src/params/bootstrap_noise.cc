@@ -77,7 +77,7 @@ double Params::bootstrap_message_ratio() const {
 
 bool Params::bootstrap_merges_last() const {
   const int end = level_after_bootstrap();
-  const double last = division_variance(alpha() + leaving(end + 1).size()) * n();
+  const double last = key_switch_variance(end + 1, true) * n();
   return std::sqrt(last) < kMergedError * scale_[end];
 }
 
@@ -86,8 +86,8 @@ bool Params::bootstrap_merges_last() const {
 BootstrapNoise Params::middle_noise(double count, double gain) const {
   const BootstrapLiteral& b = *literal_.bootstrap;
   const double spanned = spanned_coefficients(static_cast<int>(count));
-  const auto slot_error = [&](int primes, double scale) {
-    return spanned * division_variance(primes) / (scale * scale);
+  const auto slot_error = [&](double variance, double scale) {
+    return spanned * variance / (scale * scale);
   };
   // The switch back to the dense secret divides by P; the trace adds terms that double.
   const double trace = count < max_slots() ? 4.0 / 3 : 1.0;
@@ -95,10 +95,11 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   // Divisions of one EvalMod level: with its key switch, or apart.
   const int top = default_level_ + b.evalmod_levels;
   const double scale = rescale_factor(top);
-  const double merged = slot_error(alpha() + leaving(top).size(), scale);
-  const double apart = slot_error(leaving(top).size(), scale);
+  const double merged = slot_error(key_switch_variance(top, true), scale);
+  const double apart = slot_error(division_variance(leaving(top).size()), scale);
   // CoeffToSlot ends with scale sqrt(2) larger.
-  const double key_switch = slot_error(alpha(), scale) / 2, factor = merged / 2;
+  const double key_switch = slot_error(key_switch_variance(top, false), scale) / 2,
+               factor = merged / 2;
   BootstrapNoise noise;
   noise.raised = gain * raised / (base_modulus() * base_modulus());
   // x = K y: the last factor's division counts twice in z + conj(z), the conjugation once.
@@ -115,10 +116,11 @@ BootstrapNoise Params::bootstrap_noise(int slots) const {
   // An error of variance v in units of q0 in each real coefficient becomes 2n v / ratio^2 in a
   // slot: |w|^2 has two of them, and the forward transform adds n of those.
   BootstrapNoise noise = middle_noise(count, 2 * count / (ratio * ratio));
-  const int last = leaving(end + 1).size() + (bootstrap_merges_last() ? alpha() : 0);
+  const double last = bootstrap_merges_last() ? key_switch_variance(end + 1, true)
+                                              : division_variance(leaving(end + 1).size());
   // Sparse plans end with the sum of two halves.
   noise.slot_to_coeff = (count < max_slots() ? 2 : 1) *
-                        spanned_coefficients(static_cast<int>(count)) * division_variance(last) /
+                        spanned_coefficients(static_cast<int>(count)) * last /
                         (scale_[end] * scale_[end]);
   return noise;
 }
@@ -127,13 +129,12 @@ BootstrapNoise Params::bootstrap_noise_slots_first(int slots, double ratio) cons
   const double count = slots == 0 ? max_slots() : slots, gain = 2 / (ratio * ratio);
   BootstrapNoise noise = middle_noise(count, gain);
   // SlotToCoeff's last division, in units of 1 / q0.
-  const double divided = division_variance(alpha() + leaving(1).size());
+  const double divided = key_switch_variance(1, true);
   noise.slot_to_coeff = gain * divided / (base_modulus() * base_modulus());
   // The last double angle ends with scale S / ratio.
   const double scale = scale_[default_level_] / ratio;
   noise.eval_mod += gain * spanned_coefficients(static_cast<int>(count)) *
-                    division_variance(alpha() + leaving(default_level_ + 1).size()) /
-                    (scale * scale);
+                    key_switch_variance(default_level_ + 1, true) / (scale * scale);
   return noise;
 }
 

@@ -208,12 +208,12 @@ void check_scales(const Params& p) {
 }
 
 void check_accumulators(const Params& p) {
-  const Basis aux = p.aux_basis();
   for (int l = 0; l <= p.top_level(); ++l) {
     const std::string at = " at level " + num(l);
-    for (const int j : p.active_digits(l)) {
-      const Basis from = p.digit(j).intersect(p.basis(l));
-      check_load(p, from, p.extended(l).without(from), "ModUp of digit " + num(j) + at);
+    const Basis aux = p.aux_basis(l);
+    for (const std::vector<int>& group : p.digit_groups(l)) {
+      const Basis from = p.group_basis(l, group);
+      check_load(p, from, p.extended(l).without(from), "ModUp of digit " + num(group[0]) + at);
     }
     check_load(p, aux, p.basis(l), "ModDown" + at);
     if (l == 0) continue;

@@ -21,13 +21,13 @@ double log2_of(const std::vector<std::uint32_t>& primes) {
   return sum;
 }
 
-BigUint product_of(const std::vector<std::uint32_t>& ring, const Basis& basis) {
+}  // namespace
+
+BigUint Params::product_of(const Basis& basis) const {
   BigUint out(1);
-  for (int i = 0; i < basis.size(); ++i) out *= ring[basis.prime(i)];
+  for (int i = 0; i < basis.size(); ++i) out *= ring_primes_[basis.prime(i)];
   return out;
 }
-
-}  // namespace
 
 std::shared_ptr<const Params> Params::check(ParamsLiteral literal) {
   params::check_literal(literal);
@@ -57,6 +57,7 @@ void Params::derive() {
     const double r = rescale_factor(l);
     scale_.push_back(l <= default_level_ ? std::sqrt(scale_[l - 1] * r) : r);
   }
+  for (int l = 0; l <= top_level(); ++l) key_switching_.push_back(key_switching_at(l));
   hash_ = crypto::sha256_hex(canonical_text());
 }
 
@@ -89,8 +90,6 @@ Basis Params::basis(int level) const {
 }
 
 Basis Params::aux_basis() const { return {{u16(q_count()), u16(q_count() + alpha())}}; }
-
-Basis Params::extended(int level) const { return basis(level).with(aux_basis()); }
 
 Basis Params::digit(int j) const {
   if (j < 0 || j >= dnum_) {
@@ -140,8 +139,7 @@ double Params::scale(int level) const {
 }
 
 double Params::rescale_factor(int level) const {
-  return BigUint::ratio(product_of(ring_primes_, leaving(level)),
-                        product_of(ring_primes_, entering(level)));
+  return BigUint::ratio(product_of(leaving(level)), product_of(entering(level)));
 }
 
 double Params::log_q(int level) const {

@@ -13,6 +13,7 @@
 
 namespace latticino {
 
+class BigUint;
 class Ring;
 
 // A ciphertext level's primes: the first `mains` main primes and the first `terminals` terminal
@@ -78,6 +79,9 @@ struct BootstrapNoise {
   double times_secret() const { return raised + slot_to_coeff; }
 };
 
+// Standard deviation of every error polynomial (8 / sqrt(2 pi); the security table is for it).
+inline constexpr double kErrorSigma = 3.19;
+
 class Params {
  public:
   // Throws ParameterError naming what fails: primes, shapes, digit products, security table,
@@ -102,11 +106,22 @@ class Params {
     return static_cast<int>(literal_.terminals.size() + literal_.mains.size());
   }
   int limbs(int level) const;
-  Basis basis(int level) const;     // one run
-  Basis aux_basis() const;          // P
-  Basis extended(int level) const;  // basis(level) + P
-  Basis digit(int j) const;         // primes [j alpha, (j+1) alpha) of Q_max
+  Basis basis(int level) const;  // one run
+  Basis aux_basis() const;       // P
+  Basis digit(int j) const;      // primes [j alpha, (j+1) alpha) of Q_max
   std::vector<int> active_digits(int level) const;
+
+  // Key switching at `level` (key_switching.cc; docs/parameters.md): digits of the keys by groups
+  // that are switched as one, and the leading auxiliary primes that such a switch needs, of product
+  // P_level. One group takes as few as it may, several take them all.
+  const std::vector<std::vector<int>>& digit_groups(int level) const;
+  Basis group_basis(int level, const std::vector<int>& group) const;  // its primes in basis(level)
+  Basis aux_basis(int level) const;                                   // P_level
+  Basis extended(int level) const;                                    // basis(level) + P_level
+  // Variance that one coefficient gains: from the keys' errors, and by a whole switch, merged with
+  // the rescale of `level` or not (rlwe/noise.h).
+  double key_error_variance(int level) const;
+  double key_switch_variance(int level, bool drop_level) const;
   Basis encapsulation_basis() const;  // base primes + as many leading aux primes
 
   // P': the first two auxiliary primes, by which OverModRaise goes beyond the top level.
@@ -169,13 +184,21 @@ class Params {
 
  private:
   Params() = default;
+  struct KeySwitching {
+    std::vector<std::vector<int>> groups;
+    int aux = 0;
+  };
   BootstrapNoise middle_noise(double count, double gain) const;
   void derive();
+  KeySwitching key_switching_at(int level) const;
+  double key_error_variance(int level, const KeySwitching& how) const;
+  BigUint product_of(const Basis& basis) const;
   void check_level(int level, int least, const char* operation) const;
   ParamsLiteral literal_;
   int dnum_ = 0, default_level_ = 0;
   std::vector<std::uint32_t> ring_primes_;
   std::vector<double> scale_;
+  std::vector<KeySwitching> key_switching_;  // by level
   std::string hash_;
 };
 

@@ -17,8 +17,7 @@
 
 namespace latticino::rlwe {
 
-// Standard deviation of every error polynomial (8 / sqrt(2 pi); the security table is for it).
-inline constexpr double kErrorSigma = 3.19;
+using latticino::kErrorSigma;
 
 // Ternary secret of a Params, and the sparse encapsulation secret if it bootstraps. Coefficients
 // live in locked host memory, cleared on destruction; device copies live in secret blocks.

@@ -18,6 +18,10 @@ std::uint32_t product_mod(const Ring& ring, const Basis& basis, const Modulus& q
   return product;
 }
 
+std::uint32_t inverse_of(const Ring& ring, const Basis& basis, const Modulus& q) {
+  return inverse_mod(product_mod(ring, basis, q), q);
+}
+
 // [prod(basis)]_q for the ring's primes of `where`, 0 for all others.
 std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, const Basis& where) {
   std::vector<std::uint32_t> out(ring.prime_count(), 0);
@@ -26,6 +30,11 @@ std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, con
     out[p] = product_mod(ring, basis, make_modulus(ring.prime(p)));
   }
   return out;
+}
+
+// Auxiliary primes, of product P / P_level, that key switching at `level` leaves out.
+Basis unused_aux(const Params& params, int level) {
+  return params.aux_basis().without(params.aux_basis(level));
 }
 
 }  // namespace
@@ -52,22 +61,28 @@ struct Constants::Cache {
     return *slot;
   }
 
+  // x is to be multiplied by 1 / prod(lacking) first, but for its limbs on `complete`.
   const Division& division(const Key& key, const Ring& ring, const Basis& removed,
-                           const Basis& target, const Basis& entering) {
+                           const Basis& target, const Basis& entering, const Basis& complete = {},
+                           const Basis& lacking = {}) {
     const std::scoped_lock lock(mutex);
     OwnedDivision& slot = divisions[key];
     if (slot.conversion == nullptr) {
       std::vector<std::uint32_t> extra;
       for (int i = 0; i < removed.size(); ++i) {
-        extra.push_back(product_mod(ring, entering, make_modulus(ring.prime(removed.prime(i)))));
+        const int p = removed.prime(i);
+        const Modulus q = make_modulus(ring.prime(p));
+        const std::uint32_t u = product_mod(ring, entering, q);
+        extra.push_back(complete.contains(p) ? u : mul_mod(u, inverse_of(ring, lacking, q), q));
       }
       slot.conversion = std::make_unique<BaseConversion>(ring, removed, target, extra);
-      fill(slot.division, *slot.conversion, entering);
+      fill(slot.division, *slot.conversion, entering, lacking);
     }
     return slot.division;
   }
 
-  static void fill(Division& out, const BaseConversion& conversion, const Basis& entering) {
+  static void fill(Division& out, const BaseConversion& conversion, const Basis& entering,
+                   const Basis& lacking) {
     const Ring& ring = conversion.ring();
     out.conversion = &conversion;
     out.removed = conversion.from();
@@ -75,10 +90,11 @@ struct Constants::Cache {
     for (int i = 0; i < out.target.size(); ++i) {
       const int p = out.target.prime(i);
       const Modulus q = make_modulus(ring.prime(p));
-      const std::uint32_t inverse = inverse_mod(product_mod(ring, out.removed, q), q);
+      const std::uint32_t inverse = inverse_of(ring, out.removed, q);
       out.y_factor.push_back(inverse);
       // On an entering prime product_mod is 0: x U vanishes there, and x has no limb.
-      out.x_factor.push_back(mul_mod(product_mod(ring, entering, q), inverse, q));
+      const std::uint32_t u = product_mod(ring, entering, q);
+      out.x_factor.push_back(mul_mod(mul_mod(u, inverse_of(ring, lacking, q), q), inverse, q));
     }
   }
 };
@@ -114,10 +130,16 @@ std::vector<int> Constants::key_digits(int level) const {
   return digits;
 }
 
-const BaseConversion& Constants::mod_up(int digit, int level) const {
-  return cache_->conversion({Cache::ModUp, level, digit, {}}, [&] {
-    const Basis from = params_->digit(digit).intersect(params_->basis(level));
-    return std::make_unique<BaseConversion>(*ring_, from, params_->extended(level).without(from));
+const BaseConversion& Constants::mod_up(int group, int level) const {
+  return cache_->conversion({Cache::ModUp, level, group, {}}, [&] {
+    const Basis from = params_->group_basis(level, params_->digit_groups(level)[group]);
+    std::vector<std::uint32_t> extra;
+    for (int i = 0; i < from.size(); ++i) {
+      extra.push_back(inverse_of(*ring_, unused_aux(*params_, level),
+                                 make_modulus(ring_->prime(from.prime(i)))));
+    }
+    return std::make_unique<BaseConversion>(*ring_, from, params_->extended(level).without(from),
+                                            extra);
   });
 }
 
@@ -127,8 +149,9 @@ const BaseConversion& Constants::conversion(const Basis& from, const Basis& to) 
 }
 
 const Constants::Division& Constants::divide_by_p(int level) const {
-  return cache_->division({Cache::DivideByP, level, 0, {}}, *ring_, params_->aux_basis(),
-                          params_->basis(level), {});
+  return cache_->division({Cache::DivideByP, level, 0, {}}, *ring_, params_->aux_basis(level),
+                          params_->basis(level), {}, params_->aux_basis(),
+                          unused_aux(*params_, level));
 }
 
 const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
@@ -136,8 +159,9 @@ const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
     throw LevelError("rlwe.mod_down", "level 0", "a level to drop", "bootstrap first");
   }
   return cache_->division({Cache::DivideByPAndRescale, level, 0, {}}, *ring_,
-                          params_->leaving(level).with(params_->aux_basis()),
-                          params_->basis(level - 1), params_->entering(level));
+                          params_->leaving(level).with(params_->aux_basis(level)),
+                          params_->basis(level - 1), params_->entering(level), params_->aux_basis(),
+                          unused_aux(*params_, level));
 }
 
 const Constants::Division& Constants::rescale(int level) const {

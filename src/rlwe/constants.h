@@ -29,8 +29,9 @@ class Constants {
   // Digits of Params with a prime in key_basis(level): those that such a key has.
   std::vector<int> key_digits(int level) const;
 
-  // From digit `digit`'s primes that are present at `level` to all other primes of extended(level).
-  const BaseConversion& mod_up(int digit, int level) const;
+  // From the primes of group `group` of Params::digit_groups(level) to all others of
+  // extended(level). Where P_level is a part of P the digit is multiplied by (P / P_level)^-1.
+  const BaseConversion& mod_up(int group, int level) const;
   // Between any two disjoint sets of the ring's primes.
   const BaseConversion& conversion(const Basis& from, const Basis& to) const;
   // Division by D (the primes of `removed`: P, P + leaving(level), or leaving(level) alone) after
@@ -41,6 +42,8 @@ class Constants {
     std::vector<std::uint32_t> x_factor, y_factor;  // of SubtractScale, by position in `target`
     Basis removed, target;
   };
+  // Of results of key switching, that is modulo P_level Q_level. Where P_level is a part of P, Q's
+  // limbs of such a result lack the digit's factor (P / P_level)^-1: it is in the constants here.
   const Division& divide_by_p(int level) const;
   const Division& divide_by_p_and_rescale(int level) const;
   const Division& rescale(int level) const;

@@ -89,6 +89,7 @@ struct KeyRecorder::State {
   KeyRequest request;
   // One a level, never moved: callers hold references while later requests arrive.
   std::map<std::pair<KeyLabel, int>, SwitchKey> shapes;
+  std::map<KeyLabel, std::shared_ptr<MergedDigits>> merged;  // of all levels of a label
 };
 
 KeyRecorder::KeyRecorder(const Constants& constants) : state_(std::make_shared<State>(constants)) {}
@@ -105,6 +106,7 @@ const SwitchKey& KeyRecorder::get(const KeyLabel& label, int level) const {
     key.level = level;
     key.digit_index = shape.digits;
     key.digits.assign(shape.digits.size(), {part, part});
+    key.merged = state_->merged.try_emplace(label, key.merged).first->second;
     int& highest = state_->request.try_emplace(label, level).first->second;
     highest = std::max(highest, level);
   }

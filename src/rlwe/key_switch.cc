@@ -11,20 +11,17 @@ namespace {
 // Primes of extended(level) that the coming mod_down takes away.
 Basis removed_by(const Constants& constants, int level, bool drop_level) {
   return drop_level ? constants.divide_by_p_and_rescale(level).removed
-                    : constants.params().aux_basis();
+                    : constants.divide_by_p(level).removed;
 }
 
-// The key's digit pairs in the order of `digits`.
-std::vector<std::array<PolyView, 2>> key_views(const SwitchKey& key, std::span<const int> digits) {
+// The key's pair for every group of digits at `level`.
+std::vector<std::array<PolyView, 2>> key_views(Queue& queue, const Constants& constants,
+                                               const SwitchKey& key, int level) {
   std::vector<std::array<PolyView, 2>> out;
-  for (const int digit : digits) {
-    const auto at = std::find(key.digit_index.begin(), key.digit_index.end(), digit);
-    if (at == key.digit_index.end()) {
-      throw KeyError("rlwe.key_switch", key.label.str() + " of level " + std::to_string(key.level),
-                     "digit " + std::to_string(digit), "generate the key for a higher level");
-    }
-    const auto& pair = key.digits[at - key.digit_index.begin()];
-    out.push_back({pair[0].view, pair[1].view});
+  for (const std::vector<int>& group : constants.params().digit_groups(level)) {
+    out.push_back(group.size() == 1
+                      ? key.digit(group[0])
+                      : key.merged->get(queue, constants, key, group[0], group[1], level));
   }
   return out;
 }
@@ -77,7 +74,7 @@ std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<c
                            std::span<const PolyView> times, int level) {
   const Params& params = constants.params();
   const Basis basis = params.basis(level);
-  const std::vector<int> digits = params.active_digits(level);
+  const int groups = static_cast<int>(params.digit_groups(level).size());
   Transform to_half;
   Convert convert;
   std::vector<Poly> halves;
@@ -86,12 +83,11 @@ std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<c
     Raised& raised = out.emplace_back();
     raised.level = level;
     raised.source = a[i].select(basis);
-    raised.digit_index = digits;
     halves.push_back(queue.allocate(constants.ring(), basis, Domain::Half));
     to_half.items.push_back(
         {raised.source, halves.back().view, times.empty() ? PolyView{} : times[i]});
-    for (const int digit : digits) {
-      const BaseConversion& table = constants.mod_up(digit, level);
+    for (int group = 0; group < groups; ++group) {
+      const BaseConversion& table = constants.mod_up(group, level);
       raised.own_.push_back(table.from());
       raised.converted.push_back(queue.allocate(constants.ring(), table.to(), Domain::Half));
       convert.items.push_back(
@@ -142,8 +138,8 @@ std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& 
         }
       }
       adds = adds || target.add[0].segments > 0 || target.add[1].segments > 0;
-      g.targets.push_back({key_views(*target.key, raised.digit_index), pair.eval, pair.half,
-                           target.add, target.galois});
+      g.targets.push_back({key_views(queue, constants, *target.key, raised.level), pair.eval,
+                           pair.half, target.add, target.galois});
       results.push_back(std::move(pair));
     }
   }
@@ -231,8 +227,7 @@ std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
 std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
                                      const std::array<PolyView, 2>& x, const SwitchKey& key) {
   const Params& params = constants.params();
-  const std::array<Poly, 2>& digit = key.digits.front();
-  return switch_one_digit(queue, constants, x, {digit[0].view, digit[1].view},
+  return switch_one_digit(queue, constants, x, key.digit(0),
                           params.encapsulation_basis().without(params.basis(0)));
 }
 
@@ -245,10 +240,8 @@ std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants,
     pair.eval[h] = pair.part[h].view.select(constants.params().basis(level));
     pair.half[h] = pair.part[h].view.select(removed).in(Domain::Half);
   }
-  const std::vector<std::array<PolyView, 2>> digit{
-      {key.digits.front()[0].view, key.digits.front()[1].view}};
-  queue.submit(
-      KeyInner{{{{{a, a_aux}}, {{digit, pair.eval, pair.half, {b, {}}, 1}}}}, constants.p_mod()});
+  queue.submit(KeyInner{{{{{a, a_aux}}, {{{key.digit(0)}, pair.eval, pair.half, {b, {}}, 1}}}},
+                        constants.p_mod()});
   return mod_down(queue, constants, pair, false);
 }
 
@@ -265,8 +258,7 @@ std::vector<ExtendedPair> switch_over_raised(Queue& queue, const Constants& cons
     const PolyView &b = x[k].eval[0], &a = x[k].eval[1];
     KeyInner::Group& group = op.groups.emplace_back();
     group.digits = {{a.select(q), a.select(params.aux_basis())}};
-    group.targets = {
-        {key_views(*keys[k], keys[k]->digit_index), pair.eval, {}, {b.select(carried), {}}, 1}};
+    group.targets = {{{keys[k]->digit(0)}, pair.eval, {}, {b.select(carried), {}}, 1}};
   }
   queue.submit(std::move(op));
   return out;

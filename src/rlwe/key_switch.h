@@ -10,19 +10,18 @@
 
 namespace latticino::rlwe {
 
-// ModUp of one polynomial: its own Eval limbs and, digit by digit, the converted limbs in Half.
-// Holds memory until destroyed; shared by all rotations of a hoisted group.
+// ModUp of one polynomial: its own Eval limbs and, group by group of the digits, the converted
+// limbs in Half. Holds memory until destroyed; shared by all rotations of a hoisted group.
 struct Raised {
   int level = 0;
-  PolyView source;  // Eval, basis(level); must outlive this object; of a product a1
-  std::vector<int> digit_index;
-  std::vector<Poly> converted;  // Half, extended(level) without the digit
+  PolyView source;              // Eval, basis(level); must outlive this object; of a product a1
+  std::vector<Poly> converted;  // Half, extended(level) without the group's primes
   std::vector<KeyInner::Digit> digits() const;
 
  private:
   friend std::vector<Raised> mod_up(Queue&, const Constants&, std::span<const PolyView>,
                                     std::span<const PolyView>, int);
-  std::vector<Basis> own_;  // primes of each digit that are present at `level`
+  std::vector<Basis> own_;  // primes of each group that are present at `level`
 };
 
 std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
@@ -32,8 +31,10 @@ std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<c
                            std::span<const PolyView> times, int level);
 Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
 
-// A pair of polynomials modulo P Q_level (limbs over extended(level)), Eval, or Half on the primes
-// that the next mod_down removes: P, and the level's leaving primes when it drops the level.
+// A pair of polynomials modulo P_level Q_level (limbs over extended(level)), Eval, or Half on the
+// primes that the next mod_down removes: P_level's, and the level's leaving primes when it drops
+// the level. The limbs on Q hold P / P_level times the polynomial: so addends there are multiplied
+// by P at every level, and products with polynomials over extended(level) stay such pairs.
 struct ExtendedPair {
   int level = 0;
   std::array<Poly, 2> part;            // limbs over extended(level)
@@ -72,7 +73,7 @@ struct DownItem {
   PolyView add;              // Eval over the target, or empty
   std::uint32_t galois = 1;  // applied last, to the sum
 };
-// Divides by P (and, if drop_level, by the rescale factor of `level` in the same pass: merged
+// Divides by P_level (and, if drop_level, by the rescale factor of `level` in the same pass: merged
 // ModDown + rescale, paper: Cheddar, Sec. 6), then adds `add` and applies the automorphism.
 std::vector<Poly> mod_down(Queue& queue, const Constants& constants,
                            std::span<const DownItem> items, int level, bool drop_level);
@@ -104,7 +105,7 @@ std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
                                      const std::array<PolyView, 2>& x, const SwitchKey& key);
 // (b, a) under the sparse secret, raised: b and a over basis(level), Eval, and the same `a` over P
 // (a_aux, Half or Eval) -> under the dense secret over basis(level). One digit: the raised `a` is
-// its own ModUp.
+// its own ModUp. `level` is the top level, whose switches take P whole.
 std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
                                        const PolyView& a, const PolyView& a_aux,
                                        const SwitchKey& key, int level);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,22 @@ struct KeyLabel {
   std::string str() const;
 };
 
+class Constants;
+struct SwitchKey;
+
+// Sums of two digits of a key, for levels that switch both as one (Params::digit_groups): made on
+// first use, kept with the key. Thread-safe.
+class MergedDigits {
+ public:
+  // The pair (b, a) of digits `first` and `last` of `key` over at least extended(level).
+  std::array<PolyView, 2> get(Queue& queue, const Constants& constants, const SwitchKey& key,
+                              int first, int last, int level);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::array<int, 2>, std::array<Poly, 2>> sums_;
+};
+
 // One key-switching key: digits of (b, a), Eval, over its basis. Digit j encrypts P * target on
 // the primes of Params::digit(j) (every prime for single-digit keys) and 0 elsewhere. Keys may be
 // cut to the highest level they are used at: `level`, basis = Constants::key_basis(level), which
@@ -47,7 +64,10 @@ struct SwitchKey {
   std::vector<int> digit_index;             // which digit of Params each entry is
   std::vector<std::array<Poly, 2>> digits;  // (b, a)
   std::array<std::uint8_t, 32> seed{};      // the a parts: ExpandUniform{seed, stream = digit}
-  std::size_t bytes() const;
+  std::shared_ptr<MergedDigits> merged = std::make_shared<MergedDigits>();
+  // Digit `digit` of Params, over the key's basis; KeyError where the key was cut below it.
+  std::array<PolyView, 2> digit(int digit) const;
+  std::size_t bytes() const;  // of the digits
 };
 
 // A key of one digit from one secret to another of any kind (switch_one_digit), Eval over its

@@ -23,16 +23,6 @@ double error_term(const Params& params, int terms, double log_ratio) {
 
 double rounding_term(int primes, double norm) { return primes * (1 + norm) / 12; }
 
-double digits_term(const Params& params, int level) {
-  const double log_p = log_product(params, params.aux_basis());
-  double sum = 0;
-  for (const int j : params.active_digits(level)) {
-    const Basis digit = params.digit(j).intersect(params.basis(level));
-    sum += error_term(params, digit.size(), log_product(params, digit) - log_p);
-  }
-  return sum;
-}
-
 int sparse_weight(const Params& params) {
   if (!params.bootstrap()) {
     throw ParameterError("rlwe.noise", params.name() + " without bootstrapping",
@@ -75,13 +65,11 @@ double rescale_variance(const Params& params, int level) {
 }
 
 double key_switch_variance(const Params& params, int level) {
-  return digits_term(params, level) + rounding_term(params.alpha(), secret_norm(params));
+  return params.key_switch_variance(level, false);
 }
 
 double key_switch_rescale_variance(const Params& params, int level) {
-  const double factor = params.rescale_factor(level);
-  return digits_term(params, level) / (factor * factor) +
-         rounding_term(params.alpha() + params.leaving(level).size(), secret_norm(params));
+  return params.key_switch_variance(level, true);
 }
 
 double to_sparse_variance(const Params& params) {

@@ -31,10 +31,10 @@ double fresh_public_variance(const Params& params);
 // division, in both parts: k (1 + ||s||^2) / 12. The input's own noise is multiplied by U / D.
 double rescale_variance(const Params& params, int level);
 
-// Key switching at `level`: sum_j d_j e_j / P with the digit d_j a fast conversion from k_j primes
-// of product D_j, that is k_j uniform terms of variance D_j^2 / 12 each, then ModDown by alpha
-// primes:
-//   (N sigma^2 / 12) sum_j k_j (D_j / P)^2 + alpha (1 + ||s||^2) / 12.
+// Key switching at `level`: sum_j d_j e_j / P with d_j, one group of the digits, a fast conversion
+// from k_j primes of product D_j, that is k_j uniform terms of variance D_j^2 / 12 each, and e_j
+// the sum of g_j errors, one a digit of the group; then ModDown by the alpha primes of P = P_level:
+//   (N sigma^2 / 12) sum_j g_j k_j (D_j / P)^2 + alpha (1 + ||s||^2) / 12.
 double key_switch_variance(const Params& params, int level);
 
 // Key switching merged with the rescale of `level` (one division by P D): the first term times

@@ -96,6 +96,14 @@ Poly Queue::allocate(const Ring& ring, const Basis& basis, Domain domain, bool s
   return poly;
 }
 
+Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
+  const std::lock_guard lock(owner_->mutex);
+  const std::uint64_t before = owner_->peak;
+  Poly poly = allocate(ring, basis, domain);
+  if (is_dry()) owner_->peak = before + poly.buffer->bytes();
+  return poly;
+}
+
 void Queue::submit(Operation op) {
   check(op);
   const std::lock_guard lock(owner_->mutex);

@@ -81,6 +81,9 @@ class Queue {
 
   Buffer allocate(std::size_t bytes, bool secret = false);
   Poly allocate(const Ring& ring, const Basis& basis, Domain domain, bool secret = false);
+  // For what is made on first use and kept: a dry run counts it as if it had been there before, as
+  // it is in every later run.
+  Poly allocate_kept(const Ring& ring, const Basis& basis, Domain domain);
 
   void submit(Operation op);
 

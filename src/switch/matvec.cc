@@ -199,7 +199,7 @@ double MatvecPacker::product_variance() const {
   const double key = rlwe::fresh_symmetric_variance() * slots / 12 / (plan_.scale * plan_.scale);
   const double rounding = k * k * slots / 48 / (rescaled * rescaled);
   const double divided = blocks * ckks.division_variance(ckks.leaving(plan_.level).size()) +
-                         (blocks - 1) * ckks.division_variance(ckks.alpha());
+                         (blocks - 1) * ckks.key_switch_variance(plan_.level, false);
   return params.n() * (key + rounding) + k * k * slots * divided / (plan_.scale * plan_.scale);
 }
 

@@ -34,9 +34,9 @@ class SwitchingKnownAnswers : public testing::TestWithParam<bool> {};
 
 TEST_P(SwitchingKnownAnswers, ExtractedAndBack) {
   const Known known[] = {
-      {"test-switch-n12-insecure", Route::Ring, "7624aae0fa3b8c41", "156e045a0d5bec0f"},
-      {"test-switch-n12-insecure", Route::Matvec, "6ef1c37ca9832fac", "3fd1a30f98927420"},
-      {"test-switch-n12-fp64-insecure", Route::Ring, "7624aae0fa3b8c41", "018a46f65dfc58e0"},
+      {"test-switch-n12-insecure", Route::Ring, "b99de7d39eca5285", "5645c5c0df0695fa"},
+      {"test-switch-n12-insecure", Route::Matvec, "6d16dddea857dce6", "e518ed96e969f8d1"},
+      {"test-switch-n12-fp64-insecure", Route::Ring, "b99de7d39eca5285", "307d4ffbcacae8b6"},
   };
   for (const Known& k : known) {
     SCOPED_TRACE(std::string(k.set) + (k.route == Route::Ring ? ", ring" : ", matvec"));

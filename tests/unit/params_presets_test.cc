@@ -30,7 +30,7 @@ TEST_P(Preset, LevelsAreContiguousAndTheTopHoldsEveryPrimeWhereItBootstraps) {
     EXPECT_EQ(p->basis(l).runs(), 1) << l;
     EXPECT_EQ(p->basis(l).size(), p->limbs(l)) << l;
     int covered = 0;
-    for (const int j : p->active_digits(l)) covered += p->digit(j).intersect(p->basis(l)).size();
+    for (const auto& group : p->digit_groups(l)) covered += p->group_basis(l, group).size();
     EXPECT_EQ(covered, p->limbs(l)) << l;
     if (l == 0) continue;
     EXPECT_EQ(p->basis(l).without(p->leaving(l)).with(p->entering(l)), p->basis(l - 1)) << l;
@@ -38,6 +38,43 @@ TEST_P(Preset, LevelsAreContiguousAndTheTopHoldsEveryPrimeWhereItBootstraps) {
   if (p->bootstrap()) {
     EXPECT_EQ(p->limbs(p->top_level()), p->q_count());
   }
+}
+
+// Switching with fewer digits and auxiliary primes costs a bit of noise at most, none at the top.
+TEST_P(Preset, KeySwitchesKeepTheirNoise) {
+  const auto p = preset(GetParam());
+  for (int l = 0; l <= p->top_level(); ++l) {
+    const Basis aux = p->aux_basis(l);
+    EXPECT_EQ(p->extended(l), p->basis(l).with(aux)) << l;
+    const int digits = static_cast<int>(p->active_digits(l).size());
+    const int groups = static_cast<int>(p->digit_groups(l).size());
+    EXPECT_GE(groups, digits - 1) << l;
+    if (groups > 1 || l == p->top_level()) {
+      EXPECT_EQ(aux, p->aux_basis()) << l;
+    }
+    if (groups == digits && aux == p->aux_basis()) continue;
+    EXPECT_LE(p->key_error_variance(l), 3 * p->division_variance(aux.size())) << l;
+    EXPECT_LE(p->key_switch_variance(l, false), 4 * p->division_variance(p->alpha())) << l;
+  }
+  EXPECT_EQ(static_cast<int>(p->digit_groups(p->top_level()).size()), p->dnum());
+}
+
+TEST(KeySwitching, TakesDigitsAsOneAndAPartOfPWhereTheyFit) {
+  using Groups = std::vector<std::vector<int>>;
+  const auto p = preset("n16-d40-boot-v1");
+  const auto expect = [&](int level, const Groups& groups, int aux) {
+    EXPECT_EQ(p->digit_groups(level), groups) << level;
+    EXPECT_EQ(p->aux_basis(level).size(), aux) << level;
+  };
+  expect(28, {{0}, {1}, {2}, {3}}, 12);
+  expect(22, {{0, 3}, {1}, {2}}, 12);
+  expect(16, {{0, 2}, {1}}, 12);
+  expect(8, {{0, 1}}, 12);
+  expect(7, {{0, 1}}, 11);
+  expect(4, {{0}}, 7);
+  expect(1, {{0}}, 3);
+  EXPECT_THROW(p->digit_groups(29), LevelError);
+  EXPECT_THROW(p->aux_basis(-1), LevelError);
 }
 
 // S_l^2 = S_(l-1) Q_l / Q_(l-1), with the moduli as integers.

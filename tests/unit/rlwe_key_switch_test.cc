@@ -57,19 +57,25 @@ TEST_P(KeySwitch, RescaleDividesAtEveryLevel) {
   }
 }
 
-// P m over extended(level) comes down to m exactly; P m + r with |r| < P / 2 nearly so; and the
-// merged division agrees with the two in turn within the rounding of both.
+// P_level m over extended(level) comes down to m exactly; with r added, |r| < P_level / 2, nearly
+// so; and the merged division agrees with the two in turn within the rounding of both. Limbs on Q
+// hold P / P_level times that.
 TEST_P(KeySwitch, ModDownDividesAtEveryLevel) {
   for (int level = 0; level <= w.params->top_level(); ++level) {
-    const auto m = w.random_message(bits(level) - 8), r = w.random_message(50);
+    const Basis q = w.params->basis(level), p = w.params->aux_basis(level);
+    const auto m = w.random_message(bits(level) - 8);
+    const auto r = w.random_message(std::min(50, 30 * p.size() - 2));
     ExtendedPair pair = allocate_extended(w.queue, w.constants, level);
-    const Basis q = w.params->basis(level), p = w.params->aux_basis();
     const Poly high = w.message(m, level);
     const Poly low = secret_poly(w.queue, w.ring(), w.params->extended(level), r);
-    std::vector<std::uint32_t> factor;
-    for (int i = 0; i < q.size(); ++i) factor.push_back(w.constants.p_mod()[q.prime(i)]);
-    w.queue.submit(Linear{{{{{high.view, 1, factor, {}}}, pair.part[0].view.select(q), {}, {}},
-                           {{{high.view, 1, factor, {}}, {low.view, 1, {}, {}}},
+    const auto unused = w.constants.product_on(w.params->aux_basis().without(p), q);
+    std::vector<std::uint32_t> all, factor;
+    for (int i = 0; i < q.size(); ++i) {
+      all.push_back(w.constants.p_mod()[q.prime(i)]);
+      factor.push_back(unused[q.prime(i)]);
+    }
+    w.queue.submit(Linear{{{{{high.view, 1, all, {}}}, pair.part[0].view.select(q), {}, {}},
+                           {{{high.view, 1, all, {}}, {low.view, 1, factor, {}}},
                             pair.part[1].view.select(q),
                             {},
                             {}}}});
@@ -88,14 +94,21 @@ TEST_P(KeySwitch, ModDownDividesAtEveryLevel) {
   }
 }
 
-// ModUp leaves what it was given in place and is congruent to it modulo every digit.
+// ModUp leaves what it was given in place; what it converts is congruent to that, times
+// (P / P_level)^-1, modulo every group of digits.
 TEST_P(KeySwitch, ModUpKeepsEveryDigit) {
   for (int level = 0; level <= w.params->top_level(); ++level) {
     const auto m = w.random_message(20);  // below every digit's modulus: the lift is m itself
-    const Poly x = w.message(m, level);
+    Poly x = w.message(m, level);
+    const Basis unused = w.params->aux_basis().without(w.params->aux_basis(level));
+    const Basis q = w.params->basis(level);
+    const auto product = w.constants.product_on(unused, q);
+    std::vector<std::uint32_t> factor;
+    for (int i = 0; i < q.size(); ++i) factor.push_back(product[q.prime(i)]);
+    w.queue.submit(Linear{{{{{x.view, 1, factor, {}}}, x.view, {}, {}}}});
     const Raised raised = mod_up(w.queue, w.constants, x.view, level);
     const auto digits = raised.digits();
-    ASSERT_EQ(digits.size(), w.params->active_digits(level).size());
+    ASSERT_EQ(digits.size(), w.params->digit_groups(level).size());
     for (const KeyInner::Digit& digit : digits) {
       EXPECT_EQ(digit.own.basis().with(digit.converted.basis()), w.params->extended(level));
       const Poly coefficients = w.queue.allocate(w.ring(), digit.converted.basis(), Domain::Coeff);

@@ -85,6 +85,16 @@ TEST_F(QueueTest, MemoryThatDoesNotExistIsATypedError) {
   EXPECT_EQ(queue_.live_bytes(), before.buffer->bytes());
 }
 
+// Kept memory is made within the first run, after its largest moment, and there in all others.
+TEST_F(QueueTest, DryRunCountsKeptMemoryFromTheStart) {
+  const std::unique_ptr<Queue> dry = Queue::dry();
+  { const Poly large = dry->allocate(ring_, basis_, Domain::Eval); }
+  const Poly kept = dry->allocate_kept(ring_, basis_.intersect(range(0, 1)), Domain::Eval);
+  EXPECT_EQ(dry->report().peak_bytes,
+            sizeof(std::uint32_t) * ring_.n() * (basis_.size() + kept.view.limbs()));
+  EXPECT_EQ(dry->live_bytes(), kept.buffer->bytes());
+}
+
 TEST_F(QueueTest, DryRunCountsWithoutData) {
   const std::unique_ptr<Queue> dry = Queue::dry();
   const std::uint64_t bytes = 4ull * 3 * ring_.n();

@@ -40,10 +40,10 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, const Plan
     chain.log_period.push_back(period);
     if (j == 0 && shape.over_raised) {
       chain.plaintext_scales.push_back(params.over_raise_factor());
-      chain.rounding.push_back(params.division_variance(params.alpha()));
+      chain.rounding.push_back(params.key_switch_variance(level, false));
     } else {
       chain.plaintext_scales.push_back(params.rescale_factor(level));
-      chain.rounding.push_back(params.division_variance(merged_primes(params, level)));
+      chain.rounding.push_back(params.key_switch_variance(level, true));
       --level;
     }
     period -= chain.stages[j];
@@ -70,8 +70,8 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
     const int level = plan.stc_level - static_cast<int>(j);
     chain.plaintext_scales.push_back(params.rescale_factor(level));
     const bool merged = plan.last_merged || j + 1 < chain.stages.size();
-    chain.rounding.push_back(params.division_variance(merged ? merged_primes(params, level)
-                                                             : params.leaving(level).size()));
+    chain.rounding.push_back(merged ? params.key_switch_variance(level, true)
+                                    : params.division_variance(params.leaving(level).size()));
   }
   if (apart) chain.log_period.front() = log_slots + 1;  // and where they are joined
   if (shape.slots_first) {                              // |z|^2 = 2/3 of a message in the unit box

@@ -5,10 +5,6 @@
 
 namespace latticino::ckks::bootstrap {
 
-int merged_primes(const Params& params, int level) {
-  return params.alpha() + params.leaving(level).size();
-}
-
 double relative_noise(const TransformChain& chain, const std::vector<double>& constants) {
   double power = chain.input_power, sum = 0;
   for (std::size_t j = 0; j < constants.size(); ++j) {

@@ -9,9 +9,6 @@
 
 namespace latticino::ckks::bootstrap {
 
-// Primes that a product with key switching and rescaling divides by at `level`, merged.
-int merged_primes(const Params& params, int level);
-
 struct TransformChain {
   // Coefficients whose noise reaches a slot: those of the ring that the slots in use span.
   double noise_coefficients = 0;
@@ -20,7 +17,7 @@ struct TransformChain {
   std::vector<double> plaintext_scales;  // of the factors
   bool inverse = false;                  // CoeffToSlot: a stage halves the power, else doubles it
   double input_power = 0;                // mean |slot|^2 of the integers that come in
-  std::vector<double> rounding;          // Params::division_variance after each factor
+  std::vector<double> rounding;          // variance that the division after each factor brings
 };
 
 // (noise / signal)^2 after the whole chain for factor constants `constants`.

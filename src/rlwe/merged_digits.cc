@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <string>
+
+#include "math/errors.h"
+#include "rlwe/constants.h"
+#include "rlwe/keys.h"
+
+namespace latticino::rlwe {
+namespace {
+
+// Primes of all levels up to the key's that switch these digits as one: their sum serves them all.
+Basis merged_basis(const Params& params, int first, int last, int highest) {
+  Basis q, p;
+  for (int l = 0; l <= highest; ++l) {
+    if (params.digit_groups(l).front() != std::vector<int>{first, last}) continue;
+    q = q.with(params.basis(l).without(q));
+    p = p.with(params.aux_basis(l).without(p));
+  }
+  return q.with(p);
+}
+
+}  // namespace
+
+std::array<PolyView, 2> SwitchKey::digit(int digit) const {
+  const auto at = std::find(digit_index.begin(), digit_index.end(), digit);
+  if (at == digit_index.end()) {
+    throw KeyError("rlwe.key_switch", label.str() + " of level " + std::to_string(level),
+                   "digit " + std::to_string(digit), "generate the key for a higher level");
+  }
+  const auto& pair = digits[at - digit_index.begin()];
+  return {pair[0].view, pair[1].view};
+}
+
+std::array<PolyView, 2> MergedDigits::get(Queue& queue, const Constants& constants,
+                                          const SwitchKey& key, int first, int last, int level) {
+  const auto hold = queue.lock();  // first: a thread that records has it while it asks for sums
+  const std::scoped_lock lock(mutex_);
+  std::array<Poly, 2>& sum = sums_[{first, last}];
+  // Only a dry run meets one label at rising levels: the shape that was asked for last is larger.
+  if (sum[0].view.segments == 0 ||
+      !sum[0].view.basis().contains(constants.params().extended(level))) {
+    const Basis basis = merged_basis(constants.params(), first, last, key.level);
+    const std::array<PolyView, 2> x = key.digit(first), y = key.digit(last);
+    std::vector<Linear::Item> items;
+    for (int h = 0; h < 2; ++h) {
+      sum[h] = queue.allocate_kept(constants.ring(), basis, Domain::Eval);
+      items.push_back({{{x[h].select(basis), 1, {}, {}}, {y[h].select(basis), 1, {}, {}}},
+                       sum[h].view,
+                       {},
+                       {}});
+    }
+    queue.submit(Linear{std::move(items)});
+  }
+  return {sum[0].view, sum[1].view};
+}
+
+}  // namespace latticino::rlwe
