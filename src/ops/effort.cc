@@ -5,6 +5,14 @@
 namespace latticino {
 namespace {
 
+// Rotations in FP64 that a GPU spreads over processors (backend/cuda/blind_fourier_spread.cu).
+bool spreads_in_fft64(const BlindRotate& op) {
+  const PolyView& key = op.key.first;
+  const int log_n = key.ring->log_n(), levels = op.gadget.levels;
+  return op.glwe_dimension == 1 && ((log_n == 10 && key.limbs() == 1 && levels == 3) ||
+                                    (log_n == 11 && key.limbs() == 2 && levels == 1));
+}
+
 struct Count {
   template <class Record>
   Effort operator()(const Record&) const {
@@ -22,7 +30,8 @@ struct Count {
   }
   // Of each step: the digits' transforms, and those back of each key, of every prime; a complex
   // butterfly takes the time of two. On the path of one ciphertext several keys share those back
-  // and their products count, two for a butterfly; eight processors share it, but none in FP64.
+  // and their products count, two for a butterfly; eight processors share it, but in FP64 only
+  // those of spreads_in_fft64().
   Effort operator()(const BlindRotate& op) const {
     Effort e;
     const PolyView& key = op.key.first;
@@ -35,7 +44,8 @@ struct Count {
     const double work = (op.rows() + keys * parts) * transform;
     const double products = (keys - 1) * op.rows() * parts * n * key.limbs();
     const double path = (op.rows() + parts) * transform + products / 2;
-    const double share = op.arithmetic == BlindRotateArithmetic::Fft64 ? 8 : 1;
+    const bool alone = op.arithmetic == BlindRotateArithmetic::Fft64 && !spreads_in_fft64(op);
+    const double share = alone ? 8 : 1;
     for (const BlindRotate::Item& item : op.items) {
       const double steps = item.exponents.dimension / op.group;
       e.path = share * steps * path;

@@ -22,7 +22,7 @@ namespace latticino::emulation {
 namespace {
 
 constexpr std::size_t kStackBytes = 128 << 10;
-constexpr int kCounts = 3;  // of arrivals, at the head of a block's shared memory
+constexpr int kCounts = 4;  // of arrivals, at the head of a block's shared memory
 
 struct Barrier {
   int arrived = 0, needed = 0, generation = 0;
@@ -38,6 +38,7 @@ struct Block {
   std::vector<std::uint32_t> shared;
   std::array<Barrier, 16> barrier;
   std::vector<Barrier> warp;
+  std::vector<double> given;  // by threads to lanes of their warps
   std::array<Count, kCounts> count;
 };
 
@@ -59,7 +60,7 @@ struct Fiber {
 struct Word {
   unsigned block;
   std::size_t at;
-  int count;
+  int count;  // none: handed
   uint4 value;
 };
 
@@ -97,8 +98,17 @@ struct Machine {
   static void end_phase(Count& count) {
     if (count.begun == 1 && count.bytes == 0) count.begun = 0, ++count.phase;
   }
+  // What finds something there was handed before what came before it was received.
+  void deliver_handed(const Word& word) {
+    auto* at = blocks[word.block].shared.data() + word.at;
+    for (int i = 0; i < 4; ++i) {
+      if (at[i] != ~0u) fault = "two values handed to one place";
+    }
+    std::memcpy(at, &word.value, sizeof word.value);
+  }
   void deliver(const Word& word) {
     Block& to = blocks[word.block];
+    if (word.count < 0) return deliver_handed(word);
     std::memcpy(to.shared.data() + word.at, &word.value, sizeof word.value);
     to.count[word.count].bytes -= sizeof word.value;
     end_phase(to.count[word.count]);
@@ -136,6 +146,7 @@ void Machine::run() {
     std::size_t arrive = moved ? random() % (on_the_way.size() + 1) : on_the_way.size();
     moved = moved || arrive > 0;
     for (; arrive > 0; --arrive, on_the_way.pop_back()) deliver(on_the_way.back());
+    if (fault != nullptr) throw std::runtime_error(fault);
     if (!moved) throw std::runtime_error("threads that wait for ever");
   }
   if (!on_the_way.empty()) throw std::runtime_error("words for blocks that have ended");
@@ -153,6 +164,7 @@ void run_cluster(int blocks, int threads, std::size_t shared_words, unsigned see
   for (unsigned b = 0; b < m.blocks.size(); ++b) {
     m.blocks[b].shared.assign(shared_words / 4 * 4 + 4, 0xDEADBEEFu);
     m.blocks[b].warp.resize(static_cast<std::size_t>(threads) / 32);
+    m.blocks[b].given.resize(static_cast<std::size_t>(threads));
     for (unsigned t = 0; t < blockDim.x; ++t) {
       auto fiber = std::make_unique<Fiber>();
       fiber->stack.resize(kStackBytes);
@@ -174,6 +186,15 @@ void run_cluster(int blocks, int threads, std::size_t shared_words, unsigned see
 using latticino::emulation::machine;
 
 void __syncwarp() { machine->meet(machine->block().warp[threadIdx.x / 32], 32); }
+double __shfl_xor_sync(unsigned mask, double x, int lanes) {
+  if (mask != ~0u) machine->fail("a shuffle of part of a warp");
+  const unsigned thread = machine->current->thread;
+  machine->block().given[thread] = x;
+  __syncwarp();
+  const double given = machine->block().given[thread ^ static_cast<unsigned>(lanes)];
+  __syncwarp();
+  return given;
+}
 void __syncthreads() { machine->meet(machine->block().barrier[0], static_cast<int>(blockDim.x)); }
 
 namespace latticino::cuda {
@@ -225,6 +246,24 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
     machine->fail("a write outside of a block");
   }
   machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
+}
+
+void hand(double2* to, std::uint32_t rank, double2 v) {
+  auto* words = reinterpret_cast<std::uint32_t*>(to);
+  const auto at = static_cast<std::size_t>(words - machine->block().shared.data());
+  if (rank >= machine->blocks.size() || at + 4 > machine->block().shared.size()) {
+    machine->fail("a write outside of a block");
+  }
+  uint4 value;
+  std::memcpy(&value, &v, sizeof value);
+  machine->on_the_way.push_back({rank, at, -1, value});
+}
+void hand_nothing(double2* to) { std::memset(to, 0xFF, sizeof *to); }
+void wait_for(const double2* from) {
+  machine->wait([from] {
+    return __builtin_bit_cast(std::uint64_t, from->x) != kNothing &&
+           __builtin_bit_cast(std::uint64_t, from->y) != kNothing;
+  });
 }
 
 }  // namespace latticino::cuda

@@ -12,11 +12,19 @@ namespace {
 
 using test::Words;
 
+struct NamedSet {
+  const char* name;
+  BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact;
+};
+void PrintTo(const NamedSet& set, std::ostream* out) {
+  *out << set.name << (set.arithmetic == BlindRotateArithmetic::Exact ? ", exact" : ", FP64");
+}
+
 // A set's keys from a fixed seed on some backend.
 struct Rotations {
-  Rotations(const std::string& set, std::unique_ptr<Backend> backend)
-      : context(
-            tfhe::Context::create(tfhe_preset(set), std::make_unique<Queue>(std::move(backend)))),
+  Rotations(const NamedSet& set, std::unique_ptr<Backend> backend)
+      : context(tfhe::Context::create(tfhe_preset(set.name),
+                                      std::make_unique<Queue>(std::move(backend)), set.arithmetic)),
         random(test::fixed_random(11)),
         secret(tfhe::SecretKey::generate(context->shared_params(), random)),
         keys(tfhe::make_server_keys(*context, secret, random)),
@@ -61,7 +69,7 @@ struct Rotations {
   Poly table;
 };
 
-class RotationsOfNamedSets : public testing::TestWithParam<const char*> {};
+class RotationsOfNamedSets : public testing::TestWithParam<NamedSet> {};
 
 TEST_P(RotationsOfNamedSets, AreTheSameInEveryVariant) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
@@ -88,9 +96,12 @@ TEST_P(RotationsOfNamedSets, AreTheSameInEveryVariant) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sets, RotationsOfNamedSets,
-                         testing::Values("chameleon-630-legacy", "tfhe-gates-v1", "tfhe-2-2-v1",
-                                         "tfhe-2-2-group3-v1"));
+INSTANTIATE_TEST_SUITE_P(
+    Sets, RotationsOfNamedSets,
+    testing::Values(NamedSet{"chameleon-630-legacy"}, NamedSet{"tfhe-gates-v1"},
+                    NamedSet{"tfhe-2-2-v1"}, NamedSet{"tfhe-2-2-group3-v1"},
+                    NamedSet{"chameleon-630-legacy", BlindRotateArithmetic::Fft64},
+                    NamedSet{"tfhe-2-2-v1", BlindRotateArithmetic::Fft64}));
 
 }  // namespace
 }  // namespace latticino

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/cuda/blind_fourier_pair.cuh"
+#include "backend/cuda/blind_fourier_spread.h"
 
 namespace latticino::cuda {
 namespace {
@@ -40,6 +41,47 @@ void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, 
   });
 }
 
+// Milliseconds of a launch on an H200, by the sets whose kernels these are (docs/tfhe.md): spread
+// over 2^b blocks, one ciphertext and each further one; gathered, one in each block.
+struct SpreadTimes {
+  struct {
+    double one, each;
+  } spread[kLogFourierSpreadBlocks + 1];
+  double gathered;
+  static constexpr double kSms = 132;
+};
+
+const SpreadTimes& spread_times(int primes) {
+  static constexpr SpreadTimes kOne{{{}, {}, {}, {1.29, 0.085}, {1.09, 0.142}}, 12.4};
+  static constexpr SpreadTimes kTwo{{{}, {}, {}, {1.87, 0.125}, {1.39, 0.081}}, 6.1};
+  return primes == 1 ? kOne : kTwo;
+}
+
+// Variants for tuning.h: 0 gathers ciphertexts in blocks, 1 + log2 C spreads each over C of them.
+// `gathered`: the time of that, over one ciphertext a block.
+std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& args, int primes,
+                                        double gathered) {
+  std::optional<FourierSpreadPlan> plan[kLogFourierSpreadBlocks + 1];
+  Tuning::Variants can_run = 1;
+  int own = 0;
+  const SpreadTimes& times = spread_times(primes);
+  const double further = (args.total - 1) * SpreadTimes::kSms / launcher.properties().sms;
+  double best = times.gathered * gathered;
+  for (int b = 0; b <= kLogFourierSpreadBlocks; ++b) {
+    plan[b] = plan_fourier_spread(launcher, args, primes, b);
+    if (!plan[b]) continue;
+    can_run |= 2u << b;
+    const double time = times.spread[b].one + times.spread[b].each * further;
+    if (time < best) best = time, own = 1 + b;
+  }
+  const TuningKey key{TunedKernel::BlindRotate,
+                      args.ring.log_n,
+                      {args.parts, primes, 16 * args.gadget.levels,  // no keys: FP64
+                       static_cast<int>(std::min(args.total, 1u << 30))}};
+  const int chosen = launcher.tuning().pick(key, own, can_run);
+  return chosen == 0 ? std::nullopt : plan[chosen - 1];
+}
+
 }  // namespace
 
 void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs rotate) {
@@ -73,6 +115,13 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
                                      op.gadget, basis.size(), rotate.modulus});
   for (int p = 0; p < basis.size(); ++p) {
     args.moduli[p] = make_modulus(ring.prime(basis.prime(p)));
+  }
+  const std::uint32_t blocks = (rotate.total + rotate.per_block - 1) / rotate.per_block;
+  const auto sms = static_cast<std::uint32_t>(device.sms);
+  const double gathered =
+      (blocks + sms - 1) / sms * (rotate.per_block + kLatency) / (1. + kLatency);
+  if (const auto plan = spread(launcher, rotate, basis.size(), gathered)) {
+    return launch_fourier_spread(launcher, args, *plan);
   }
   if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size());
   launch_blind_fourier_k2(launcher, args, basis.size());

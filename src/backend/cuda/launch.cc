@@ -155,8 +155,14 @@ std::uint32_t Launcher::clusters_at_once(const void* kernel, const Shape& shape)
   int count = 0;
   cudaError_t status = cudaSuccess;
   if (shape.cluster > 1) {
+    constexpr unsigned kPortable = 8;  // more blocks must be allowed before any launch
+    if (shape.cluster > kPortable) {
+      status = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    }
     const LaunchConfig config(shape, stream_, properties_.arch);
-    status = cudaOccupancyMaxActiveClusters(&count, kernel, &config.config);
+    if (status == cudaSuccess) {
+      status = cudaOccupancyMaxActiveClusters(&count, kernel, &config.config);
+    }
   } else {
     status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &count, kernel, static_cast<int>(shape.block.x), shape.shared_bytes);

@@ -10,8 +10,15 @@
 namespace latticino::cuda {
 
 class DeviceBlock {};
+struct Properties;
+struct Shape {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+};
 class Launcher {
  public:
+  template <class Kernel, class Args>
+  void launch(Kernel kernel, const Shape& shape, const Args& args);
   const std::shared_ptr<const int>& identity() const;
   bool recording() const;
 };

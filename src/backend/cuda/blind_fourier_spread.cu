@@ -1,0 +1,56 @@
+#include "backend/cuda/blind_fourier_spread.h"
+
+#include "backend/cuda/blind_fourier_spread.cuh"
+
+namespace latticino::cuda {
+namespace {
+
+template <class S>
+FourierSpreadPlan plan_shape(const RotateArgs& args) {
+  FourierSpreadPlan plan;
+  plan.kernel = blind_fourier_spread<S>;
+  plan.log_blocks = S::kLogBlocks;
+  plan.shape.grid = dim3(S::kBlocks);
+  plan.shape.block = dim3(S::kThreads);
+  plan.shape.shared_bytes = S::bytes(args.steps);
+  plan.shape.cluster = S::kBlocks;
+  return plan;
+}
+
+// No kernel where none serves the shape.
+FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
+  const auto is = [&](int log_n, int of_primes, int levels, int blocks) {
+    return args.ring.log_n == log_n && primes == of_primes && args.gadget.levels == levels &&
+           log_blocks == blocks;
+  };
+  if (args.parts != 2) return {};
+  if (is(10, 1, 3, 3)) return plan_shape<FourierSpreadShape<10, 3, 1, 3>>(args);
+  if (is(10, 1, 3, 4)) return plan_shape<FourierSpreadShape<10, 4, 1, 3>>(args);
+  if (is(11, 2, 1, 3)) return plan_shape<FourierSpreadShape<11, 3, 2, 1>>(args);
+  if (is(11, 2, 1, 4)) return plan_shape<FourierSpreadShape<11, 4, 2, 1>>(args);
+  return {};
+}
+
+}  // namespace
+
+std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const RotateArgs& args,
+                                                     int primes, int log_blocks) {
+  FourierSpreadPlan plan = plan_of(args, primes, log_blocks);
+  if (plan.kernel == nullptr || launcher.properties().arch < 90 ||
+      plan.shape.shared_bytes > launcher.properties().shared_per_block) {
+    return {};
+  }
+  const void* kernel = reinterpret_cast<const void*>(plan.kernel);
+  plan.at_once = launcher.clusters_at_once(kernel, plan.shape);
+  if (plan.at_once == 0) return {};
+  return plan;
+}
+
+void launch_fourier_spread(Launcher& launcher, const FourierRotateArgs& args,
+                           const FourierSpreadPlan& plan) {
+  Shape shape = plan.shape;
+  shape.grid = dim3(args.rotate.total << plan.log_blocks);
+  launcher.launch(plan.kernel, shape, args);
+}
+
+}  // namespace latticino::cuda
