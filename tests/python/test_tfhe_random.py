@@ -130,7 +130,7 @@ class Machine:
 
     def modular(self, a, b):
         """Sums and a table over the whole torus, and back."""
-        k, f = int(self.rng.integers(-8, 8)), self.rng.integers(0, 16, 16)
+        k, f = int(self.rng.integers(-4, 5)), self.rng.integers(0, 16, 16)
         other = self.fresh("m4", self.draw((), a.values.shape))
         u, values = k * other.x - a.x.astype("m4"), k * other.values - a.values
         self.keep("equal", (u + 3 == 7).astype("u2"), (values + 3) % 16 == 7)
