@@ -7,7 +7,6 @@
 #include "backend/cuda/eval_scatter.cuh"
 #include "backend/cuda/key_inner_block.cuh"
 #include "backend/cuda/overlap.cuh"
-#include "backend/cuda/product_sums.cuh"
 
 namespace latticino::cuda {
 
@@ -16,21 +15,26 @@ __device__ __forceinline__ void request_keys(const InnerBlock<S>& b, const Targe
                                              const VectorPlace<S>& at) {
 #pragma unroll
   for (int s = 0; s < 2 * S::kDigits; ++s) {
-    if (b.of_product(s / 2)) continue;
     const auto* key = reinterpret_cast<const uint4*>(target.key[s].limb(b.offset));
     copy_async(b.slots + s * S::kBlockVectors + at.slot, key + at.i);
   }
 }
 
-// Addends on their way to the L2.
+// Addends, or the factors that no digit reads, on their way to the L2.
 template <class S>
 __device__ __forceinline__ void prefetch_addends(const InnerBlock<S>& b, const TargetBases& target,
                                                  const VectorPlace<S>& at) {
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    if (target.add[h].empty()) continue;
-    const auto* add = reinterpret_cast<const uint4*>(target.add[h].limb(b.offset));
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(add + at.i));
+  const auto prefetch = [&](const LimbBase& from) {
+    if (from.empty()) return;
+    const auto* vectors = reinterpret_cast<const uint4*>(from.limb(b.offset));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(vectors + at.i));
+  };
+  if (b.has_product()) {
+    prefetch(b.factor(0));
+    prefetch(b.factor(2));
+  } else {
+    prefetch(target.add[0]);
+    prefetch(target.add[1]);
   }
 }
 
@@ -50,12 +54,12 @@ __device__ __forceinline__ void request_inverse_twiddles(const InnerBlock<S>& b)
   }
 }
 
-// Rows of one digit, in [0, q), to shared memory: copied from Eval or transformed from Half.
-// `meanwhile` runs once loads are on their way.
+// Rows of digit d, in [0, q), to shared memory: copied from Eval, multiplied there, or transformed
+// from Half. `meanwhile` runs once loads are on their way.
 template <class S, class F>
-__device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBase& from,
-                                           std::uint32_t* words, const F& meanwhile) {
-  const auto at = b.position(words);
+__device__ __forceinline__ void load_digit(const InnerBlock<S>& b, int d, const F& meanwhile) {
+  const LimbBase& from = b.base[d];
+  const auto at = b.position(b.rows + d * S::kDigitWords);
   const std::uint32_t* limb = from.limb(b.offset);
   auto* row = reinterpret_cast<uint4*>(at.shared) + at.t;
   if (!from.marked()) {
@@ -64,7 +68,20 @@ __device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBas
       copy_async(row + j * S::kThreads,
                  reinterpret_cast<const uint4*>(limb) + at.vector() + j * S::kThreads);
     }
-    return meanwhile();
+    if (!b.has_product() || d != b.own) return meanwhile();
+    end_group();
+    std::uint32_t y[S::kValues];
+    load_eval<S>(y, b.factor(3).limb(b.offset), at);
+    meanwhile();
+    wait_for_groups<0>();
+#pragma unroll
+    for (int j = 0; j < S::kVectors; ++j) {
+      ProductSums product;
+      product.add(row[j * S::kThreads],
+                  make_uint4(y[4 * j], y[4 * j + 1], y[4 * j + 2], y[4 * j + 3]));
+      row[j * S::kThreads] = product.reduced(b.m);
+    }
+    return;
   }
   std::uint32_t x[S::kValues];
   RowTwiddles<S> twiddles;
@@ -81,81 +98,12 @@ __device__ __forceinline__ void load_digit(const InnerBlock<S>& b, const LimbBas
   }
 }
 
-// What the limb of a product adds to both sums, (a1 b1) key_h + add_factor (a0 b0, a0 b1 + a1
-// b0)_h, as a product of two words, R^2 and the sum R^-2: the first in place of the digit, the
-// second in place of its keys. The digit's lane does it for the team, while others transform.
-template <class S, class F>
-__device__ __forceinline__ void load_product(const InnerBlock<S>& b, const F& meanwhile) {
-  constexpr int kEach = S::kTeamVectors / 32, kAtOnce = 2;
-  static_assert(kEach % kAtOnce == 0);
-  const TargetBases target(b, 0);
-  const auto factor = [&](int i, const VectorPlace<S>& at) {  // a0, a1, b0, b1
-    return reinterpret_cast<const uint4*>(global(b.base[i - 4].limb(b.offset))) + at.i;
-  };
-  const auto digit = [&](const VectorPlace<S>& at) {
-    return reinterpret_cast<uint4*>(b.rows + b.own * S::kDigitWords + at.local * S::kStride) + at.v;
-  };
-  uint4* keys = b.slots + (S::kDigits == 0 ? 0 : 2 * b.own) * S::kBlockVectors;
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) {
-    const VectorPlace<S> at(b, 32 * k + b.thread);
-    copy_async(digit(at), factor(1, at));
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const LimbBase& key = target.key[2 * b.own + h];
-      copy_async(keys + h * S::kBlockVectors + at.slot,
-                 reinterpret_cast<const uint4*>(key.limb(b.offset)) + at.i);
-    }
-    if (k < kAtOnce) continue;
-    for (const int i : {0, 2, 3}) asm volatile("prefetch.global.L2 [%0];" ::"l"(factor(i, at)));
-  }
-  end_group();
-  const std::uint32_t f = b.a.add_factor[b.prime], r2 = b.m.r2;
-#pragma unroll 1
-  for (int k = 0; k < kEach; k += kAtOnce) {
-    uint4 a0[kAtOnce], b0[kAtOnce], b1[kAtOnce];
-#pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      const VectorPlace<S> at(b, 32 * (k + j) + b.thread);
-      a0[j] = *factor(0, at), b0[j] = *factor(2, at), b1[j] = *factor(3, at);
-    }
-    if (k == 0) {
-      meanwhile();
-      wait_for_groups<0>();
-    }
-#pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      const VectorPlace<S> at(b, 32 * (k + j) + b.thread);
-      const uint4 a1 = *digit(at);
-      ProductSums d[2], square;
-      d[0].add(a0[j], b0[j]);
-      d[1].add(a0[j], b1[j]);
-      d[1].add(a1, b0[j]);
-      square.add(a1, b1[j]);
-      const uint4 own = square.reduced_montgomery(b.m);
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        uint4& key = keys[h * S::kBlockVectors + at.slot];
-        ProductSums sum;
-        sum.add(own, key);
-        sum.add(d[h].reduced_montgomery(b.m), make_uint4(f, f, f, f));
-        key = sum.reduced_montgomery(b.m);
-      }
-      *digit(at) = make_uint4(r2, r2, r2, r2);
-    }
-  }
-}
-
 template <class S>
-__device__ __forceinline__ void load_digits(const InnerBlock<S>& b, bool half) {
+__device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
   if constexpr (S::kDigits == 0) {
 #pragma unroll 1
     for (int d = b.lane; d < b.digits; d += b.lanes) {
-      if (b.of_product(d)) {
-        load_product<S>(b, [] {});
-      } else {
-        load_digit<S>(b, b.base[d], b.rows + d * S::kDigitWords, [] {});
-      }
+      load_digit<S>(b, d, [] {});
     }
   } else {
     const auto keys = [&] {
@@ -164,16 +112,31 @@ __device__ __forceinline__ void load_digits(const InnerBlock<S>& b, bool half) {
         request_keys<S>(b, target, at);
         prefetch_addends<S>(b, target, at);
       });
-      if (half) request_inverse_twiddles<S>(b);
+      if (b.half) request_inverse_twiddles<S>(b);
     };
-    if (b.of_product(b.lane)) {
-      load_product<S>(b, keys);
-    } else if (S::kLanes == S::kDigits || b.lane < S::kDigits) {
-      load_digit<S>(b, b.base[b.lane], b.rows + b.lane * S::kDigitWords, keys);
+    if (S::kLanes == S::kDigits || b.lane < S::kDigits) {
+      load_digit<S>(b, b.lane, keys);
     } else {
       keys();
     }
   }
+}
+
+// Begins both sums with add_factor (a0 b0, a0 b1 + a1 b0) at one vector: one product's worth each.
+template <class S>
+__device__ __forceinline__ void start_with_product(const InnerBlock<S>& b, const VectorPlace<S>& at,
+                                                   ProductSums (&sum)[2]) {
+  const auto load = [&](int i) {
+    return reinterpret_cast<const uint4*>(global(b.factor(i).limb(b.offset)))[at.i];
+  };
+  const uint4 a0 = load(0), a1 = load(1), b0 = load(2), b1 = load(3);
+  const std::uint32_t f = mul_mod(b.a.add_factor[b.prime], b.m.r2, b.m);  // Montgomery
+  ProductSums d[2];
+  d[0].add(a0, b0);
+  d[1].add(a0, b1);
+  d[1].add(a1, b0);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) sum[h].add(d[h].reduced_montgomery(b.m), make_uint4(f, f, f, f));
 }
 
 // Both halves of a target at one vector.
@@ -183,7 +146,10 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
   const std::uint32_t q = b.m.q;
   const std::uint32_t* x = b.rows + at.local * S::kStride + 4 * at.v;
   ProductSums sum[2];
+  const int first = b.has_product() ? 1 : 0;  // products in the sums before the digits
+  if (first > 0) start_with_product<S>(b, at, sum);
   const auto step = [&](int d, uint4 key_b, uint4 key_a) {
+    if (d + first >= 4 && (d + first) % 2 == 0) sum[0].fold(q), sum[1].fold(q);
     const uint4 v = *reinterpret_cast<const uint4*>(x + d * S::kDigitWords);
     sum[0].add(v, key_b);
     sum[1].add(v, key_a);
@@ -191,11 +157,6 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
   if constexpr (S::kDigits == 0) {
 #pragma unroll 2
     for (int d = 0; d < b.digits; ++d) {
-      if (d >= 4 && d % 2 == 0) sum[0].fold(q), sum[1].fold(q);
-      if (b.of_product(d)) {
-        step(d, b.slots[at.slot], b.slots[S::kBlockVectors + at.slot]);
-        continue;
-      }
       const auto* key_b = reinterpret_cast<const uint4*>(target.key[2 * d].limb(b.offset));
       const auto* key_a = reinterpret_cast<const uint4*>(target.key[2 * d + 1].limb(b.offset));
       step(d, __ldcs(key_b + at.i), __ldcs(key_a + at.i));
@@ -207,16 +168,11 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
       step(d, key[2 * d * S::kBlockVectors], key[(2 * d + 1) * S::kBlockVectors]);
     }
   }
+  if ((S::kDigits == 0 ? b.digits : S::kDigits) + first > 2) sum[0].fold(q), sum[1].fold(q);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    if ((S::kDigits == 0 ? b.digits : S::kDigits) > 2) sum[h].fold(q);
-    if (!target.add[h].empty()) {
-      const std::uint32_t f = b.a.add_factor[b.prime];
-      const auto* add = reinterpret_cast<const uint4*>(target.add[h].limb(b.offset));
-      sum[h].add(add[at.i], make_uint4(f, f, f, f));
-      sum[h].fold(q);
-    }
-    result[h] = sum[h].reduced(b.m);
+    result[h] = with_addend(sum[h], target.add[h], b.offset, at.i, b.a.add_factor[b.prime],
+                            target.out[h].marked(), b.m);
   }
 }
 
@@ -246,7 +202,7 @@ __device__ __forceinline__ void invert_results(const InnerBlock<S>& b, const Tar
       const uint4 v = row[j * S::kThreads];
       x[4 * j] = v.x, x[4 * j + 1] = v.y, x[4 * j + 2] = v.z, x[4 * j + 3] = v.w;
     }
-    row_inverse<S>(x, twiddles, at, b.a.ring.inverse[b.prime].cols, b.m);
+    row_inverse<S, true>(x, twiddles, at, b.a.ring.inverse[b.prime].cols, b.m);
     store_half<S>(x, target.out[h].limb(b.offset), at);
   }
 }
@@ -284,37 +240,44 @@ __device__ __forceinline__ void run_target(const InnerBlock<S>& b, int t, bool m
 }
 
 template <class S>
+__device__ __forceinline__ InnerBlock<S> inner_block(const KeyInnerArgs& a,
+                                                     const KeyInnerArgs::Group& g, int place,
+                                                     uint4* dynamic) {
+  const KeyInnerArgs::Run& run = run_at(a, g, place);
+  const int prime = run.prime + place - run.begin;
+  uint4* table = dynamic + S::kSlots * S::kBlockVectors;
+  auto* rows = reinterpret_cast<std::uint32_t*>(table + S::kTableVectors);
+  const int digits = S::kDigits == 0 ? g.digits : S::kDigits;
+  const int lanes = S::kDigits == 0 ? blockDim.x / (32 * S::kTeams) : S::kLanes;
+  const int warp = threadIdx.x / 32;
+  return {a,
+          a.base + run.first_base,
+          run.own,
+          run.half != 0,
+          prime,
+          digits,
+          load_modulus(a.ring.modulus + prime),
+          static_cast<std::size_t>(prime) << a.ring.log_n,
+          dynamic,
+          table + warp / lanes * S::kTeamTableVectors,
+          rows,
+          a.own_exchange ? rows + digits * S::kDigitWords : rows,
+          warp / lanes,
+          warp % lanes,
+          lanes,
+          static_cast<int>(threadIdx.x % 32)};
+}
+
+template <class S>
 __global__ void __launch_bounds__(S::kMaxThreads, S::kMinBlocks)
     key_inner(const __grid_constant__ KeyInnerArgs a) {
   extern __shared__ uint4 dynamic[];
   const KeyInnerArgs::Group g = a.group[blockIdx.x];
   const int place = blockIdx.z;
   if (place >= g.primes) return;
-  const KeyInnerArgs::Run* run = a.run + g.first_run;
-  for (int r = 1; r < g.runs && run[1].begin <= place; ++r) ++run;
-  const int prime = run->prime + place - run->begin;
-  uint4* table = dynamic + S::kSlots * S::kBlockVectors;
-  auto* rows = reinterpret_cast<std::uint32_t*>(table + S::kTableVectors);
-  const int digits = S::kDigits == 0 ? g.digits : S::kDigits;
-  const int lanes = S::kDigits == 0 ? blockDim.x / (32 * S::kTeams) : S::kLanes;
-  const int warp = threadIdx.x / 32;
-  const InnerBlock<S> block{a,
-                            a.base + run->first_base,
-                            run->own,
-                            prime,
-                            digits,
-                            load_modulus(a.ring.modulus + prime),
-                            static_cast<std::size_t>(prime) << a.ring.log_n,
-                            dynamic,
-                            table + warp / lanes * S::kTeamTableVectors,
-                            rows,
-                            a.own_exchange ? rows + digits * S::kDigitWords : rows,
-                            warp / lanes,
-                            warp % lanes,
-                            lanes,
-                            static_cast<int>(threadIdx.x % 32)};
+  const InnerBlock<S> block = inner_block<S>(a, g, place, dynamic);
   wait_for_previous();
-  load_digits<S>(block, run->half != 0);
+  load_digits<S>(block);
 #pragma unroll 1
   for (int t = 0; t < g.targets; ++t) {
     wait_for_copies();

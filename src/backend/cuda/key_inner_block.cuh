@@ -6,6 +6,7 @@
 
 #include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_rows.cuh"
+#include "backend/cuda/product_sums.cuh"
 #include "backend/cuda/tables.h"
 
 namespace latticino::cuda {
@@ -77,6 +78,7 @@ struct InnerBlock {
   const KeyInnerArgs& a;
   const LimbBase* base;  // of the block's run
   int own;               // as the run's
+  bool half;
   int prime, digits;
   Modulus m;
   std::size_t offset;       // of the prime: into tables, and from a limb base
@@ -86,9 +88,9 @@ struct InnerBlock {
   std::uint32_t* exchange;  // [result][row][kStride]
   int team, lane, lanes, thread;
 
-  __device__ __forceinline__ bool of_product(int digit) const {
-    return S::kProduct && digit == own;
-  }
+  __device__ __forceinline__ bool has_product() const { return S::kProduct && own >= 0; }
+  // Of the product: a0, a1, b0, b1.
+  __device__ __forceinline__ const LimbBase& factor(int i) const { return base[i - 4]; }
   __device__ __forceinline__ RowPosition<S> position(std::uint32_t* words) const {
     const int local = team * S::kTeamRows + thread / S::kThreads;
     return {thread % S::kThreads, blockIdx.y * S::kRows + local, words + local * S::kStride,
@@ -138,15 +140,37 @@ __device__ __forceinline__ void each_vector(const InnerBlock<S>& b, const F& f) 
   }
 }
 
-// The addresses of a target in the block's run.
+// The addresses of a target in a run.
 struct TargetBases {
   const LimbBase *key, *out, *add;
+  __device__ __forceinline__ TargetBases(const LimbBase* run, int digits, int target)
+      : key(run + digits + target * target_bases(digits)), out(key + 2 * digits), add(out + 2) {}
   template <class S>
   __device__ __forceinline__ TargetBases(const InnerBlock<S>& b, int target)
-      : key(b.base + b.digits + target * target_bases(b.digits)),
-        out(key + 2 * b.digits),
-        add(out + 2) {}
+      : TargetBases(b.base, b.digits, target) {}
   __device__ __forceinline__ bool half() const { return out[0].marked() || out[1].marked(); }
 };
+
+// The run of group g that holds the prime at `place`.
+__device__ __forceinline__ const KeyInnerArgs::Run& run_at(const KeyInnerArgs& a,
+                                                           const KeyInnerArgs::Group& g,
+                                                           int place) {
+  const KeyInnerArgs::Run* run = a.run + g.first_run;
+  for (int r = 1; r < g.runs && run[1].begin <= place; ++r) ++run;
+  return *run;
+}
+
+// The sum plus `factor` times vector i of the addend, if there is one. `once`: it keeps a factor
+// R^-1, which the transform that follows takes away.
+__device__ __forceinline__ uint4 with_addend(ProductSums& sum, const LimbBase& add,
+                                             std::size_t offset, std::uint32_t i,
+                                             std::uint32_t factor, bool once, const Modulus& m) {
+  if (!add.empty()) {
+    const auto* vectors = reinterpret_cast<const uint4*>(add.limb(offset));
+    sum.add(vectors[i], make_uint4(factor, factor, factor, factor));
+    sum.fold(m.q);
+  }
+  return once ? sum.reduced_montgomery(m) : sum.reduced(m);
+}
 
 }  // namespace latticino::cuda

@@ -44,6 +44,10 @@ struct RowPosition {
   __device__ __forceinline__ std::uint32_t vector() const { return row * S::kRowVectors + t; }
 };
 
+__device__ __forceinline__ std::uint32_t times_r(std::uint32_t x, const Modulus& m) {
+  return mul_mod(x, m.r2, m);
+}
+
 // What one thread needs of the twiddles of a row under one prime, in either direction (tables.h).
 template <class S>
 struct RowTwiddles {
@@ -79,6 +83,34 @@ struct RowTwiddles {
     }
 #pragma unroll
     for (int i = 0; i < S::kValues / 4; ++i) put(wide + 4 * i, vectors[i]);
+  }
+
+  // The four rounds, as row_forward and row_inverse want them of any form of twiddles.
+  __device__ __forceinline__ void forward_wide(std::uint32_t (&x)[S::kValues],
+                                               const Modulus& m) const {
+    forward_stages<S::kValues / 2, false>(x, wide + 1, m);
+  }
+  __device__ __forceinline__ void forward_narrow(std::uint32_t (&x)[S::kValues],
+                                                 const Modulus& m) const {
+    std::uint32_t w[S::kNarrowTwiddles];
+    narrow(w, m);
+    forward_stages<S::kThreads / 2, false>(x, w, m);
+  }
+  __device__ __forceinline__ void inverse_narrow(std::uint32_t (&x)[S::kValues],
+                                                 const Modulus& m) const {
+    std::uint32_t w[S::kNarrowTwiddles];
+    narrow(w, m);
+    inverse_stages<S::kThreads / 2, false>(x, w, m);
+  }
+  template <bool SUMS>
+  __device__ __forceinline__ void inverse_wide(std::uint32_t (&x)[S::kValues], Shoup inverse_cols,
+                                               const Modulus& m) const {
+    inverse_stages<S::kValues / 4, false>(x, wide + 2, m);
+    if constexpr (SUMS) {
+      inverse_last_stage(x, times_r(times_r(inverse_cols.w, m), m), times_r(wide[1], m), m);
+    } else {
+      inverse_last_stage(x, inverse_cols, wide[1], m);
+    }
   }
 
   __device__ __forceinline__ void narrow(std::uint32_t (&w)[S::kNarrowTwiddles],
@@ -139,31 +171,26 @@ __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
 __device__ __forceinline__ void all_loads_issued() { __syncwarp(); }
 
 // In: entries t + T j, any words below 2q. Out: entries E t + j in [0, 2q).
-template <class S>
+template <class S, class Twiddles>
 __device__ __forceinline__ void row_forward(std::uint32_t (&x)[S::kValues],
-                                            const RowTwiddles<S>& twiddles,
-                                            const RowPosition<S>& at, const Modulus& m) {
-  all_loads_issued();
-  forward_stages<S::kValues / 2, false>(x, twiddles.wide + 1, m);
-  exchange_to_narrow<S>(x, at.shared, at.t);
-  std::uint32_t narrow[S::kNarrowTwiddles];
-  twiddles.narrow(narrow, m);
-  forward_stages<S::kThreads / 2, false>(x, narrow, m);
-}
-
-// In: entries E t + j in [0, q). Out: entries t + T j in [0, q), divided by the number of columns.
-template <class S>
-__device__ __forceinline__ void row_inverse(std::uint32_t (&x)[S::kValues],
-                                            const RowTwiddles<S>& twiddles,
-                                            const RowPosition<S>& at, Shoup inverse_cols,
+                                            const Twiddles& twiddles, const RowPosition<S>& at,
                                             const Modulus& m) {
   all_loads_issued();
-  std::uint32_t narrow[S::kNarrowTwiddles];
-  twiddles.narrow(narrow, m);
-  inverse_stages<S::kThreads / 2, false>(x, narrow, m);
+  twiddles.forward_wide(x, m);
+  exchange_to_narrow<S>(x, at.shared, at.t);
+  twiddles.forward_narrow(x, m);
+}
+
+// In: entries E t + j in [0, q); SUMS: of sums of products that were reduced once, and carry R^-1.
+// Out: entries t + T j in [0, q), divided by the number of columns, without R^-1.
+template <class S, bool SUMS = false, class Twiddles>
+__device__ __forceinline__ void row_inverse(std::uint32_t (&x)[S::kValues],
+                                            const Twiddles& twiddles, const RowPosition<S>& at,
+                                            Shoup inverse_cols, const Modulus& m) {
+  all_loads_issued();
+  twiddles.inverse_narrow(x, m);
   exchange_to_wide<S>(x, at.shared, at.t);
-  inverse_stages<S::kValues / 4, false>(x, twiddles.wide + 2, m);
-  inverse_last_stage(x, inverse_cols, twiddles.wide[1], m);
+  twiddles.template inverse_wide<SUMS>(x, inverse_cols, m);
 }
 
 }  // namespace latticino::cuda
