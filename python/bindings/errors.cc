@@ -1,6 +1,8 @@
 // Every typed error of the library becomes the Python exception of the same name.
 #include "math/errors.h"
 
+#include <new>
+
 #include "bindings.h"
 
 namespace latticino::python {
@@ -34,6 +36,11 @@ void translate(const std::exception_ptr& p, void* module) {
     LATTICINO_TRANSLATE(UnsupportedError)
     LATTICINO_TRANSLATE(Error)
 #undef LATTICINO_TRANSLATE
+  } catch (const std::bad_alloc&) {
+    raise(errors, "OutOfMemoryError",
+          OutOfMemoryError("host memory", "no room for what the call works with",
+                           "more free memory of the process",
+                           "free arrays, or pass fewer values at once"));
   }
 }
 

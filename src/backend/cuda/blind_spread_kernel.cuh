@@ -64,8 +64,7 @@ __device__ __forceinline__ int next_stage(int stage, int stages) {
   return stage + 1 == stages ? 0 : stage + 1;
 }
 
-// The warp that copies: keys have come when all threads meet for the first time in a step, and
-// their room is free when they meet again.
+// The warp that copies.
 template <class S>
 __device__ __forceinline__ void copy_all_keys(const SpreadArgs& args, std::uint32_t* shared,
                                               std::uint32_t rank) {
@@ -78,8 +77,8 @@ __device__ __forceinline__ void copy_all_keys(const SpreadArgs& args, std::uint3
     if (args.stages == 1) wait_for_groups<0>();
     if (args.stages == 2) wait_for_groups<1>();
     if (args.stages == 3) wait_for_groups<2>();
-    meet_threads(0, threads);
-    meet_threads(0, threads);
+    meet_threads(kKeysCome, threads);
+    meet_threads(kKeysRead, threads);
     copy_keys<S>(args, shared, rank, step + args.stages, stage);
     stage = next_stage(stage, args.stages);
   }
@@ -95,7 +94,7 @@ __device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_
   if (S::keys(u.a) != 1) make_selectors(u, exponents);
   u.wait(u.digits_come(), step, S::rows(u.a));
   transform_digits(u);
-  u.meet_all();
+  u.meet_at(kKeysCome);
   // Only over two primes, of 27 bits in the named sets: over one, of 30 bits there, sums of two
   // products do not fit.
   if (S::kPrimes == 2 && sums_fit(u)) {
@@ -103,7 +102,7 @@ __device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_
   } else {
     multiply<true>(u, keys);
   }
-  u.meet_all();
+  u.meet_at(kKeysRead);
   send_products(u);
   u.wait(u.products_come(), step, S::parts(u.a));
   add_products(u, turns && !last, u.rank - exponents[u.a.group]);

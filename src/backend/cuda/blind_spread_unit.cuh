@@ -10,6 +10,9 @@
 
 namespace latticino::cuda {
 
+// Barriers of a block. The keys of a step have come; their room is free.
+enum SpreadBarrier : int { kKeysCome = 0, kKeysRead = 1, kComputing = 2, kGroups = 3 };
+
 // A row of digits: its component, and which digit it is.
 template <class S>
 struct DigitRow {
@@ -101,10 +104,19 @@ struct SpreadUnit {
       if (thread == 0) count.expect(bytes(polys));
     }
   }
-  // The threads of the group (of two primes); all threads that compute; all threads.
-  __device__ __forceinline__ void meet_group() const { meet_threads(2 + group, S::kGroupThreads); }
-  __device__ __forceinline__ void meet() const { meet_threads(1, threads()); }
-  __device__ __forceinline__ void meet_all() const { meet_threads(0, threads() + S::kCopyThreads); }
+  // The threads of the group (of two primes); all threads that compute.
+  __device__ __forceinline__ void meet_group() const {
+    if constexpr (S::kGroupThreads <= 32) {
+      __syncwarp();
+    } else {
+      meet_threads(kGroups + group, S::kGroupThreads);
+    }
+  }
+  __device__ __forceinline__ void meet() const { meet_threads(kComputing, threads()); }
+  // All threads, those that copy as well.
+  __device__ __forceinline__ void meet_at(SpreadBarrier barrier) const {
+    meet_threads(barrier, threads() + S::kCopyThreads);
+  }
 };
 
 template <class S>
