@@ -249,31 +249,50 @@ Operation Shapes::subtract(int set, std::uint32_t galois) {
 }
 
 Case Shapes::rotations(int batch) {
-  return {"ckks.rotate", [=, this](int k) {
-            Transform rows;
-            Convert up, down;
-            KeyInner inner;
-            SubtractScale last;
-            for (int set = k * batch; set < (k + 1) * batch; ++set) {
-              rows.items.push_back(
-                  {poly("a1", set, q_, Domain::Eval), poly("half", set, q_, Domain::Half)});
-              const auto append = [](auto& to, Operation op) {
-                const auto from = std::get<std::decay_t<decltype(to)>>(std::move(op));
-                if constexpr (std::is_same_v<std::decay_t<decltype(to)>, KeyInner>) {
-                  to.groups.push_back(from.groups[0]);
-                } else {
-                  to.items.insert(to.items.end(), from.items.begin(), from.items.end());
-                }
-              };
-              append(up, mod_up(set));
-              append(inner, key_inner(set));
-              inner.groups.back().targets[0].key = key(k);
-              append(down, mod_down(set));
-              append(last, subtract(set, kGalois));
-            }
-            last.x_factor = last.y_factor = constants(q_);
-            return std::vector<Operation>{rows, up, inner, down, last};
-          }};
+  return {"ckks.rotate", [=, this](int k) { return switched(k, batch, false); }};
+}
+
+std::vector<Operation> Shapes::switched(int k, int batch, bool products) {
+  Transform rows;
+  Convert up, down;
+  KeyInner inner;
+  SubtractScale last;
+  for (int set = k * batch; set < (k + 1) * batch; ++set) {
+    rows.items.push_back({poly("a1", set, q_, Domain::Eval), poly("half", set, q_, Domain::Half),
+                          products ? poly("b1", set, q_, Domain::Eval) : PolyView{}});
+    const auto append = [](auto& to, Operation op) {
+      auto from = std::get<std::decay_t<decltype(to)>>(std::move(op));
+      if constexpr (std::is_same_v<std::decay_t<decltype(to)>, KeyInner>) {
+        to.groups.push_back(from.groups[0]);
+        to.add_factor = from.add_factor;
+      } else {
+        to.items.insert(to.items.end(), from.items.begin(), from.items.end());
+      }
+    };
+    append(up, mod_up(set));
+    append(inner, products ? key_inner_product(set) : key_inner(set));
+    inner.groups.back().targets[0].key = key(k);
+    append(down, mod_down(set));
+    append(last, subtract(set, products ? 1 : kGalois));
+  }
+  last.x_factor = last.y_factor = constants(q_);
+  return {rows, up, inner, down, last};
+}
+
+std::vector<Case> Shapes::batched_passes(int batch) {
+  std::vector<Case> out;
+  for (const char* name : {"poly.intt_rows", "poly.mod_up", "poly.key_inner",
+                           "poly.mod_switch_tile", "poly.subtract_scale"}) {
+    const std::size_t pass = out.size();
+    out.push_back({name, [=, this](int k) {
+                     return std::vector<Operation>{switched(k, batch, false)[pass]};
+                   }});
+  }
+  out.push_back({"poly.key_inner_product",
+                 [=, this](int k) { return std::vector<Operation>{switched(k, batch, true)[2]}; }});
+  out.push_back(rotations(batch));
+  out.push_back({"ckks.mul_relin", [=, this](int k) { return switched(k, batch, true); }});
+  return out;
 }
 
 void Shapes::add_key_switch(std::vector<Case>& out) {

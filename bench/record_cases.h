@@ -28,6 +28,8 @@ class Shapes {
   std::vector<Case> cases();
   // `batch` rotations by one key as one record a pass; the k-th case works on sets k batch and on.
   Case rotations(int batch);
+  // The passes of so many rotations, or products, by one key, each alone, and all together.
+  std::vector<Case> batched_passes(int batch);
 
  private:
   PolyView poly(const std::string& role, int set, const Basis& basis, Domain domain);
@@ -39,6 +41,7 @@ class Shapes {
   void add_rescale(std::vector<Case>& out);
   double* slots(int set);
   Operation embed(int set, const PolyView& out);
+  std::vector<Operation> switched(int k, int batch, bool products);
   Operation mod_up(int set);
   std::vector<std::array<PolyView, 2>> key(int set);
   Operation key_inner(int set);

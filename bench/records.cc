@@ -1,6 +1,8 @@
 // Times every operation record on one device:
 //   bench_records --device cuda --limbs 47,23,13,7 --output rows.json
 //   bench_records --only poly.key_inner,ckks.rotate
+//   bench_records --aux 13: so many auxiliary primes, and primes of a digit
+//   bench_records --batches 16: also the passes of so many rotations by one key, for each of them
 // Each case is recorded once over several buffer sets, so that the data of one run have left the
 // cache when it comes round again; the value is the median of the replays, divided by the sets.
 // Fractions are of the rate of the copy with the most limbs: what this device's memory gives.
@@ -12,8 +14,6 @@
 
 namespace latticino::bench {
 namespace {
-
-constexpr int kAux = 12;  // auxiliary primes, and primes of a digit
 
 Sample microseconds(Queue& queue, const Case& c, int sets, int replays) {
   for (int k = 0; k < sets; ++k) c.make(k);  // buffers exist before recording
@@ -42,21 +42,22 @@ int run(const Arguments& arguments) {
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
-  const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, most + kAux));
+  const int aux = arguments.number("aux");
+  const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, most + aux));
   const DeviceInfo device = queue.device();
   std::vector<Row> rows;
   double copy_rate = 0;  // bytes a microsecond
   for (const int limbs : sizes) {
-    Shapes shapes(queue, ring, limbs, kAux);
-    for (const Case& c : shapes.cases()) {
-      if (!listed(arguments.text("only"), c.name)) continue;
-      const std::uint64_t bytes = least_bytes(c);
-      const Sample sample = microseconds(queue, c, shapes.sets(), replays);
+    Shapes shapes(queue, ring, limbs, aux);
+    const auto measure = [&](const Case& c, int sets, int batch) {
+      if (!listed(arguments.text("only"), c.name)) return;
+      const std::uint64_t bytes = least_bytes(c) / batch;
+      const Sample sample = microseconds(queue, c, sets, replays).over(batch);
       const double time = sample.median;
       const double rate = static_cast<double>(bytes) / time;
       if (c.name == "poly.copy") copy_rate = std::max(copy_rate, rate);
       Row params;
-      params.add("N", ring.n()).add("limbs", limbs).add("aux", kAux).add("batch", 1);
+      params.add("N", ring.n()).add("limbs", limbs).add("aux", aux).add("batch", batch);
       Row row;
       row.add("name", c.name);
       sample.add_to(row, "us");
@@ -65,10 +66,15 @@ int run(const Arguments& arguments) {
       if (copy_rate > 0) row.add("ceiling_fraction", rate / copy_rate);
       row.add("commit", arguments.text("commit")).add("date", today());
       rows.push_back(row);
-      std::printf("%-24s L=%-3d %9.2f us  %7.1f MB  %7.1f GB/s  %5.2f of copy\n", c.name.c_str(),
-                  limbs, time, 1e-6 * static_cast<double>(bytes), 1e-3 * rate,
-                  copy_rate > 0 ? rate / copy_rate : 0);
+      std::printf("%-24s L=%-3d B=%-3d %9.2f us  %7.1f MB  %7.1f GB/s  %5.2f of copy\n",
+                  c.name.c_str(), limbs, batch, time, 1e-6 * static_cast<double>(bytes),
+                  1e-3 * rate, copy_rate > 0 ? rate / copy_rate : 0);
       std::fflush(stdout);
+    };
+    for (const Case& c : shapes.cases()) measure(c, shapes.sets(), 1);
+    for (const int batch : numbers(arguments.text("batches"))) {
+      const int sets = std::max(2, shapes.sets() / batch);
+      for (const Case& c : shapes.batched_passes(batch)) measure(c, sets, batch);
     }
   }
   write_rows(rows, arguments.text("output"));
@@ -86,8 +92,10 @@ int main(int argc, char** argv) {
        {"threads", "0"},
        {"tuning", ""},
        {"log-n", "16"},
+       {"aux", "12"},
        {"limbs", "47,23,13,7"},
        {"only", ""},
+       {"batches", ""},
        {"replays", "15"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

@@ -100,9 +100,11 @@ struct KeyShape {
   int groups = 1;
   bool wide_keys = false;  // as wide as the ring: keys are made for the highest level of use
   bool product = false;    // digits and addends of a product, a square in every second group
+  bool one_key = false;    // for all targets
 };
 
-// Digits of `own` primes; the keys are shared in rotation by the targets.
+// Digits of `own` primes; the keys are shared by the targets, in rotation unless they are one
+// key's.
 Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& added,
                const KeyShape& shape) {
   Case c{"KeyInner", shape.name, {}, {}};
@@ -148,7 +150,7 @@ Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& add
           if (shape.add && h == 0) target.add[h] = side.input(added, Domain::Eval);
         }
         group.targets.push_back(target);
-        std::rotate(keys.begin(), keys.begin() + 1, keys.end());
+        if (!shape.one_key) std::rotate(keys.begin(), keys.begin() + 1, keys.end());
       }
       op.groups.push_back(group);
     }
@@ -322,6 +324,10 @@ std::vector<Case> level_cases(const Params& params, int level) {
       key_inner(all, own, basis, {"three targets", {1, 25, ~0u}, {}, true}),
       key_inner(all, own, basis,
                 {"two groups of two, Eval digits", {1, 1}, aux, true, Domain::Eval, 2}),
+      key_inner(all, own, basis,
+                {"nine groups by one key", {1}, aux, true, Domain::Half, 9, false, false, true}),
+      key_inner(all, own, basis,
+                {"the same, permuted", {5}, {}, true, Domain::Half, 9, false, false, true}),
       key_inner_exact(all, own, basis,
                       {"product, Half outputs", {1}, aux, false, Domain::Half, 1, false, true}),
       key_inner(all, own, basis,

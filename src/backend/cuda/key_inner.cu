@@ -5,6 +5,7 @@
 
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/key_inner_batch.cuh"
 
 namespace latticino::cuda {
 namespace {
@@ -114,6 +115,7 @@ class KeyInnerBatch {
 
  private:
   static constexpr int kDigits = 32;
+  static constexpr int kBatchGroups = 8;  // by one key: as many as a block has warps
   struct Part {
     const Runs::Run *begin, *end;
     int size() const { return static_cast<int>(end - begin); }
@@ -128,12 +130,46 @@ class KeyInnerBatch {
     launcher_.launch(key_inner<S>, shape, args_);
   }
 
-  // N = 2^16 and up to four digits, the same number in all groups: teams of a warp a digit. The
-  // rule without a table: what was fastest at most limbs with so many digits.
+  template <class S>
+  void launch_batch(int primes) {
+    args_.groups = groups_;
+    const Shape shape{dim3((1u << args_.log_rows) / S::kRows, primes), dim3(S::kThreadsOfBlock),
+                      S::kSharedBytes, true};
+    launcher_.launch(key_inner_batch<S>, shape, args_);
+  }
+
+  // Groups of one target each over the same primes, with the same key.
+  bool one_key() const {
+    const auto like_first = [&](const Args::Group& g) {
+      const Args::Group& f = args_.group[0];
+      if (g.targets != 1 || g.digits != f.digits || g.runs != f.runs) return false;
+      for (int r = 0; r < f.runs; ++r) {
+        const Args::Run &x = args_.run[f.first_run + r], &y = args_.run[g.first_run + r];
+        if (x.prime != y.prime || x.begin != y.begin || x.half != y.half || x.own != y.own)
+          return false;
+        const LimbBase* out = args_.base + y.first_base + 3 * f.digits;
+        if (out[0].marked() != (x.half != 0) || out[1].marked() != (x.half != 0)) return false;
+        const LimbBase* key = args_.base + x.first_base + f.digits;
+        if (!std::equal(key, key + 2 * f.digits, args_.base + y.first_base + g.digits)) {
+          return false;
+        }
+      }
+      return true;
+    };
+    return groups_ > 1 && std::all_of(args_.group, args_.group + groups_, like_first);
+  }
+
+  // N = 2^16 and up to four digits, the same number in all groups: teams of a warp a digit, or
+  // warps that share one key. The rule without a table: what was fastest at most limbs with so many
+  // digits.
   template <bool PRODUCT>
   void launch_staged(int primes, int digits) {
     const TuningKey key{TunedKernel::KeyInner, ring_.log_n(), {digits, primes, targets_, groups_}};
-    const int own = digits == 4 ? 0 : 1, chosen = launcher_.tuning().pick(key, own, 0b11);
+    const bool shared = !PRODUCT && digits == 1 && one_key();
+    const int plain = digits == 4 ? 0 : 1;
+    const int own = shared && groups_ >= kBatchGroups ? 2 : plain;
+    const int chosen = launcher_.tuning().pick(key, own, shared ? 0b111 : 0b11);
+    if (chosen == 2) return launch_batch<InnerBatchShape<8>>(primes);
     dispatch<1, 4>(digits, [&](auto count) {
       constexpr int kCount = decltype(count)::value;
       constexpr int kLanes = kCount == 3 ? 4 : kCount, kTeams = kLanes == 4 ? 2 : 4;

@@ -22,6 +22,7 @@ struct KeyInnerArgs {
   RowView rows;
   int log_rows;
   bool own_exchange;  // exchanges of results have words of their own: the digits are needed later
+  int groups;
   struct Group {
     std::int16_t first_run, runs, first_target, targets, digits, primes;
   } group[kGroups];

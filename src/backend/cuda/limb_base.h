@@ -27,6 +27,7 @@ class LimbBase {
     }
   }
 
+  bool operator==(const LimbBase&) const = default;
   LATTICINO_HOST_DEVICE bool empty() const { return bits_ == 0; }
   LATTICINO_HOST_DEVICE bool marked() const { return (bits_ & 1) != 0; }
   // `offset`: the prime times N.
