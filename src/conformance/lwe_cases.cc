@@ -238,6 +238,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
                              key_switch(q, 131, 9, 3),
                              key_switch(q, 70, 2, 1),
                              key_switch(q, 33, 3, 2),
+                             key_switch(q, 75, 70, 6),
                              mod_switch(q, two_n, false, 0),
                              mod_switch(q, two_n, true, 0),
                              mod_switch(q, two_n, true, 2),

@@ -1,12 +1,12 @@
-// LweKeySwitch: a product of the digits of all masks with the rows of the key. Threads own columns
-// of the key and meet every ciphertext of their tile with each word they load; blocks split the
-// rows, and their exact 64-bit sums meet in memory.
+// LweKeySwitch: a product of the digits of all masks with the rows of the key; of large batches on
+// the matrix units (lwe_key_switch_bytes.cu). Here threads own columns of the key and meet every
+// ciphertext of their tile with each word they load; blocks split the rows, and their exact 64-bit
+// sums meet in memory.
 #include <algorithm>
 #include <string>
 
 #include "backend/cuda/dispatch.h"
-#include "backend/cuda/kernels.h"
-#include "backend/cuda/lwe.cuh"
+#include "backend/cuda/lwe_key_switch.cuh"
 #include "math/errors.h"
 
 namespace latticino::cuda {
@@ -17,16 +17,6 @@ constexpr int kLogMostTile = 3;  // log2 of the ciphertexts of a block, at most
 constexpr int kMostTile = 1 << kLogMostTile;
 constexpr int kRows = 256;      // digits of a ciphertext held at a time
 constexpr int kLeastRows = 16;  // of a block
-
-struct KeySwitchArgs {
-  Words key, in, out;
-  LweModulus q;
-  Gadget gadget;
-  int bits;
-  std::uint32_t count;
-  std::uint32_t elements;  // of the mask, a block's share
-  long long* sum;          // [ciphertext][out.dimension + 1]
-};
 
 // Digits of mask elements [first, first + elements) of the block's ciphertexts: [row][ciphertext].
 template <int TILE>
@@ -93,6 +83,25 @@ __global__ void __launch_bounds__(kColumns)
       i == dimension ? add_mod(sum, a.in.ciphertext(blockIdx.x)[a.in.dimension], a.q.q) : sum;
 }
 
+void launch_key_switch_rows(Launcher& launcher, KeySwitchArgs& args, unsigned columns) {
+  // Enough blocks to keep the memory busy, but some rows each: every block adds to all sums.
+  const std::uint32_t count = args.count, dimension = args.in.dimension;
+  const int log_tile = count >= kMostTile ? kLogMostTile : bit_length(count - 1);
+  const unsigned per_sm = log_tile == kLogMostTile ? 4 : 8;
+  const unsigned least = log_tile == kLogMostTile ? kRows : kLeastRows;
+  const unsigned tiles = (count + (1u << log_tile) - 1) >> log_tile;
+  const unsigned step = std::max(1u, least / static_cast<unsigned>(args.gadget.levels));
+  const unsigned most = (dimension + step - 1) / step;
+  const unsigned wanted =
+      per_sm * static_cast<unsigned>(launcher.properties().sms) / (columns * tiles);
+  const unsigned splits = std::clamp(wanted, 1u, most);
+  args.elements = (dimension + splits - 1) / splits;
+  dispatch<0, kLogMostTile>(log_tile, [&](auto log) {
+    launcher.launch(key_switch_rows<1 << decltype(log)::value>,
+                    {dim3(columns, tiles, splits), dim3(kColumns)}, args);
+  });
+}
+
 void key_switch(Launcher& launcher, const LweKeySwitch& op, const LweView& in, const LweView& out) {
   KeySwitchArgs args{};
   args.key = Words(op.key);
@@ -107,23 +116,13 @@ void key_switch(Launcher& launcher, const LweKeySwitch& op, const LweView& in, c
   const Scratch scratch = launcher.scratch(bytes);
   args.sum = scratch.as<long long>();
   check(cudaMemsetAsync(args.sum, 0, bytes, launcher.stream()), "cuda.lwe_key_switch");
-
-  // Enough blocks to keep the memory busy, but some rows each: every block adds to all sums.
-  const int log_tile = in.count >= kMostTile ? kLogMostTile : bit_length(in.count - 1);
-  const unsigned per_sm = log_tile == kLogMostTile ? 4 : 8;
-  const unsigned least = log_tile == kLogMostTile ? kRows : kLeastRows;
   const auto columns = static_cast<unsigned>((words + kColumns - 1) / kColumns);
-  const unsigned tiles = (in.count + (1u << log_tile) - 1) >> log_tile;
-  const unsigned step = std::max(1u, least / static_cast<unsigned>(op.gadget.levels));
-  const unsigned most = (in.dimension + step - 1) / step;
-  const unsigned wanted =
-      per_sm * static_cast<unsigned>(launcher.properties().sms) / (columns * tiles);
-  const unsigned splits = std::clamp(wanted, 1u, most);
-  args.elements = (in.dimension + splits - 1) / splits;
-  dispatch<0, kLogMostTile>(log_tile, [&](auto log) {
-    launcher.launch(key_switch_rows<1 << decltype(log)::value>,
-                    {dim3(columns, tiles, splits), dim3(kColumns)}, args);
-  });
+  if (key_switch_in_bytes(args)) {
+    const Scratch digits = launcher.scratch(key_switch_digit_bytes(args));
+    launch_key_switch_bytes(launcher, args, digits.as<std::int8_t>());
+  } else {
+    launch_key_switch_rows(launcher, args, columns);
+  }
   launcher.launch(key_switch_finish, {dim3(in.count, columns), dim3(kColumns)}, args);
 }
 
