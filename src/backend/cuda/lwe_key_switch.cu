@@ -134,7 +134,8 @@ void run(Launcher& launcher, const LweKeySwitch& op) {
     throw UnsupportedError("cuda.lwe_key_switch", "sums of " + std::to_string(log_sum) + " bits",
                            "digits whose sum fits 63 bits", "use a smaller base");
   }
-  // Sums of one launch stay below 64 MB of scratch, and grids within their limits.
+  // Sums of one launch stay below 64 MB of scratch, and grids within their limits. On the
+  // matrix units the digits of a ciphertext take a byte for each row of the key besides.
   for (const LweKeySwitch::Item& item : op.items) {
     const std::uint32_t most = std::max<std::uint32_t>(
         kMostTile, (8u << 20) / (item.out.dimension + 1) / kMostTile * kMostTile);

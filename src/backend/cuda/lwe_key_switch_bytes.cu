@@ -34,9 +34,9 @@ std::uint32_t padded_rows(const KeySwitchArgs& a) {
 
 // Digits of a mask element; behind the last one, zeros.
 __global__ void __launch_bounds__(kDigitThreads) byte_digits(const __grid_constant__ ByteArgs a) {
-  const std::uint32_t i = blockIdx.x * kDigitThreads + threadIdx.x;
+  const std::uint32_t i = blockIdx.y * kDigitThreads + threadIdx.x;
   const KeySwitchArgs& b = a.base;
-  std::int8_t* out = a.digits + std::size_t(blockIdx.y) * a.padded;
+  std::int8_t* out = a.digits + std::size_t(blockIdx.x) * a.padded;
   if (i >= b.in.dimension) {
     const std::uint32_t at = a.rows + i - b.in.dimension;
     if (at < a.padded) out[at] = 0;
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kDigitThreads) byte_digits(const __grid_consta
   }
   const int levels = b.gadget.levels;
   std::int64_t y =
-      gadget_round(centred(b.in.ciphertext(blockIdx.y)[i], b.q.q), gadget_shift(b.gadget, b.bits));
+      gadget_round(centred(b.in.ciphertext(blockIdx.x)[i], b.q.q), gadget_shift(b.gadget, b.bits));
   out += i * levels;
   for (int j = levels - 1; j > 0; --j) {
     out[j] = static_cast<std::int8_t>(gadget_take(y, b.gadget.log_base));
@@ -175,7 +175,7 @@ void launch_key_switch_bytes(Launcher& launcher, const KeySwitchArgs& args, std:
   const std::uint32_t padding = a.padded - a.rows;
   launcher.launch(
       byte_digits,
-      {dim3((args.in.dimension + padding + kDigitThreads - 1) / kDigitThreads, args.count),
+      {dim3(args.count, (args.in.dimension + padding + kDigitThreads - 1) / kDigitThreads),
        dim3(kDigitThreads)},
       a);
   // Blocks for all multiprocessors, but every one adds to all its sums.
