@@ -270,6 +270,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
     cases.push_back(blind_rotate(ring, two, {1, 2, 3, false, 1, 1}));
     if (fourier) {
       cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, 1, 3, kFft64}));
+      cases.push_back(blind_rotate(ring, two, {1, 2, 1, false, 1, 2, kFft64}));
       cases.push_back(blind_rotate(ring, two, {2, 2, 1, false, 1, 2, kFft64}));
     }
   }
