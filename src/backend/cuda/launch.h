@@ -81,6 +81,7 @@ class Launcher {
     if (shape.overlap && properties_.arch >= 90) sized.shared_bytes = even_shared(function, shape);
     raise_shared_limit(function, sized.shared_bytes);
     const LaunchConfig config(sized, stream_, properties_.arch);
+    note_launch(function);
     check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
   }
   // Clusters (or blocks) of this shape that the device runs side by side; 0: it can place none.
@@ -112,6 +113,7 @@ class Launcher {
   void raise_shared_limit(const void* function, std::size_t bytes);
   std::size_t static_shared(const void* function);
   std::size_t even_shared(const void* function, const Shape& shape);
+  void note_launch(const void* function) const;
   void check_launch(cudaError_t status, const void* function) const;
   void return_scratch(void* p, std::size_t bytes) noexcept;
 
