@@ -19,6 +19,21 @@ Basis merged_basis(const Params& params, int first, int last, int highest) {
   return q.with(p);
 }
 
+std::array<Poly, 2> made(Queue& queue, const Constants& constants, const SwitchKey& key, int first,
+                         int last) {
+  const Basis basis = merged_basis(constants.params(), first, last, key.level);
+  const std::array<PolyView, 2> x = key.digit(first), y = key.digit(last);
+  std::array<Poly, 2> sum;
+  Linear op;
+  for (int h = 0; h < 2; ++h) {
+    sum[h] = queue.allocate_kept(constants.ring(), basis, Domain::Eval);
+    op.items.push_back(
+        {{{x[h].select(basis), 1, {}, {}}, {y[h].select(basis), 1, {}, {}}}, sum[h].view, {}, {}});
+  }
+  queue.submit(std::move(op));
+  return sum;
+}
+
 }  // namespace
 
 std::array<PolyView, 2> SwitchKey::digit(int digit) const {
@@ -37,19 +52,9 @@ std::array<PolyView, 2> MergedDigits::get(Queue& queue, const Constants& constan
   const std::scoped_lock lock(mutex_);
   std::array<Poly, 2>& sum = sums_[{first, last}];
   // Only a dry run meets one label at rising levels: the shape that was asked for last is larger.
-  if (sum[0].view.segments == 0 ||
+  if (sum[0].buffer == nullptr ||
       !sum[0].view.basis().contains(constants.params().extended(level))) {
-    const Basis basis = merged_basis(constants.params(), first, last, key.level);
-    const std::array<PolyView, 2> x = key.digit(first), y = key.digit(last);
-    std::vector<Linear::Item> items;
-    for (int h = 0; h < 2; ++h) {
-      sum[h] = queue.allocate_kept(constants.ring(), basis, Domain::Eval);
-      items.push_back({{{x[h].select(basis), 1, {}, {}}, {y[h].select(basis), 1, {}, {}}},
-                       sum[h].view,
-                       {},
-                       {}});
-    }
-    queue.submit(Linear{std::move(items)});
+    sum = made(queue, constants, key, first, last);
   }
   return {sum[0].view, sum[1].view};
 }

@@ -189,6 +189,36 @@ INSTANTIATE_TEST_SUITE_P(Presets, KeySwitch,
                            return name;
                          });
 
+// A sum that could not be made leaves nothing behind: the next call makes it whole.
+TEST(MergedDigits, KeepNothingOfASumThatFailed) {
+  RlweWorld w("test-n10-leveled-insecure");
+  constexpr int kLevel = 3;
+  const std::vector<int> group = w.params->digit_groups(kLevel).front();
+  ASSERT_EQ(group, (std::vector<int>{0, 2}));
+  KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
+  SwitchKey key = generator.make({KeyKind::Relinearize, 1}, kLevel);
+  const auto sum = [&] {
+    return key.merged->get(w.queue, w.constants, key, group[0], group[1], kLevel);
+  };
+  PolyView& mask = key.digits.back()[1].view;
+  const PolyView whole = mask;
+  mask = whole.select(w.params->basis(0));
+  EXPECT_THROW(sum(), ShapeError);
+  mask = whole;
+  const auto got = sum(), first = key.digit(group[0]), last = key.digit(group[1]);
+  for (int h = 0; h < 2; ++h) {
+    const Basis basis = got[h].basis();
+    EXPECT_TRUE(basis.contains(w.params->extended(kLevel)));
+    const auto x = test::download(w.queue, first[h].select(basis));
+    const auto y = test::download(w.queue, last[h].select(basis));
+    const auto z = test::download(w.queue, got[h]);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const std::uint32_t q = w.ring().prime(basis.prime(static_cast<int>(i / w.params->n())));
+      ASSERT_EQ(z[i], (std::uint64_t{x[i]} + y[i]) % q) << h << " " << i;
+    }
+  }
+}
+
 // Dense -> sparse at level 0, exact lift, sparse -> dense at the top: the message comes back modulo
 // q0.
 TEST(Encapsulation, GoesToTheSparseSecretAndBack) {
