@@ -1,36 +1,14 @@
 """Encrypted booleans and integers against numpy, on every device and on values that are not encrypted:
 the same program, the same results. Small insecure sets."""
 
-import functools
 import operator
 
 import numpy as np
 import pytest
 
 import latticino as lt
-from conftest import DEVICES
 from latticino.measure import exactness
-from tfhe_world import GATES, INTEGERS, World
-
-
-@pytest.fixture(scope="session", params=[*DEVICES, "not-encrypted"])
-def any_device(request):
-    return request.param
-
-
-@pytest.fixture(scope="session")
-def worlds(any_device):
-    return functools.cache(lambda name: World(name, any_device))
-
-
-@pytest.fixture
-def gates(worlds):
-    return worlds(GATES)
-
-
-@pytest.fixture
-def integers(worlds):
-    return worlds(INTEGERS)
+from tfhe_world import GATES, INTEGERS, World, any_device, gates, integers, worlds  # noqa: F401 - fixtures
 
 
 @pytest.fixture(params=[GATES, INTEGERS])

@@ -54,15 +54,17 @@ class Machine:
 
     # ---- steps ----
 
-    def logic(self, a, b):
+    def binary(self, a, b, *operators):
         u, v = self.pair(a, b)
-        op = self.draw(operator.and_, operator.or_, operator.xor)
+        op = self.draw(*operators)
         return op(u.x, v.x), op(u.values, v.values)
 
+    def logic(self, a, b):
+        return self.binary(a, b, operator.and_, operator.or_, operator.xor)
+
     def order(self, a, b):
-        u, v = self.pair(a, b)
-        op = self.draw(operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
-        return op(u.x, v.x), op(u.values, v.values).astype(int)
+        x, values = self.binary(a, b, operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
+        return x, values.astype(int)
 
     def invert(self, a, b):
         return ~a.x, (1 << a.bits) - 1 - a.values
@@ -84,9 +86,7 @@ class Machine:
         return lt.where(condition.x, u.x, v.x), np.where(condition.values, u.values, v.values)
 
     def arithmetic(self, a, b):
-        u, v = self.pair(a, b)
-        op = self.draw(operator.add, operator.sub, operator.mul)
-        return op(u.x, v.x), op(u.values, v.values)
+        return self.binary(a, b, operator.add, operator.sub, operator.mul)
 
     def extreme(self, a, b):
         u, v = self.pair(a, b)

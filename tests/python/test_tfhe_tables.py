@@ -1,29 +1,12 @@
 """Tables of encrypted values: one, several at once, over the whole torus."""
 
-import functools
 import operator
 
 import numpy as np
 import pytest
 
 import latticino as lt
-from conftest import DEVICES
-from tfhe_world import GATES, INTEGERS, World
-
-
-@pytest.fixture(scope="session", params=[*DEVICES, "not-encrypted"])
-def worlds(request):
-    return functools.cache(lambda name: World(name, request.param))
-
-
-@pytest.fixture
-def gates(worlds):
-    return worlds(GATES)
-
-
-@pytest.fixture
-def integers(worlds):
-    return worlds(INTEGERS)
+from tfhe_world import any_device, gates, integers, worlds  # noqa: F401 - fixtures
 
 
 def test_tables_of_one_and_two_arguments(integers):

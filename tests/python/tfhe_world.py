@@ -1,8 +1,12 @@
-"""A context of TFHE with keys and its client."""
+"""A context of TFHE with keys and its client, on every device and on values that are not encrypted."""
+
+import functools
 
 import numpy as np
+import pytest
 
 import latticino as lt
+from conftest import DEVICES
 
 GATES, INTEGERS = "test-tfhe-gates-insecure", "test-tfhe-2-2-tiny-insecure"
 
@@ -22,3 +26,23 @@ class World:
         want = np.asarray(program(*arguments))
         assert got.shape == want.shape and (got == want).all(), f"{got} instead of {want}"
         return got
+
+
+@pytest.fixture(scope="session", params=[*DEVICES, "not-encrypted"])
+def any_device(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def worlds(any_device):
+    return functools.cache(lambda name: World(name, any_device))
+
+
+@pytest.fixture
+def gates(worlds):
+    return worlds(GATES)
+
+
+@pytest.fixture
+def integers(worlds):
+    return worlds(INTEGERS)
