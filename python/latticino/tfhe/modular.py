@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import numbers
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def lookup(x: EncryptedArray, blocks: list[int], tables: list[np.ndarray], width
     return each_of("apply", lambda parts: e.lookup_full(parts, blocks, tables), widths, [x])
 
 
-def refuse(operation: str, dtype: str) -> None:
+def refuse(operation: str, dtype: str) -> NoReturn:
     """ParameterError: this takes blocks."""
     raise errors.ParameterError.explain(
         operation, f"integers of type {dtype}", "booleans or integers of type \"u..\"",
