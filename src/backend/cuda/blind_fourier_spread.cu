@@ -9,7 +9,6 @@ template <class S>
 FourierSpreadPlan plan_shape(const RotateArgs& args) {
   FourierSpreadPlan plan;
   plan.kernel = blind_fourier_spread<S>;
-  plan.log_blocks = S::kLogBlocks;
   plan.shape.grid = dim3(S::kBlocks);
   plan.shape.block = dim3(S::kThreads);
   plan.shape.shared_bytes = S::bytes(args.steps);
@@ -41,15 +40,14 @@ std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const R
     return {};
   }
   const void* kernel = reinterpret_cast<const void*>(plan.kernel);
-  plan.at_once = launcher.clusters_at_once(kernel, plan.shape);
-  if (plan.at_once == 0) return {};
+  if (launcher.clusters_at_once(kernel, plan.shape) == 0) return {};
   return plan;
 }
 
 void launch_fourier_spread(Launcher& launcher, const FourierRotateArgs& args,
                            const FourierSpreadPlan& plan) {
   Shape shape = plan.shape;
-  shape.grid = dim3(args.rotate.total << plan.log_blocks);
+  shape.grid = dim3(args.rotate.total * plan.shape.cluster);
   launcher.launch(plan.kernel, shape, args);
 }
 

@@ -13,9 +13,7 @@ struct FourierRotateArgs;
 // Clusters of 2^log_blocks blocks for rotations of one shape.
 struct FourierSpreadPlan {
   void (*kernel)(FourierRotateArgs) = nullptr;
-  int log_blocks = 0;
-  std::uint32_t at_once = 0;  // clusters that run side by side
-  Shape shape;                // but for the grid
+  Shape shape;  // but for the grid
 };
 
 // Sixteen blocks are more than devices have to allow: the launcher asks for them by name.

@@ -31,12 +31,6 @@ struct InnerBatchShape : RowShape<LOG_COLS> {
       sizeof(std::uint32_t) * kWarps * 2 * kAreaWords;
 };
 
-// w R in [0, q) as a plain factor: with k = w R / q mod 2^32, k q = w R + 2^32 h for h = -w mod q.
-__device__ __forceinline__ Shoup shoup_of(std::uint32_t montgomery, const Modulus& m) {
-  const std::uint32_t k = montgomery * m.inv;
-  return {m.q - __umulhi(k, m.q), 0u - k};
-}
-
 // Twiddles of a row as the block keeps them.
 template <class S>
 struct StagedTwiddles {

@@ -90,6 +90,13 @@ __device__ __forceinline__ std::uint32_t mul_shoup(std::uint32_t x, Shoup w, std
   return x * w.w - __umulhi(x, w.quotient) * q;
 }
 
+// The factor w, not 0, of the Montgomery word w R: with k = w R / q mod 2^32, k q = w R + 2^32 (q -
+// w), so the quotient, (2^32 w - w R) / q, is -k.
+__device__ __forceinline__ Shoup shoup_of(std::uint32_t montgomery, const Modulus& m) {
+  const std::uint32_t k = montgomery * m.inv;
+  return {m.q - __umulhi(k, m.q), 0u - k};
+}
+
 // A sum of products of residues, kept below q 2^32: two products of residues are less than q 2^32,
 // so one conditional subtraction of q from the high word after each two products suffices.
 __device__ __forceinline__ std::uint64_t fold_sum(std::uint64_t acc, std::uint32_t q) {

@@ -57,12 +57,6 @@ __device__ __forceinline__ void inverse_lazy(std::uint32_t (&x)[VALUES], const S
   }
 }
 
-// A Montgomery word w R as a Shoup pair: w R is what 2^32 w leaves modulo q, so the quotient is
-// (2^32 w - w R) / q, a division without remainder.
-__device__ __forceinline__ Shoup shoup_of(std::uint32_t montgomery, const Modulus& m) {
-  return {mul_mod(montgomery, 1, m), 0u - montgomery * m.inv};
-}
-
 // All twiddles of one thread in one transform (load_wide, load_narrow say which).
 template <class S>
 struct HeldTwiddles {
