@@ -3,14 +3,12 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <random>
 #include <vector>
 
 #include "backend/cuda/blind_fourier_spread.cuh"
 #include "emulation/machine.h"
+#include "emulation/rotation_on_cpu.h"
 #include "math/fourier.h"
-#include "support/ring_support.h"
 
 namespace latticino {
 namespace {
@@ -40,65 +38,35 @@ std::vector<Complex> transform(const std::vector<std::int64_t>& x, int log_n) {
 
 // One rotation with random keys, on both.
 template <class S>
-class FourierSpreadRotation {
- public:
-  static constexpr int kPrimes = S::kPrimes;
+class FourierSpreadRotation : emulation::RotationOnCpu<S> {
+  using Base = emulation::RotationOnCpu<S>;
+  using Base::kPrimes, Base::primes_, Base::exponents_, Base::op_, Base::key_, Base::queue_;
 
+ public:
   explicit FourierSpreadRotation(std::uint32_t steps)
-      : primes_(test::ntt_primes(S::kLogN, kPrimes, kPrimes == 1 ? 1u << 31 : 1u << 27)),
-        ring_(S::kLogN, primes_),
-        exponents_(steps + 1) {
-    std::uint64_t q = 1;
-    for (const std::uint32_t p : primes_) q *= p;
+      : Base(kPrimes == 1 ? 1u << 31 : 1u << 27, steps) {
     op_.arithmetic = BlindRotateArithmetic::Fft64;
     op_.gadget = {kPrimes == 2 ? 23 : S::kLevels == 3 ? 7 : 9, S::kLevels};
-    shape_ = {S::kLogN, 1, 1, false, op_.gadget, kPrimes, q};
+    shape_ = {S::kLogN, 1, 1, false, op_.gadget, kPrimes, this->modulus()};
     while (!fourier::refusal(shape_).empty()) --shape_.gadget.log_base;
     op_.gadget = shape_.gadget;
-    for (auto& e : exponents_) e = static_cast<std::uint32_t>(random_() % (2 * S::kN));
     if (steps > 1) exponents_[1] = 2 * S::kN - 1;
   }
 
   void expect_equal(unsigned seed) {
-    const Words want = on_cpu(), got = on_device(seed);
-    ASSERT_EQ(want.size(), got.size());
-    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(got[i], want[i]) << "word " << i;
+    make_keys();
+    const Words want = this->on_cpu();
+    Base::expect_equal_words(want, on_device(seed));
   }
 
  private:
-  std::uint32_t steps() const { return static_cast<std::uint32_t>(exponents_.size()) - 1; }
-  PolyArray array(std::uint32_t count, std::vector<Words>* words) {
-    buffers_.push_back(queue_.allocate(sizeof(std::uint32_t) * S::kN * kPrimes * count));
-    const PolyArray polys{
-        PolyView::contiguous(buffers_.back()->words(), ring_, basis_, Domain::Coeff), count};
-    for (std::uint32_t i = 0; words != nullptr && i < count; ++i) {
-      words->push_back(test::random_words(ring_, basis_, random_));
-      queue_.upload(polys[i], words->back().data());
-    }
-    return polys;
-  }
-
-  Words on_cpu() {
-    const std::uint32_t count = op_.key_index(steps(), 0, 0, 0);
-    const PolyArray key = array(count, &key_);
+  void make_keys() {
+    const PolyArray key = this->keys(Domain::Coeff);
     op_.key = key;
     op_.key.first.domain = Domain::Eval;
-    buffers_.push_back(queue_.allocate(sizeof(double) * S::kN * count));
-    auto* numbers = reinterpret_cast<double*>(buffers_.back()->words());
+    auto* numbers = reinterpret_cast<double*>(this->buffer(sizeof(double) * S::kN * key.count));
     queue_.submit(FourierKey{1, {{key, numbers}}});
     op_.fourier = numbers;
-    const PolyArray table = array(1, &table_), out = array(2, nullptr);
-    buffers_.push_back(queue_.allocate(sizeof(std::uint32_t) * exponents_.size()));
-    std::uint32_t* words = buffers_.back()->words();
-    queue_.copy_in(words, exponents_.data(), sizeof(std::uint32_t) * exponents_.size());
-    op_.items = {{{words, 2u * S::kN, steps(), 1, exponents_.size()}, table.first, out}};
-    queue_.submit(op_);
-    Words result;
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      const Words poly = test::download(queue_, out[i]);
-      result.insert(result.end(), poly.begin(), poly.end());
-    }
-    return result;
   }
 
   std::vector<std::int64_t> centred(const Words& words, ShoupFactor inverse) const {
@@ -118,10 +86,8 @@ class FourierSpreadRotation {
     for (const std::uint32_t p : primes_) modulus.push_back({p, 0, 0, 0});
     a.ring.modulus = modulus.data();
     a.ring.log_n = S::kLogN;
-    if (kPrimes == 2) {
-      const Modulus m = make_modulus(primes_[1]);
-      a.inverse = make_shoup(inverse_mod(primes_[0] % m.q, m), m);
-    }
+    Words out(2 * kPrimes * S::kN);
+    this->describe(a, out.data());
     std::vector<double2> key(key_.size() * S::kM), roots;
     for (std::size_t i = 0; i < key_.size(); ++i) {
       const auto z = transform(centred(key_[i], a.inverse), S::kLogN);
@@ -131,18 +97,9 @@ class FourierSpreadRotation {
       }
     }
     for (const Complex& w : fourier::roots(S::kLogN)) roots.push_back({w.re, w.im});
-    a.gadget = op_.gadget;
     a.modulus = shape_.modulus;
-    a.bits = bit_length(a.modulus);
-    a.parts = 2, a.group = 1, a.keys = 1;
-    for (int p = 0; p < kPrimes; ++p) {
-      a.prime[p] = p;
-      args.moduli[p] = make_modulus(primes_[p]);
-    }
-    a.dimension = a.steps = steps();
-    a.total = 1, a.items = 1;
-    Words out(2 * kPrimes * S::kN);
-    a.item[0] = {exponents_.data(), table_[0].data(), out.data(), exponents_.size(), 0};
+    a.keys = 1;
+    for (int p = 0; p < kPrimes; ++p) args.moduli[p] = make_modulus(primes_[p]);
     args.key = key.data();
     args.roots = roots.data();
     args.rounding = fourier::Rounding(shape_);
@@ -151,16 +108,7 @@ class FourierSpreadRotation {
     return out;
   }
 
-  Words primes_;
-  Ring ring_;
-  Queue queue_{make_cpu_backend({true, 1})};
-  const Basis basis_ = test::range(0, kPrimes);
-  std::mt19937_64 random_{3};
-  BlindRotate op_;
   fourier::Rotation shape_;
-  Words exponents_;
-  std::vector<Words> key_, table_;
-  std::vector<Buffer> buffers_;
 };
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>

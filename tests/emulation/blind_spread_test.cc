@@ -2,12 +2,11 @@
 // every shape that has a kernel (and one that no plan takes: two blocks, several keys).
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <random>
 #include <vector>
 
 #include "backend/cuda/blind_spread_kernel.cuh"
 #include "emulation/machine.h"
+#include "emulation/rotation_on_cpu.h"
 #include "support/ring_support.h"
 
 namespace latticino {
@@ -61,64 +60,30 @@ struct Secret {
 
 // One rotation with random keys, on both.
 template <class S>
-class SpreadRotation {
- public:
-  static constexpr int kPrimes = S::kPrimes;
+class SpreadRotation : emulation::RotationOnCpu<S> {
+  using Base = emulation::RotationOnCpu<S>;
+  using Base::kPrimes, Base::exponents_, Base::op_, Base::key_, Base::ring_;
 
+ public:
   SpreadRotation(const Secret& secret, std::uint32_t bound)
-      : primes_(test::ntt_primes(S::kLogN, kPrimes, bound)), ring_(S::kLogN, primes_) {
+      : Base(bound, secret.steps * secret.group) {
     op_.glwe_dimension = secret.k;
     op_.group = secret.group;
     op_.ternary = secret.ternary;
-    std::uint64_t q = 1;
-    for (const std::uint32_t p : primes_) q *= p;
-    op_.gadget = {std::min(9, (bit_length(q) - 3) / secret.levels), secret.levels};
-    steps_ = secret.steps;
-    exponents_.resize(steps_ * secret.group + 1);
-    for (auto& e : exponents_) e = static_cast<std::uint32_t>(random_() % (2 * S::kN));
+    op_.gadget = {std::min(9, (bit_length(this->modulus()) - 3) / secret.levels), secret.levels};
     exponents_[0] = 0;
   }
 
   void expect_equal(int stages) {
-    const Words want = on_cpu(), got = on_device(stages);
-    ASSERT_EQ(want.size(), got.size());
-    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(got[i], want[i]) << "word " << i;
+    op_.key = this->keys(Domain::Eval);
+    const Words want = this->on_cpu();
+    Base::expect_equal_words(want, on_device(stages));
   }
 
  private:
-  std::uint32_t parts() const { return static_cast<std::uint32_t>(op_.glwe_dimension) + 1; }
-  PolyArray array(std::uint32_t count, Domain domain, std::vector<Words>* words) {
-    buffers_.push_back(queue_.allocate(sizeof(std::uint32_t) * S::kN * kPrimes * count));
-    const PolyArray polys{PolyView::contiguous(buffers_.back()->words(), ring_, basis_, domain),
-                          count};
-    for (std::uint32_t i = 0; words != nullptr && i < count; ++i) {
-      words->push_back(test::random_words(ring_, basis_, random_));
-      queue_.upload(polys[i], words->back().data());
-    }
-    return polys;
-  }
-
-  Words on_cpu() {
-    const auto dimension = static_cast<std::uint32_t>(exponents_.size()) - 1;
-    op_.key = array(op_.key_index(steps_, 0, 0, 0), Domain::Eval, &key_);
-    const PolyArray table = array(1, Domain::Coeff, &table_),
-                    out = array(parts(), Domain::Coeff, nullptr);
-    buffers_.push_back(queue_.allocate(sizeof(std::uint32_t) * exponents_.size()));
-    std::uint32_t* words = buffers_.back()->words();
-    queue_.copy_in(words, exponents_.data(), sizeof(std::uint32_t) * exponents_.size());
-    op_.items = {{{words, 2u * S::kN, dimension, 1, exponents_.size()}, table.first, out}};
-    queue_.submit(op_);
-    Words result;
-    for (std::uint32_t i = 0; i < parts(); ++i) {
-      const Words poly = test::download(queue_, out[i]);
-      result.insert(result.end(), poly.begin(), poly.end());
-    }
-    return result;
-  }
-
   Words on_device(int stages) const {
     const DeviceTables tables(ring_);
-    Words key(key_.size() * kPrimes * S::kN), out(parts() * kPrimes * S::kN);
+    Words key(key_.size() * kPrimes * S::kN), out(this->parts() * kPrimes * S::kN);
     for (std::size_t i = 0; i < key_.size() * kPrimes; ++i) {
       for (std::uint32_t j = 0; j < S::kN; ++j) {
         key[i * S::kN + cuda::position(Domain::Eval, j, S::kLogN)] =
@@ -130,39 +95,15 @@ class SpreadRotation {
     cuda::RotateArgs& a = args.rotate;
     a.ring = tables.view;
     a.key = key.data();
-    a.gadget = op_.gadget;
-    a.parts = static_cast<int>(parts());
-    a.group = op_.group;
     a.keys = op_.keys_per_step();
     a.ternary = op_.ternary;
-    std::uint64_t q = 1;
-    for (int p = 0; p < kPrimes; ++p) a.prime[p] = p, q *= primes_[p];
-    a.bits = bit_length(q);
-    if constexpr (kPrimes == 2) {
-      const Modulus m = make_modulus(primes_[1]);
-      a.inverse = make_shoup(inverse_mod(primes_[0] % m.q, m), m);
-    }
-    a.dimension = static_cast<std::uint32_t>(exponents_.size()) - 1;
-    a.steps = steps_;
-    a.total = 1, a.items = 1;
-    a.item[0] = {exponents_.data(), table_[0].data(), out.data(), exponents_.size(), 0};
+    this->describe(a, out.data());
     const int threads = S::threads(S::rows(a)) + S::kCopyThreads;
     EXPECT_LE(threads, cuda::kSpreadThreads<S>);
     emulation::run_cluster(S::kBlocks, threads, cuda::SpreadPlaces<S>(a, stages).end, 1,
                            [&] { cuda::spread_rotate<S>(args); });
     return out;
   }
-
-  Words primes_;
-  Ring ring_;
-  Queue queue_{make_cpu_backend({true, 1})};
-  const Basis basis_ = test::range(0, kPrimes);
-  std::mt19937_64 random_{3};
-  BlindRotate op_;
-  std::uint32_t steps_ = 0;
-  Words exponents_;
-  std::vector<Words> key_, table_;
-  std::vector<Buffer> buffers_;
 };
 
 template <int LOG_N, int PRIMES, int LOG_BLOCKS, int PARTS, int LEVELS, int KEYS>
