@@ -12,38 +12,34 @@ namespace {
 
 constexpr Domain kCoeff = Domain::Coeff, kHalf = Domain::Half, kEval = Domain::Eval;
 
-std::string numbered(const char* what, std::size_t i) {
-  return std::string(what) + " " + std::to_string(i);
-}
-
 void check_record(Checker& c, const Transform& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
     const bool product = item.times.segments > 0;
     const int owner = product ? -1 : static_cast<int>(i);
-    c.input(item.in, numbered("in of item", i), owner);
-    c.output(item.out, numbered("out of item", i), owner);
-    c.same_basis(item.out, item.in.basis(), numbered("out of item", i));
+    c.input(item.in, Label("in of item", i), owner);
+    c.output(item.out, Label("out of item", i), owner);
+    c.same_basis(item.out, item.in.basis(), Label("out of item", i));
     if (!product) continue;
-    const std::string times = numbered("times of item", i);
+    const Label times("times of item", i);
     c.input(item.times, times);
     c.domain(item.times, times, {kEval});
     c.covers(item.times, item.in.basis(), times);
-    c.domain(item.in, numbered("in of item", i), {kEval});
-    c.domain(item.out, numbered("out of item", i), {kHalf});
+    c.domain(item.in, Label("in of item", i), {kEval});
+    c.domain(item.out, Label("out of item", i), {kHalf});
   }
 }
 
 void check_record(Checker& c, const Convert& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
-    const std::string in = numbered("in of item", i), out = numbered("out of item", i);
-    c.require(item.table != nullptr, numbered("no table in item", i), "a BaseConversion");
-    c.same_ring(&item.table->ring(), numbered("table of item", i));
+    const Label in("in of item", i), out("out of item", i);
+    c.require(item.table != nullptr, Label("no table in item", i), "a BaseConversion");
+    c.same_ring(&item.table->ring(), Label("table of item", i));
     c.input(item.in, in);
     c.output(item.out, out);
     c.domain(item.in, in, {kCoeff, kHalf});
-    c.same_domain(item.in, item.out, numbered("item", i));
+    c.same_domain(item.in, item.out, Label("item", i));
     c.same_basis(item.in, item.table->from(), in);
     c.same_basis(item.out, item.table->to(), out);
   }
@@ -61,9 +57,10 @@ Basis check_digit(Checker& c, const KeyInner::Digit& digit) {
     c.input(digit.converted, "converted");
     c.domain(digit.converted, "converted", {kHalf, kEval});
     const Basis other = digit.converted.basis();
-    c.require(basis.intersect(other).size() == 0,
-              "own and converted both with primes of " + basis.intersect(other).str(),
-              "disjoint primes");
+    const Basis both = basis.intersect(other);
+    c.require(
+        both.size() == 0, [&] { return "own and converted both with primes of " + both.str(); },
+        "disjoint primes");
     basis = basis.with(other);
   }
   return basis;
@@ -71,8 +68,8 @@ Basis check_digit(Checker& c, const KeyInner::Digit& digit) {
 
 void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target,
                   std::size_t digits, const Basis& basis) {
-  c.require(target.key.size() == digits, numbered("key digits:", target.key.size()),
-            numbered("key digits:", digits));
+  c.require(target.key.size() == digits, Label("key digits:", target.key.size()),
+            Label("key digits:", digits));
   c.galois(target.galois);
   for (const auto& pair : target.key) {
     for (const PolyView& key : pair) {
@@ -97,7 +94,9 @@ void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target
                 "disjoint primes");
       written = written.with(half.basis());
     }
-    c.require(written == basis, "eval and half over " + written.str(), "together " + basis.str());
+    c.require(
+        written == basis, [&] { return "eval and half over " + written.str(); },
+        [&] { return "together " + basis.str(); });
     if (add.segments > 0) {
       c.input(add, "add");
       c.domain(add, "add", {kEval});
@@ -120,7 +119,7 @@ void check_product(Checker& c, const KeyInner& op, const KeyInner::Group& group)
       c.covers(v, own, "product");
     }
   }
-  c.require(group.targets.size() == 1, numbered("targets of a product:", group.targets.size()),
+  c.require(group.targets.size() == 1, Label("targets of a product:", group.targets.size()),
             "one target");
   const std::array<PolyView, 2>& add = group.targets[0].add;
   c.require(add[0].segments + add[1].segments == 0, "a product and an addend", "one of them");
@@ -134,8 +133,10 @@ void check_record(Checker& c, const KeyInner& op) {
     for (std::size_t j = 0; j < group.digits.size(); ++j) {
       const Basis digit = check_digit(c, group.digits[j]);
       if (j == 0) basis = digit;
-      c.require(digit == basis && digit.size() > 0, numbered("digit", j) + " over " + digit.str(),
-                "every digit over " + basis.str());
+      c.require(
+          digit == basis && digit.size() > 0,
+          [&] { return Label("digit", j) + " over " + digit.str(); },
+          [&] { return "every digit over " + basis.str(); });
     }
     for (const KeyInner::Target& target : group.targets) {
       check_target(c, op, target, group.digits.size(), basis);
@@ -152,23 +153,23 @@ void check_record(Checker& c, const SubtractScale& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
     const int in_place = item.galois == 1 ? static_cast<int>(i) : -1;
-    const std::string of = " of item " + std::to_string(i);
-    c.output(item.out, "out" + of, static_cast<int>(i));
-    c.domain(item.out, "out" + of, {kEval});
+    const Label out("out of item", i), x("x of item", i), y("y of item", i), add("add of item", i);
+    c.output(item.out, out, static_cast<int>(i));
+    c.domain(item.out, out, {kEval});
     const Basis basis = item.out.basis();
     c.galois(item.galois);
-    c.input(item.y, "y" + of);
-    c.domain(item.y, "y" + of, {kHalf, kEval});
-    c.same_basis(item.y, basis, "y" + of);
+    c.input(item.y, y);
+    c.domain(item.y, y, {kHalf, kEval});
+    c.same_basis(item.y, basis, y);
     if (item.x.segments > 0) {
-      c.input(item.x, "x" + of, in_place);
-      c.domain(item.x, "x" + of, {kEval});
-      c.within(item.x, basis, "x" + of);
+      c.input(item.x, x, in_place);
+      c.domain(item.x, x, {kEval});
+      c.within(item.x, basis, x);
     }
     if (item.add.segments > 0) {
-      c.input(item.add, "add" + of, in_place);
-      c.domain(item.add, "add" + of, {kEval});
-      c.within(item.add, basis, "add" + of);
+      c.input(item.add, add, in_place);
+      c.domain(item.add, add, {kEval});
+      c.within(item.add, basis, add);
     }
     c.residues(op.x_factor, basis, "x_factor");
     c.residues(op.y_factor, basis, "y_factor");
@@ -176,40 +177,44 @@ void check_record(Checker& c, const SubtractScale& op) {
 }
 
 void check_constants(Checker& c, const PolyView& out, const std::vector<std::uint32_t>& lower,
-                     const std::vector<std::uint32_t>& upper, const std::string& label) {
+                     const std::vector<std::uint32_t>& upper, const Label& label) {
   if (!lower.empty()) c.residues(lower, out.basis(), label);
   if (upper.empty()) return;
-  c.require(!lower.empty(), label + " for the upper half only", "both halves");
-  c.require(out.domain == kEval, "an upper " + label + " in " + name(out.domain), "Eval");
-  c.residues(upper, out.basis(), "upper " + label);
+  c.require(
+      !lower.empty(), [&] { return label + " for the upper half only"; }, "both halves");
+  c.require(
+      out.domain == kEval, [&] { return "upper " + label.str() + " in " + name(out.domain); },
+      "Eval");
+  c.residues(upper, out.basis(), label);
 }
 
 void check_record(Checker& c, const Linear& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
-    const std::string label = numbered("x of item", i);
-    c.output(item.out, numbered("out of item", i), static_cast<int>(i));
+    const Label label("x of item", i);
+    c.output(item.out, Label("out of item", i), static_cast<int>(i));
     for (const Linear::Term& term : item.terms) {
       c.input(term.x, label, static_cast<int>(i));
-      c.same_domain(term.x, item.out, numbered("item", i));
+      c.same_domain(term.x, item.out, Label("item", i));
       c.covers(term.x, item.out.basis(), label);
       check_constants(c, item.out, term.residues, term.upper, "residues");
     }
     check_constants(c, item.out, item.constant, item.constant_upper, "constant");
-    c.require(item.constant.empty() || item.out.domain == kEval,
-              std::string("a constant in ") + name(item.out.domain), "Eval");
+    c.require(
+        item.constant.empty() || item.out.domain == kEval,
+        [&] { return std::string("a constant in ") + name(item.out.domain); }, "Eval");
   }
 }
 
-void check_eval_input(Checker& c, const PolyView& v, const Basis& basis, const std::string& label,
+void check_eval_input(Checker& c, const PolyView& v, const Basis& basis, const Label& label,
                       int owner = -1) {
   c.input(v, label, owner);
   c.domain(v, label, {kEval});
   c.covers(v, basis, label);
 }
 
-void check_eval_output(Checker& c, const PolyView& v, const PolyView& first,
-                       const std::string& label, int owner = -1) {
+void check_eval_output(Checker& c, const PolyView& v, const PolyView& first, const Label& label,
+                       int owner = -1) {
   c.output(v, label, owner);
   c.domain(v, label, {kEval});
   c.same_basis(v, first.basis(), label);
@@ -223,8 +228,7 @@ void check_record(Checker& c, const Tensor& op) {
       for (const PolyView& a : pair.a) check_eval_input(c, a, item.out[0].basis(), "a");
       for (const PolyView& b : pair.b) check_eval_input(c, b, item.out[0].basis(), "b");
     }
-    c.require(item.factor == 1 || item.factor == 2, "factor " + std::to_string(item.factor),
-              "1 or 2");
+    c.require(item.factor == 1 || item.factor == 2, Label("factor", item.factor), "1 or 2");
     for (const Tensor::Term& term : item.terms) {
       for (const PolyView& x : term.x) check_eval_input(c, x, item.out[0].basis(), "x");
       c.require(!term.residues.empty(), "a term without residues", "one for each prime");
@@ -235,35 +239,35 @@ void check_record(Checker& c, const Tensor& op) {
 }
 
 void check_record(Checker& c, const Dot& op) {
-  c.require(op.parts >= 1 && op.parts <= 3, numbered("parts:", op.parts), "1, 2 or 3 parts");
+  c.require(op.parts >= 1 && op.parts <= 3, Label("parts:", op.parts), "1, 2 or 3 parts");
   constexpr int kNone = -1, kMany = -2;
   // The only output that reads an input, if with whole factors: the one that it may overlap.
   std::vector<int> user(op.inputs.size(), kNone);
   for (std::size_t o = 0; o < op.outputs.size(); ++o) {
     const Dot::Output& output = op.outputs[o];
     for (int part = 0; part < op.parts; ++part) {
-      check_eval_output(c, output.out[part], output.out[0], numbered("out", o),
+      check_eval_output(c, output.out[part], output.out[0], Label("out", o),
                         static_cast<int>(o) * 3 + part);
     }
     for (const Dot::Term& term : output.terms) {
       c.require(term.input >= 0 && term.input < static_cast<int>(op.inputs.size()),
-                numbered("input", term.input), "an index of inputs");
+                Label("input", term.input), "an index of inputs");
       int& u = user[term.input];
       const bool whole = term.factor.ring == output.out[0].ring;
       u = whole && (u == kNone || u == static_cast<int>(o)) ? static_cast<int>(o) : kMany;
-      c.repeating(term.factor, numbered("factor of out", o));
-      c.domain(term.factor, numbered("factor of out", o), {kEval});
+      c.repeating(term.factor, Label("factor of out", o));
+      c.domain(term.factor, Label("factor of out", o), {kEval});
       const Basis basis = term.factor.basis().intersect(output.out[0].basis());
       for (int part = 0; part < op.parts; ++part) {
         const PolyView& input = op.inputs[term.input][part];
-        c.domain(input, numbered("input", term.input), {kEval});
-        c.covers(input, basis, numbered("input", term.input));
+        c.domain(input, Label("input", term.input), {kEval});
+        c.covers(input, basis, Label("input", term.input));
       }
     }
   }
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     for (int part = 0; part < op.parts; ++part) {
-      c.input(op.inputs[i][part], numbered("input", i), user[i] >= 0 ? user[i] * 3 + part : -1);
+      c.input(op.inputs[i][part], Label("input", i), user[i] >= 0 ? user[i] * 3 + part : -1);
     }
   }
 }
@@ -288,7 +292,9 @@ void check_record(Checker& c, const ModRaise& op) {
     c.output(item.out, "out");
     c.domain(item.in, "in", {kCoeff});
     c.domain(item.out, "out", {kCoeff});
-    c.require(item.in.limbs() <= 2, "in over " + item.in.basis().str(), "one or two primes");
+    c.require(
+        item.in.limbs() <= 2, [&] { return "in over " + item.in.basis().str(); },
+        "one or two primes");
   }
 }
 
@@ -309,16 +315,19 @@ void check_slots(Checker& c, const SlotTransform* table, const PolyView& v, int 
             "the transform of the ring's degree");
   c.require(
       slots > 0 && std::has_single_bit(static_cast<unsigned>(slots)) && slots <= table->max_slots(),
-      "slots: " + std::to_string(slots), "a power of two up to N/2");
-  c.require(multiplier > 0 && std::isfinite(multiplier),
-            "the multiplier " + std::to_string(multiplier), "a positive finite number");
+      [&] { return "slots: " + std::to_string(slots); }, "a power of two up to N/2");
+  c.require(
+      multiplier > 0 && std::isfinite(multiplier),
+      [&] { return "the multiplier " + std::to_string(multiplier); }, "a positive finite number");
 }
 
 void check_record(Checker& c, const Embed& op) {
   for (const Embed::Item& item : op.items) {
     c.output(item.out, "out");
     check_slots(c, item.table, item.out, item.slots, item.factor);
-    c.require(item.bound >= 0, "the bound " + std::to_string(item.bound), "0 or a positive number");
+    c.require(
+        item.bound >= 0, [&] { return "the bound " + std::to_string(item.bound); },
+        "0 or a positive number");
     c.read_memory(item.in, 2 * sizeof(double) * item.slots, item.out);
   }
 }

@@ -9,36 +9,31 @@
 namespace latticino {
 namespace {
 
-std::string of_item(const char* what, std::size_t i) {
-  return std::string(what) + " of item " + std::to_string(i);
-}
-
 std::string number(const char* what, std::uint64_t x) {
   return std::string(what) + " " + std::to_string(x);
 }
 
-void check_modulus(Checker& c, const LweView& v, std::uint32_t modulus, const std::string& label) {
+void check_modulus(Checker& c, const LweView& v, std::uint32_t modulus, const Label& label) {
   c.require(v.modulus == modulus, label + number(" modulo", v.modulus),
             number("ciphertexts modulo", modulus));
 }
 
-void check_dimension(Checker& c, const LweView& v, std::uint64_t dimension,
-                     const std::string& label) {
+void check_dimension(Checker& c, const LweView& v, std::uint64_t dimension, const Label& label) {
   c.require(v.dimension == dimension, label + number(" of dimension", v.dimension),
             number("dimension", dimension));
 }
 
-void check_count(Checker& c, std::uint64_t count, std::uint64_t needs, const std::string& label) {
+void check_count(Checker& c, std::uint64_t count, std::uint64_t needs, const Label& label) {
   c.require(count == needs, label + number(" with count", count), number("count", needs));
 }
 
 // A prime below 2^31 as kernels need it; that it is prime is the parameters' affair.
-void check_odd(Checker& c, const LweView& v, const std::string& label) {
+void check_odd(Checker& c, const LweView& v, const Label& label) {
   c.require(v.modulus % 2 == 1 && v.modulus < (1u << 31), label + number(" modulo", v.modulus),
             "an odd modulus below 2^31");
 }
 
-void check_exponents(Checker& c, const LweView& v, const std::string& label) {
+void check_exponents(Checker& c, const LweView& v, const Label& label) {
   c.require((v.modulus & (v.modulus - 1)) == 0 && v.modulus <= (1u << 18),
             label + number(" modulo", v.modulus), "exponents modulo 2N, a power of two");
 }
@@ -61,7 +56,7 @@ void check_fourier(const char* operation, const fourier::Rotation& rotation) {
 void check_record(Checker& c, const LweLinear& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const LweLinear::Item& item = op.items[i];
-    const std::string out = of_item("out", i), label = of_item("x", i);
+    const Label out("out of item", i), label("x of item", i);
     c.output(item.out, out, static_cast<int>(i));
     check_odd(c, item.out, out);
     c.require(item.constant < item.out.modulus, number("constant", item.constant),
@@ -84,12 +79,12 @@ void check_record(Checker& c, const LweKeySwitch& op) {
   check_gadget(c, op.gadget, bit_length(op.key.modulus));
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const LweKeySwitch::Item& item = op.items[i];
-    c.input(item.in, of_item("in", i));
-    c.output(item.out, of_item("out", i));
-    check_modulus(c, item.in, op.key.modulus, of_item("in", i));
-    check_modulus(c, item.out, op.key.modulus, of_item("out", i));
-    check_dimension(c, item.out, op.key.dimension, of_item("out", i));
-    check_count(c, item.out.count, item.in.count, of_item("out", i));
+    c.input(item.in, Label("in of item", i));
+    c.output(item.out, Label("out of item", i));
+    check_modulus(c, item.in, op.key.modulus, Label("in of item", i));
+    check_modulus(c, item.out, op.key.modulus, Label("out of item", i));
+    check_dimension(c, item.out, op.key.dimension, Label("out of item", i));
+    check_count(c, item.out.count, item.in.count, Label("out of item", i));
     check_count(c, op.key.count, std::uint64_t{item.in.dimension} * op.gadget.levels, "key rows");
   }
 }
@@ -97,7 +92,7 @@ void check_record(Checker& c, const LweKeySwitch& op) {
 void check_record(Checker& c, const ModSwitch& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const ModSwitch::Item& item = op.items[i];
-    const std::string in = of_item("in", i), out = of_item("out", i);
+    const Label in("in of item", i), out("out of item", i);
     c.input(item.in, in, static_cast<int>(i));
     c.output(item.out, out, static_cast<int>(i));
     check_odd(c, item.in, in);
@@ -118,7 +113,7 @@ void check_record(Checker& c, const SampleExtract& op) {
   const std::uint32_t parts = static_cast<std::uint32_t>(op.glwe_dimension) + 1;
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const SampleExtract::Item& item = op.items[i];
-    const std::string in = of_item("in", i), out = of_item("out", i);
+    const Label in("in of item", i), out("out of item", i);
     c.input(item.in, in);
     c.output(item.out, out);
     c.domain(item.in.first, in, {Domain::Coeff});
@@ -142,7 +137,7 @@ void check_record(Checker& c, const SampleExtract& op) {
 void check_record(Checker& c, const LweSlots& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const LweSlots::Item& item = op.items[i];
-    const std::string in = of_item("in", i);
+    const Label in("in of item", i);
     const std::uint64_t rows = item.rows.size(), n = item.in.dimension;
     c.input(item.in, in);
     check_odd(c, item.in, in);
@@ -168,7 +163,7 @@ void check_record(Checker& c, const LweSlots& op) {
 void check_record(Checker& c, const FourierKey& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const FourierKey::Item& item = op.items[i];
-    const std::string in = of_item("in", i);
+    const Label in("in of item", i);
     c.input(item.in, in);
     c.domain(item.in.first, in, {Domain::Coeff});
     const Basis basis = item.in.first.basis();
@@ -209,7 +204,7 @@ void check_record(Checker& c, const BlindRotate& op) {
   const std::uint32_t parts = static_cast<std::uint32_t>(op.glwe_dimension) + 1;
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const BlindRotate::Item& item = op.items[i];
-    const std::string out = of_item("out", i), exponents = of_item("exponents", i);
+    const Label out("out of item", i), exponents("exponents of item", i);
     c.input(item.exponents, exponents);
     check_modulus(c, item.exponents, 2u * static_cast<std::uint32_t>(c.ring()->n()), exponents);
     c.require(item.exponents.dimension % op.group == 0,
@@ -217,9 +212,9 @@ void check_record(Checker& c, const BlindRotate& op) {
               "a multiple of the group");
     check_count(c, op.key.count, op.key_index(item.exponents.dimension / op.group, 0, 0, 0),
                 "key polynomials");
-    c.input(item.table, of_item("table", i));
-    c.domain(item.table, of_item("table", i), {Domain::Coeff});
-    c.same_basis(item.table, basis, of_item("table", i));
+    c.input(item.table, Label("table of item", i));
+    c.domain(item.table, Label("table of item", i), {Domain::Coeff});
+    c.same_basis(item.table, basis, Label("table of item", i));
     c.output(item.out, out);
     c.domain(item.out.first, out, {Domain::Coeff});
     c.same_basis(item.out.first, basis, out);

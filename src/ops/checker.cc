@@ -10,48 +10,48 @@ void Checker::fail(const std::string& had, const std::string& needs) const {
   throw ShapeError(operation_, had, needs, "correct the views of this record");
 }
 
-void Checker::require(bool holds, const std::string& had, const std::string& needs) {
-  if (!holds) fail(had, needs);
-}
-
-void Checker::same_ring(const Ring* ring, const std::string& label) {
-  require(ring != nullptr, label + " without a ring", "a ring");
+void Checker::same_ring(const Ring* ring, const Label& label) {
+  require(
+      ring != nullptr, [&] { return label + " without a ring"; }, "a ring");
   if (ring_ == nullptr) ring_ = ring;
-  require(ring == ring_, label + " of another ring", "views and tables of one ring");
+  require(
+      ring == ring_, [&] { return label + " of another ring"; }, "views and tables of one ring");
 }
 
-void Checker::view(const PolyView& v, const std::string& label) {
+void Checker::view(const PolyView& v, const Label& label) {
   same_ring(v.ring, label);
   segments(v, label);
 }
 
-void Checker::segments(const PolyView& v, const std::string& label) {
-  require(v.segments > 0 && v.segments <= Basis::kMaxRuns, label + " without limbs",
-          "1 to 3 segments");
+void Checker::segments(const PolyView& v, const Label& label) {
+  require(
+      v.segments > 0 && v.segments <= Basis::kMaxRuns, [&] { return label + " without limbs"; },
+      "1 to 3 segments");
   int next = 0;
   for (int s = 0; s < v.segments; ++s) {
     const Segment& segment = v.segment[s];
-    require(segment.count > 0 && segment.prime >= next &&
-                segment.prime + segment.count <= ring_->prime_count(),
-            label + " with segment [" + std::to_string(segment.prime) + "," +
-                std::to_string(segment.prime + segment.count) + ")",
-            "increasing, non-empty runs of the ring's " + std::to_string(ring_->prime_count()) +
-                " primes");
-    next = segment.prime + segment.count;
+    const int end = segment.prime + segment.count;
+    if (segment.count <= 0 || segment.prime < next || end > ring_->prime_count()) {
+      fail(label + " with segment [" + std::to_string(segment.prime) + "," + std::to_string(end) +
+               ")",
+           "increasing, non-empty runs of the ring's " + std::to_string(ring_->prime_count()) +
+               " primes");
+    }
+    next = end;
   }
   memory(v.data, label);
 }
 
-void Checker::memory(const void* data, const std::string& label) {
+void Checker::memory(const void* data, const Label& label) {
   const int with_data = data != nullptr;
-  require(with_data_ < 0 || with_data_ == with_data,
-          label + (with_data ? " with" : " without") + " memory beside views of the other kind",
-          "views of one context");
+  if (with_data_ >= 0 && with_data_ != with_data) {
+    fail(label + (with_data ? " with" : " without") + " memory beside views of the other kind",
+         "views of one context");
+  }
   with_data_ = with_data;
 }
 
-void Checker::add_spans(const PolyView& v, const std::string& label, int owner,
-                        std::vector<Span>& to) {
+void Checker::add_spans(const PolyView& v, const Label& label, int owner, std::vector<Span>& to) {
   if (v.data == nullptr) return;
   const std::uintptr_t limb = sizeof(std::uint32_t) * static_cast<std::uintptr_t>(v.ring->n());
   const auto base = reinterpret_cast<std::uintptr_t>(v.data);
@@ -62,31 +62,34 @@ void Checker::add_spans(const PolyView& v, const std::string& label, int owner,
   }
 }
 
-void Checker::input(const PolyView& v, const std::string& label, int owner) {
+void Checker::input(const PolyView& v, const Label& label, int owner) {
   view(v, label);
   add_spans(v, label, owner, read_);
 }
 
-void Checker::repeating(const PolyView& v, const std::string& label) {
+void Checker::repeating(const PolyView& v, const Label& label) {
   if (v.ring == ring_ || v.ring == nullptr) return input(v, label);
-  require(v.ring->log_n() + 2 <= ring_->log_n() && v.ring->primes() == ring_->primes(),
-          label + " of another ring", "this ring, or a quarter of its degree and the same primes");
+  require(
+      v.ring->log_n() + 2 <= ring_->log_n() && v.ring->primes() == ring_->primes(),
+      [&] { return label + " of another ring"; },
+      "this ring, or a quarter of its degree and the same primes");
   segments(v, label);
   add_spans(v, label, -1, read_);
 }
 
-void Checker::output(const PolyView& v, const std::string& label, int owner) {
+void Checker::output(const PolyView& v, const Label& label, int owner) {
   view(v, label);
   add_spans(v, label, owner, written_);
 }
 
-void Checker::numbers(const void* p, std::size_t bytes, const void* with, const char* label,
+void Checker::numbers(const void* p, std::size_t bytes, const void* with, const Label& label,
                       std::vector<Span>& to) {
   require((p == nullptr) == (with == nullptr),
-          std::string(label) + " and a view of which one has no memory", "memory for both");
+          [&] { return label + " and a view of which one has no memory"; }, "memory for both");
   if (p == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
-  require(begin % 16 == 0, std::string(label) + " at an odd address", "memory aligned to 16 bytes");
+  require(
+      begin % 16 == 0, [&] { return label + " at an odd address"; }, "memory aligned to 16 bytes");
   to.push_back({begin, begin + bytes, 0, -1, label});
 }
 
@@ -102,11 +105,13 @@ void Checker::write_memory(const void* p, std::size_t bytes, const LweView& with
   numbers(p, bytes, with.data, "out", written_);
 }
 
-void Checker::array(const PolyArray& a, const std::string& label, std::vector<Span>& to) {
-  require(a.count > 0, label + " without polynomials", "at least one");
+void Checker::array(const PolyArray& a, const Label& label, std::vector<Span>& to) {
+  require(
+      a.count > 0, [&] { return label + " without polynomials"; }, "at least one");
   view(a.first, label);
-  require(a.first.segments == 1, label + " of " + a.first.str(),
-          "polynomials over one run of primes");
+  require(
+      a.first.segments == 1, [&] { return label + " of " + a.first.str(); },
+      "polynomials over one run of primes");
   if (a.first.data == nullptr) return;
   const std::uintptr_t bytes = sizeof(std::uint32_t) * static_cast<std::uintptr_t>(ring_->n());
   const auto begin =
@@ -115,69 +120,79 @@ void Checker::array(const PolyArray& a, const std::string& label, std::vector<Sp
                 begin, -1, label});
 }
 
-void Checker::input(const PolyArray& a, const std::string& label) { array(a, label, read_); }
-void Checker::output(const PolyArray& a, const std::string& label) { array(a, label, written_); }
+void Checker::input(const PolyArray& a, const Label& label) { array(a, label, read_); }
+void Checker::output(const PolyArray& a, const Label& label) { array(a, label, written_); }
 
-void Checker::batch(const LweView& v, const std::string& label, int owner, std::vector<Span>& to) {
-  require(v.count > 0, label + " without ciphertexts", "at least one");
-  require(v.modulus > 1, label + " modulo " + std::to_string(v.modulus), "a modulus");
-  require(v.stride > v.dimension, label + " with stride " + std::to_string(v.stride),
-          "more than the dimension " + std::to_string(v.dimension));
+void Checker::batch(const LweView& v, const Label& label, int owner, std::vector<Span>& to) {
+  require(
+      v.count > 0, [&] { return label + " without ciphertexts"; }, "at least one");
+  require(
+      v.modulus > 1, [&] { return label + " modulo " + std::to_string(v.modulus); }, "a modulus");
+  require(
+      v.stride > v.dimension, [&] { return label + " with stride " + std::to_string(v.stride); },
+      [&] { return "more than the dimension " + std::to_string(v.dimension); });
   memory(v.data, label);
   if (v.data == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(v.data);
   to.push_back({begin, begin + sizeof(std::uint32_t) * v.words(), begin, owner, label});
 }
 
-void Checker::input(const LweView& v, const std::string& label, int owner) {
+void Checker::input(const LweView& v, const Label& label, int owner) {
   batch(v, label, owner, read_);
 }
-void Checker::output(const LweView& v, const std::string& label, int owner) {
+void Checker::output(const LweView& v, const Label& label, int owner) {
   batch(v, label, owner, written_);
 }
 
-void Checker::domain(const PolyView& v, const std::string& label,
-                     std::initializer_list<Domain> allowed) {
+void Checker::domain(const PolyView& v, const Label& label, std::initializer_list<Domain> allowed) {
   if (std::find(allowed.begin(), allowed.end(), v.domain) != allowed.end()) return;
   std::string needs;
   for (const Domain d : allowed) needs += (needs.empty() ? "" : " or ") + std::string(name(d));
   fail(label + " in " + v.str(), needs);
 }
 
-void Checker::same_domain(const PolyView& x, const PolyView& y, const std::string& label) {
-  require(x.domain == y.domain, label + " in " + name(x.domain) + " and " + name(y.domain),
-          "one domain");
+void Checker::same_domain(const PolyView& x, const PolyView& y, const Label& label) {
+  require(
+      x.domain == y.domain,
+      [&] { return label + " in " + name(x.domain) + " and " + name(y.domain); }, "one domain");
 }
 
-void Checker::same_basis(const PolyView& v, const Basis& basis, const std::string& label) {
-  require(v.basis() == basis, label + " over " + v.basis().str(), "the basis " + basis.str());
+void Checker::same_basis(const PolyView& v, const Basis& basis, const Label& label) {
+  require(
+      v.basis() == basis, [&] { return label + " over " + v.basis().str(); },
+      [&] { return "the basis " + basis.str(); });
 }
 
-void Checker::covers(const PolyView& v, const Basis& basis, const std::string& label) {
-  require(v.basis().contains(basis), label + " over " + v.basis().str(),
-          "every prime of " + basis.str());
+void Checker::covers(const PolyView& v, const Basis& basis, const Label& label) {
+  require(
+      v.basis().contains(basis), [&] { return label + " over " + v.basis().str(); },
+      [&] { return "every prime of " + basis.str(); });
 }
 
-void Checker::within(const PolyView& v, const Basis& basis, const std::string& label) {
-  require(basis.contains(v.basis()), label + " over " + v.basis().str(),
-          "primes of " + basis.str() + " only");
+void Checker::within(const PolyView& v, const Basis& basis, const Label& label) {
+  require(
+      basis.contains(v.basis()), [&] { return label + " over " + v.basis().str(); },
+      [&] { return "primes of " + basis.str() + " only"; });
 }
 
 void Checker::galois(std::uint32_t g) {
-  require(g % 2 == 1 && g < 2u * static_cast<std::uint32_t>(ring_->n()),
-          "Galois element " + std::to_string(g), "an odd element below 2N");
+  require(g % 2 == 1 && g < 2u * static_cast<std::uint32_t>(ring_->n()), Label("Galois element", g),
+          "an odd element below 2N");
 }
 
 void Checker::residues(const std::vector<std::uint32_t>& values, const Basis& basis,
-                       const std::string& label) {
-  require(static_cast<int>(values.size()) == basis.size(),
-          label + " of " + std::to_string(values.size()) + " residues",
-          "one for each of " + std::to_string(basis.size()) + " primes");
-  for (int i = 0; i < basis.size(); ++i) {
-    if (values[i] >= ring_->prime(basis.prime(i))) {
+                       const Label& label) {
+  require(
+      static_cast<int>(values.size()) == basis.size(),
+      [&] { return label + " of " + std::to_string(values.size()) + " residues"; },
+      [&] { return "one for each of " + std::to_string(basis.size()) + " primes"; });
+  std::size_t i = 0;
+  for (int r = 0; r < basis.runs(); ++r) {
+    for (int prime = basis.run(r).begin; prime < basis.run(r).end; ++prime, ++i) {
+      if (values[i] < ring_->prime(prime)) continue;
       throw ParameterError(operation_,
                            label + " " + std::to_string(values[i]) + " modulo " +
-                               std::to_string(ring_->prime(basis.prime(i))),
+                               std::to_string(ring_->prime(prime)),
                            "canonical residues", "reduce the constants");
     }
   }
@@ -187,18 +202,21 @@ void Checker::finish() {
   const auto before = [](const Span& x, const Span& y) { return x.begin < y.begin; };
   std::sort(written_.begin(), written_.end(), before);
   for (std::size_t i = 1; i < written_.size(); ++i) {
-    require(written_[i - 1].end <= written_[i].begin,
-            "outputs " + written_[i - 1].label + " and " + written_[i].label + " overlapping",
-            "outputs that lie apart");
+    const Span &x = written_[i - 1], &y = written_[i];
+    require(
+        x.end <= y.begin,
+        [&] { return "outputs " + x.label.str() + " and " + y.label.str() + " overlapping"; },
+        "outputs that lie apart");
   }
   for (const Span& in : read_) {
     // Outputs lie apart, so those that meet [begin, end) are neighbours.
     auto out = std::partition_point(written_.begin(), written_.end(),
                                     [&](const Span& w) { return w.end <= in.begin; });
     for (; out != written_.end() && out->begin < in.end; ++out) {
-      require(in.owner >= 0 && in.owner == out->owner && in.origin == out->origin,
-              "output " + out->label + " overlapping input " + in.label,
-              "outputs apart from inputs (or exactly in place, where the record allows it)");
+      require(
+          in.owner >= 0 && in.owner == out->owner && in.origin == out->origin,
+          [&] { return "output " + out->label.str() + " overlapping input " + in.label.str(); },
+          "outputs apart from inputs (or exactly in place, where the record allows it)");
     }
   }
 }

@@ -1,36 +1,51 @@
 #include "poly/basis.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
-#include <vector>
 
 #include "math/errors.h"
 
 namespace latticino {
 namespace {
 
-// Rebuilds runs from a membership list in increasing order, merging neighbours.
+// The primes that `keep` chooses by whether x and y have them. Membership changes at ends of runs
+// only, so runs are compared, not primes: bases are made for every record.
 template <class Keep>
-Basis filtered(const Basis& x, Keep keep, const char* operation) {
-  std::vector<PrimeRange> runs;
-  for (int i = 0; i < x.runs(); ++i) {
-    for (int p = x.run(i).begin; p < x.run(i).end; ++p) {
-      if (!keep(p)) continue;
-      if (!runs.empty() && runs.back().end == p) {
-        runs.back().end = static_cast<std::uint16_t>(p + 1);
-      } else {
-        runs.push_back({static_cast<std::uint16_t>(p), static_cast<std::uint16_t>(p + 1)});
-      }
+Basis chosen(const Basis& x, const Basis& y, Keep keep, const char* operation) {
+  std::array<std::uint16_t, 4 * Basis::kMaxRuns> edge;
+  int edges = 0;
+  for (const Basis* basis : {&x, &y}) {
+    for (int r = 0; r < basis->runs(); ++r) {
+      edge[edges++] = basis->run(r).begin;
+      edge[edges++] = basis->run(r).end;
     }
   }
-  if (runs.size() > Basis::kMaxRuns) {
-    throw ShapeError(operation, std::to_string(runs.size()) + " runs of primes", "at most 3",
-                     "split the basis");
+  std::sort(edge.begin(), edge.begin() + edges);
+  std::array<PrimeRange, 4 * Basis::kMaxRuns> run;
+  int runs = 0;
+  for (int e = 0; e + 1 < edges; ++e) {
+    const PrimeRange between{edge[e], edge[e + 1]};
+    if (between.size() == 0 || !keep(x.contains(between.begin), y.contains(between.begin)))
+      continue;
+    if (runs > 0 && run[runs - 1].end == between.begin) {
+      run[runs - 1].end = between.end;
+    } else {
+      run[runs++] = between;
+    }
   }
-  switch (runs.size()) {
-    case 0: return {};
-    case 1: return {runs[0]};
-    case 2: return {runs[0], runs[1]};
-    default: return {runs[0], runs[1], runs[2]};
+  switch (runs) {
+    case 0:
+      return {};
+    case 1:
+      return {run[0]};
+    case 2:
+      return {run[0], run[1]};
+    case 3:
+      return {run[0], run[1], run[2]};
+    default:
+      throw ShapeError(operation, std::to_string(runs) + " runs of primes", "at most 3",
+                       "split the basis");
   }
 }
 
@@ -64,7 +79,8 @@ int Basis::prime(int i) const {
     if (i < run_[r].size()) return run_[r].begin + i;
     i -= run_[r].size();
   }
-  throw ShapeError("Basis::prime", "index past the end", "an index below size()", "check the basis");
+  throw ShapeError("Basis::prime", "index past the end", "an index below size()",
+                   "check the basis");
 }
 
 bool Basis::contains(int prime) const {
@@ -74,30 +90,31 @@ bool Basis::contains(int prime) const {
   return false;
 }
 
+// Neighbouring runs are one run, so each of the other's lies within one of these.
 bool Basis::contains(const Basis& other) const {
-  for (int r = 0; r < other.count_; ++r) {
-    for (int p = other.run_[r].begin; p < other.run_[r].end; ++p) {
-      if (!contains(p)) return false;
+  for (int o = 0; o < other.count_; ++o) {
+    bool within = false;
+    for (int r = 0; r < count_; ++r) {
+      within = within || (run_[r].begin <= other.run_[o].begin && other.run_[o].end <= run_[r].end);
     }
+    if (!within) return false;
   }
   return true;
 }
 
 Basis Basis::without(const Basis& other) const {
-  return filtered(*this, [&](int p) { return !other.contains(p); }, "Basis::without");
+  return chosen(
+      *this, other, [](bool x, bool y) { return x && !y; }, "Basis::without");
 }
 
 Basis Basis::intersect(const Basis& other) const {
-  return filtered(*this, [&](int p) { return other.contains(p); }, "Basis::intersect");
+  return chosen(
+      *this, other, [](bool x, bool y) { return x && y; }, "Basis::intersect");
 }
 
 Basis Basis::with(const Basis& other) const {
-  if (other.count_ == 0) return *this;
-  if (count_ == 0) return other;
-  const Basis hull{{static_cast<std::uint16_t>(std::min(run_[0].begin, other.run_[0].begin)),
-                    std::max(run_[count_ - 1].end, other.run_[other.count_ - 1].end)}};
-  return filtered(
-      hull, [&](int p) { return contains(p) || other.contains(p); }, "Basis::with");
+  return chosen(
+      *this, other, [](bool x, bool y) { return x || y; }, "Basis::with");
 }
 
 std::string Basis::str() const {
