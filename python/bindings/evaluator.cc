@@ -4,12 +4,49 @@
 
 namespace latticino::python {
 
+namespace {
+
+using ckks::Ciphertext;
+using ckks::Complex;
+using ckks::Evaluator;
+using ckks::Plaintext;
+using Ciphertexts = std::vector<Ciphertext>;
+
+// The functions of long vectors, several ciphertexts at once.
+void bind_lists(nb::class_<Evaluator>& evaluator) {
+  evaluator
+      .def("add", [](const Evaluator& e, const Ciphertexts& x, const Ciphertexts& y) { return e.add(x, y); },
+           ReleaseGil())
+      .def("sub", [](const Evaluator& e, const Ciphertexts& x, const Ciphertexts& y) { return e.sub(x, y); },
+           ReleaseGil())
+      .def("add_scalar", [](const Evaluator& e, const Ciphertexts& x, Complex c) { return e.add_scalar(x, c); },
+           ReleaseGil())
+      .def("multiply",
+           [](const Evaluator& e, const Ciphertexts& x, const Ciphertexts& y) { return e.multiply(x, y); },
+           ReleaseGil())
+      .def("multiply_plain",
+           [](const Evaluator& e, const Ciphertexts& x, const std::vector<Plaintext>& y) { return e.multiply(x, y); },
+           ReleaseGil())
+      .def("multiply_scalar",
+           [](const Evaluator& e, const Ciphertexts& x, Complex c) { return e.multiply_scalar(x, c); }, ReleaseGil())
+      .def("multiply_integer",
+           [](const Evaluator& e, const Ciphertexts& x, std::int64_t c) { return e.multiply_integer(x, c); },
+           ReleaseGil())
+      .def("multiply_i", [](const Evaluator& e, const Ciphertexts& x, int power) { return e.multiply_i(x, power); },
+           "x"_a, "power"_a, ReleaseGil())
+      .def("to_level", [](const Evaluator& e, const Ciphertexts& x, int level) { return e.to_level(x, level); },
+           "x"_a, "level"_a, ReleaseGil())
+      .def("conjugate", [](const Evaluator& e, const Ciphertexts& x) { return e.conjugate(x); }, ReleaseGil())
+      .def("inner_sum",
+           [](const Evaluator& e, const Ciphertexts& x, int step, int count) { return e.inner_sum(x, step, count); },
+           "x"_a, "step"_a, "count"_a, ReleaseGil());
+}
+
+}  // namespace
+
 void bind_evaluator(nb::module_& m) {
-  using ckks::Ciphertext;
-  using ckks::Complex;
-  using ckks::Evaluator;
-  using ckks::Plaintext;
-  nb::class_<Evaluator>(m, "Evaluator", "Computes on ciphertexts of a context with given keys.")
+  auto evaluator = nb::class_<Evaluator>(m, "Evaluator", "Computes on ciphertexts of a context with given keys.");
+  evaluator
       .def("__init__",
            [](Evaluator* self, ContextPtr context, std::shared_ptr<rlwe::KeySource> keys) {
              new (self) Evaluator(std::move(context), std::move(keys));
@@ -20,36 +57,21 @@ void bind_evaluator(nb::module_& m) {
       .def("add_plain",
            nb::overload_cast<const Ciphertext&, const Plaintext&>(&Evaluator::add, nb::const_),
            ReleaseGil())
-      .def("add_scalar", &Evaluator::add_scalar, ReleaseGil())
-      .def("sub", nb::overload_cast<const Ciphertext&, const Ciphertext&>(&Evaluator::sub, nb::const_),
-           ReleaseGil())
-      .def("negate", &Evaluator::negate, ReleaseGil())
-      .def("multiply",
-           nb::overload_cast<const Ciphertext&, const Ciphertext&>(&Evaluator::multiply, nb::const_),
-           ReleaseGil())
       .def("multiply_plain",
            nb::overload_cast<const Ciphertext&, const Plaintext&>(&Evaluator::multiply, nb::const_),
            ReleaseGil())
-      .def("multiply_scalar", &Evaluator::multiply_scalar, ReleaseGil())
-      .def("multiply_integer", &Evaluator::multiply_integer, ReleaseGil())
-      .def("multiply_i", &Evaluator::multiply_i, "x"_a, "power"_a, ReleaseGil())
-      .def("square", &Evaluator::square, ReleaseGil())
-      .def("tensor", &Evaluator::tensor, ReleaseGil())
-      .def("relinearize",
-           nb::overload_cast<const Ciphertext&>(&Evaluator::relinearize, nb::const_), ReleaseGil())
-      .def("relinearize_rescale", &Evaluator::relinearize_rescale, ReleaseGil())
-      .def("rescale", nb::overload_cast<const Ciphertext&>(&Evaluator::rescale, nb::const_),
+      .def("dot",
+           [](const Evaluator& e, const std::vector<Ciphertexts>& x, const std::vector<Ciphertexts>& y) {
+             return e.dot(x, y);
+           },
+           "x"_a, "y"_a, ReleaseGil())
+      .def("to_level", nb::overload_cast<const Ciphertext&, int>(&Evaluator::to_level, nb::const_), "x"_a,
+           "level"_a, ReleaseGil())
+      .def("rotate", nb::overload_cast<const Ciphertext&, int>(&Evaluator::rotate, nb::const_), "x"_a, "r"_a,
            ReleaseGil())
-      .def("to_level", &Evaluator::to_level, "x"_a, "level"_a, ReleaseGil())
-      .def("rotate", &Evaluator::rotate, "x"_a, "r"_a, ReleaseGil())
-      .def("conjugate", &Evaluator::conjugate, ReleaseGil())
-      .def(
-          "rotate_hoisted",
-          [](const Evaluator& e, const Ciphertext& x, const std::vector<int>& r) {
-            return e.rotate_hoisted(x, r);
-          },
-          "x"_a, "r"_a, ReleaseGil())
-      .def("inner_sum", &Evaluator::inner_sum, "x"_a, "step"_a, "count"_a, ReleaseGil());
+      .def("inner_sum", nb::overload_cast<const Ciphertext&, int, int>(&Evaluator::inner_sum, nb::const_),
+           "x"_a, "step"_a, "count"_a, ReleaseGil());
+  bind_lists(evaluator);
 }
 
 }  // namespace latticino::python

@@ -151,12 +151,12 @@ class Ciphertext:
         e = self.context.evaluator
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
-            parts = [e.add(a, b) for a, b in zip(x._parts, y._parts)]
+            parts = e.add(x._parts, y._parts)
             error = 2 * x._error if x is y else math.hypot(x._error, y._error)
             return x._like(parts, error, x._clean and y._clean)
         if isinstance(other, numbers.Number):
             _finite(other, "add")
-            parts = [e.add_scalar(p, complex(other)) for p in self._parts]
+            parts = e.add_scalar(self._parts, complex(other))
             return self._like(parts, self._error, not self._padded)
         parts = [e.add_plain(p, self.context.encode(v, p.level, p.scale))
                  for p, v in zip(self._parts, self._pieces(other, "add"))]
@@ -165,12 +165,12 @@ class Ciphertext:
     __radd__ = __add__
 
     def __neg__(self) -> Ciphertext:
-        return self._like([self.context.evaluator.negate(p) for p in self._parts], self._error)
+        return self._like(self.context.evaluator.multiply_integer(self._parts, -1), self._error)
 
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
-            parts = [self.context.evaluator.sub(a, b) for a, b in zip(x._parts, y._parts)]
+            parts = self.context.evaluator.sub(x._parts, y._parts)
             return x._like(parts, math.hypot(x._error, y._error), x._clean and y._clean)
         return self + (-other if isinstance(other, numbers.Number)
                        else -arrays.as_numpy(other, "subtract").astype(complex))
@@ -186,29 +186,27 @@ class Ciphertext:
         if isinstance(other, numbers.Number):
             return self._times_number(other)
         x = self._ready(1)
-        parts = []
-        for p, v in zip(x._parts, x._pieces(other, "multiply")):
-            parts.append(x.context.evaluator.multiply_plain(p, x._encoded_factor(p, v)))
+        factors = [x.context.encode(v, p.level, x._factor_scale(p))
+                   for p, v in zip(x._parts, x._pieces(other, "multiply"))]
+        parts = x.context.evaluator.multiply_plain(x._parts, factors)
         return x._like(parts, math.hypot(x._error, x._rescaled(parts)), True)
 
     __rmul__ = __mul__
 
-    def _encoded_factor(self, part: _native.Ciphertext, values: np.ndarray) -> _native.Plaintext:
-        """Encoded so that the rescaled product has the canonical scale of the level below."""
+    def _factor_scale(self, part: _native.Ciphertext) -> float:
+        """The scale of a factor with which the rescaled product has the canonical one of the level below."""
         params, level = self.context.params, part.level
         if level < 1:
             raise errors.LevelError.explain(
                 "multiply", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
-        scale = params.scale(level - 1) * params.rescale_factor(level) / part.scale
-        return self.context.encode(values, level, scale)
+        return params.scale(level - 1) * params.rescale_factor(level) / part.scale
 
     def _times(self, other: Ciphertext) -> Ciphertext:
         x, y = self._aligned(other, "multiply")
         same = x is y
         x = x._ready(1)
         y = x if same else y._ready(1)
-        e = self.context.evaluator
-        parts = [e.square(a) if a is b else e.multiply(a, b) for a, b in zip(x._parts, y._parts)]
+        parts = self.context.evaluator.multiply(x._parts, y._parts)
         given = 2 * x._error if same else math.hypot(x._error, y._error)
         lower = x if x.level < y.level else y
         return x._like(parts, math.hypot(given, lower._multiplied(parts)), x._clean or y._clean)
@@ -218,11 +216,11 @@ class Ciphertext:
         e = self.context.evaluator
         c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
         if isinstance(c, int) and abs(c) < 2**31:
-            return self._like([e.multiply_integer(p, c) for p in self._parts], abs(c) * self._error)
+            return self._like(e.multiply_integer(self._parts, c), abs(c) * self._error)
         if c in (1j, -1j):
-            return self._like([e.multiply_i(p, 1 if c == 1j else 3) for p in self._parts], self._error)
+            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._error)
         x = self._ready(1)
-        parts = [e.multiply_scalar(p, complex(c)) for p in x._parts]
+        parts = e.multiply_scalar(x._parts, complex(c))
         return x._like(parts, math.hypot(abs(c) * x._error, x._rescaled(parts)))
 
     def __truediv__(self, other: Operand) -> Ciphertext:
@@ -266,7 +264,7 @@ class Ciphertext:
 
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
-        parts = [self.context.evaluator.conjugate(p) for p in self._parts]
+        parts = self.context.evaluator.conjugate(self._parts)
         return self._like(parts, math.hypot(self._error, self._switched()))
 
     def sum(self, axis: int | None = None) -> Ciphertext:
@@ -376,7 +374,7 @@ class Ciphertext:
     def to_level(self, level: int) -> Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
         level = arrays.as_integer(level, "to_level", "level")
-        parts = [self.context.evaluator.to_level(p, level) for p in self._parts]
+        parts = self.context.evaluator.to_level(self._parts, level)
         added = self._rescaled(parts) if level < self.level else 0.0
         return self._like(parts, math.hypot(self._error, added))
 

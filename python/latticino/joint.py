@@ -70,15 +70,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     if level < 1:
         raise errors.LevelError.explain(
             "dot", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
-    e, parts = first.context.evaluator, []
-    for i in range(len(first._parts)):
-        total = None
-        for pair in pairs:
-            # All at one level before the tensor: products cannot be brought down together later.
-            a, b = (p if p.level == level else e.to_level(p, level) for p in (c._parts[i] for c in pair))
-            product = e.tensor(a, b)
-            total = product if total is None else e.add(total, product)
-        parts.append(e.relinearize_rescale(total))
+    parts = first.context.evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
     added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
     error = math.hypot(added, *(c._error for pair in pairs for c in pair))
     return first._like(parts, error, all(x._clean or y._clean for x, y in pairs))

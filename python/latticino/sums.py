@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import arrays, errors, layout, noise
+from . import _native, arrays, errors, layout, noise
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -27,7 +27,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
         for source, turn, mask in group:
             y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
             if mask is not None:
-                y = e.multiply_plain(y, x._encoded_factor(y, mask))
+                y = e.multiply_plain(y, x.context.encode(mask, y.level, x._factor_scale(y)))
             total = y if total is None else e.add(total, y)
         parts.append(total)
     # A result without a mask next to masked ones keeps its level: sums and products align it.
@@ -59,15 +59,27 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     """See Ciphertext.spread_sum."""
     c = _columns(x, "spread_sum")
     x, e = x._ready(1), x.context.evaluator
-    mask = np.zeros(x.shape, complex)
-    mask[..., 0] = factor
     # Steps along the row: what one leaves in a slot meets what it left in others.
-    summed = x._like([e.inner_sum(p, 1, c) if c > 1 else p for p in x._parts],
+    summed = x._like(e.inner_sum(x._parts, 1, c),
                      math.hypot(x._error * math.sqrt(c), x._switched() * math.sqrt(c - 1)))
-    first = summed * mask
-    parts = [e.inner_sum(p, -1, c) if c > 1 else p for p in first._parts]
+    masks = [_first_of_rows(summed, i, c, factor) for i in range(len(x._parts))]
+    first = summed._like(e.multiply_plain(summed._parts, masks), summed._error, True)
+    parts = e.inner_sum(first._parts, -1, c)
     added = math.hypot(summed._rescaled(first._parts) * math.sqrt(c), first._switched() * math.sqrt(c - 1))
     return x._like(parts, math.hypot(abs(factor) * summed._error, added), True)
+
+
+def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:
+    """For ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere."""
+    part, filled = x._parts[i], min(x.slots, x.size - i * x.slots)
+
+    def values() -> np.ndarray:
+        mask = np.zeros(x.slots, complex)
+        mask[:filled:c] = factor
+        return mask
+
+    name = ("first of rows", x.slots, filled, c, complex(factor))
+    return x.context.encode_named(name, values, part.level, x._factor_scale(part))
 
 
 def _columns(x: Ciphertext, operation: str) -> int:

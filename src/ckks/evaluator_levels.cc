@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "ckks/batches.h"
 #include "ckks/checks.h"
 #include "ckks/evaluator.h"
 #include "ckks/scalar.h"
@@ -64,63 +65,84 @@ Ciphertext Evaluator::drop_to(const Ciphertext& x, int level) const {
 
 // One level down to `scale`: times the integer that makes up for the rescale factor, then rescaled.
 // With canonical scales the integer is round(S_level).
-Ciphertext Evaluator::adjusted(const Ciphertext& x, double scale) const {
+std::vector<Ciphertext> Evaluator::adjusted(Span x, double scale) const {
   const Params& params = context_->params();
-  const double exact = scale * params.rescale_factor(x.level) / x.scale;
+  const double factor = params.rescale_factor(x[0].level);
+  const double exact = scale * factor / x[0].scale;
   const double integer = std::nearbyint(exact);
   if (std::abs(integer - exact) > kAdjustTolerance * exact) {
-    throw ScaleError("ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x.scale)),
-                     "at most 2^" +
-                         std::to_string(std::log2(scale * params.rescale_factor(x.level)) - 20) +
+    throw ScaleError("ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x[0].scale)),
+                     "at most 2^" + std::to_string(std::log2(scale * factor) - 20) +
                          " to reach 2^" + std::to_string(std::log2(scale)) + " one level down",
                      "rescale first, or ask for a larger scale");
   }
-  Ciphertext out = rescale(times("ckks.to_level_scale", x, integer, 1.0));
-  out.scale = scale;
+  Ciphertexts out = rescale(times("ckks.to_level_scale", x, integer, 1.0));
+  for (Ciphertext& c : out) c.scale = scale;
   return out;
 }
 
 Ciphertext Evaluator::to_level(const Ciphertext& x, int level) const {
-  require("ckks.to_level", x);
-  require_level("ckks.to_level", level, 0);
-  require_level("ckks.to_level", x.level, level);
-  return to_level_scale(x, level, context_->params().scale(level));
+  return std::move(to_level(std::span(&x, 1), level).front());
+}
+
+std::vector<Ciphertext> Evaluator::to_level(Span x, int level) const {
+  for (const Ciphertext& c : x) {
+    require("ckks.to_level", c);
+    require_level("ckks.to_level", level, 0);
+    require_level("ckks.to_level", c.level, level);
+  }
+  return in_batches("ckks.to_level", x, [&](Span part) {
+    return lowered(part, level, context_->params().scale(level));
+  });
+}
+
+Ciphertext Evaluator::to_level_scale(const Ciphertext& x, int level, double scale) const {
+  return std::move(lowered(std::span(&x, 1), level, scale).front());
 }
 
 // Limbs are dropped as far as the prime sets are nested; where a prime must enter, one adjust.
-Ciphertext Evaluator::to_level_scale(const Ciphertext& x, int level, double scale) const {
-  require("ckks.to_level_scale", x);
-  require_level("ckks.to_level_scale", level, 0);
-  require_level("ckks.to_level_scale", x.level, level);
+std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) const {
   const Params& params = context_->params();
-  Ciphertext out = x;
-  if (same_scale(x.scale, scale) && params.basis(x.level).contains(params.basis(level))) {
-    out = drop_to(x, level);
-    out.scale = scale;
+  for (const Ciphertext& c : x) {
+    require("ckks.to_level_scale", c);
+    require_level("ckks.to_level_scale", level, 0);
+    require_level("ckks.to_level_scale", c.level, level);
+  }
+  Ciphertexts out(x.begin(), x.end());
+  const auto drop = [&](int to) {
+    for (Ciphertext& c : out) c = drop_to(c, to);
+  };
+  if (same_scale(x[0].scale, scale) && params.basis(x[0].level).contains(params.basis(level))) {
+    drop(level);
+    for (Ciphertext& c : out) c.scale = scale;
     return out;
   }
-  if (x.level == level) require_same_scale("ckks.to_level_scale", x.scale, scale);
-  while (out.level > level) {
+  if (x[0].level == level) require_same_scale("ckks.to_level_scale", x[0].scale, scale);
+  while (out[0].level > level) {
     int from = level + 1;
-    while (!params.basis(out.level).contains(params.basis(from))) ++from;
-    out = adjusted(drop_to(out, from), from - 1 == level ? scale : params.scale(from - 1));
+    while (!params.basis(out[0].level).contains(params.basis(from))) ++from;
+    drop(from);
+    out = adjusted(out, from - 1 == level ? scale : params.scale(from - 1));
   }
   return out;
 }
 
 // x at a level whose primes y has: x itself, or x brought down to y's level with `scale`.
-Ciphertext Evaluator::aligned(const char* operation, const Ciphertext& x, const Plaintext& y,
-                              double scale) const {
-  require(operation, x);
-  require_context(operation, *context_, y);
-  require_slots(operation, y.slots, x.slots);
-  if (y.level < x.level) return to_level_scale(x, y.level, scale);
-  const Basis needs = context_->params().basis(x.level);
-  if (!y.poly.view.basis().contains(needs)) {
-    throw LevelError(operation, "a plaintext with primes " + y.poly.view.basis().str(),
-                     "primes " + needs.str(), "encode it at level " + std::to_string(x.level));
+std::vector<Ciphertext> Evaluator::aligned(const char* operation, Span x,
+                                           std::span<const Plaintext> y, double scale) const {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    require(operation, x[i]);
+    require_context(operation, *context_, y[i]);
+    require_slots(operation, y[i].slots, x[i].slots);
   }
-  return x;
+  if (y[0].level < x[0].level) return lowered(x, y[0].level, scale);
+  const Basis needs = context_->params().basis(x[0].level);
+  for (const Plaintext& each : y) {
+    if (each.poly.view.basis().contains(needs)) continue;
+    throw LevelError(operation, "a plaintext with primes " + each.poly.view.basis().str(),
+                     "primes " + needs.str(), "encode it at level " + std::to_string(x[0].level));
+  }
+  return {x.begin(), x.end()};
 }
 
 }  // namespace latticino::ckks

@@ -3,6 +3,7 @@
 #include <bit>
 #include <string>
 
+#include "ckks/batches.h"
 #include "ckks/checks.h"
 #include "ckks/evaluator.h"
 #include "math/errors.h"
@@ -17,48 +18,63 @@ int reduced(int r, int slots) { return ((r % slots) + slots) % slots; }
 
 }  // namespace
 
-std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, const Ciphertext& x,
+// Every ciphertext under every automorphism, ciphertext by ciphertext.
+std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, Span x,
                                                   std::span<const std::uint32_t> galois) const {
-  require(operation, x);
-  require_parts(operation, x, 2);
-  Queue& queue = context_->queue();
-  std::vector<rlwe::InnerTarget> targets;
-  for (const std::uint32_t g : galois) {
-    if (g == 1) continue;
-    targets.push_back(
-        {&key(operation, x, {rlwe::KeyKind::Galois, g}), {x.parts[0].view, {}}, 1, true, false});
-  }
-  std::vector<Poly> parts;
-  if (!targets.empty()) {
-    const rlwe::Raised raised =
-        rlwe::mod_up(queue, context_->constants(), x.parts[1].view, x.level);
-    const auto sums = rlwe::key_inner(queue, context_->constants(), raised, targets);
-    std::vector<rlwe::DownItem> items;
-    auto sum = sums.begin();
+  const rlwe::Constants& constants = context_->constants();
+  std::vector<PolyView> masks;
+  std::vector<std::vector<rlwe::InnerTarget>> targets(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    require(operation, x[i]);
+    require_parts(operation, x[i], 2);
+    masks.push_back(x[i].parts[1].view);
     for (const std::uint32_t g : galois) {
       if (g == 1) continue;
-      for (int h = 0; h < 2; ++h) {
-        items.push_back(rlwe::down_item(context_->constants(), *sum, h, false, {}, g));
-      }
-      ++sum;
+      targets[i].push_back({&key(operation, x[i], {rlwe::KeyKind::Galois, g}),
+                            {x[i].parts[0].view, {}},
+                            1,
+                            true,
+                            false});
     }
-    parts = rlwe::mod_down(queue, context_->constants(), items, x.level, false);
   }
-  std::vector<Ciphertext> out;
-  std::size_t next = 0;
-  for (const std::uint32_t g : galois) {
-    if (g == 1) {
-      out.push_back(x);
-    } else {
-      out.push_back(with_parts(x, {parts[next], parts[next + 1]}, x.level, x.scale));
-      next += 2;
+  std::vector<Poly> parts;
+  if (!targets[0].empty()) {
+    const std::vector<rlwe::Raised> raised =
+        rlwe::mod_up(context_->queue(), constants, masks, x[0].level);
+    std::vector<rlwe::InnerGroup> groups;
+    for (std::size_t i = 0; i < x.size(); ++i) groups.push_back({&raised[i], targets[i]});
+    const auto sums = rlwe::key_inner(context_->queue(), constants, groups);
+    std::vector<rlwe::DownItem> items;
+    for (const auto& sum : sums) {
+      auto next = sum.begin();
+      for (const std::uint32_t g : galois) {
+        if (g == 1) continue;
+        for (int h = 0; h < 2; ++h) {
+          items.push_back(rlwe::down_item(constants, *next, h, false, {}, g));
+        }
+        ++next;
+      }
+    }
+    parts = rlwe::mod_down(context_->queue(), constants, items, x[0].level, false);
+  }
+  Ciphertexts out;
+  auto part = parts.begin();
+  for (const Ciphertext& c : x) {
+    for (const std::uint32_t g : galois) {
+      if (g == 1) {
+        out.push_back(c);
+      } else {
+        out.push_back(with_parts(c, {part[0], part[1]}, c.level, c.scale));
+        part += 2;
+      }
     }
   }
   return out;
 }
 
 Ciphertext Evaluator::apply_galois(const Ciphertext& x, std::uint32_t galois) const {
-  return std::move(galois_hoisted("ckks.apply_galois", x, std::span(&galois, 1)).front());
+  return std::move(
+      galois_hoisted("ckks.apply_galois", std::span(&x, 1), std::span(&galois, 1)).front());
 }
 
 Ciphertext Evaluator::rotate(const Ciphertext& x, int r) const {
@@ -66,8 +82,7 @@ Ciphertext Evaluator::rotate(const Ciphertext& x, int r) const {
 }
 
 Ciphertext Evaluator::conjugate(const Ciphertext& x) const {
-  const std::uint32_t g = rlwe::conjugation_element(context_->params().log_n());
-  return std::move(galois_hoisted("ckks.conjugate", x, std::span(&g, 1)).front());
+  return std::move(conjugate(std::span(&x, 1)).front());
 }
 
 std::vector<Ciphertext> Evaluator::rotate_hoisted(const Ciphertext& x,
@@ -77,15 +92,38 @@ std::vector<Ciphertext> Evaluator::rotate_hoisted(const Ciphertext& x,
   for (const int step : r) {
     galois.push_back(rlwe::rotation_element(reduced(step, x.slots), context_->params().log_n()));
   }
-  return galois_hoisted("ckks.rotate", x, galois);
+  return galois_hoisted("ckks.rotate", std::span(&x, 1), galois);
+}
+
+std::vector<Ciphertext> Evaluator::rotate(Span x, int r) const {
+  for (const Ciphertext& c : x) {
+    require("ckks.rotate", c);
+    require_slots("ckks.rotate", c.slots, x[0].slots);
+  }
+  return in_batches("ckks.rotate", x, [&](Span part) {
+    const std::uint32_t g =
+        rlwe::rotation_element(reduced(r, part[0].slots), context_->params().log_n());
+    return galois_hoisted("ckks.rotate", part, std::span(&g, 1));
+  });
+}
+
+std::vector<Ciphertext> Evaluator::conjugate(Span x) const {
+  const std::uint32_t g = rlwe::conjugation_element(context_->params().log_n());
+  return in_batches("ckks.conjugate", x, [&](Span part) {
+    return galois_hoisted("ckks.conjugate", part, std::span(&g, 1));
+  });
 }
 
 Ciphertext Evaluator::inner_sum(const Ciphertext& x, int step, int count) const {
+  return std::move(inner_sum(std::span(&x, 1), step, count).front());
+}
+
+std::vector<Ciphertext> Evaluator::inner_sum(Span x, int step, int count) const {
   if (count < 1 || !std::has_single_bit(static_cast<unsigned>(count))) {
     throw ShapeError("ckks.inner_sum", std::to_string(count) + " terms", "a power of two",
                      "pad the sum with zeros");
   }
-  Ciphertext out = x;
+  Ciphertexts out(x.begin(), x.end());
   for (int terms = 1; terms < count; terms *= 2) out = add(out, rotate(out, step * terms));
   return out;
 }

@@ -186,3 +186,12 @@ def test_encoded_matrices_are_kept_up_to_a_limit(ctx, client, rng):
         assert lt.precision(owner.decrypt(a @ w), x @ w).worst > 12
         assert own._products.bytes <= own._products.limit
     assert own.plan(lambda b: sum((b @ w for w in matrices), 0), x).constant_bytes == 3 * own._products.limit
+
+
+def test_long_arrays_share_records(ctx):
+    def program(x):
+        y = x * x + 0.5 - x.conj()
+        return (y * 0.25).to_level(1) + 2 * x
+
+    one, eight, nine = (ctx.plan(program, lt.Shape((count * ctx.slots,))).operations for count in (1, 8, 9))
+    assert one == eight < nine
