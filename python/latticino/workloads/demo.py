@@ -118,7 +118,7 @@ def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, e
                   data.accuracy(expected.real, chosen.x_test, chosen.y_test))
         result.rows.append(row)
         result.wall += seconds
-        print(f"{row.iteration:>9} {seconds:>6.2f} s {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
+        print(f"{row.iteration:>9} {_time(seconds):>8} {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
               f" {str(row.precision):>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
     result.bootstraps = context.bootstraps
     result.accuracy, result.clear_accuracy = result.rows[-1].accuracy, result.rows[-1].clear_accuracy
@@ -126,10 +126,14 @@ def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, e
     result.host_peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def _time(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{1e3 * seconds:.1f} ms"
+
+
 def _summary(r: Result) -> None:
     print(f"\naccuracy {r.accuracy:.2%} encrypted, {r.clear_accuracy:.2%} in the clear; "
           f"{len(r.rows)} iterations with {r.bootstraps} bootstrappings in {r.wall:.1f} s: "
-          f"{r.wall / len(r.rows):.3f} s an iteration")
+          f"{_time(r.wall / len(r.rows))} an iteration")
     print(f"peak memory {r.host_peak_bytes / MIB:,.0f} MiB of the process, {r.device_peak_bytes / MIB:,.0f} MiB "
           f"of the library's buffers; evaluation keys {r.key_count}, {r.key_bytes / MIB:,.0f} MiB")
 
