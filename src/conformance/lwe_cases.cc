@@ -251,25 +251,28 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   cases.push_back(lwe_slots(ring, one, {96, 512, 512, 0, 2}, false));
   cases.push_back(lwe_slots(ring, one, {300, 512, 512, 0, 1}, true));
   cases.push_back(lwe_slots(ring, one, {77, 1, 1, 0, 1}, true));
-  cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, 3, 2}));
+  // Kernels that copy keys three steps ahead use the rooms for them again from the fourth step on.
+  constexpr std::uint32_t kSteps = 5;
+  cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, kSteps, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 2, 1}));
-  cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, 2, 5}));
+  cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, kSteps, 5}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 7, 1}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, true, 2, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 2, false, 1, 2}));
   constexpr BlindRotateArithmetic kFft64 = BlindRotateArithmetic::Fft64;
   const bool fourier = fourier::has_degree(ring.log_n());
   if (fourier) {
-    cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, 3, 2, kFft64}));
-    cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, 2, 5, kFft64}));
+    cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, kSteps, 2, kFft64}));
+    cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, kSteps, 5, kFft64}));
   }
   if (ring.prime_count() >= 2 && ring.prime(0) / 2 < ring.prime(1)) {
     cases.push_back(extract(ring, two, 1));
-    cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, 3, 2}));
-    cases.push_back(blind_rotate(ring, two, {1, 1, 3, false, 2, 1}));
+    cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, kSteps, 2}));
+    cases.push_back(blind_rotate(ring, two, {1, 1, 3, false, kSteps, 1}));
     cases.push_back(blind_rotate(ring, two, {1, 2, 3, false, 1, 1}));
     if (fourier) {
       cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, 1, 3, kFft64}));
+      cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, kSteps, 3, kFft64}));
       cases.push_back(blind_rotate(ring, two, {1, 2, 1, false, 1, 2, kFft64}));
       cases.push_back(blind_rotate(ring, two, {2, 2, 1, false, 1, 2, kFft64}));
     }

@@ -98,7 +98,7 @@ class SpreadRotation : emulation::RotationOnCpu<S> {
     a.keys = op_.keys_per_step();
     a.ternary = op_.ternary;
     this->describe(a, out.data());
-    const int threads = S::threads(S::rows(a)) + S::kCopyThreads;
+    const int threads = S::threads(S::rows(a));
     EXPECT_LE(threads, cuda::kSpreadThreads<S>);
     emulation::run_cluster(S::kBlocks, threads, cuda::SpreadPlaces<S>(a, stages).end, 1,
                            [&] { cuda::spread_rotate<S>(args); });
@@ -129,7 +129,7 @@ void expect_named_gadgets() {
 }
 template <int LOG_BLOCKS>
 void expect_any_gadget() {
-  expect_rotation<10, 1, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, true, 3}, k30, 2);
+  expect_rotation<10, 1, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, true, 4}, k30, 2);
   expect_rotation<10, 1, LOG_BLOCKS, 0, 0, 0>({3, 5, 1, false, 2}, k30, 2);
   expect_rotation<10, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 1, false, 3}, k30, 3);
   expect_rotation<10, 2, LOG_BLOCKS, 0, 0, 0>({3, 3, 1, false, 2}, k27, 1);

@@ -21,6 +21,7 @@ dim3 threadIdx, blockIdx, blockDim;
 namespace latticino::emulation {
 namespace {
 
+constexpr std::uint32_t kNoWord = 0xDEADBEEFu;  // where nothing has been written
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr int kCounts = 4;  // of arrivals, at the head of a block's shared memory
 
@@ -43,8 +44,8 @@ struct Block {
 };
 
 struct Copy {
-  uint4* to;
-  uint4 value;
+  std::uint32_t* to;
+  std::vector<std::uint32_t> words;
 };
 
 struct Fiber {
@@ -60,7 +61,7 @@ struct Fiber {
 struct Word {
   unsigned block;
   std::size_t at;
-  int count;  // none: handed
+  int count;
   uint4 value;
 };
 
@@ -98,17 +99,8 @@ struct Machine {
   static void end_phase(Count& count) {
     if (count.begun == 1 && count.bytes == 0) count.begun = 0, ++count.phase;
   }
-  // What finds something there was handed before what came before it was received.
-  void deliver_handed(const Word& word) {
-    auto* at = blocks[word.block].shared.data() + word.at;
-    for (int i = 0; i < 4; ++i) {
-      if (at[i] != ~0u) fault = "two values handed to one place";
-    }
-    std::memcpy(at, &word.value, sizeof word.value);
-  }
   void deliver(const Word& word) {
     Block& to = blocks[word.block];
-    if (word.count < 0) return deliver_handed(word);
     std::memcpy(to.shared.data() + word.at, &word.value, sizeof word.value);
     to.count[word.count].bytes -= sizeof word.value;
     end_phase(to.count[word.count]);
@@ -146,7 +138,6 @@ void Machine::run() {
     std::size_t arrive = moved ? random() % (on_the_way.size() + 1) : on_the_way.size();
     moved = moved || arrive > 0;
     for (; arrive > 0; --arrive, on_the_way.pop_back()) deliver(on_the_way.back());
-    if (fault != nullptr) throw std::runtime_error(fault);
     if (!moved) throw std::runtime_error("threads that wait for ever");
   }
   if (!on_the_way.empty()) throw std::runtime_error("words for blocks that have ended");
@@ -162,7 +153,7 @@ void run_cluster(int blocks, int threads, std::size_t shared_words, unsigned see
   m.blocks.resize(static_cast<std::size_t>(blocks));
   blockDim = {static_cast<unsigned>(threads), 1, 1};
   for (unsigned b = 0; b < m.blocks.size(); ++b) {
-    m.blocks[b].shared.assign(shared_words / 4 * 4 + 4, 0xDEADBEEFu);
+    m.blocks[b].shared.assign(shared_words / 4 * 4 + 4, kNoWord);
     m.blocks[b].warp.resize(static_cast<std::size_t>(threads) / 32);
     m.blocks[b].given.resize(static_cast<std::size_t>(threads));
     for (unsigned t = 0; t < blockDim.x; ++t) {
@@ -204,9 +195,15 @@ void meet_threads(int barrier, int threads) {
   machine->meet(machine->block().barrier[barrier], threads);
 }
 
-void copy_async(uint4* shared, const uint4* from) {
-  machine->current->open.push_back({shared, *from});
+template <class Vector>
+void copy_words(Vector* shared, const Vector* from) {
+  const auto* words = reinterpret_cast<const std::uint32_t*>(from);
+  auto* to = reinterpret_cast<std::uint32_t*>(shared);
+  machine->current->open.push_back({to, {words, words + sizeof(Vector) / sizeof *words}});
+  std::fill_n(to, sizeof(Vector) / sizeof *to, latticino::emulation::kNoWord);
 }
+void copy_async(uint4* shared, const uint4* from) { copy_words(shared, from); }
+void copy_async(uint2* shared, const uint2* from) { copy_words(shared, from); }
 void end_group() {
   machine->current->groups.push_back(std::move(machine->current->open));
   machine->current->open.clear();
@@ -214,7 +211,7 @@ void end_group() {
 void wait_for_copies_but(int left) {
   auto& groups = machine->current->groups;
   for (; groups.size() > static_cast<std::size_t>(left); groups.pop_front()) {
-    for (const auto& copy : groups.front()) *copy.to = copy.value;
+    for (const auto& copy : groups.front()) std::ranges::copy(copy.words, copy.to);
   }
 }
 
@@ -246,24 +243,6 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
     machine->fail("a write outside of a block");
   }
   machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
-}
-
-void hand(double2* to, std::uint32_t rank, double2 v) {
-  auto* words = reinterpret_cast<std::uint32_t*>(to);
-  const auto at = static_cast<std::size_t>(words - machine->block().shared.data());
-  if (rank >= machine->blocks.size() || at + 4 > machine->block().shared.size()) {
-    machine->fail("a write outside of a block");
-  }
-  uint4 value;
-  std::memcpy(&value, &v, sizeof value);
-  machine->on_the_way.push_back({rank, at, -1, value});
-}
-void hand_nothing(double2* to) { std::memset(to, 0xFF, sizeof *to); }
-void wait_for(const double2* from) {
-  machine->wait([from] {
-    return __builtin_bit_cast(std::uint64_t, from->x) != kNothing &&
-           __builtin_bit_cast(std::uint64_t, from->y) != kNothing;
-  });
 }
 
 }  // namespace latticino::cuda

@@ -15,6 +15,12 @@ __device__ __forceinline__ void copy_async(uint4* shared, const uint4* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
+// Half of that: such copies pass the L1.
+__device__ __forceinline__ void copy_async(uint2* shared, const uint2* from) {
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+}
+
 // Copies since the last call are one group; all but the last PENDING groups are waited for.
 __device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING>

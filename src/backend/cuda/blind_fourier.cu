@@ -41,19 +41,16 @@ void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, 
   });
 }
 
-// Milliseconds of a launch on an H200, by the sets whose kernels these are (docs/tfhe.md): spread
-// over 2^b blocks, one ciphertext and each further one; gathered, one in each block.
+// Milliseconds on an H200, by the sets whose kernels these are (docs/tfhe.md): a wave spread over
+// 2^b blocks; gathered, one ciphertext in each block, by the rule of latencies from two in each.
 struct SpreadTimes {
-  struct {
-    double one, each;
-  } spread[kLogFourierSpreadBlocks + 1];
+  WaveTimes spread[kLogFourierSpreadBlocks + 1];
   double gathered;
-  static constexpr double kSms = 132;
 };
 
 const SpreadTimes& spread_times(int primes) {
-  static constexpr SpreadTimes kOne{{{}, {}, {}, {1.29, 0.085}, {1.09, 0.142}}, 12.4};
-  static constexpr SpreadTimes kTwo{{{}, {}, {}, {1.87, 0.125}, {1.39, 0.081}}, 6.1};
+  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.3, 1.92}}, {{1.07}}}, 11.0};
+  static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.88}}, {{1.35, 1.55, 1.99}}}, 6.0};
   return primes == 1 ? kOne : kTwo;
 }
 
@@ -65,13 +62,12 @@ std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& ar
   Tuning::Variants can_run = 1;
   int own = 0;
   const SpreadTimes& times = spread_times(primes);
-  const double further = (args.total - 1) * SpreadTimes::kSms / launcher.properties().sms;
   double best = times.gathered * gathered;
   for (int b = 0; b <= kLogFourierSpreadBlocks; ++b) {
     plan[b] = plan_fourier_spread(launcher, args, primes, b);
     if (!plan[b]) continue;
     can_run |= 2u << b;
-    const double time = times.spread[b].one + times.spread[b].each * further;
+    const double time = times.spread[b].all(plan[b]->clusters, args.total);
     if (time < best) best = time, own = 1 + b;
   }
   const TuningKey key{TunedKernel::BlindRotate,

@@ -1,6 +1,7 @@
 #include "backend/cuda/blind_fourier_spread.h"
 
 #include "backend/cuda/blind_fourier_spread.cuh"
+#include "backend/cuda/blind_spread.h"
 
 namespace latticino::cuda {
 namespace {
@@ -39,8 +40,11 @@ std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const R
       plan.shape.shared_bytes > launcher.properties().shared_per_block) {
     return {};
   }
-  const void* kernel = reinterpret_cast<const void*>(plan.kernel);
-  if (launcher.clusters_at_once(kernel, plan.shape) == 0) return {};
+  plan.clusters = clusters_of(launcher, reinterpret_cast<const void*>(plan.kernel), plan.shape);
+  // An H200 runs two blocks of six warps and 168 registers on a multiprocessor; the runtime says
+  // one.
+  plan.clusters.most = ~0u;
+  if (plan.clusters.alone == 0) return {};
   return plan;
 }
 

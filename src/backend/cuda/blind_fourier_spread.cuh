@@ -1,11 +1,10 @@
 // Blind rotation in FP64 of one ciphertext by the C blocks of a cluster, k = 1: for batches that do
 // not fill the device. Block s holds the coefficients i = s modulo C. A step:
-//   slices   a warp for each row of digits: digits of (X^-e - 1) acc and the stages among numbers
-//   of
-//            the block; sent to the blocks of the tuples;
-//   points   tuples of all rows: the last stages, the products with the key, the first stages back;
-//            sent to the blocks of the slices, and to those that turn them in the next step;
-//   sums     a warp for each component and class: the stages back, added to the accumulators.
+//   Slices: a warp for each row of digits. Digits of (X^-e - 1) acc and the stages among numbers of
+//   the block; sent to the blocks of the tuples.
+//   Points: tuples of all rows. The last stages, the products with the key, the first stages back;
+//   sent to the blocks of the slices, and to those that turn them in the next step.
+//   Sums: a warp for each component and class. The stages back, added to the accumulators.
 // X^-e maps classes modulo C onto each other. So a block needs, beside its own class of the sums,
 // the one that the next step turns onto it: it transforms and adds that as well, to what the class
 // was a step before, which has had a step's time to come. A step waits for words twice and meets
@@ -48,10 +47,10 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr std::size_t kBeforeBytes = std::size_t{512} * kParts * kVectors;
 
   // Shared memory, in bytes: counts of arrivals, digits [row][tuple][element], products
-  // [which class][component][number of a lane][lane], keys [step][row][thread], accumulators of the
-  // own and of the turned class [component][class], those of the step before
+  // [which class][component][number of a lane][lane], keys [step][row][thread], accumulators
+  // [even or odd step][own or turned class][component], those of the step before
   // [2][component][vector][lane], exponents.
-  static constexpr int kCounts = 2;
+  static constexpr int kCounts = 4;
   static constexpr std::size_t kDigits = 16 * kCounts;
   static constexpr std::size_t kDigitBytes = sizeof(double2) * kRows * kSlice;
   static constexpr std::size_t kProducts = kDigits + kDigitBytes;
@@ -60,7 +59,7 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr std::size_t kKeys = kProducts + kProductBytes;
   static constexpr std::size_t kAccumulators =
       kKeys + sizeof(double2) * kKeySteps * kRows * kPoints;
-  static constexpr std::size_t kBefore = kAccumulators + 2 * kClassBytes;
+  static constexpr std::size_t kBefore = kAccumulators + 4 * kClassBytes;
   static constexpr std::size_t kExponents = kBefore + 2 * kBeforeBytes;
   LATTICINO_HOST_DEVICE static constexpr std::size_t bytes(std::uint32_t steps) {
     return kExponents + sizeof(std::uint32_t) * (steps + 2);
@@ -91,6 +90,8 @@ struct FourierSpreadUnit {
   __device__ __forceinline__ Arrivals arrivals(int which) const {
     return {reinterpret_cast<std::uint64_t*>(shared) + which};
   }
+  __device__ __forceinline__ Arrivals digits_come() const { return arrivals(2); }
+  __device__ __forceinline__ Arrivals products_come() const { return arrivals(3); }
   __device__ __forceinline__ Arrivals before_comes(std::uint32_t step) const {
     return arrivals(static_cast<int>(step % 2));
   }
@@ -104,9 +105,12 @@ struct FourierSpreadUnit {
   __device__ __forceinline__ double2* keys() const {
     return reinterpret_cast<double2*>(shared + S::kKeys);
   }
-  __device__ __forceinline__ Value* accumulator(int which, int component) const {
+  // As the step finds them; the next one finds its own elsewhere. What is written comes after what
+  // other warps read only by way of other blocks, which answer to it, and of no barrier.
+  __device__ __forceinline__ Value* accumulator(std::uint32_t step, int which,
+                                                int component) const {
     return reinterpret_cast<Value*>(shared + S::kAccumulators) +
-           (which * S::kParts + component) * S::kClass;
+           ((static_cast<int>(step % 2) * 2 + which) * S::kParts + component) * S::kClass;
   }
   __device__ __forceinline__ uint4* before(std::uint32_t step, int component) const {
     return reinterpret_cast<uint4*>(shared + S::kBefore) +
@@ -114,6 +118,18 @@ struct FourierSpreadUnit {
   }
   __device__ __forceinline__ std::uint32_t* exponents() const {
     return reinterpret_cast<std::uint32_t*>(shared + S::kExponents);
+  }
+  // What all blocks send in this step has come; thread 0, who always waits, begins the next one.
+  __device__ __forceinline__ void wait(Arrivals count, std::uint32_t step,
+                                       std::size_t bytes) const {
+    count.wait(step & 1);
+    if (threadIdx.x == 0) count.expect(static_cast<std::uint32_t>(bytes));
+  }
+  static __device__ __forceinline__ uint4 words(Complex x) {
+    return make_uint4(static_cast<std::uint32_t>(__double2loint(x.re)),
+                      static_cast<std::uint32_t>(__double2hiint(x.re)),
+                      static_cast<std::uint32_t>(__double2loint(x.im)),
+                      static_cast<std::uint32_t>(__double2hiint(x.im)));
   }
   static __device__ __forceinline__ void push(const void* to, Arrivals count, std::uint32_t block,
                                               uint4 v) {
@@ -124,10 +140,11 @@ struct FourierSpreadUnit {
 // Digits of the warp's row, their stages among numbers of the block, to the blocks of the tuples.
 template <class S>
 __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
-                                            const typename S::Digits& form, std::uint32_t e) {
+                                            const typename S::Digits& form, std::uint32_t step,
+                                            std::uint32_t e) {
   if (u.warp >= S::kRows) return;
   const int component = u.warp / S::kLevels, level = u.warp % S::kLevels;
-  const auto *own = u.accumulator(0, component), *turned = u.accumulator(1, component);
+  const auto *own = u.accumulator(step, 0, component), *turned = u.accumulator(step, 1, component);
   const std::uint32_t shift = (u.rank + e) >> S::kLogBlocks;  // of the class
   Complex x[S::kV];
 #pragma unroll
@@ -146,7 +163,8 @@ __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const
 #pragma unroll
   for (int r = 0; r < S::kV; ++r) {
     const std::uint32_t l = S::kV * u.lane + S::low_bits(r);
-    hand(u.digits(u.warp) + S::place(S::index_of(l), u.rank), S::owner(l), vector(x[r]));
+    u.push(u.digits(u.warp) + S::place(S::index_of(l), u.rank), u.digits_come(), S::owner(l),
+           u.words(x[r]));
   }
 }
 
@@ -211,11 +229,12 @@ __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u, Fou
   Complex key[S::kRows];
   at.take_key(key);
   const int o = at.point / S::kBlocks, p = at.point % S::kBlocks;
-  double2 come[S::kLevels];
-  receive(come, u.digits(at.component * S::kLevels) + S::place(o, p), S::kSlice);
+  u.wait(u.digits_come(), step, S::kDigitBytes);
   Complex x[S::kLevels], y[S::kLevels];
 #pragma unroll
-  for (int i = 0; i < S::kLevels; ++i) x[i] = complex(come[i]);
+  for (int i = 0; i < S::kLevels; ++i) {
+    x[i] = complex(u.digits(at.component * S::kLevels + i)[S::place(o, p)]);
+  }
   tuple_forward<S>(x, at.roots, u.lane);
 #pragma unroll
   for (int i = 0; i < S::kLevels; ++i) y[i] = shuffled(x[i], 16);
@@ -229,12 +248,12 @@ __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u, Fou
   for (int i = 0; i < S::kLevels; ++i) {
     fourier::multiply_add(sum, choose(second, x[i], y[i]), key[S::kLevels + i]);
   }
-  const double2 v = vector(tuple_inverse<S>(sum, at.roots));
+  const uint4 v = u.words(tuple_inverse<S>(sum, at.roots));
   const std::uint32_t l = S::tuple(u.rank, static_cast<std::uint32_t>(o));
   const std::uint32_t slot = l % S::kV * 32 + l / S::kV;
   const auto block = static_cast<std::uint32_t>(p);
-  hand(u.products(0, at.component) + slot, block, v);
-  hand(u.products(1, at.component) + slot, (block - e_next) % S::kBlocks, v);
+  u.push(u.products(0, at.component) + slot, u.products_come(), block, v);
+  u.push(u.products(1, at.component) + slot, u.products_come(), (block - e_next) % S::kBlocks, v);
 }
 
 // What a lane has of a class, as vectors of 16 bytes: the coefficients 32 r + lane, then those of
@@ -253,7 +272,7 @@ __device__ __forceinline__ void add_products(const FourierSpreadUnit<S>& u, cons
                                              std::uint32_t e_after) {
   if (u.warp >= S::kSumWarps) return;
   const int which = u.warp / S::kParts, component = u.warp % S::kParts;
-  auto* acc = u.accumulator(which, component);
+  const auto* acc = u.accumulator(step, which, component);
   ClassValues<S> values;
   if (which == 0) {
 #pragma unroll
@@ -268,11 +287,12 @@ __device__ __forceinline__ void add_products(const FourierSpreadUnit<S>& u, cons
       values.vector[i] = u.before(step, component)[32 * i + u.lane];
     }
   }
-  double2 come[S::kV];
-  receive(come, u.products(which, component) + u.lane, 32);
+  u.wait(u.products_come(), step, S::kProductBytes);
   Complex x[S::kV];
 #pragma unroll
-  for (int r = 0; r < S::kV; ++r) x[r] = complex(come[S::low_bits(r)]);
+  for (int r = 0; r < S::kV; ++r) {
+    x[r] = complex(u.products(which, component)[32 * S::low_bits(r) + u.lane]);
+  }
   slice_inverse<S>(x, w, u.lane);
 #pragma unroll
   for (int r = 0; r < S::kV; ++r) {
@@ -280,8 +300,9 @@ __device__ __forceinline__ void add_products(const FourierSpreadUnit<S>& u, cons
     re = form.sum(re, x[r].re);
     im = form.sum(im, x[r].im);
   }
+  auto* sums = u.accumulator(step + 1, which, component);
 #pragma unroll
-  for (int r = 0; r < 2 * S::kV; ++r) acc[32 * r + u.lane] = values.value[r];
+  for (int r = 0; r < 2 * S::kV; ++r) sums[32 * r + u.lane] = values.value[r];
   if (which == 0 && step + 1 < u.a.rotate.steps) {
 #pragma unroll
     for (int i = 0; i < S::kVectors; ++i) {
@@ -305,19 +326,17 @@ __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, co
                       after = u.rank + (steps > 1 ? c.exponents[1] : 0);
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
     const int component = w / S::kClass, i = w % S::kClass;
-    u.accumulator(0, component)[i] = start(component, u.rank, i);
-    u.accumulator(1, component)[i] = start(component, next, i);
+    u.accumulator(0, 0, component)[i] = start(component, u.rank, i);
+    u.accumulator(0, 1, component)[i] = start(component, next, i);
     // Value v of a lane is coefficient 32 v + lane.
     const int v = i / 32, lane = i % 32;
     auto* before = reinterpret_cast<typename S::Value*>(u.before(0, component));
     before[(v / S::kVectorValues * 32 + lane) * S::kVectorValues + v % S::kVectorValues] =
         start(component, after, i);
   }
-  for (int i = static_cast<int>(threadIdx.x); i < (S::kRows + S::kSumWarps) * S::kSlice;
-       i += blockDim.x) {
-    hand_nothing(u.digits(0) + i);
-  }
   if (threadIdx.x == 0) {
+    u.digits_come().begin(S::kDigitBytes);
+    u.products_come().begin(S::kProductBytes);
     u.before_comes(0).begin(S::kBeforeBytes);
     u.before_comes(1).begin(S::kBeforeBytes);
   }
@@ -338,7 +357,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {
     const std::uint32_t after = u.exponents()[step + 2];
-    send_slices(u, roots, form, e);
+    send_slices(u, roots, form, step, e);
     send_products(u, at, step, next);
     add_products(u, roots, form, step, after);
     __syncthreads();
@@ -347,8 +366,9 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
     const int component = w / S::kClass, i = w % S::kClass;
     c.finish(a, component * S::kN + i * S::kBlocks + static_cast<int>(u.rank),
-             u.accumulator(0, component)[i]);
+             u.accumulator(a.rotate.steps, 0, component)[i]);
   }
+  meet_cluster();  // nobody leaves before all have what they were sent
 }
 
 }  // namespace latticino::cuda

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backend/cuda/launch.h"
+#include "backend/cuda/spread_waves.h"
 
 namespace latticino::cuda {
 
@@ -14,6 +15,7 @@ struct FourierRotateArgs;
 struct FourierSpreadPlan {
   void (*kernel)(FourierRotateArgs) = nullptr;
   Shape shape;  // but for the grid
+  Clusters clusters;
 };
 
 // Sixteen blocks are more than devices have to allow: the launcher asks for them by name.

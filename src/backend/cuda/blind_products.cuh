@@ -56,19 +56,23 @@ template <int PRIMES>
 struct DigitForm {
   using Integer = std::conditional_t<PRIMES == 1, std::int32_t, std::int64_t>;
   Gadget gadget;
-  int levels, shift;
+  int levels, bits;
   Integer offset;
 
   __device__ __forceinline__ DigitForm(Gadget g, int bits)
       : gadget(g),
         levels(g.levels),
-        shift(gadget_shift(g, bits)),
-        offset(gadget_offset<Integer>(g)) {}
+        bits(bits),
+        offset((gadget_offset<Integer>(g) << gadget_shift(g, bits)) +
+               ((Integer{1} << gadget_shift(g, bits)) >> 1)) {}
 
-  // Digit `level` (0 the most significant) of a centred integer.
+  // Digit `level` (0 the most significant) of a centred integer: rounded by a half and with its
+  // carries by the offset (math/gadget.h), less than 2^bits in magnitude then. One expression for
+  // all levels, as neighbouring threads may want different ones.
   __device__ __forceinline__ std::int32_t signed_digit(Integer x, int level) const {
-    if (shift != 0) x = (x + (Integer{1} << (shift - 1))) >> shift;
-    return gadget_digit<Integer>(x + offset, gadget, level);
+    const Integer half = level == 0 ? 0 : Integer{1} << (gadget.log_base - 1);  // 0: all bits
+    const Integer top = (x + offset) >> gadget_exponent(gadget, bits, level);
+    return static_cast<std::int32_t>((top & (2 * half - 1)) - half);
   }
   // The same of the integer with residues v; a prime itself counts as 0.
   __device__ __forceinline__ std::int32_t value(const std::uint32_t (&v)[PRIMES], int level,

@@ -57,13 +57,14 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
 // gadgets of chameleon-630-legacy and tfhe-gates-v1, of tfhe-2-2-v1, and of tfhe-2-2-group3-v1
 // (docs/tfhe.md), but for what these do not fit: one block in the last two, two in the last.
 struct WaveCosts {
-  double spread[kLogSpreadBlocks + 1], gathered, gathered_each;
+  WaveTimes spread[kLogSpreadBlocks + 1];
+  double gathered, gathered_each;
 };
 
 const WaveCosts& wave_costs(int primes, int keys) {
-  static constexpr WaveCosts kOne{{2.8, 2.0, 1.25, 1}, 6.5, 2.6};
-  static constexpr WaveCosts kTwo{{5.5, 2.9, 1.65, 1}, 17, 5.8};
-  static constexpr WaveCosts kSeveralKeys{{5.5, 2.9, 1.8, 1}, 24, 8.5};
+  static constexpr WaveCosts kOne{{{{2.8}}, {{2.0}}, {{1.25}}, {{1, 1.2}}}, 6.5, 2.6};
+  static constexpr WaveCosts kTwo{{{{5.5}}, {{2.5}}, {{1.5}}, {{1, 1.3}}}, 17, 5.8};
+  static constexpr WaveCosts kSeveralKeys{{{{5.5}}, {{2.9}}, {{1.3}}, {{1}}}, 24, 8.5};
   return keys > 1 ? kSeveralKeys : primes == 1 ? kOne : kTwo;
 }
 
@@ -127,7 +128,7 @@ class Rotation {
       plan[b] = plan_spread(launcher_, args, ring_, primes_, b);
       if (!plan[b]) continue;
       can_run |= 2u << b;
-      const double cost = costs.spread[b] * waves(args.total, plan[b]->at_once);
+      const double cost = costs.spread[b].all(plan[b]->clusters, args.total);
       if (cost < best) best = cost, own = 1 + b;
     }
     const TuningKey key{TunedKernel::BlindRotate,

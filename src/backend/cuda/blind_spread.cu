@@ -4,6 +4,13 @@
 
 namespace latticino::cuda {
 
+Clusters clusters_of(Launcher& launcher, const void* kernel, Shape shape) {
+  const std::uint32_t most = launcher.clusters_at_once(kernel, shape);
+  if (most == 0) return {};
+  shape.shared_bytes = launcher.properties().shared_per_block;
+  return {std::min(most, launcher.clusters_at_once(kernel, shape)), most};
+}
+
 std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args, const Ring& ring,
                                       int primes, int log_blocks) {
   if (ring.log_n() < 10 || ring.log_n() > 12) return {};
@@ -17,9 +24,8 @@ std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args
     plan = plan_blocks<decltype(log)::value>(launcher, args, primes);
   });
   if (plan.stages == 0) return {};
-  const void* kernel = reinterpret_cast<const void*>(plan.kernel);
-  plan.at_once = launcher.clusters_at_once(kernel, plan.shape);
-  if (plan.at_once == 0) return {};
+  plan.clusters = clusters_of(launcher, reinterpret_cast<const void*>(plan.kernel), plan.shape);
+  if (plan.clusters.alone == 0) return {};
   return plan;
 }
 

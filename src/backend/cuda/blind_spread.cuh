@@ -5,7 +5,7 @@
 //   in Eval   rows / C rows from s rows / C on: products with the key need no other block.
 // So a step sends words three times: digits from columns to rows, products from rows to columns,
 // and sums to where the next step needs them turned. Threads hold eight values of a column or row,
-// and all their twiddles; primes are below 2^30 (ntt_lazy.cuh). One more warp copies keys.
+// and all their twiddles; primes are below 2^30 (ntt_lazy.cuh).
 //
 // No buffer is needed twice: digits arrive after every block has sent its products of the step
 // before, products after every block has sent its digits, turned sums after every block has sent
@@ -13,10 +13,31 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backend/cuda/blind_spread_unit.cuh"
 
 namespace latticino::cuda {
+
+// WORDS words side by side, 2 or 4, in one access.
+template <int WORDS>
+using WordVector = std::conditional_t<WORDS == 2, uint2, uint4>;
+
+template <int WORDS>
+__device__ __forceinline__ void load_words(std::uint32_t (&x)[WORDS], const std::uint32_t* from) {
+  const auto v = *reinterpret_cast<const WordVector<WORDS>*>(from);
+  x[0] = v.x, x[1] = v.y;
+  if constexpr (WORDS == 4) x[2] = v.z, x[3] = v.w;
+}
+template <int WORDS>
+__device__ __forceinline__ void store_words(std::uint32_t* to, const std::uint32_t (&x)[WORDS]) {
+  auto& v = *reinterpret_cast<WordVector<WORDS>*>(to);
+  if constexpr (WORDS == 2) {
+    v = make_uint2(x[0], x[1]);
+  } else {
+    v = make_uint4(x[0], x[1], x[2], x[3]);
+  }
+}
 
 // Rows t + T j of the thread's column for j = first .. first + COUNT - 1, in [0, q]: of
 // (X^-e - 1) acc if a step has one key, otherwise of acc. `first` is 0 or 4.
@@ -148,73 +169,74 @@ __device__ __forceinline__ void make_selectors(const SpreadUnit<S>& u,
   }
 }
 
-// s + x y at two entries. A product is below 4q q <= q 2^32: one fold each keeps the sum below that
-// where it might not stay there by itself.
-template <bool FOLD>
-__device__ __forceinline__ void add_products_of(std::uint64_t (&s)[2], uint2 x, uint2 y,
-                                                std::uint32_t q) {
-  s[0] += static_cast<std::uint64_t>(x.x) * y.x;
-  s[1] += static_cast<std::uint64_t>(x.y) * y.y;
-  if constexpr (FOLD) s[0] = fold_sum(s[0], q), s[1] = fold_sum(s[1], q);
+// s + x y. A product is below 4q q <= q 2^32: one fold each keeps the sum below that where it might
+// not stay there by itself.
+template <bool FOLD, int WORDS>
+__device__ __forceinline__ void add_products_of(std::uint64_t (&s)[WORDS],
+                                                const std::uint32_t (&x)[WORDS],
+                                                const std::uint32_t (&y)[WORDS], std::uint32_t q) {
+#pragma unroll
+  for (int i = 0; i < WORDS; ++i) {
+    s[i] += static_cast<std::uint64_t>(x[i]) * y[i];
+    if constexpr (FOLD) s[i] = fold_sum(s[i], q);
+  }
 }
 
 // s / R, below 2q.
-__device__ __forceinline__ uint2 reduced(const std::uint64_t (&s)[2], const Modulus& m) {
-  return make_uint2(redc(s[0], m) + m.q, redc(s[1], m) + m.q);
+template <int WORDS>
+__device__ __forceinline__ void reduce(std::uint32_t (&y)[WORDS], const std::uint64_t (&s)[WORDS],
+                                       const Modulus& m) {
+#pragma unroll
+  for (int i = 0; i < WORDS; ++i) y[i] = redc(s[i], m) + m.q;
 }
 
-// sum_rows digit * key row / R at two entries, below 2q.
-template <bool FOLD, class S>
-__device__ __forceinline__ uint2 row_products(const SpreadUnit<S>& u, const uint2* digit,
-                                              const uint2* key) {
-  constexpr int kDigitStride = S::kPrimes * S::kSlice / 2;
+// y = sum_rows digit * key row / R, below 2q.
+template <bool FOLD, class S, int WORDS>
+__device__ __forceinline__ void row_products(std::uint32_t (&y)[WORDS], const SpreadUnit<S>& u,
+                                             const std::uint32_t* digits,
+                                             const std::uint32_t* keys) {
+  constexpr int kDigitStride = S::kPrimes * S::kSlice;
   const int rows = S::rows(u.a), key_stride = S::parts(u.a) * kDigitStride;
-  std::uint64_t s[2] = {0, 0};
-  if constexpr (S::kFixed) {
-#pragma unroll
-    for (int row = 0; row < rows; ++row) {
-      add_products_of<FOLD>(s, digit[row * kDigitStride], key[row * key_stride], u.m.q);
-    }
-  } else {
-#pragma unroll 2
-    for (int row = 0; row < rows; ++row) {
-      add_products_of<FOLD>(s, digit[row * kDigitStride], key[row * key_stride], u.m.q);
-    }
+  std::uint64_t s[WORDS] = {};
+#pragma unroll(S::kFixed ? S::kFixedRows : 2)
+  for (int row = 0; row < rows; ++row) {
+    std::uint32_t digit[WORDS], key[WORDS];
+    load_words(digit, digits + row * kDigitStride);
+    load_words(key, keys + row * key_stride);
+    add_products_of<FOLD>(s, digit, key, u.m.q);
   }
-  return reduced(s, u.m);
+  reduce(y, s, u.m);
 }
 
 // What the step adds, divided by N, in Eval at the block's rows, words below 2q. `keys`: the
 // step's, [key of the step][row][component][prime].
 template <bool FOLD, class S>
 __device__ __forceinline__ void multiply(const SpreadUnit<S>& u, const std::uint32_t* keys) {
-  constexpr int kPairs = S::kSlice / 2;
-  const int parts = S::parts(u.a), key_pairs = S::rows(u.a) * parts * S::kPrimes * kPairs;
-  const int all = parts * kPairs, each = u.groups() * S::kLanes;
-#pragma unroll(S::kFixed ? 4 : 1)
-  for (int k = 0; k < (all + each - 1) / each; ++k) {
-    const int i = u.group * S::kLanes + u.lane + k * each;
-    if (all % each != 0 && i >= all) break;
-    const int component = i / kPairs, pair = i % kPairs;
-    const auto* digit = reinterpret_cast<const uint2*>(u.poly(u.at.digits, 0, u.p)) + pair;
-    const auto* key =
-        reinterpret_cast<const uint2*>(keys) + (component * S::kPrimes + u.p) * kPairs + pair;
-    uint2 y;
+  constexpr int kWords = kProductWords<S>;
+  const int key_words = S::rows(u.a) * S::parts(u.a) * S::kPrimes * S::kSlice;
+  u.each_product([&](int component, int vector) {
+    const int at = kWords * vector;
+    const std::uint32_t* digits = u.poly(u.at.digits, 0, u.p) + at;
+    const std::uint32_t* key = keys + (component * S::kPrimes + u.p) * S::kSlice + at;
+    std::uint32_t y[kWords];
     if (S::keys(u.a) == 1) {
-      y = row_products<FOLD>(u, digit, key);
+      row_products<FOLD>(y, u, digits, key);
     } else {
-      const auto* selectors = reinterpret_cast<const uint2*>(u.poly(u.at.selectors, 0, u.p)) + pair;
-      std::uint64_t s[2] = {0, 0};
+      const std::uint32_t* selectors = u.poly(u.at.selectors, 0, u.p) + at;
+      std::uint64_t s[kWords] = {};
 #pragma unroll(S::kFixed ? 4 : 1)
       for (int j = 0; j < S::keys(u.a); ++j) {
-        add_products_of<FOLD>(s, row_products<FOLD>(u, digit, key + j * key_pairs),
-                              selectors[j * S::kPrimes * kPairs], u.m.q);
+        std::uint32_t selector[kWords];
+        row_products<FOLD>(y, u, digits, key + j * key_words);
+        load_words(selector, selectors + j * S::kPrimes * S::kSlice);
+        add_products_of<FOLD>(s, y, selector, u.m.q);
       }
-      y = reduced(s, u.m);
+      reduce(y, s, u.m);
     }
-    reinterpret_cast<uint2*>(u.poly(u.at.products, component, u.p))[pair] =
-        make_uint2(mul_shoup(y.x, u.scale, u.m.q), mul_shoup(y.y, u.scale, u.m.q));
-  }
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) y[i] = mul_shoup(y[i], u.scale, u.m.q);
+    store_words(u.poly(u.at.products, component, u.p) + at, y);
+  });
 }
 
 // Whether sums of so many products, of words below 4q and below q, stay below q 2^32 unfolded.

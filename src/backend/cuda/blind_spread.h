@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backend/cuda/launch.h"
+#include "backend/cuda/spread_waves.h"
 #include "ops/operations.h"
 
 namespace latticino::cuda {
@@ -15,9 +16,12 @@ struct SpreadArgs;
 struct SpreadPlan {
   void (*kernel)(SpreadArgs) = nullptr;
   int log_blocks = 0, stages = 0;
-  std::uint32_t at_once = 0;  // clusters that run side by side
-  Shape shape;                // but for the grid
+  Clusters clusters;
+  Shape shape;  // but for the grid
 };
+
+// None where no such cluster can be placed.
+Clusters clusters_of(Launcher& launcher, const void* kernel, Shape shape);
 
 constexpr int kLogSpreadBlocks = 3;  // at most 8 blocks, which every device with clusters allows
 

@@ -37,56 +37,65 @@ __device__ __forceinline__ void end_rotation(const SpreadUnit<S>& u, std::uint32
   }
 }
 
-// The block's rows of the keys of a step, by one warp.
+// A thread's words of the keys, [key of the step][row] of what it multiplies. They come through a
+// ring in shared memory, each by the thread that reads it, so that nobody is met for them.
 template <class S>
-__device__ __forceinline__ void copy_keys(const SpreadArgs& args, std::uint32_t* shared,
-                                          std::uint32_t rank, std::uint32_t step, int stage) {
-  constexpr int kVectors = S::kSlice / 4;
-  static_assert(kVectors % S::kCopyThreads == 0);
-  const RotateArgs& a = args.rotate;
-  if (step < a.steps) {
-    const SpreadPlaces<S> at(a, args.stages);
-    const int polys = S::keys(a) * S::rows(a) * S::parts(a) * S::kPrimes;
-    auto* to = reinterpret_cast<uint4*>(shared + at.keys + stage * at.key_words) + threadIdx.x;
-    const auto* from = reinterpret_cast<const uint4*>(a.key) +
-                       std::size_t(step) * polys * (S::kN / 4) + rank * kVectors + threadIdx.x;
-#pragma unroll 4
-    for (int poly = 0; poly < polys; ++poly) {
-#pragma unroll
-      for (int v = 0; v < kVectors; v += S::kCopyThreads) copy_async(to + v, from + v);
-      to += kVectors, from += S::kN / 4;
-    }
-  }
-  end_group();
-}
-
-__device__ __forceinline__ int next_stage(int stage, int stages) {
-  return stage + 1 == stages ? 0 : stage + 1;
-}
-
-// The warp that copies.
-template <class S>
-__device__ __forceinline__ void copy_all_keys(const SpreadArgs& args, std::uint32_t* shared,
-                                              std::uint32_t rank) {
-  const RotateArgs& a = args.rotate;
-  const int threads = S::threads(S::rows(a)) + S::kCopyThreads;
-  for (int s = 0; s < args.stages; ++s) copy_keys<S>(args, shared, rank, s, s);
-  int stage = 0;
+class SpreadKeys {
+ public:
+  __device__ __forceinline__ SpreadKeys(const SpreadUnit<S>& u, int stages)
+      : u_(u), next_(u.a.key + u.rank * S::kSlice), left_(u.a.steps), stages_(stages) {
 #pragma unroll 1
-  for (std::uint32_t step = 0; step < a.steps; ++step) {
-    if (args.stages == 1) wait_for_groups<0>();
-    if (args.stages == 2) wait_for_groups<1>();
-    if (args.stages == 3) wait_for_groups<2>();
-    meet_threads(kKeysCome, threads);
-    meet_threads(kKeysRead, threads);
-    copy_keys<S>(args, shared, rank, step + args.stages, stage);
-    stage = next_stage(stage, args.stages);
+    for (int i = 0; i < stages; ++i) copy_next();
   }
-}
+
+  // Those of the step.
+  __device__ __forceinline__ const std::uint32_t* take() const {
+    if (stages_ > 2) {
+      wait_for_groups<2>();
+    } else if (stages_ > 1) {
+      wait_for_groups<1>();
+    } else {
+      wait_for_groups<0>();
+    }
+    return u_.shared + place();
+  }
+  // Into the place of the step's, once these have been multiplied.
+  __device__ __forceinline__ void copy_next() {
+    constexpr int kWords = kProductWords<S>;
+    using Vector = WordVector<kWords>;
+    if (left_ != 0) {
+      const int polys = S::parts(u_.a) * S::kPrimes, rows = S::keys(u_.a) * S::rows(u_.a);
+      u_.each_product([&](int component, int vector) {
+        const int poly = component * S::kPrimes + u_.p;
+        std::uint32_t* to = u_.shared + place() + poly * S::kSlice + kWords * vector;
+        const std::uint32_t* from = next_ + poly * S::kN + kWords * vector;
+#pragma unroll(S::kFixed ? 8 : 2)
+        for (int row = 0; row < rows; ++row) {
+          copy_async(reinterpret_cast<Vector*>(to), reinterpret_cast<const Vector*>(from));
+          to += polys * S::kSlice, from += polys * S::kN;
+        }
+      });
+      next_ += static_cast<std::size_t>(rows) * polys * S::kN;
+      --left_;
+    }
+    end_group();
+    stage_ = stage_ + 1 == stages_ ? 0 : stage_ + 1;
+  }
+
+ private:
+  __device__ __forceinline__ std::uint32_t place() const {
+    return u_.at.keys + stage_ * u_.at.key_words;
+  }
+
+  const SpreadUnit<S>& u_;
+  const std::uint32_t* next_;  // the block's words of the step to copy
+  std::uint32_t left_;         // steps to copy
+  int stages_, stage_ = 0;
+};
 
 template <class S>
 __device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_t step,
-                                            const std::uint32_t* keys) {
+                                            SpreadKeys<S>& keys) {
   const std::uint32_t* exponents = u.shared + u.at.exponents + step * u.a.group;
   const bool turns = S::keys(u.a) == 1 && !S::kAlone, last = step + 1 == u.a.steps;
   if (turns && step > 0) u.wait(u.turned_come(), step - 1, S::parts(u.a));
@@ -94,16 +103,17 @@ __device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_
   if (S::keys(u.a) != 1) make_selectors(u, exponents);
   u.wait(u.digits_come(), step, S::rows(u.a));
   transform_digits(u);
-  u.meet_at(kKeysCome);
+  u.meet();
   // Only over two primes, of 27 bits in the named sets: over one, of 30 bits there, sums of two
   // products do not fit.
   if (S::kPrimes == 2 && sums_fit(u)) {
-    multiply<false>(u, keys);
+    multiply<false>(u, keys.take());
   } else {
-    multiply<true>(u, keys);
+    multiply<true>(u, keys.take());
   }
-  u.meet_at(kKeysRead);
+  u.meet();
   send_products(u);
+  keys.copy_next();  // while words of other blocks are waited for
   u.wait(u.products_come(), step, S::parts(u.a));
   add_products(u, turns && !last, u.rank - exponents[u.a.group]);
   u.meet();
@@ -128,16 +138,12 @@ __global__ void __launch_bounds__(kSpreadThreads<S>, 1)
     meet_cluster();
   }
   __syncthreads();
-  if (threadIdx.x < S::kCopyThreads) return copy_all_keys<S>(args, shared, rank);
-  const auto u = make_unit<S>(args, shared, rank, threadIdx.x - S::kCopyThreads);
-  const std::uint32_t* keys = shared + u.at.keys;
-  int stage = 0;
+  const auto u = make_unit<S>(args, shared, rank);
+  SpreadKeys<S> keys(u, args.stages);
 #pragma unroll 1
-  for (std::uint32_t step = 0; step < a.steps; ++step) {
-    spread_step(u, step, keys + stage * u.at.key_words);
-    stage = next_stage(stage, args.stages);
-  }
+  for (std::uint32_t step = 0; step < a.steps; ++step) spread_step(u, step, keys);
   end_rotation(u, item.out + std::size_t(index - item.first) * S::parts(a) * S::kPrimes * S::kN);
+  if (!S::kAlone) meet_cluster();  // nobody leaves before all have what they were sent
 }
 
 }  // namespace latticino::cuda

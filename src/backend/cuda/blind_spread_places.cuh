@@ -47,9 +47,9 @@ struct SpreadShape {
     return parts(a) * levels(a);
   }
 
-  // Threads that compute: all rows of digits side by side, or in as few rounds as can be, and a
-  // warp for each scheduler of a multiprocessor. One more warp copies keys.
-  static constexpr int kCopyThreads = 32, kMostThreads = kFixed ? 256 : 224;
+  // All rows of digits side by side, or in as few rounds as can be, and a warp for each scheduler
+  // of a multiprocessor.
+  static constexpr int kMostThreads = kFixed ? 256 : 224;
   LATTICINO_HOST_DEVICE static constexpr int groups(int rows) {
     constexpr int kMost = kMostThreads / kGroupThreads, kLeast = 128 / kGroupThreads;
     constexpr int kWhole = kGroupThreads < 32 ? 32 / kGroupThreads : 1;  // groups of a warp
@@ -59,7 +59,7 @@ struct SpreadShape {
   LATTICINO_HOST_DEVICE static constexpr int threads(int rows) {
     return groups(rows) * kGroupThreads;
   }
-  static constexpr int kFixedRows = PARTS * LEVELS;
+  static constexpr int kFixedParts = PARTS, kFixedRows = PARTS * LEVELS;
 
   // Coeff. Lane of column m (c = class + C m) and thread t has rows t + T j, T = Column::kThreads;
   // its two vectors stand side by side with those of its neighbours.
@@ -95,8 +95,14 @@ struct SpreadShape {
 
 // Threads of a block at most.
 template <class S>
-constexpr int kSpreadThreads = S::kCopyThreads +
-                               (S::kFixed ? S::threads(S::kFixedRows) : S::kMostThreads);
+constexpr int kSpreadThreads = S::kFixed ? S::threads(S::kFixedRows) : S::kMostThreads;
+
+// Words that a thread multiplies at once: a vector, or half of one where all threads have no more.
+template <class S>
+constexpr int kProductWords = S::kFixed&& S::kFixedParts* S::kPrimes* S::kSlice <=
+                                      2 * S::threads(S::kFixedRows)
+                                  ? 2
+                                  : 4;
 
 // The buffers of a block, word offsets in its shared memory.
 template <class S>

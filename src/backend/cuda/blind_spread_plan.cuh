@@ -15,7 +15,7 @@ SpreadPlan plan_shape(const Launcher& launcher, const RotateArgs& args) {
   SpreadPlan plan;
   plan.kernel = spread_rotate<S>;
   plan.log_blocks = S::kLogBlocks;
-  plan.shape.block = dim3(S::threads(S::rows(args)) + S::kCopyThreads);
+  plan.shape.block = dim3(S::threads(S::rows(args)));
   plan.shape.cluster = S::kBlocks;
   plan.shape.grid = dim3(S::kBlocks);
   for (plan.stages = 3; plan.stages > 0; --plan.stages) {

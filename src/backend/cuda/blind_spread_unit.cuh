@@ -10,8 +10,7 @@
 
 namespace latticino::cuda {
 
-// Barriers of a block. The keys of a step have come; their room is free.
-enum SpreadBarrier : int { kKeysCome = 0, kKeysRead = 1, kComputing = 2, kGroups = 3 };
+constexpr int kGroupBarriers = 1;  // 0 is that of all threads
 
 // A row of digits: its component, and which digit it is.
 template <class S>
@@ -26,7 +25,7 @@ struct DigitRow {
         form(a.gadget, a.bits) {}
 };
 
-// A thread that computes. Threads stand by group, prime and lane; group g takes rows of digits g,
+// Threads stand by group, prime and lane; group g takes rows of digits g,
 // g + groups .. and components likewise. A lane is a column and a thread t of it, and as well a row
 // and a thread t of that.
 template <class S>
@@ -104,26 +103,36 @@ struct SpreadUnit {
       if (thread == 0) count.expect(bytes(polys));
     }
   }
-  // The threads of the group (of two primes); all threads that compute.
+  // f(component, vector) for what the thread multiplies, kProductWords<S> words each.
+  template <class F>
+  __device__ __forceinline__ void each_product(const F& f) const {
+    constexpr int kVectors = S::kSlice / kProductWords<S>;
+    const int all = S::parts(a) * kVectors, each = groups() * S::kLanes;
+#pragma unroll(S::kFixed ? 4 : 1)
+    for (int k = 0; k < (all + each - 1) / each; ++k) {
+      const int i = group * S::kLanes + lane + k * each;
+      if (all % each != 0 && i >= all) break;
+      f(i / kVectors, i % kVectors);
+    }
+  }
+
+  // The threads of the group (of two primes); all threads.
   __device__ __forceinline__ void meet_group() const {
     if constexpr (S::kGroupThreads <= 32) {
       __syncwarp();
     } else {
-      meet_threads(kGroups + group, S::kGroupThreads);
+      meet_threads(kGroupBarriers + group, S::kGroupThreads);
     }
   }
-  __device__ __forceinline__ void meet() const { meet_threads(kComputing, threads()); }
-  // All threads, those that copy as well.
-  __device__ __forceinline__ void meet_at(SpreadBarrier barrier) const {
-    meet_threads(barrier, threads() + S::kCopyThreads);
-  }
+  __device__ __forceinline__ void meet() const { __syncthreads(); }
 };
 
 template <class S>
 __device__ __forceinline__ SpreadUnit<S> make_unit(const SpreadArgs& args, std::uint32_t* shared,
-                                                   std::uint32_t rank, int thread) {
+                                                   std::uint32_t rank) {
   using Unit = SpreadUnit<S>;
   const RotateArgs& a = args.rotate;
+  const auto thread = static_cast<int>(threadIdx.x);
   const int p = thread % S::kGroupThreads / S::kLanes, group = thread / S::kGroupThreads;
   const Modulus m = load_modulus(a.ring.modulus + a.prime[p]);
   Unit u{.a = a,

@@ -93,46 +93,4 @@ __device__ __forceinline__ void push(std::uint32_t* to, const Arrivals& arrivals
 #endif
 }
 
-// Two doubles that need no count: they are not NaN, and their place holds kNothing, which is, until
-// they have come. Each is written whole; what depends on nothing else needs no order.
-constexpr std::uint64_t kNothing = ~std::uint64_t{0};
-
-__device__ __forceinline__ void hand(double2* to, std::uint32_t rank, double2 v) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{\n"
-      ".reg .b32 at;\n"
-      "mapa.shared::cluster.u32 at, %0, %1;\n"
-      "st.relaxed.cluster.shared::cluster.v2.f64 [at], {%2, %3};\n"
-      "}" ::"r"(shared_address(to)),
-      "r"(rank), "d"(v.x), "d"(v.y)
-      : "memory");
-#endif
-}
-__device__ __forceinline__ void hand_nothing(double2* to) {
-  const double nothing = __longlong_as_double(static_cast<long long>(kNothing));
-  *to = make_double2(nothing, nothing);
-}
-// What has been handed to COUNT places of a lane, `stride` apart, which are free again then. Whole
-// warps.
-template <int COUNT>
-__device__ __forceinline__ void receive(double2 (&v)[COUNT], double2* from, int stride) {
-#if __CUDA_ARCH__ >= 900
-  bool missing;
-  do {
-    missing = false;
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) {
-      asm volatile("ld.relaxed.cluster.shared::cta.v2.f64 {%0, %1}, [%2];"
-                   : "=d"(v[i].x), "=d"(v[i].y)
-                   : "r"(shared_address(from + i * stride))
-                   : "memory");
-      missing = missing || __double2hiint(v[i].x) == -1 || __double2hiint(v[i].y) == -1;
-    }
-  } while (__any_sync(~0u, missing));
-#pragma unroll
-  for (int i = 0; i < COUNT; ++i) hand_nothing(from + i * stride);
-#endif
-}
-
 }  // namespace latticino::cuda

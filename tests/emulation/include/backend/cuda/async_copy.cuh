@@ -1,4 +1,5 @@
-// Copies that arrive as late as they may: when their group is waited for.
+// Copies that arrive as late as they may: when their group is waited for. What their places held is
+// lost at once.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,6 +7,7 @@
 namespace latticino::cuda {
 
 void copy_async(uint4* shared, const uint4* from);
+void copy_async(uint2* shared, const uint2* from);
 void end_group();
 void wait_for_copies_but(int left);
 template <int LEFT>

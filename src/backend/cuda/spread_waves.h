@@ -1,0 +1,34 @@
+// Times of rotations that are spread over clusters of blocks, in waves of as many clusters as the
+// device runs side by side.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+namespace latticino::cuda {
+
+// How many clusters run side by side: with a multiprocessor for each block, and at most.
+struct Clusters {
+  std::uint32_t alone = 0, most = 0;
+};
+
+// A wave's time where multiprocessors have one block, two or three; 0 where that was not seen.
+struct WaveTimes {
+  double of_blocks[3];
+
+  std::uint32_t most_blocks() const {
+    const double* end = std::find(std::begin(of_blocks), std::end(of_blocks), 0);
+    return static_cast<std::uint32_t>(end - of_blocks);
+  }
+  // Of `total` clusters.
+  double all(const Clusters& clusters, std::uint32_t total) const {
+    const std::uint32_t side_by_side = std::min(clusters.most, clusters.alone * most_blocks());
+    const auto wave = [&](std::uint32_t running) {
+      return running == 0 ? 0 : of_blocks[(running - 1) / clusters.alone];
+    };
+    return total / side_by_side * wave(side_by_side) + wave(total % side_by_side);
+  }
+};
+
+}  // namespace latticino::cuda
