@@ -25,6 +25,7 @@ struct Options {
   bool thorough = false;    // ... or all of them, replayed as well
   int replays = 1;          // runs of each recorded case; 0: immediate only
   bool exact = true;        // compare with big integers too
+  std::string record;       // only cases of this one ("BlindRotate"); of all where none is named
 };
 
 // One comparison of one case.

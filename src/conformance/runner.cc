@@ -22,6 +22,7 @@ class Runner {
 
   void run(const std::vector<Case>& cases, int level) {
     for (const Case& c : cases) {
+      if (!options_.record.empty() && c.record != options_.record) continue;
       const int turn = 1 + cases_++ % (kPatterns - 1);
       run(c, level, Pattern::Random);
       for (int p = 1; p < kPatterns; ++p) {
