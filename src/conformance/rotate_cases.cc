@@ -180,6 +180,7 @@ Case blind_rotate(const Ring& ring, const Basis& basis, const RotateShape& s) {
     if (s.fourier()) {
       double* numbers = side.numbers(std::size_t{op.key.count} * side.ring().n());
       to_fourier.glwe_dimension = s.k;
+      to_fourier.levels = s.levels;
       to_fourier.items = {{copy, numbers}};
       op.fourier = numbers;
     }

@@ -161,6 +161,9 @@ void check_record(Checker& c, const LweSlots& op) {
 }
 
 void check_record(Checker& c, const FourierKey& op) {
+  c.require(op.glwe_dimension >= 1, "a GLWE dimension below 1", "k >= 1");
+  c.require(op.levels >= 1 && op.levels <= 62,
+            number("digits:", static_cast<std::uint64_t>(op.levels)), "1 to 62 digits");
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const FourierKey::Item& item = op.items[i];
     const Label in("in of item", i);
@@ -168,12 +171,15 @@ void check_record(Checker& c, const FourierKey& op) {
     c.domain(item.in.first, in, {Domain::Coeff});
     const Basis basis = item.in.first.basis();
     c.require(basis.size() <= 2, in + " over " + basis.str(), "one or two primes");
-    c.write_memory(item.out, std::size_t{item.in.count} * c.ring()->n() * sizeof(double),
-                   item.in.first);
     fourier::Rotation shape;  // of sums nothing is known here
     shape.log_n = c.ring()->log_n();
     shape.glwe_dimension = op.glwe_dimension;
     check_fourier("FourierKey", shape);
+    const auto of_step = static_cast<std::uint32_t>(op.polynomials_of_step());
+    c.require(item.in.count % of_step == 0, number("polynomials:", item.in.count),
+              number("whole steps of", of_step));
+    c.write_memory(item.out, std::size_t{item.in.count} * c.ring()->n() * sizeof(double),
+                   item.in.first);
   }
 }
 

@@ -100,14 +100,17 @@ enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
 
 // Polynomials of a BlindRotate key (Coeff, centred; one or two primes) as its arithmetic Fft64
 // takes them: transforms divided by N/2, N doubles a polynomial, in an order of the backend's own
-// that depends on glwe_dimension.
+// within a step. Items are whole steps, of rows() (k + 1) polynomials each.
 struct FourierKey {
   struct Item {
     PolyArray in;
     double* out = nullptr;  // backend memory, N for each polynomial
   };
-  int glwe_dimension = 1;
+  int glwe_dimension = 1, levels = 1;
   std::vector<Item> items;
+
+  int rows() const { return (glwe_dimension + 1) * levels; }
+  int polynomials_of_step() const { return rows() * (glwe_dimension + 1); }
 };
 
 // acc = (table, 0 .. 0) X^-e_b; then for each step t of `group` mask elements

@@ -33,24 +33,27 @@ std::size_t fourier_bytes(const Context& context, const PolyArray& bootstrap) {
   return sizeof(double) * static_cast<std::size_t>(context.ring().n()) * bootstrap.count;
 }
 
-// Some hundred polynomials at a time: what lies between is small beside the keys.
+// Some hundred polynomials, of whole steps, at a time: what lies between is small beside the keys.
 Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
-  constexpr std::uint32_t kTogether = 512;
+  FourierKey shape;
+  shape.glwe_dimension = context.params().glwe_dimension();
+  shape.levels = context.params().literal().bootstrap.levels;
+  const auto of_step = static_cast<std::uint32_t>(shape.polynomials_of_step());
+  const std::uint32_t together = std::max(512u / of_step, 1u) * of_step;
   const std::size_t n = context.ring().n();
   Queue& queue = context.queue();
   const Buffer fourier = queue.allocate(fourier_bytes(context, bootstrap));
   const Context::Polys coefficients =
-      context.allocate_polys(std::min(kTogether, bootstrap.count), Domain::Coeff);
-  for (std::uint32_t first = 0; first < bootstrap.count; first += kTogether) {
-    const std::uint32_t count = std::min(kTogether, bootstrap.count - first);
+      context.allocate_polys(std::min(together, bootstrap.count), Domain::Coeff);
+  for (std::uint32_t first = 0; first < bootstrap.count; first += together) {
+    const std::uint32_t count = std::min(together, bootstrap.count - first);
     Transform transform;
     for (std::uint32_t i = 0; i < count; ++i) {
       transform.items.push_back({bootstrap[first + i], coefficients.view[i]});
     }
     queue.submit(std::move(transform));
     double* out = static_cast<double*>(fourier->data());
-    FourierKey convert;
-    convert.glwe_dimension = context.params().glwe_dimension();
+    FourierKey convert = shape;
     convert.items = {{coefficients.view.part(0, count), out == nullptr ? out : out + first * n}};
     queue.submit(std::move(convert));
   }

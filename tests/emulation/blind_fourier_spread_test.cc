@@ -65,7 +65,7 @@ class FourierSpreadRotation : emulation::RotationOnCpu<S> {
     op_.key = key;
     op_.key.first.domain = Domain::Eval;
     auto* numbers = reinterpret_cast<double*>(this->buffer(sizeof(double) * S::kN * key.count));
-    queue_.submit(FourierKey{1, {{key, numbers}}});
+    queue_.submit(FourierKey{1, op_.gadget.levels, {{key, numbers}}});
     op_.fourier = numbers;
   }
 

@@ -124,6 +124,7 @@ struct Both {
     queue.submit(transform);
     FourierKey convert;
     convert.glwe_dimension = k;
+    convert.levels = gadget.levels;
     convert.items = {{coeff, static_cast<double*>(fourier->data())}};
     queue.submit(convert);
     op.fourier = static_cast<const double*>(fourier->data());

@@ -52,8 +52,35 @@ class SimdFourierKernels : public testing::TestWithParam<const CpuKernels*> {
     }
     return x;
   }
+  // Blocks of lanes^2 transformed numbers as matrices, turned over.
+  Reals transposed(const Reals& x) const {
+    const std::size_t lanes = std::size_t{1} << simd().log_lanes;
+    Reals out(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t row = i / lanes % lanes, column = i % lanes;
+      out[i - row * lanes - column + column * lanes + row] = x[i];
+    }
+    return out;
+  }
   std::mt19937_64 rng_{17};
 };
+
+TEST(FourierKeyOrder, HoldsEveryNumberOnce) {
+  for (const auto& [rows, parts] : {std::pair{6, 3}, {2, 2}, {1, 2}}) {
+    constexpr std::size_t kN = 1024;
+    const FourierKeyOrder order{rows, parts};
+    std::vector<int> held(rows * parts * kN, 0);
+    for (int row = 0; row < rows; ++row) {
+      for (int part = 0; part < parts; ++part) {
+        for (std::size_t i = 0; i < kN / 2; ++i) {
+          ++held.at(order.at(row, part, i));
+          ++held.at(order.at(row, part, i) + FourierKeyOrder::kTogether);
+        }
+      }
+    }
+    EXPECT_EQ(held, std::vector<int>(held.size(), 1)) << rows << " " << parts;
+  }
+}
 
 TEST_P(SimdFourierKernels, TransformsAgree) {
   for (const int log_n : {10, 11, 12}) {
@@ -63,14 +90,38 @@ TEST_P(SimdFourierKernels, TransformsAgree) {
     ASSERT_EQ(tail.size(), n / 2);
     const FourierTable without{log_n, roots.data(), nullptr};
     const FourierTable table{log_n, roots.data(), tail.data()};
+    Ahead none;
     for (int pattern = 0; pattern < kPatterns; ++pattern) {
       Reals a = numbers(n, pattern), b = a;
-      plain().forward(a.data(), a.data() + n / 2, without);
-      simd().forward(b.data(), b.data() + n / 2, table);
-      ASSERT_EQ(bits(a), bits(b)) << log_n << " forward " << pattern;
-      plain().inverse(a.data(), a.data() + n / 2, without);
-      simd().inverse(b.data(), b.data() + n / 2, table);
+      plain().forward(a.data(), a.data() + n / 2, without, none);
+      simd().forward(b.data(), b.data() + n / 2, table, none);
+      ASSERT_EQ(bits(a), bits(transposed(b))) << log_n << " forward " << pattern;
+      plain().inverse(a.data(), a.data() + n / 2, without, none);
+      simd().inverse(b.data(), b.data() + n / 2, table, none);
       ASSERT_EQ(bits(a), bits(b)) << log_n << " inverse " << pattern;
+    }
+  }
+}
+
+// What is asked for changes no number, and all of it is asked for, not what lies behind.
+TEST_P(SimdFourierKernels, TransformsFetchAhead) {
+  for (const int log_n : {10, 11, 12}) {
+    const std::vector<fourier::Complex> roots = fourier::roots(log_n);
+    const Reals tail = fourier_tail(roots, simd().log_lanes);
+    const std::size_t n = std::size_t{1} << log_n;
+    const FourierTable table{log_n, roots.data(), tail.data()};
+    for (const std::size_t wanted : {std::size_t{8}, std::size_t{1000}, 18 * n * sizeof(double)}) {
+      const std::vector<char> memory(wanted);
+      Ahead none, ahead{memory.data(), memory.data() + wanted, wanted / 9 + 1};
+      Reals a = numbers(n, 0), b = a;
+      for (int transform = 0; transform < 9; ++transform) {
+        ASSERT_LE(ahead.next, ahead.end);
+        const auto& of = transform < 5 ? simd().forward : simd().inverse;
+        of(a.data(), a.data() + n / 2, table, none);
+        of(b.data(), b.data() + n / 2, table, ahead);
+        ASSERT_EQ(bits(a), bits(b)) << log_n;
+      }
+      EXPECT_TRUE(ahead.next == ahead.end || ahead.next == memory.data()) << log_n << " " << wanted;
     }
   }
 }
@@ -81,12 +132,10 @@ TEST_P(SimdFourierKernels, ProductsAgree) {
       for (const int rows : {1, 2, 3, 5}) {
         for (int pattern = 0; pattern < kPatterns; ++pattern) {
           const Reals x = numbers(rows * n, pattern), key = numbers(rows * parts * n, 0);
-          Reals a = numbers(parts * n, pattern), b = a;
-          for (const bool first : {false, true, false}) {
-            plain().add_products(a.data(), x.data(), key.data(), rows, parts, n, first);
-            simd().add_products(b.data(), x.data(), key.data(), rows, parts, n, first);
-            ASSERT_EQ(bits(a), bits(b)) << parts << " " << rows << " " << pattern;
-          }
+          Reals a = numbers(parts * n, pattern), b = numbers(parts * n, 0);
+          plain().products(a.data(), x.data(), key.data(), rows, parts, n);
+          simd().products(b.data(), x.data(), key.data(), rows, parts, n);
+          ASSERT_EQ(bits(a), bits(b)) << parts << " " << rows << " " << pattern;
         }
       }
     }

@@ -152,13 +152,16 @@ TEST_F(CheckLwe, Fourier) {
     op.key.count = 24;
   });
   refused(good(), [](auto& op) { op.gadget = {14, 2}; });  // sums of 2^54
-  const FourierKey key{1, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
+  const FourierKey key{1, 2, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
   EXPECT_NO_THROW(check(key));
+  broken(key, [](auto& op) { op.levels = 3; });  // 16 polynomials are no whole steps of 12
+  broken(key, [](auto& op) { op.levels = 0; });
+  broken(key, [](auto& op) { op.glwe_dimension = 0; });
   broken(key, [](auto& op) { op.items[0].out = nullptr; });
   broken(key, [](auto& op) { op.items[0].in.first.domain = Domain::Eval; });
   broken(key, [&](auto& op) { op.items[0].in = polys(3, Domain::Coeff, 2, 0); });
   broken(key, [&](auto& op) { op.items[0].out = reinterpret_cast<double*>(memory_.data()); });
-  EXPECT_THROW(check(FourierKey{3, key.items}), UnsupportedError);
+  EXPECT_THROW(check(FourierKey{3, 1, key.items}), UnsupportedError);
 }
 
 TEST_F(CheckLwe, Costs) {
@@ -168,7 +171,7 @@ TEST_F(CheckLwe, Costs) {
   fft.arithmetic = BlindRotateArithmetic::Fft64;
   fft.fourier = numbers_.data();
   EXPECT_EQ(bytes_moved(fft), 4u * ((2 * 16 + 1 + 6) * 1024 + 9));
-  const FourierKey key{1, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
+  const FourierKey key{1, 2, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
   EXPECT_STREQ(name(Operation(key)), "FourierKey");
   EXPECT_EQ(bytes_moved(key), 12u * 16 * 1024);
 }

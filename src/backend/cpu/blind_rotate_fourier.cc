@@ -22,9 +22,9 @@ struct FourierRotation : Rotation {
   std::size_t accumulator_words() const {
     return in_doubles() ? 2 * n * parts : Rotation::accumulator_words();
   }
-  // Doubles of the sums and of a component's digits; rounded sums.
+  // Doubles of the sums and of all digits; rounded sums.
   std::size_t worker_words() const {
-    return 2 * n * (static_cast<std::size_t>(parts) + op.gadget.levels) + n;
+    return 2 * n * (static_cast<std::size_t>(parts) + op.rows()) + n;
   }
 
   void start(std::uint32_t* accumulator, const BlindRotate::Item& item, std::uint32_t exponent,
@@ -67,33 +67,51 @@ class Worker {
       : r_(r),
         sums_(reinterpret_cast<double*>(scratch)),
         digits_(sums_ + r.parts * r.n),
-        residues_(reinterpret_cast<std::uint32_t*>(digits_ + r.op.gadget.levels * r.n)) {}
+        residues_(reinterpret_cast<std::uint32_t*>(digits_ + r.op.rows() * r.n)) {}
 
   void step(std::uint32_t* acc, const std::uint32_t* exponents, std::uint32_t step) {
     // (X^0 - 1) acc = 0; in doubles a sum of zeros may still take Q off.
     if (exponents[step] == 0 && !r_.in_doubles()) return;
+    expect(step + 1);
     const int levels = r_.op.gadget.levels;
     for (int c = 0; c < r_.parts; ++c) {
       decompose(acc, c, exponents[step]);
-      for (int level = 0; level < levels; ++level) {
-        double* digit = digits_ + level * r_.n;
-        r_.fourier.forward(digit, digit + r_.n / 2, r_.table.fourier_table);
+      for (int row = c * levels; row < (c + 1) * levels; ++row) {
+        r_.fourier.forward(digit(row), digit(row) + r_.n / 2, r_.table.fourier_table, ahead_);
       }
-      const double* key = r_.op.fourier + r_.op.key_index(step, 0, c * levels, 0) * r_.n;
-      r_.fourier.add_products(sums_, digits_, key, levels, r_.parts, r_.n, c == 0);
     }
+    const double* key = r_.op.fourier + r_.op.key_index(step, 0, 0, 0) * r_.n;
+    r_.fourier.products(sums_, digits_, key, r_.op.rows(), r_.parts, r_.n);
     for (int c = 0; c < r_.parts; ++c) {
       double* sum = sums_ + c * r_.n;
-      r_.fourier.inverse(sum, sum + r_.n / 2, r_.table.fourier_table);
+      r_.fourier.inverse(sum, sum + r_.n / 2, r_.table.fourier_table, ahead_);
       add(acc, c, sum);
     }
   }
 
  private:
+  double* digit(int row) { return digits_ + row * r_.n; }
+
+  // The key of a step is fetched during the transforms of the one before, once for ciphertexts that
+  // go through the key together.
+  void expect(std::uint32_t step) {
+    if (step == expected_) return;
+    expected_ = step;
+    const std::uint32_t first = r_.op.key_index(step, 0, 0, 0);
+    const std::uint32_t polys = r_.op.key_index(1, 0, 0, 0);
+    const auto at = [&](std::uint32_t poly) {
+      return reinterpret_cast<const char*>(r_.op.fourier + std::size_t{poly} * r_.n);
+    };
+    if (first + polys > r_.op.key.count) return;
+    const std::size_t transforms = static_cast<std::size_t>(r_.op.rows()) + r_.parts;
+    ahead_ = {at(first), at(first + polys), polys * r_.n * sizeof(double) / transforms + 1};
+  }
+
   // Digits of (X^-e - 1) times a component.
   void decompose(std::uint32_t* acc, int c, std::uint32_t e) {
+    const int levels = r_.op.gadget.levels;
     double* out[kMostLevels];
-    for (int level = 0; level < r_.op.gadget.levels; ++level) out[level] = digits_ + level * r_.n;
+    for (int level = 0; level < levels; ++level) out[level] = digit(c * levels + level);
     if (r_.in_doubles()) {
       return r_.fourier.real_digits(out, r_.doubles(acc) + c * r_.n, r_.n, e, r_.op.gadget,
                                     r_.rounding);
@@ -113,6 +131,8 @@ class Worker {
   const FourierRotation& r_;
   double *sums_, *digits_;
   std::uint32_t* residues_;
+  Ahead ahead_;
+  std::uint32_t expected_ = 0;
 };
 
 }  // namespace
@@ -132,17 +152,28 @@ void run(Executor& executor, const FourierKey& op) {
     const FourierTable& table = executor.table(ring).fourier_table;
     const std::size_t n = ring.n();
     const double one_over_half = 2.0 / static_cast<double>(n);
-    executor.parallel(item.in.count, n, [&](std::size_t i, std::uint32_t*) {
+    const FourierKeyOrder order{op.rows(), op.glwe_dimension + 1};
+    executor.reserve_scratch(2 * n);
+    executor.parallel(item.in.count, n, [&](std::size_t i, std::uint32_t* scratch) {
       const PolyView poly = item.in[static_cast<std::uint32_t>(i)];
       const std::uint32_t* x0 = poly.limb(basis.prime(0));
       const std::uint32_t* x1 = poly.limb(basis.prime(basis.size() - 1));
-      double* out = item.out + i * n;
+      double* x = reinterpret_cast<double*>(scratch);
       for (std::size_t j = 0; j < n; ++j) {
-        const std::int64_t x =
+        const std::int64_t whole =
             basis.size() == 1 ? centre(x0[j], q0) : centred_pair(x0[j], x1[j], q0, m1.q, inverse);
-        out[j] = static_cast<double>(x) * one_over_half;
+        x[j] = static_cast<double>(whole) * one_over_half;
       }
-      executor.kernels().fourier->forward(out, out + n / 2, table);
+      Ahead none;
+      executor.kernels().fourier->forward(x, x + n / 2, table, none);
+      const int of_step = static_cast<int>(i) % op.polynomials_of_step();
+      const int row = of_step / order.parts, part = of_step % order.parts;
+      double* out = item.out + (i - static_cast<std::size_t>(of_step)) * n;
+      for (std::size_t j = 0; j < n / 2; ++j) {
+        double* to = out + order.at(row, part, j);
+        to[0] = x[j];
+        to[FourierKeyOrder::kTogether] = x[j + n / 2];
+      }
     });
   }
 }

@@ -1,12 +1,14 @@
 // Transforms and sums of the FP64 arithmetic (math/fourier.h), beside the kernels of kernels.h: one
 // plain implementation, vectorised ones, equal doubles. Real and imaginary parts lie apart: a
-// transformed polynomial is its N/2 real parts, then its imaginary ones.
+// transformed polynomial is its N/2 real parts, then its imaginary ones, in an order of the
+// implementation's own (products are taken number by number).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "backend/cpu/ahead.h"
 #include "math/fourier.h"
 
 namespace latticino::cpu {
@@ -18,16 +20,29 @@ struct FourierTable {
   const double* tail = nullptr;
 };
 
+// A step of a key as products read it, from front to back: for eight numbers after the other of all
+// rows the eight of every component, real parts and then imaginary ones.
+struct FourierKeyOrder {
+  static constexpr std::size_t kTogether = 8;
+  int rows, parts;
+
+  // Where the real part of number i lies, the imaginary one kTogether behind.
+  std::size_t at(int row, int part, std::size_t i) const {
+    const std::size_t line = (i / kTogether * rows + row) * parts + part;
+    return line * 2 * kTogether + i % kTogether;
+  }
+};
+
 struct FourierKernels {
   int log_lanes;  // of a vector: the tail is made for it
 
   // All stages on N/2 numbers in place, forwards and back (times N/2).
-  void (*forward)(double* re, double* im, const FourierTable& table);
-  void (*inverse)(double* re, double* im, const FourierTable& table);
-  // sums[c] += sum_r x[r] key[r * parts + c], in the order of r: transformed polynomials one after
-  // another. `first` adds to zeros instead of what is there.
-  void (*add_products)(double* sums, const double* x, const double* key, int rows, int parts,
-                       std::size_t n, bool first);
+  void (*forward)(double* re, double* im, const FourierTable& table, Ahead& ahead);
+  void (*inverse)(double* re, double* im, const FourierTable& table, Ahead& ahead);
+  // sums[c] = sum_r x[r] key[r, c], from zero in the order of r: transformed polynomials one after
+  // another, those of the key in FourierKeyOrder.
+  void (*products)(double* sums, const double* x, const double* key, int rows, int parts,
+                   std::size_t n);
   // `count` sums rounded to integers modulo one prime, canonical.
   void (*round_one)(std::uint32_t* out, const double* x, std::size_t count,
                     const fourier::Rounding& rounding);

@@ -22,30 +22,30 @@ void stage(double* re, double* im, int s, const FourierTable& table, const Butte
   }
 }
 
-void forward(double* re, double* im, const FourierTable& table) {
+void forward(double* re, double* im, const FourierTable& table, Ahead&) {
   for (int s = 0; s < table.log_n - 1; ++s) {
     stage(re, im, s, table, [](Complex& x, Complex& y, Complex w) { butterfly(x, y, w); });
   }
 }
 
-void inverse(double* re, double* im, const FourierTable& table) {
+void inverse(double* re, double* im, const FourierTable& table, Ahead&) {
   for (int s = table.log_n - 2; s >= 0; --s) {
     stage(re, im, s, table, [](Complex& x, Complex& y, Complex w) { inverse_butterfly(x, y, w); });
   }
 }
 
-void add_products(double* sums, const double* x, const double* key, int rows, int parts,
-                  std::size_t n, bool first) {
+void products(double* sums, const double* x, const double* key, int rows, int parts,
+              std::size_t n) {
   const std::size_t half = n / 2;
+  const FourierKeyOrder order{rows, parts};
   for (int c = 0; c < parts; ++c) {
-    double* s = sums + c * n;
     for (std::size_t i = 0; i < half; ++i) {
-      Complex sum = first ? Complex{0, 0} : Complex{s[i], s[i + half]};
+      Complex sum = {0, 0};
       for (int r = 0; r < rows; ++r) {
-        const double *v = x + r * n + i, *k = key + (r * parts + c) * n + i;
-        fourier::multiply_add(sum, {v[0], v[half]}, {k[0], k[half]});
+        const double *v = x + r * n + i, *k = key + order.at(r, c, i);
+        fourier::multiply_add(sum, {v[0], v[half]}, {k[0], k[FourierKeyOrder::kTogether]});
       }
-      s[i] = sum.re, s[i + half] = sum.im;
+      sums[c * n + i] = sum.re, sums[c * n + i + half] = sum.im;
     }
   }
 }
@@ -54,7 +54,7 @@ void add_products(double* sums, const double* x, const double* key, int rows, in
 
 const FourierKernels& reference_fourier_kernels() {
   static constexpr FourierKernels kernels{
-      0, forward, inverse, add_products, plain::round_one, plain::real_digits, plain::add_sums};
+      0, forward, inverse, products, plain::round_one, plain::real_digits, plain::add_sums};
   return kernels;
 }
 

@@ -5,6 +5,7 @@
 
 #define LATTICINO_FOURIER_TARGET LATTICINO_SIMD_TARGET
 #include "backend/cpu/fourier_rounding.h"
+#include "backend/cpu/simd/fetch.h"
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
@@ -55,7 +56,7 @@ inline void stages(Number (&x)[1 << kStages], const Number (&w)[1 << kStages]) {
 
 // Stages s .. s + kStages - 1, whose pairs lie kLane apart or more.
 template <bool kForward, int kStages>
-inline void pass(double* re, double* im, int s, const FourierTable& table) {
+inline void pass(double* re, double* im, int s, const FourierTable& table, Fetch& fetch) {
   constexpr int kNumbers = 1 << kStages;
   const std::size_t span = std::size_t{1} << (table.log_n - 1 - s), step = span >> kStages;
   for (std::size_t k = 0; k < std::size_t{1} << s; ++k, re += span, im += span) {
@@ -73,6 +74,7 @@ inline void pass(double* re, double* im, int s, const FourierTable& table) {
       }
     }
     for (std::size_t j = 0; j < step; j += kLane) {
+      fetch.piece();
       Number x[kNumbers];
 #pragma GCC unroll 8
       for (int i = 0; i < kNumbers; ++i) x[i] = load_number(re + i * step + j, im + i * step + j);
@@ -91,12 +93,13 @@ inline void transpose_numbers(Number (&x)[kLane]) {
   for (std::size_t i = 0; i < kLane; ++i) x[i] = {re[i], im[i]};
 }
 
-// The last kLogLanes stages.
+// The last kLogLanes stages. A block of transformed numbers stays transposed.
 template <bool kForward>
-inline void tail(double* re, double* im, const FourierTable& table) {
+inline void tail(double* re, double* im, const FourierTable& table, Fetch& fetch) {
   const double* from = table.tail;
   const std::size_t count = std::size_t{1} << (table.log_n - 1);
   for (std::size_t first = 0; first < count; first += kLane * kLane) {
+    fetch.piece();
     Number w[kLane], x[kLane];
 #pragma GCC unroll 8
     for (std::size_t e = 1; e < kLane; ++e) {
@@ -111,9 +114,9 @@ inline void tail(double* re, double* im, const FourierTable& table) {
     for (std::size_t i = 0; i < kLane; ++i) {
       x[i] = load_number(re + first + i * kLane, im + first + i * kLane);
     }
-    transpose_numbers(x);
+    if constexpr (kForward) transpose_numbers(x);
     stages<kForward, Doubles::kLogLanes>(x, w);
-    transpose_numbers(x);
+    if constexpr (!kForward) transpose_numbers(x);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < kLane; ++i) {
       store_number(x[i], re + first + i * kLane, im + first + i * kLane);
@@ -123,63 +126,82 @@ inline void tail(double* re, double* im, const FourierTable& table) {
 
 // The stages before the tail: what does not fill passes comes first.
 template <bool kForward>
-inline void odd_pass(double* re, double* im, int count, const FourierTable& table) {
-  if (count == 1) pass<kForward, 1>(re, im, 0, table);
-  if (count == 2) pass<kForward, 2>(re, im, 0, table);
+inline void odd_pass(double* re, double* im, int count, const FourierTable& table, Fetch& fetch) {
+  if (count == 1) pass<kForward, 1>(re, im, 0, table, fetch);
+  if (count == 2) pass<kForward, 2>(re, im, 0, table, fetch);
 }
 
-inline void forward(double* re, double* im, const FourierTable& table) {
-  const int head = table.log_n - 1 - Doubles::kLogLanes, odd = head % Doubles::kPassStages;
-  odd_pass<true>(re, im, odd, table);
-  for (int s = odd; s < head; s += Doubles::kPassStages) {
-    pass<true, Doubles::kPassStages>(re, im, s, table);
+// How the stages are cut, and into how many pieces of work.
+struct Cut {
+  explicit Cut(const FourierTable& table)
+      : head(table.log_n - 1 - Doubles::kLogLanes), odd(head % Doubles::kPassStages) {
+    const std::size_t vectors = std::size_t{1} << (table.log_n - 1 - Doubles::kLogLanes);
+    const int passes = head / Doubles::kPassStages;
+    pieces = (vectors >> Doubles::kPassStages) * static_cast<std::size_t>(passes) +
+             (odd > 0 ? vectors >> odd : 0) + vectors / kLane;
   }
-  tail<true>(re, im, table);
-}
+  int head, odd;
+  std::size_t pieces;
+};
 
-inline void inverse(double* re, double* im, const FourierTable& table) {
-  const int head = table.log_n - 1 - Doubles::kLogLanes, odd = head % Doubles::kPassStages;
-  tail<false>(re, im, table);
-  for (int s = head - Doubles::kPassStages; s >= odd; s -= Doubles::kPassStages) {
-    pass<false, Doubles::kPassStages>(re, im, s, table);
+inline void forward(double* re, double* im, const FourierTable& table, Ahead& ahead) {
+  const Cut cut(table);
+  Fetch fetch(ahead, cut.pieces);
+  odd_pass<true>(re, im, cut.odd, table, fetch);
+  for (int s = cut.odd; s < cut.head; s += Doubles::kPassStages) {
+    pass<true, Doubles::kPassStages>(re, im, s, table, fetch);
   }
-  odd_pass<false>(re, im, odd, table);
+  tail<true>(re, im, table, fetch);
 }
 
-// One component at a time: with the N/2 numbers of a part 4096 bytes or more apart, those of all
-// would ask for more lines of one set of the cache than it has.
-template <int kRows, bool kFirst>
-inline void add_rows(double* sums, const double* x, const double* key, int parts, std::size_t n) {
-  const std::size_t half = n / 2, row = parts * n;
-  for (int c = 0; c < parts; ++c, sums += n, key += n) {
-    for (std::size_t i = 0; i < half; i += kLane) {
-      Number y = {Doubles(0.0), Doubles(0.0)};
-      if constexpr (!kFirst) y = load_number(sums + i, sums + half + i);
+inline void inverse(double* re, double* im, const FourierTable& table, Ahead& ahead) {
+  const Cut cut(table);
+  Fetch fetch(ahead, cut.pieces);
+  tail<false>(re, im, table, fetch);
+  for (int s = cut.head - Doubles::kPassStages; s >= cut.odd; s -= Doubles::kPassStages) {
+    pass<false, Doubles::kPassStages>(re, im, s, table, fetch);
+  }
+  odd_pass<false>(re, im, cut.odd, table, fetch);
+}
+
+// Whole cache lines of the key at a time.
+template <int kParts>
+inline void products_of(double* sums, const double* x, const double* key, int rows, std::size_t n) {
+  constexpr std::size_t kLine = FourierKeyOrder::kTogether, kVectors = kLine / kLane;
+  const std::size_t half = n / 2;
+  for (std::size_t i = 0; i < half; i += kLine) {
+    Number sum[kVectors][kParts];
+    for (auto& parts : sum) {
+      for (Number& s : parts) s = {Doubles(0.0), Doubles(0.0)};
+    }
+    for (int r = 0; r < rows; ++r, key += 2 * kLine * kParts) {
 #pragma GCC unroll 2
-      for (int r = 0; r < kRows; ++r) {
-        const double *v = x + r * n + i, *k = key + r * row + i;
-        fourier::multiply_add(y, load_number(v, v + half), load_number(k, k + half));
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const double* from = x + r * n + i + v * kLane;
+        const Number d = load_number(from, from + half);
+#pragma GCC unroll 3
+        for (int c = 0; c < kParts; ++c) {
+          const double* k = key + 2 * kLine * c + v * kLane;
+          fourier::multiply_add(sum[v][c], d, load_number(k, k + kLine));
+        }
       }
-      store_number(y, sums + i, sums + half + i);
+    }
+    for (int c = 0; c < kParts; ++c) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        double* to = sums + c * n + i + v * kLane;
+        store_number(sum[v][c], to, to + half);
+      }
     }
   }
 }
 
-inline void add_products(double* sums, const double* x, const double* key, int rows, int parts,
-                         std::size_t n, bool first) {
-  const std::size_t row = parts * n;
-  if (first && rows > 1) {
-    add_rows<2, true>(sums, x, key, parts, n);
-  } else if (first) {
-    add_rows<1, true>(sums, x, key, parts, n);
-  }
-  int r = first ? (rows > 1 ? 2 : 1) : 0;
-  for (; r + 2 <= rows; r += 2) add_rows<2, false>(sums, x + r * n, key + r * row, parts, n);
-  if (r < rows) add_rows<1, false>(sums, x + r * n, key + r * row, parts, n);
+inline void products(double* sums, const double* x, const double* key, int rows, int parts,
+                     std::size_t n) {
+  return parts == 2 ? products_of<2>(sums, x, key, rows, n) : products_of<3>(sums, x, key, rows, n);
 }
 
 inline const FourierKernels& fourier_kernels() {
-  static constexpr FourierKernels kernels{Doubles::kLogLanes, forward,     inverse, add_products,
+  static constexpr FourierKernels kernels{Doubles::kLogLanes, forward,     inverse, products,
                                           round_one,          real_digits, add_sums};
   return kernels;
 }

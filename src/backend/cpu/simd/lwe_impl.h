@@ -31,17 +31,15 @@ inline void store_digit(double* const* out, int i, std::size_t at, Vec digit, co
 }
 
 // Digits of values of at most 32 bits, already rounded: most significant first in `out`.
-template <int kPrimes, class Word>
+template <int kPrimes, int kLevels, class Word>
 inline void store_digits(Word* const* out, std::size_t at, Vec y, Gadget g, const Prime* p) {
   const Vec half = Vec::set(1u << (g.log_base - 1)), mask = Vec::set((1u << g.log_base) - 1);
-  for (int i = g.levels - 1; i >= 0; --i) {
-    Vec digit = y;
-    if (i > 0) {
-      digit = ((y + half) & mask) - half;
-      y = shift_right_signed(y - digit, g.log_base);
-    }
+  for (int i = (kLevels > 0 ? kLevels : g.levels) - 1; i > 0; --i) {
+    const Vec digit = ((y + half) & mask) - half;
+    y = shift_right_signed(y - digit, g.log_base);
     store_digit<kPrimes>(out, i, at, digit, p);
   }
+  store_digit<kPrimes>(out, 0, at, y, p);
 }
 
 // X^-rotation x - x at 16 positions, canonical.
@@ -63,6 +61,26 @@ inline void plain_digits(double* const* out, const std::uint32_t* const* x, std:
   reference_lwe_kernels().rotated_real_digits(out, x, rotation, t);
 }
 
+// Over one prime; kLevels digits, or any number where it is 0. Nothing is read from memory that the
+// stores might have changed.
+template <int kLevels, class Word>
+inline void rotated_digits_of_one(Word* const* out, const std::uint32_t* x, std::uint32_t rotation,
+                                  const DigitTable& t) {
+  const Gadget g = t.gadget;
+  const int shift = t.bits - g.levels * g.log_base;
+  const std::size_t n = static_cast<std::size_t>(t.n), wrap = 2 * n - 1;
+  const bool rotated = rotation < 2 * n;
+  const Prime p(t.q[0]);
+  const Vec bound = Vec::set((t.q[0] - 1) / 2), half = Vec::set(shift == 0 ? 0 : 1u << (shift - 1));
+  Word* to[kLevels > 0 ? kLevels : kMostLevels];
+  for (int i = 0; i < (kLevels > 0 ? kLevels : g.levels); ++i) to[i] = out[i];
+  for (std::size_t i = 0; i < n; i += Vec::kLanes) {
+    const Vec d = difference(x, i, (i + rotation) & wrap, rotated, p);
+    const Vec y = sub_where_greater(d, bound, p.q) + half;  // below 2^31 in magnitude
+    store_digits<1, kLevels>(to, i, shift_right_signed(y, shift), g, &p);
+  }
+}
+
 template <class Word>
 inline void rotated_digits(Word* const* out, const std::uint32_t* const* x, std::uint32_t rotation,
                            const DigitTable& t) {
@@ -70,20 +88,15 @@ inline void rotated_digits(Word* const* out, const std::uint32_t* const* x, std:
   if (digit_bits > 31 || t.gadget.log_base > 30) {
     return plain_digits(out, x, rotation, t);
   }
+  if (t.primes == 1) {
+    if (t.gadget.levels == 2) return rotated_digits_of_one<2>(out, x[0], rotation, t);
+    if (t.gadget.levels == 3) return rotated_digits_of_one<3>(out, x[0], rotation, t);
+    return rotated_digits_of_one<0>(out, x[0], rotation, t);
+  }
   const std::size_t n = static_cast<std::size_t>(t.n), wrap = 2 * n - 1;
   const bool rotated = rotation < 2 * n;
-  const Prime p[2] = {Prime(t.q[0]), Prime(t.q[t.primes - 1])};
-  const Vec bound = Vec::set((t.q[0] - 1) / 2);
-  if (t.primes == 1) {
-    const Vec half = Vec::set(shift == 0 ? 0 : 1u << (shift - 1));
-    for (std::size_t i = 0; i < n; i += Vec::kLanes) {
-      const Vec d = difference(x[0], i, (i + rotation) & wrap, rotated, p[0]);
-      const Vec y = sub_where_greater(d, bound, p[0].q) + half;  // below 2^31 in magnitude
-      store_digits<1>(out, i, shift_right_signed(y, shift), t.gadget, p);
-    }
-    return;
-  }
-  const Vec bound_1 = Vec::set((t.q[1] - 1) / 2);
+  const Prime p[2] = {Prime(t.q[0]), Prime(t.q[1])};
+  const Vec bound = Vec::set((t.q[0] - 1) / 2), bound_1 = Vec::set((t.q[1] - 1) / 2);
   const Factor inverse(t.inverse);
   const int first = shift < 32 ? shift : 32;
   for (std::size_t i = 0; i < n; i += Vec::kLanes) {
@@ -95,7 +108,8 @@ inline void rotated_digits(Word* const* out, const std::uint32_t* const* x, std:
     Wide value = Wide::set(shift == 0 ? 0 : std::int64_t{1} << (shift - 1));
     value.add_product(sub_where_greater(d, bound_1, p[1].q), p[0].q);
     value.add_product(c0, Vec::set(1));
-    store_digits<2>(out, i, shift_right_signed(value.shifted(first), shift - first), t.gadget, p);
+    store_digits<2, 0>(out, i, shift_right_signed(value.shifted(first), shift - first), t.gadget,
+                       p);
   }
 }
 

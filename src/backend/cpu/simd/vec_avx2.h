@@ -7,6 +7,9 @@
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
+// Whether kernels ask for what comes (simd/fetch.h): on a Zen 3 rotations took longer.
+constexpr bool kFetchesAhead = false;
+
 struct Vec {
   static constexpr int kLanes = 8;
   __m256i v;
