@@ -7,7 +7,7 @@
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
-// Whether kernels ask for what comes (simd/fetch.h): on a Zen 3 rotations took longer.
+// Whether kernels ask for what comes (simd/fetch.h): on a busy Zen 3 no gain was seen.
 constexpr bool kFetchesAhead = false;
 
 struct Vec {
