@@ -14,6 +14,7 @@
 
 #include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/barrier.cuh"
+#include "backend/cuda/bulk.cuh"
 #include "backend/cuda/cluster.cuh"
 
 dim3 threadIdx, blockIdx, blockDim;
@@ -243,6 +244,15 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
     machine->fail("a write outside of a block");
   }
   machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
+}
+
+void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes,
+               const Arrivals& arrivals) {
+  for (std::uint32_t i = 0; i < bytes / sizeof(double2); ++i) {
+    uint4 value;
+    std::memcpy(&value, from + i, sizeof value);
+    push(reinterpret_cast<std::uint32_t*>(shared + i), arrivals, machine->current->block, value);
+  }
 }
 
 }  // namespace latticino::cuda

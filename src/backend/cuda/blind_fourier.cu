@@ -15,30 +15,53 @@ bool in_pairs(int log_n, int parts, int primes, int levels) {
   return log_n == PairShape::kLogN && parts == 2 && primes == 2 && levels == 1;
 }
 
-FourierLimits limits_of(int log_n, int parts, int primes, int levels) {
+// Before sm_90 there are no bulk copies.
+FourierLimits limits_of(int log_n, int parts, int primes, int levels, bool bulk) {
   if (in_pairs(log_n, parts, primes, levels)) return kFourierPairLimits<PairShape, 2>;
   FourierLimits limits;
   dispatch<10, 12>(log_n, [&](auto log) {
     dispatch<2, 3>(parts, [&](auto p) {
-      constexpr int kParts = decltype(p)::value;
-      using Shape = FourierShape<decltype(log)::value, fourier_log_values(kParts)>;
-      limits = primes == 1 ? fourier_limits<Shape, kParts, 1>(levels)
-                           : fourier_limits<Shape, kParts, 2>(levels);
+      dispatch<1, 2>(primes, [&](auto q) {
+        constexpr int kParts = decltype(p)::value, kPrimes = decltype(q)::value;
+        using S =
+            FourierShape<decltype(log)::value, fourier_log_values(decltype(log)::value, kParts)>;
+        limits = bulk ? fourier_limits<S, kParts, kPrimes>(levels)
+                      : fourier_limits<S, kParts, kPrimes, KeyStream<S, kParts>>(levels);
+      });
     });
   });
   return limits;
 }
 
-void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, int primes) {
+void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                             const Shape& shape) {
   const RotateArgs& a = args.rotate;
   if (in_pairs(a.ring.log_n, a.parts, primes, a.gadget.levels)) {
-    return launch_blind_fourier_pair<PairShape, 2>(launcher, args);
+    return launcher.launch(blind_fourier_pair<PairShape, 2>, shape, args);
   }
   dispatch<10, 12>(args.rotate.ring.log_n, [&](auto log) {
-    using Shape = FourierShape<decltype(log)::value, fourier_log_values(2)>;
-    if (primes == 1) return launch_blind_fourier<Shape, 2, 1>(launcher, args);
-    launch_blind_fourier<Shape, 2, 2>(launcher, args);
+    using S = FourierShape<decltype(log)::value, fourier_log_values(decltype(log)::value, 2)>;
+    launcher.launch(primes == 1 ? blind_fourier<S, 2, 1> : blind_fourier<S, 2, 2>, shape, args);
   });
+}
+
+// Ciphertexts of a block, and the time of all blocks over that of one ciphertext in each.
+struct Gathering {
+  std::uint32_t per_block = 0;
+  double time = 0;
+};
+
+Gathering gather(const FourierLimits& limits, std::uint32_t most, std::uint32_t total,
+                 std::uint32_t sms) {
+  Gathering best;
+  for (std::uint32_t c = 1; c <= most; ++c) {
+    const std::uint32_t full = total / (c * sms), left = (total - full * c * sms + sms - 1) / sms;
+    const std::uint32_t units =
+        full * (c + limits.latency) + (left > 0 ? left + limits.latency : 0);
+    const double time = units / (1. + limits.latency);
+    if (c == 1 || time < best.time) best = {c, time};
+  }
+  return best;
 }
 
 // Milliseconds on an H200, by the sets whose kernels these are (docs/tfhe.md): a wave spread over
@@ -49,8 +72,8 @@ struct SpreadTimes {
 };
 
 const SpreadTimes& spread_times(int primes) {
-  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.3, 1.92}}, {{1.07}}}, 11.0};
-  static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.88}}, {{1.35, 1.55, 1.99}}}, 6.0};
+  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.3, 1.92}}, {{1.07}}}, 4.6};
+  static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.88}}, {{1.35, 1.55, 1.99}}}, 6.2};
   return primes == 1 ? kOne : kTwo;
 }
 
@@ -85,7 +108,7 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   const Basis basis = op.key.first.basis();
   const Properties& device = launcher.properties();
   const FourierLimits limits =
-      limits_of(ring.log_n(), rotate.parts, basis.size(), op.gadget.levels);
+      limits_of(ring.log_n(), rotate.parts, basis.size(), op.gadget.levels, device.arch >= 90);
   const std::size_t least = limits.shared_bytes + limits.ciphertext_bytes;
   if (least > device.shared_per_block) {
     throw UnsupportedError("BlindRotate",
@@ -98,11 +121,13 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   constexpr std::size_t kNamedBarriers = 15;
   const auto most = static_cast<std::uint32_t>(std::min(
       {room, static_cast<std::size_t>(limits.most_threads / limits.threads), kNamedBarriers}));
-  constexpr std::uint32_t kLatency = 8;  // an H200's blocks of 1 to 8 took times from 6 to 14
-  rotate.per_block = per_block(device, most, rotate.total, kLatency);
+  const auto sms = static_cast<std::uint32_t>(device.sms);
+  const Gathering gathered = gather(limits, most, rotate.total, sms);
+  rotate.per_block = gathered.per_block;
 
   FourierRotateArgs args{};
   args.rotate = rotate;
+  args.wave = sms;
   args.key = reinterpret_cast<const double2*>(op.fourier);
   const RingTables& tables = table_of<RingTables>(launcher, ring);
   args.roots = reinterpret_cast<const double2*>(tables.device_fourier_roots());
@@ -112,15 +137,13 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   for (int p = 0; p < basis.size(); ++p) {
     args.moduli[p] = make_modulus(ring.prime(basis.prime(p)));
   }
-  const std::uint32_t blocks = (rotate.total + rotate.per_block - 1) / rotate.per_block;
-  const auto sms = static_cast<std::uint32_t>(device.sms);
-  const double gathered =
-      (blocks + sms - 1) / sms * (rotate.per_block + kLatency) / (1. + kLatency);
-  if (const auto plan = spread(launcher, rotate, basis.size(), gathered)) {
+  if (const auto plan = spread(launcher, rotate, basis.size(), gathered.time)) {
     return launch_fourier_spread(launcher, args, *plan);
   }
-  if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size());
-  launch_blind_fourier_k2(launcher, args, basis.size());
+  const Shape shape{dim3(args.blocks()), dim3(rotate.per_block * limits.threads),
+                    limits.shared_bytes + rotate.per_block * limits.ciphertext_bytes};
+  if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size(), shape);
+  launch_blind_fourier_k2(launcher, args, basis.size(), shape);
 }
 
 }  // namespace latticino::cuda

@@ -5,17 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
-#include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/dispatch.h"
+#include "backend/cuda/fourier_keys.cuh"
 #include "backend/cuda/fourier_words.cuh"
 
 namespace latticino::cuda {
-
-// Registers limit the threads of a block.
-template <int PARTS>
-constexpr int kMostFourierThreads = PARTS == 2 ? 256 : 384;
 
 // Roots are in shared memory where the key leaves them room, else in the L1.
 template <class S, int PARTS, int PRIMES>
@@ -72,82 +67,6 @@ struct FourierUnit {
   }
 };
 
-// Key rows straight through the L1, which the ciphertexts of a block share: they read the same ones
-// at about the same time. Who takes a row up has a part of the next one fetched there: the first
-// warp to wait for the L2 would hold up all others, who soon stand behind it.
-template <class S, int PARTS>
-struct KeyStream {
-  static constexpr int kParts = PARTS;  // components of a chunk
-  static constexpr std::size_t kNumbers = 0;
-  static constexpr int kRow = PARTS * S::kM, kSector = 2;                       // numbers
-  static constexpr int kFetched = kRow / kSector / kMostFourierThreads<PARTS>;  // of a thread
-
-  const double2* next;
-  std::uint32_t left;  // rows
-
-  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::size_t numbers)
-      : next(key), left(numbers / kRow) {}
-  __device__ __forceinline__ const double2* take() {
-    const double2* row = next;
-    next += kRow;
-    if (--left != 0) {
-#pragma unroll
-      for (int i = 0; i < kFetched; ++i) {
-        const double2* sector = next + kSector * (threadIdx.x + i * blockDim.x);
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(sector));
-      }
-    }
-    return row;
-  }
-  static __device__ __forceinline__ Complex load(const double2* x) { return complex(__ldg(x)); }
-};
-
-// Key rows on their way through shared memory, in chunks of all components or one: all but one slot
-// of the ring are under way, and all threads of the block copy and meet once a chunk.
-template <class S, int PARTS, int PRIMES>
-struct KeyRing {
-  static constexpr int kParts = S::kLogN == 10 ? PARTS : 1;
-  static constexpr int kSlots = PRIMES == 1 && S::kLogN < 12 ? 3 : 2;
-  static constexpr int kChunk = kParts * S::kM;
-  static constexpr std::size_t kNumbers = std::size_t{kSlots} * kChunk;  // of shared memory
-
-  double2* slots;
-  const double2* next;
-  const double2* end;
-  int arrived, free;
-
-  __device__ __forceinline__ void copy() {
-    if (next != end) {
-      for (int i = threadIdx.x; i < kChunk; i += blockDim.x) {
-        copy_async(reinterpret_cast<uint4*>(slots + free * kChunk + i),
-                   reinterpret_cast<const uint4*>(next + i));
-      }
-      next += kChunk;
-    }
-    end_group();
-    free = free + 1 == kSlots ? 0 : free + 1;
-  }
-  __device__ __forceinline__ KeyRing(double2* shared, const double2* key, std::size_t numbers)
-      : slots(shared), next(key), end(key + numbers), arrived(-1), free(0) {
-#pragma unroll
-    for (int i = 0; i + 1 < kSlots; ++i) copy();
-  }
-  // The next chunk; the one before is given back.
-  __device__ __forceinline__ const double2* take() {
-    wait_for_groups<kSlots - 2>();
-    __syncthreads();
-    copy();
-    arrived = arrived + 1 == kSlots ? 0 : arrived + 1;
-    return slots + arrived * kChunk;
-  }
-  static __device__ __forceinline__ Complex load(const double2* x) { return complex(*x); }
-};
-
-// What was faster on an H200: with k = 1 the meetings of a ring cost more than waiting for the L2.
-template <class S, int PARTS, int PRIMES>
-using FourierKeyPath =
-    std::conditional_t<PARTS == 2, KeyStream<S, PARTS>, KeyRing<S, PARTS, PRIMES>>;
-
 // sums += x times the key row.
 template <class S, int PARTS, int PRIMES, class Keys>
 __device__ __forceinline__ void add_key_products(Complex (&sums)[PARTS][S::kV],
@@ -165,6 +84,7 @@ __device__ __forceinline__ void add_key_products(Complex (&sums)[PARTS][S::kV],
                               Keys::load(chunk + c * S::kM + key_place<S, K>(0, r)));
       }
     }
+    keys.leave();
   }
 }
 
@@ -200,33 +120,27 @@ __device__ __forceinline__ void fourier_step(const FourierUnit<S, PARTS, PRIMES>
 }
 
 template <class S, int PARTS, int PRIMES>
-__global__ void __launch_bounds__(kMostFourierThreads<PARTS>)
+__global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
     blind_fourier(const __grid_constant__ FourierRotateArgs a) {
   using Unit = FourierUnit<S, PARTS, PRIMES>;
-  extern __shared__ uint4 rotate_shared[];
-  auto* roots = reinterpret_cast<double2*>(rotate_shared);
+  using Keys = FourierKeyPath<S, PARTS, PRIMES>;
+  auto* shared = reinterpret_cast<double2*>(dynamic_shared());
+  double2* roots = shared + Keys::kNumbers;
   constexpr int kRoots = kFourierRoots<S, PARTS, PRIMES>;
   if constexpr (kRoots != 0) place_roots<S>(roots, a.roots);
-  using Keys = FourierKeyPath<S, PARTS, PRIMES>;
-  double2* free = roots + kRoots;
-  const int unit = threadIdx.x / S::kThreads, rows = a.rotate.rows();
-  const std::uint32_t index = blockIdx.x * a.rotate.per_block + unit;
-  Keys keys(free, a.key, std::size_t(a.rotate.steps) * rows * PARTS * S::kM);
-  if (index >= a.rotate.total) {  // no ciphertext: others still meet these threads
-    const std::uint32_t chunks = a.rotate.steps * rows * (PARTS / Keys::kParts);
-    for (std::uint32_t i = 0; i < chunks; ++i) keys.take();
-    return;
-  }
+  const int unit = threadIdx.x / S::kThreads, units = a.units();
+  Keys keys(shared, a.key, a.rotate.steps * a.rotate.rows() * (PARTS / Keys::kParts), units);
+  if (unit >= units) return;
   Unit u;
   u.t = threadIdx.x % S::kThreads;
   u.barrier = 1 + unit;
   u.roots = {kRoots != 0 ? roots : a.roots, a.first};
   const std::size_t bytes = fourier_ciphertext_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
-  u.slot = free + Keys::kNumbers + unit * (bytes / sizeof(double2));
+  u.slot = roots + kRoots + unit * (bytes / sizeof(double2));
   u.acc = reinterpret_cast<typename Unit::Value*>(u.slot + S::kSlot);
   u.kept = reinterpret_cast<uint4*>(u.acc + PARTS * S::kN);
 
-  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, index);
+  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(unit));
   for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) u.acc[i] = c.start(a.rotate, i);
   meet<S>(u.barrier);
   std::uint32_t next = __ldg(c.exponents);
@@ -243,26 +157,17 @@ __global__ void __launch_bounds__(kMostFourierThreads<PARTS>)
 struct FourierLimits {
   int threads = 0, most_threads = 0;                   // of a ciphertext, of a block
   std::size_t shared_bytes = 0, ciphertext_bytes = 0;  // of all ciphertexts, of one
+  int latency = 0;  // a block of c takes some c + latency units of time, on an H200
 };
-template <class S, int PARTS, int PRIMES>
+template <class S, int PARTS, int PRIMES, class Keys = FourierKeyPath<S, PARTS, PRIMES>>
 constexpr FourierLimits fourier_limits(int levels) {
-  return {S::kThreads, kMostFourierThreads<PARTS>,
-          sizeof(double2) *
-              (kFourierRoots<S, PARTS, PRIMES> + FourierKeyPath<S, PARTS, PRIMES>::kNumbers),
-          fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels)};
-}
-
-template <class S, int PARTS, int PRIMES>
-void launch_blind_fourier(Launcher& launcher, const FourierRotateArgs& args) {
-  const FourierLimits limits = fourier_limits<S, PARTS, PRIMES>(args.rotate.gadget.levels);
-  const std::uint32_t c = args.rotate.per_block;
-  launcher.launch(blind_fourier<S, PARTS, PRIMES>,
-                  {dim3((args.rotate.total + c - 1) / c), dim3(c * S::kThreads),
-                   limits.shared_bytes + c * limits.ciphertext_bytes},
-                  args);
+  return {S::kThreads, kMostFourierThreads<S, PARTS>,
+          sizeof(double2) * (kFourierRoots<S, PARTS, PRIMES> + Keys::kNumbers),
+          fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels), S::kV == 8 ? 4 : 8};
 }
 
 // k = 2 has a file of its own (blind_fourier_k2.cu).
-void launch_blind_fourier_k2(Launcher& launcher, const FourierRotateArgs& args, int primes);
+void launch_blind_fourier_k2(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                             const Shape& shape);
 
 }  // namespace latticino::cuda

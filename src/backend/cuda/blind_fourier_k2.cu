@@ -3,11 +3,11 @@
 
 namespace latticino::cuda {
 
-void launch_blind_fourier_k2(Launcher& launcher, const FourierRotateArgs& args, int primes) {
+void launch_blind_fourier_k2(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                             const Shape& shape) {
   dispatch<10, 12>(args.rotate.ring.log_n, [&](auto log) {
-    using Shape = FourierShape<decltype(log)::value, fourier_log_values(3)>;
-    if (primes == 1) return launch_blind_fourier<Shape, 3, 1>(launcher, args);
-    launch_blind_fourier<Shape, 3, 2>(launcher, args);
+    using S = FourierShape<decltype(log)::value, fourier_log_values(decltype(log)::value, 3)>;
+    launcher.launch(primes == 1 ? blind_fourier<S, 3, 1> : blind_fourier<S, 3, 2>, shape, args);
   });
 }
 

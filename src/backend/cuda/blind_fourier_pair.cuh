@@ -16,6 +16,7 @@ template <class S, int PRIMES>
 struct FourierPair {
   using Digits = FourierDigits<PRIMES>;
   using Value = typename Digits::Value;
+  static constexpr int kAhead = 6;  // key numbers on their way
   static constexpr int kHalf = S::kV / 2, kShown = kHalf * S::kThreads;
   static constexpr int kSlotDoubles = S::kSlot > 2 * kShown ? S::kSlot : 2 * kShown;
   static constexpr std::size_t kWarpBytes = sizeof(double) * kSlotDoubles + sizeof(Value) * S::kN;
@@ -27,9 +28,7 @@ struct FourierPair {
   const double2* shown;  // the other warp's
   Value* acc;            // of this component, centred
 
-  __device__ __forceinline__ void meet_other() const {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(2 * S::kThreads) : "memory");
-  }
+  __device__ __forceinline__ void meet_other() const { meet_threads(barrier, 2 * S::kThreads); }
 
   // Numbers of phase FROM to those of phase TO.
   template <int FROM, int TO>
@@ -62,31 +61,42 @@ struct FourierPair {
   }
 
   // Numbers FIRST .. FIRST + kHalf - 1 become the sums of the rows' products with the component's
-  // key polynomials, row 0 first. Rows lie 2 M apart.
+  // key polynomials, row 0 first. Rows lie 2 M apart. `ahead` are the key's next kAhead numbers.
   template <int COMPONENT, int FIRST>
-  __device__ __forceinline__ void multiply(Complex (&x)[S::kV], const double2* key) const {
+  __device__ __forceinline__ void multiply(Complex (&x)[S::kV], double2 (&ahead)[kAhead][2],
+                                           const double2* key) const {
 #pragma unroll
     for (int r = 0; r < kHalf; ++r) {
       Complex& own = x[FIRST + r];
       const Complex other = complex(shown[r * S::kThreads + t]);
-      const double2* k = key + (FIRST + r) * S::kThreads + t;
+      double2(&k)[2] = ahead[(FIRST + r) % kAhead];
       Complex sum{};
-      fourier::multiply_add(sum, COMPONENT == 0 ? own : other, complex(__ldg(k)));
-      fourier::multiply_add(sum, COMPONENT == 0 ? other : own, complex(__ldg(k + 2 * S::kM)));
+      fourier::multiply_add(sum, COMPONENT == 0 ? own : other, complex(k[0]));
+      fourier::multiply_add(sum, COMPONENT == 0 ? other : own, complex(k[1]));
       own = sum;
+      if (FIRST + r + kAhead < S::kV) take_key(k, key, FIRST + r + kAhead);
     }
   }
+  __device__ __forceinline__ void take_key(double2 (&k)[2], const double2* key, int r) const {
+    k[0] = fetch(key + r * S::kThreads + t);
+    k[1] = fetch(key + 2 * S::kM + r * S::kThreads + t);
+  }
   template <int FIRST>
-  __device__ __forceinline__ void products(Complex (&x)[S::kV], const double2* key) const {
+  __device__ __forceinline__ void products(Complex (&x)[S::kV], double2 (&ahead)[kAhead][2],
+                                           const double2* key) const {
     auto* show = reinterpret_cast<double2*>(slot) + t;
     __syncwarp();
 #pragma unroll
     for (int r = 0; r < kHalf; ++r) show[r * S::kThreads] = vector(x[FIRST + r]);
+    if constexpr (FIRST == 0) {
+#pragma unroll
+      for (int r = 0; r < kAhead; ++r) take_key(ahead[r], key, r);
+    }
     meet_other();
     if (component == 0) {
-      multiply<0, FIRST>(x, key);
+      multiply<0, FIRST>(x, ahead, key);
     } else {
-      multiply<1, FIRST>(x, key);
+      multiply<1, FIRST>(x, ahead, key);
     }
     meet_other();
   }
@@ -98,8 +108,9 @@ struct FourierPair {
     forward_phase<S, 0>(x, roots, t);
     hand_over<0, 1>(x);
     forward_phase<S, 1>(x, roots, t);
-    products<0>(x, key);
-    products<kHalf>(x, key);
+    double2 ahead[kAhead][2];
+    products<0>(x, ahead, key);
+    products<kHalf>(x, ahead, key);
     inverse_phase<S, 1>(x, roots, t);
     hand_over<1, 0>(x);
     inverse_phase<S, 0>(x, roots, t);
@@ -118,12 +129,11 @@ template <class S, int PRIMES>
 __global__ void __launch_bounds__(kMostPairThreads)
     blind_fourier_pair(const __grid_constant__ FourierRotateArgs a) {
   using Pair = FourierPair<S, PRIMES>;
-  extern __shared__ uint4 rotate_shared[];
-  auto* roots = reinterpret_cast<double2*>(rotate_shared);
+  auto* roots = reinterpret_cast<double2*>(dynamic_shared());
   place_roots<S>(roots, a.roots);
   const int warp = threadIdx.x / 32, unit = warp / 2;
-  const std::uint32_t index = blockIdx.x * a.rotate.per_block + unit;
-  if (index >= a.rotate.total) return;
+  if (unit >= a.units()) return;
+  const std::uint32_t index = a.ciphertext(unit);
   constexpr std::size_t kWarp = Pair::kWarpBytes / sizeof(double2);
   double2* first = roots + S::kM / 2 + unit * 2 * kWarp;
   Pair p;
@@ -146,11 +156,17 @@ __global__ void __launch_bounds__(kMostPairThreads)
   __syncwarp();
   const FourierDigits<PRIMES> form(a.rotate, a.rounding);
   const double2* key = a.key + p.component * S::kM;
+  // A part of the next step's key to the L2: it comes from the device's memory, for which all would
+  // wait behind the first one.
+  constexpr int kLine = 128 / sizeof(double2), kUnits = 4 * S::kM / kLine / (2 * S::kThreads);
+  const double2* far = a.key + 4 * S::kM +
+                       (index % kUnits * 2 * S::kThreads + threadIdx.x % (2 * S::kThreads)) * kLine;
   std::uint32_t e = __ldg(c.exponents);
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step, key += 4 * S::kM) {
     const std::uint32_t now = e;
     e = __ldg(c.exponents + step + 1);  // the last one is that of the start
+    if (step + 1 < a.rotate.steps) fetch_to_l2(far), far += 4 * S::kM;
     p.step(own, form, now, key);
   }
 #pragma unroll
@@ -162,16 +178,6 @@ __global__ void __launch_bounds__(kMostPairThreads)
 template <class S, int PRIMES>
 constexpr FourierLimits kFourierPairLimits{2 * S::kThreads, kMostPairThreads,
                                            sizeof(double2) * S::kM / 2,
-                                           2 * FourierPair<S, PRIMES>::kWarpBytes};
-
-template <class S, int PRIMES>
-void launch_blind_fourier_pair(Launcher& launcher, const FourierRotateArgs& args) {
-  constexpr FourierLimits kLimits = kFourierPairLimits<S, PRIMES>;
-  const std::uint32_t c = args.rotate.per_block;
-  launcher.launch(blind_fourier_pair<S, PRIMES>,
-                  {dim3((args.rotate.total + c - 1) / c), dim3(c * kLimits.threads),
-                   kLimits.shared_bytes + c * kLimits.ciphertext_bytes},
-                  args);
-}
+                                           2 * FourierPair<S, PRIMES>::kWarpBytes, 6};
 
 }  // namespace latticino::cuda

@@ -72,6 +72,19 @@ std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
   return (total + at_once - 1) / at_once;
 }
 
+// Ciphertexts of a block, at most `most`: few blocks in the last wave, and many ciphertexts to hide
+// latency. A block of c is taken to need c + `latency` units of time.
+std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
+                        std::uint32_t latency) {
+  std::uint32_t best = 1, best_time = ~0u;
+  for (std::uint32_t c = 1; c <= most; ++c) {
+    const std::uint32_t blocks = waves(total, c);
+    const std::uint32_t time = waves(blocks, device.sms) * (c + latency);
+    if (time < best_time) best = c, best_time = time;
+  }
+  return best;
+}
+
 // One launch over the ciphertexts of `args`.
 class Rotation {
  public:
@@ -167,17 +180,6 @@ class Rotation {
 };
 
 }  // namespace
-
-std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
-                        std::uint32_t latency) {
-  std::uint32_t best = 1, best_time = ~0u;
-  for (std::uint32_t c = 1; c <= most; ++c) {
-    const std::uint32_t blocks = waves(total, c);
-    const std::uint32_t time = waves(blocks, device.sms) * (c + latency);
-    if (time < best_time) best = c, best_time = time;
-  }
-  return best;
-}
 
 void run(Launcher& launcher, const BlindRotate& op) {
   if (op.items.empty()) return;

@@ -253,10 +253,6 @@ __global__ void __launch_bounds__(S::kMostThreads)
 void launch_any_rotate(Launcher& launcher, const RotateArgs& args, int log_n, int primes);
 // In FP64 (blind_fourier.cu).
 void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs args);
-// Ciphertexts of a block, at most `most`: few blocks in the last wave, and many ciphertexts to hide
-// latency. A block of c is taken to need c + `latency` units of time.
-std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
-                        std::uint32_t latency);
 // Step by step over the whole batch, any N (blind_steps.cu).
 void launch_rotate_steps(Launcher& launcher, const BlindRotate& op, const RotateArgs& args);
 

@@ -52,14 +52,17 @@ struct FourierShape {
   }
 };
 
-// Numbers a thread: 16 where two accumulators beside them fit the registers, else 8.
-constexpr int fourier_log_values(int parts) { return parts == 2 ? 4 : 3; }
+// Numbers a thread: 16 where two accumulators beside them fit the registers, else 8, which need
+// more shared memory but hide each other's latency: for N = 2^10 that is as fast in large batches
+// and faster in small ones.
+constexpr int fourier_log_values(int log_n, int parts) { return parts == 2 && log_n > 10 ? 4 : 3; }
 
 // The shape in whose last phase key polynomials are stored, [V][T]: that of the kernel, or of the
 // faster one where there are two (blind_fourier.cu).
 template <int LOG_N, int PARTS, int PRIMES>
 using FourierKeyShape =
-    FourierShape<LOG_N, PARTS == 2 && PRIMES == 2 && LOG_N == 11 ? 5 : fourier_log_values(PARTS)>;
+    FourierShape<LOG_N,
+                 PARTS == 2 && PRIMES == 2 && LOG_N == 11 ? 5 : fourier_log_values(LOG_N, PARTS)>;
 // Where number r of thread t, of the last phase of S, lies in shape K; again a sum of two places.
 template <class S, class K>
 LATTICINO_HOST_DEVICE constexpr int key_place(int t, int r) {

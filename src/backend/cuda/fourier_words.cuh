@@ -2,6 +2,7 @@
 // one prime they are centred integers, over two primes doubles (math/fourier.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -17,6 +18,21 @@ struct FourierRotateArgs {
   Complex first[16];
   fourier::Rounding rounding;
   LweModulus moduli[2];
+  std::uint32_t wave;  // blocks that run at once
+
+  // That of the block's unit `unit`: a last wave that is not full has few in every block.
+  __device__ __forceinline__ std::uint32_t ciphertext(std::uint32_t unit) const {
+    return (blockIdx.x / wave * rotate.per_block + unit) * wave + blockIdx.x % wave;
+  }
+  // The block's units that have one.
+  __device__ __forceinline__ int units() const {
+    const std::uint32_t left = (rotate.total - ciphertext(0) + wave - 1) / wave;
+    return static_cast<int>(left < rotate.per_block ? left : rotate.per_block);
+  }
+  std::uint32_t blocks() const {
+    const std::uint32_t full = rotate.total / (wave * rotate.per_block) * wave;
+    return full + std::min(wave, rotate.total - full * rotate.per_block);
+  }
 };
 static_assert(sizeof(FourierRotateArgs) <= 4096);
 

@@ -1,0 +1,35 @@
+// Copies that one thread starts for its block and that arrive with a count of their bytes (sm_90).
+#pragma once
+
+#include "backend/cuda/cluster.cuh"
+
+namespace latticino::cuda {
+
+// A multiple of 16 bytes. What was read at `shared` before was read by this thread, or by threads
+// that it has seen leave.
+__device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes,
+                                          const Arrivals& arrivals) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "fence.proxy.async.shared::cta;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(shared)),
+      "l"(from), "r"(bytes), "r"(shared_address(arrivals.word))
+      : "memory");
+#endif
+}
+
+// Counts in shared memory who leaves, and begins again after `all`: true for the last one, who has
+// seen what the others did before.
+__device__ __forceinline__ bool is_last(std::uint32_t* count, std::uint32_t all) {
+  std::uint32_t before = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("atom.acq_rel.cta.shared::cta.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(shared_address(count)), "r"(all - 1)
+               : "memory");
+#endif
+  return before == all - 1;
+}
+
+}  // namespace latticino::cuda

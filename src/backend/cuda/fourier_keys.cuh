@@ -1,0 +1,122 @@
+// Ways of key rows to the warps of blind_fourier.cuh, chunk by chunk: take(), load() what is
+// needed, leave().
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backend/cuda/bulk.cuh"
+#include "backend/cuda/fetch.cuh"
+#include "backend/cuda/fourier.cuh"
+
+namespace latticino::cuda {
+
+// Registers limit the threads of a block.
+template <class S, int PARTS>
+constexpr int kMostFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
+
+// Straight through the L1, which the ciphertexts of a block share: they read the same rows at about
+// the same time. Who takes a row up has a part of the next one fetched there: the first warp to
+// wait for the L2 would hold up all others, who soon stand behind it.
+template <class S, int PARTS>
+struct KeyStream {
+  static constexpr int kParts = PARTS;                       // components of a chunk
+  static constexpr std::size_t kNumbers = 0;                 // of shared memory
+  static constexpr int kChunk = PARTS * S::kM, kSector = 2;  // numbers
+  static constexpr int kFetched = kChunk / kSector / kMostFourierThreads<S, PARTS>;  // of a thread
+
+  const double2* next;
+  std::uint32_t left;  // chunks
+
+  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::uint32_t chunks, int)
+      : next(key), left(chunks) {}
+  __device__ __forceinline__ const double2* take() {
+    const double2* row = next;
+    next += kChunk;
+    if (--left != 0) {
+#pragma unroll
+      for (int i = 0; i < kFetched; ++i) {
+        fetch_to_l1(next + kSector * (threadIdx.x + i * blockDim.x));
+      }
+    }
+    return row;
+  }
+  static __device__ __forceinline__ Complex load(const double2* x) { return complex(__ldg(x)); }
+  __device__ __forceinline__ void leave() {}
+};
+
+// Through shared memory by bulk copies, kSlots chunks at a time. Nobody meets: the last warp to
+// leave a chunk starts the copy of the one that takes its place, so warps may be almost as far
+// apart as there are slots.
+template <class S, int PARTS, int PRIMES>
+struct KeyBelt {
+  static constexpr int kParts = S::kLogN == 10 ? PARTS : 1;
+  static constexpr int kSlots = PRIMES == 1 && S::kLogN < 12 ? 3 : 2;
+  static constexpr int kChunk = kParts * S::kM;
+  static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
+  // At the head a slot's count of arrivals and of those who left.
+  static constexpr int kHead = 3;
+  static constexpr std::size_t kNumbers = kHead + std::size_t{kSlots} * kChunk;
+  static_assert(kSlots * (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
+                kHead * sizeof(double2));
+
+  double2* slots;
+  std::uint64_t* arrivals;
+  const double2* ahead;  // the next chunk to copy
+  std::uint32_t left;    // chunks to copy
+  std::uint32_t warps;   // of the block
+  int slot = 0;
+  std::uint32_t parity = 0;
+
+  // All threads of the block, `units` ciphertexts.
+  __device__ __forceinline__ KeyBelt(double2* shared, const double2* key, std::uint32_t chunks,
+                                     int units)
+      : slots(shared + kHead),
+        arrivals(reinterpret_cast<std::uint64_t*>(shared)),
+        ahead(key + kSlots * kChunk),
+        left(chunks > kSlots ? chunks - kSlots : 0),
+        warps(units * S::kThreads / 32) {
+    if (threadIdx.x == 0) {
+      for (std::uint32_t i = 0; i < kSlots && i < chunks; ++i) {
+        *gone(i) = 0;
+        come(i).begin(kBytes);
+        copy_bulk(slots + i * kChunk, key + i * kChunk, kBytes, come(i));
+      }
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ Arrivals come(int i) const { return {arrivals + i}; }
+  __device__ __forceinline__ std::uint32_t* gone(int i) const {
+    return reinterpret_cast<std::uint32_t*>(arrivals + kSlots) + i;
+  }
+  __device__ __forceinline__ const double2* take() {
+    come(slot).wait(parity);
+    return slots + slot * kChunk;
+  }
+  static __device__ __forceinline__ Complex load(const double2* x) { return complex(*x); }
+  __device__ __forceinline__ void leave() {
+    __syncwarp();
+    if (left != 0) {
+      if (threadIdx.x % 32 == 0 && is_last(gone(slot), warps)) {
+        come(slot).expect(kBytes);
+        copy_bulk(slots + slot * kChunk, ahead, kBytes, come(slot));
+      }
+      ahead += kChunk;
+      --left;
+    }
+    if (++slot == kSlots) slot = 0, parity ^= 1;
+  }
+};
+
+// The faster one on an H200 where the belt leaves ciphertexts enough room: with k = 1 that is for
+// N = 2^10.
+template <class S, int PARTS, int PRIMES>
+using FourierKeyPath =
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    KeyStream<S, PARTS>;
+#else
+    std::conditional_t<PARTS == 3 || S::kLogN == 10, KeyBelt<S, PARTS, PRIMES>,
+                       KeyStream<S, PARTS> >;
+#endif
+
+}  // namespace latticino::cuda

@@ -1,0 +1,54 @@
+// Blind rotations in FP64 whose ciphertexts are gathered in blocks (backend/cuda/blind_fourier.cuh,
+// blind_fourier_pair.cuh), emulated, against the CPU: equal words.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "backend/cuda/blind_fourier_pair.cuh"
+#include "emulation/fourier_rotation.h"
+#include "emulation/machine.h"
+
+namespace latticino {
+namespace {
+
+template <class SHAPE, int PARTS, int PRIMES, int LEVELS>
+struct Gathered : SHAPE {
+  static constexpr int kParts = PARTS, kPrimes = PRIMES, kLevels = LEVELS;
+  using Key = cuda::FourierKeyShape<SHAPE::kLogN, PARTS, PRIMES>;
+};
+
+template <class S>
+void expect_rotation(const cuda::FourierLimits& limits,
+                     const std::function<void(const cuda::FourierRotateArgs&)>& kernel) {
+  for (const std::uint32_t steps : {1u, 2u, 5u}) {
+    SCOPED_TRACE(std::to_string(steps) + " steps");
+    emulation::FourierRotation<S>(steps).expect_equal([&](const cuda::FourierRotateArgs& args) {
+      emulation::run_cluster(1, limits.threads,
+                             (limits.shared_bytes + limits.ciphertext_bytes + 3) / 4, steps,
+                             [&] { kernel(args); });
+    });
+  }
+}
+
+template <int LOG_N, int PARTS, int PRIMES, int LEVELS>
+void expect_units() {
+  using Shape = cuda::FourierShape<LOG_N, cuda::fourier_log_values(LOG_N, PARTS)>;
+  expect_rotation<Gathered<Shape, PARTS, PRIMES, LEVELS>>(
+      cuda::fourier_limits<Shape, PARTS, PRIMES>(LEVELS),
+      cuda::blind_fourier<Shape, PARTS, PRIMES>);
+}
+
+TEST(EmulatedFourier, OfThreeDigits) { expect_units<10, 2, 1, 3>(); }
+TEST(EmulatedFourier, OfFewerRowsThanTheBeltHolds) { expect_units<10, 2, 1, 1>(); }
+TEST(EmulatedFourier, OfTwoPrimesAndTwoDigits) { expect_units<11, 2, 2, 2>(); }
+TEST(EmulatedFourier, OfThreeComponents) { expect_units<10, 3, 1, 2>(); }
+TEST(EmulatedFourier, OfThreeComponentsOneAfterTheOther) { expect_units<11, 3, 2, 1>(); }
+TEST(EmulatedFourier, OfPairs) {
+  using Shape = cuda::FourierKeyShape<11, 2, 2>;
+  expect_rotation<Gathered<Shape, 2, 2, 1>>(cuda::kFourierPairLimits<Shape, 2>,
+                                            cuda::blind_fourier_pair<Shape, 2>);
+}
+
+}  // namespace
+}  // namespace latticino
