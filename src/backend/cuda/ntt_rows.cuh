@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backend/cuda/copy_once.cuh"
 #include "backend/cuda/ntt_core.cuh"
 #include "backend/cuda/tables.h"
 
@@ -128,12 +129,16 @@ struct RowTwiddles {
   }
 };
 
-template <class S>
+// ONCE: nobody reads them again.
+template <class S, bool ONCE = false>
 __device__ __forceinline__ void load_half(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
                                           const RowPosition<S>& at) {
   const std::uint32_t* p = global(limb) + half_row(at.place, S::kLogLength) + half_column(at.t);
 #pragma unroll
-  for (int j = 0; j < S::kValues; ++j) x[j] = p[j * kLineRows * S::kThreads];
+  for (int j = 0; j < S::kValues; ++j) {
+    const std::uint32_t* word = p + j * kLineRows * S::kThreads;
+    x[j] = ONCE ? load_once(word) : *word;
+  }
 }
 
 template <class S>

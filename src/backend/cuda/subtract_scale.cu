@@ -35,18 +35,14 @@ struct SubtractScaleArgs {
   uint2 factor[kLimbs];
 };
 
-// A block holds the same rows of POLYS items, which share their twiddles in the cache.
-template <int LOG_COLS, int POLYS, int WARPS>
+// A block holds as many rows as a line of Half has (N = 2^16), so that it reads whole lines. The
+// blocks of all items at the same rows follow one another and share their twiddles in the cache.
+template <int LOG_COLS>
 struct CombineShape : RowShape<LOG_COLS> {
   using Base = RowShape<LOG_COLS>;
-  static constexpr int kPolys = POLYS, kPolyThreads = 32 * WARPS;
-  static constexpr int kThreadsOfBlock = POLYS * kPolyThreads;
-  static constexpr int kRows = kPolyThreads / Base::kThreads;
   static constexpr int kSlots = 2 * Base::kVectors;  // of a thread: x and add on their way
-  static constexpr int kMinBlocks = (Base::kValues > 16 ? 512 : 1024) / kThreadsOfBlock;
-  static constexpr int kExchange = POLYS * kRows * Base::kStride;
   static constexpr std::size_t kSharedBytes =
-      sizeof(uint4) * kSlots * kThreadsOfBlock + sizeof(std::uint32_t) * kExchange;
+      sizeof(uint4) * kSlots * Base::kBlockThreads + sizeof(std::uint32_t) * Base::kSharedWords;
 };
 
 template <class S>
@@ -56,18 +52,15 @@ __device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& fr
   const auto* limb = reinterpret_cast<const uint4*>(from.limb(offset)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
-    copy_async(slots + j * S::kThreadsOfBlock, limb + j * S::kThreads);
+    copy_async(slots + j * S::kBlockThreads, limb + j * S::kThreads);
   }
 }
 
 template <class S>
-__global__ void __launch_bounds__(S::kThreadsOfBlock, S::kMinBlocks)
+__global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     subtract_scale(const __grid_constant__ SubtractScaleArgs a) {
   extern __shared__ uint4 dynamic[];
-  const int poly = S::kPolys == 1 ? 0 : threadIdx.x / S::kPolyThreads;
-  const int thread = threadIdx.x % S::kPolyThreads;
-  const int item = blockIdx.x * S::kPolys + poly, limb = blockIdx.z, log_n = a.ring.log_n;
-  if (item >= a.items) return;
+  const int item = blockIdx.x, limb = blockIdx.z, log_n = a.ring.log_n;
   int r = 0;
   while (r + 1 < a.runs && a.run[r + 1].begin <= limb) ++r;
   const int prime = a.run[r].prime + limb - a.run[r].begin;
@@ -75,17 +68,17 @@ __global__ void __launch_bounds__(S::kThreadsOfBlock, S::kMinBlocks)
   const Modulus m = load_modulus(a.ring.modulus + prime);
   const std::size_t offset = static_cast<std::size_t>(prime) << log_n;
 
-  auto* exchange = reinterpret_cast<std::uint32_t*>(dynamic + S::kSlots * S::kThreadsOfBlock);
-  const int local = thread / S::kThreads;
-  const RowPosition<S> at(thread % S::kThreads, blockIdx.y * S::kRows + local,
-                          exchange + (poly * S::kRows + local) * S::kStride, a.log_rows);
-  uint4 *x = dynamic + threadIdx.x, *add = x + S::kVectors * S::kThreadsOfBlock;
+  auto* exchange = reinterpret_cast<std::uint32_t*>(dynamic + S::kSlots * S::kBlockThreads);
+  const int local = threadIdx.x / S::kThreads;
+  const RowPosition<S> at(threadIdx.x % S::kThreads, blockIdx.y * S::kRows + local,
+                          exchange + local * S::kStride, a.log_rows);
+  uint4 *x = dynamic + threadIdx.x, *add = x + S::kVectors * S::kBlockThreads;
 
   std::uint32_t y[S::kValues];
   wait_for_previous();
   if (base.y.marked()) {
     RowTwiddles<S> twiddles;
-    load_half<S>(y, base.y.limb(offset), at);
+    load_half<S, true>(y, base.y.limb(offset), at);
     twiddles.load(a.rows.psi, a.rows.units, prime, at);
     request_vectors<S>(x, base.x, offset, at);
     request_vectors<S>(add, base.add, offset, at);
@@ -106,8 +99,8 @@ __global__ void __launch_bounds__(S::kThreadsOfBlock, S::kMinBlocks)
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
     const uint4 zero{};
-    const uint4 v = has_x ? x[j * S::kThreadsOfBlock] : zero;
-    const uint4 w = has_add ? add[j * S::kThreadsOfBlock] : zero;
+    const uint4 v = has_x ? x[j * S::kBlockThreads] : zero;
+    const uint4 w = has_add ? add[j * S::kBlockThreads] : zero;
     // Two products of residues: below q 2^32.
     const auto combine = [&](std::uint32_t xi, std::uint32_t yi, std::uint32_t wi) {
       const std::uint64_t sum =
@@ -146,20 +139,16 @@ class Combination {
     }
     while (!fill(basis, first, last)) --last;
     fill_factors(basis);
-    dispatch<5, 9>(ring_.log_n() - args_.log_rows, [&](auto log_cols) {
-      constexpr int kLog = decltype(log_cols)::value;
-      if (args_.items > 1) return launch<CombineShape<kLog, 2, 2>>(limbs);
-      launch<CombineShape<kLog, 1, 4>>(limbs);
-    });
+    dispatch<5, 9>(ring_.log_n() - args_.log_rows,
+                   [&](auto log_cols) { launch<CombineShape<decltype(log_cols)::value>>(limbs); });
     return last;
   }
 
  private:
   template <class S>
   void launch(int limbs) {
-    const Shape shape{
-        dim3((args_.items + S::kPolys - 1) / S::kPolys, (1u << args_.log_rows) / S::kRows, limbs),
-        dim3(S::kThreadsOfBlock), S::kSharedBytes, true};
+    const Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs),
+                      dim3(S::kBlockThreads), S::kSharedBytes, true};
     launcher_.launch(subtract_scale<S>, shape, args_);
   }
 
