@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <vector>
 
 #include "backend/cuda/blind_fourier_pair.cuh"
 #include "emulation/fourier_rotation.h"
@@ -48,6 +49,29 @@ TEST(EmulatedFourier, OfPairs) {
   using Shape = cuda::FourierKeyShape<11, 2, 2>;
   expect_rotation<Gathered<Shape, 2, 2, 1>>(cuda::kFourierPairLimits<Shape, 2>,
                                             cuda::blind_fourier_pair<Shape, 2>);
+}
+
+// Every ciphertext is one unit's, and the blocks of a wave differ by one at most.
+TEST(EmulatedFourier, SharesCiphertextsAmongBlocks) {
+  cuda::FourierRotateArgs args{};
+  for (const std::uint32_t wave : {1u, 3u, 132u}) {
+    for (const std::uint32_t per_block : {1u, 4u, 8u}) {
+      for (const std::uint32_t total : {1u, 2u, 5u, 131u, 132u, 133u, 528u, 529u, 4096u}) {
+        args.wave = wave, args.rotate.per_block = per_block, args.rotate.total = total;
+        std::vector<int> times(total);
+        for (blockIdx.x = 0; blockIdx.x < args.blocks(); ++blockIdx.x) {
+          const int units = args.units(), wave_begins = blockIdx.x / wave * wave * per_block;
+          ASSERT_GE(units, 1);
+          ASSERT_LE(units, static_cast<int>(per_block));
+          const int left = static_cast<int>(total) - wave_begins;
+          ASSERT_GE(units, std::min(left / static_cast<int>(wave), static_cast<int>(per_block)));
+          for (int u = 0; u < units; ++u) ++times.at(args.ciphertext(u));
+        }
+        EXPECT_EQ(times, std::vector<int>(total, 1)) << wave << " " << per_block << " " << total;
+      }
+    }
+  }
+  blockIdx.x = 0;
 }
 
 }  // namespace
