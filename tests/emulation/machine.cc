@@ -246,6 +246,17 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
   machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
 }
 
+// Bits 0 to 15 count who is there, 16 to 31 all, 32 is the phase.
+void Departures::begin(std::uint32_t all) const { *word = all << 16 | all; }
+void Departures::leave() const {
+  if ((--*word & 0xFFFF) != 0) return;
+  *word |= *word >> 16 & 0xFFFF;
+  *word ^= std::uint64_t{1} << 32;
+}
+void Departures::wait(std::uint32_t parity) const {
+  machine->wait([word = word, parity] { return (*word >> 32 & 1) != parity; });
+}
+
 void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes,
                const Arrivals& arrivals) {
   for (std::uint32_t i = 0; i < bytes / sizeof(double2); ++i) {

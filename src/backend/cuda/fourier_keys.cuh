@@ -45,26 +45,24 @@ struct KeyStream {
   __device__ __forceinline__ void leave() {}
 };
 
-// Through shared memory by bulk copies, kSlots chunks at a time. Nobody meets: the last warp to
-// leave a chunk starts the copy of the one that takes its place, so warps may be almost as far
-// apart as there are slots.
+// Through shared memory by bulk copies, kSlots chunks at a time. Nobody meets: who leaves a chunk,
+// a warp in turn, waits until all have left the one before and starts the copy of what takes its
+// place.
 template <class S, int PARTS, int PRIMES>
 struct KeyBelt {
   static constexpr int kParts = S::kLogN == 10 ? PARTS : 1;
   static constexpr int kSlots = PRIMES == 1 && S::kLogN < 12 ? 3 : 2;
   static constexpr int kChunk = kParts * S::kM;
   static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
-  // At the head a slot's count of arrivals and of those who left.
-  static constexpr int kHead = 3;
+  static constexpr int kHead = kSlots;  // the slots' counts
   static constexpr std::size_t kNumbers = kHead + std::size_t{kSlots} * kChunk;
-  static_assert(kSlots * (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
-                kHead * sizeof(double2));
 
   double2* slots;
-  std::uint64_t* arrivals;
-  const double2* ahead;  // the next chunk to copy
-  std::uint32_t left;    // chunks to copy
-  std::uint32_t warps;   // of the block
+  std::uint64_t* counts;  // of arrivals, then of departures
+  const double2* ahead;   // the next chunk to copy
+  std::uint32_t left;     // chunks to copy
+  int warps;              // of the block
+  int turn = -1;          // the warp to copy; nothing was left before the first chunk
   int slot = 0;
   std::uint32_t parity = 0;
 
@@ -72,23 +70,21 @@ struct KeyBelt {
   __device__ __forceinline__ KeyBelt(double2* shared, const double2* key, std::uint32_t chunks,
                                      int units)
       : slots(shared + kHead),
-        arrivals(reinterpret_cast<std::uint64_t*>(shared)),
+        counts(reinterpret_cast<std::uint64_t*>(shared)),
         ahead(key + kSlots * kChunk),
         left(chunks > kSlots ? chunks - kSlots : 0),
         warps(units * S::kThreads / 32) {
     if (threadIdx.x == 0) {
       for (std::uint32_t i = 0; i < kSlots && i < chunks; ++i) {
-        *gone(i) = 0;
+        go(i).begin(warps);
         come(i).begin(kBytes);
         copy_bulk(slots + i * kChunk, key + i * kChunk, kBytes, come(i));
       }
     }
     __syncthreads();
   }
-  __device__ __forceinline__ Arrivals come(int i) const { return {arrivals + i}; }
-  __device__ __forceinline__ std::uint32_t* gone(int i) const {
-    return reinterpret_cast<std::uint32_t*>(arrivals + kSlots) + i;
-  }
+  __device__ __forceinline__ Arrivals come(int i) const { return {counts + i}; }
+  __device__ __forceinline__ Departures go(int i) const { return {counts + kSlots + i}; }
   __device__ __forceinline__ const double2* take() {
     come(slot).wait(parity);
     return slots + slot * kChunk;
@@ -96,14 +92,18 @@ struct KeyBelt {
   static __device__ __forceinline__ Complex load(const double2* x) { return complex(*x); }
   __device__ __forceinline__ void leave() {
     __syncwarp();
-    if (left != 0) {
-      if (threadIdx.x % 32 == 0 && is_last(gone(slot), warps)) {
-        come(slot).expect(kBytes);
-        copy_bulk(slots + slot * kChunk, ahead, kBytes, come(slot));
+    const int before = slot == 0 ? kSlots - 1 : slot - 1;
+    const bool copies = turn >= 0 && left != 0;
+    if (threadIdx.x % 32 == 0) {
+      go(slot).leave();
+      if (copies && turn == static_cast<int>(threadIdx.x / 32)) {
+        go(before).wait(slot == 0 ? parity ^ 1 : parity);
+        come(before).expect(kBytes);
+        copy_bulk(slots + before * kChunk, ahead, kBytes, come(before));
       }
-      ahead += kChunk;
-      --left;
     }
+    if (copies) ahead += kChunk, --left;
+    if (++turn == warps) turn = 0;
     if (++slot == kSlots) slot = 0, parity ^= 1;
   }
 };

@@ -7,9 +7,11 @@ namespace latticino::cuda {
 
 void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes, const Arrivals& arrivals);
 
-inline bool is_last(std::uint32_t* count, std::uint32_t all) {
-  *count = *count + 1 == all ? 0 : *count + 1;
-  return *count == 0;
-}
+struct Departures {
+  std::uint64_t* word;
+  void begin(std::uint32_t all) const;
+  void leave() const;
+  void wait(std::uint32_t parity) const;
+};
 
 }  // namespace latticino::cuda
