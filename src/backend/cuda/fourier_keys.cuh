@@ -50,8 +50,8 @@ struct KeyStream {
 // place.
 template <class S, int PARTS, int PRIMES>
 struct KeyBelt {
-  static constexpr int kParts = S::kLogN == 10 ? PARTS : 1;
-  static constexpr int kSlots = PRIMES == 1 && S::kLogN < 12 ? 3 : 2;
+  static constexpr int kParts = PARTS;
+  static constexpr int kSlots = PRIMES == 1 ? 3 : 2;
   static constexpr int kChunk = kParts * S::kM;
   static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
   static constexpr int kHead = kSlots;  // the slots' counts
@@ -108,15 +108,13 @@ struct KeyBelt {
   }
 };
 
-// The faster one on an H200 where the belt leaves ciphertexts enough room: with k = 1 that is for
-// N = 2^10.
+// The faster one on an H200 for N = 2^10; larger chunks leave ciphertexts too little room.
 template <class S, int PARTS, int PRIMES>
 using FourierKeyPath =
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     KeyStream<S, PARTS>;
 #else
-    std::conditional_t<PARTS == 3 || S::kLogN == 10, KeyBelt<S, PARTS, PRIMES>,
-                       KeyStream<S, PARTS> >;
+    std::conditional_t<S::kLogN == 10, KeyBelt<S, PARTS, PRIMES>, KeyStream<S, PARTS> >;
 #endif
 
 }  // namespace latticino::cuda
