@@ -228,7 +228,7 @@ class Context:
         key = (hashlib.sha256(values).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
-    def encode_named(self, name: tuple, make: Callable[[], np.ndarray], level: int, scale: float) -> _native.Plaintext:
+    def _encode_named(self, name: tuple, make: Callable[[], np.ndarray], level: int, scale: float) -> _native.Plaintext:
         """Encodes what ``make`` gives, which ``name`` tells from all else that has a name: looked up, it is
         neither made nor compared."""
         return self._constants.get((name, level, scale), lambda: _native.encode(self._native, make(), level, scale))

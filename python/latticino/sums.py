@@ -79,7 +79,7 @@ def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Pl
         return mask
 
     name = ("first of rows", x.slots, filled, c, complex(factor))
-    return x.context.encode_named(name, values, part.level, x._factor_scale(part))
+    return x.context._encode_named(name, values, part.level, x._factor_scale(part))
 
 
 def _columns(x: Ciphertext, operation: str) -> int:
