@@ -74,7 +74,7 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
                              rows=rows or (1024 if large else 128))
     params = context.params
     sizes = {"N": params.n, "limbs": params.limbs(params.top_level), "slots": context.slots, "batch": 1,
-             "threads": threads, "rows": settings.rows, "features": chosen.x_train.shape[1]}
+             "threads": threads, "rows": settings.rows, "features": chosen.x_train.shape[1] - 1}
     result = Result(chosen.name, preset, context.device, sizes, context._native.device["name"])
     print(f"{chosen.name}: {len(chosen.x_train)} rows to train on, {len(chosen.x_test)} to test; "
           f"batches of {settings.rows} x {chosen.columns}")
