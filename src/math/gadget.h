@@ -50,13 +50,6 @@ LATTICINO_HD constexpr Integer gadget_offset(Gadget g) {
   }
   return offset;
 }
-// Digit `level` of what has its offset: |z| < 2^30 in 32 bits.
-template <class Integer>
-LATTICINO_HD constexpr std::int32_t gadget_digit(Integer z, Gadget g, int level) {
-  const Integer half = Integer{1} << (g.log_base - 1);
-  const Integer top = z >> (g.levels - 1 - level) * g.log_base;
-  return static_cast<std::int32_t>(level == 0 ? top : (top & (2 * half - 1)) - half);
-}
 
 constexpr int bit_length(std::uint64_t x) {
   int bits = 0;
