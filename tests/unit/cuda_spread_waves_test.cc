@@ -34,5 +34,9 @@ TEST(SpreadWaves, AreNoLargerThanTheDeviceAndTheTimesAllow) {
   EXPECT_DOUBLE_EQ(times.all({15, 20}, 20), 1.25);
 }
 
+TEST(SpreadWaves, AreNeverChosenWhereNoTimeWasSeen) {
+  EXPECT_GT(WaveTimes{}.all({15, 15}, 1), 1e300);
+}
+
 }  // namespace
 }  // namespace latticino::cuda

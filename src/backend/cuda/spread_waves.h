@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 
 namespace latticino::cuda {
 
@@ -21,9 +22,10 @@ struct WaveTimes {
     const double* end = std::find(std::begin(of_blocks), std::end(of_blocks), 0);
     return static_cast<std::uint32_t>(end - of_blocks);
   }
-  // Of `total` clusters.
+  // Of `total` clusters; without end where no time was seen.
   double all(const Clusters& clusters, std::uint32_t total) const {
     const std::uint32_t side_by_side = std::min(clusters.most, clusters.alone * most_blocks());
+    if (side_by_side == 0) return std::numeric_limits<double>::infinity();
     const auto wave = [&](std::uint32_t running) {
       return running == 0 ? 0 : of_blocks[(running - 1) / clusters.alone];
     };
