@@ -19,24 +19,13 @@ __device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, 
 #endif
 }
 
-// Counts who leaves; phases alternate in parity, from 0 on.
-struct Departures {
-  std::uint64_t* word;  // of the block's shared memory
-
-  // `all` leave in a phase; the block meets before the first one does.
-  __device__ __forceinline__ void begin(std::uint32_t all) const {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(word)), "r"(all)
-                 : "memory");
-#endif
-  }
+// Counts who leaves: who waits sees what all did before.
+struct Departures : Phases {
   __device__ __forceinline__ void leave() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(word)) : "memory");
 #endif
   }
-  // All have left, and what they did before is seen.
-  __device__ __forceinline__ void wait(std::uint32_t parity) const { Arrivals{word}.wait(parity); }
 };
 
 }  // namespace latticino::cuda

@@ -36,26 +36,17 @@ __device__ __forceinline__ void meet_cluster() {
 #endif
 }
 
-// Counts bytes that arrive; phases alternate in parity, from 0 on. One thread begins each phase.
-struct Arrivals {
-  std::uint64_t* word;  // of the block's shared memory
+// A barrier of the block's shared memory; its phases alternate in parity, from 0 on.
+struct Phases {
+  std::uint64_t* word;
 
-  // The first phase; other blocks may send when they have met this one.
-  __device__ __forceinline__ void begin(std::uint32_t bytes) const {
+  // `count` arrive in a phase. Others may when they have met this block.
+  __device__ __forceinline__ void begin(std::uint32_t count) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
-        "mbarrier.init.shared::cta.b64 [%0], 1;\n"
-        "fence.mbarrier_init.release.cluster;" ::"r"(shared_address(word))
-        : "memory");
-    expect(bytes);
-#endif
-  }
-  // A phase ends when `bytes` have come; some may have come already.
-  __device__ __forceinline__ void expect(std::uint32_t bytes) const {
-#if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(word)),
-        "r"(bytes)
+        "mbarrier.init.shared::cta.b64 [%0], %1;\n"
+        "fence.mbarrier_init.release.cluster;" ::"r"(shared_address(word)),
+        "r"(count)
         : "memory");
 #endif
   }
@@ -71,6 +62,23 @@ struct Arrivals {
         "@!come bra again;\n"
         "}" ::"r"(shared_address(word)),
         "r"(parity)
+        : "memory");
+#endif
+  }
+};
+
+// Counts bytes that arrive. One thread begins each phase.
+struct Arrivals : Phases {
+  __device__ __forceinline__ void begin(std::uint32_t bytes) const {
+    Phases::begin(1);
+    expect(bytes);
+  }
+  // A phase ends when `bytes` have come; some may have come already.
+  __device__ __forceinline__ void expect(std::uint32_t bytes) const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(word)),
+        "r"(bytes)
         : "memory");
 #endif
   }
