@@ -73,19 +73,15 @@ __device__ __forceinline__ void add_key_products(Complex (&sums)[PARTS][S::kV],
                                                  const Complex (&x)[S::kV], Keys& keys, int t) {
   using K = FourierKeyShape<S::kLogN, PARTS, PRIMES>;
   const int own = key_place<S, K>(t, 0);
+  const double2* row = keys.take() + own;
 #pragma unroll
-  for (int first = 0; first < PARTS; first += Keys::kParts) {
-    const double2* chunk = keys.take() + own;
+  for (int r = 0; r < S::kV; ++r) {
 #pragma unroll
-    for (int r = 0; r < S::kV; ++r) {
-#pragma unroll
-      for (int c = 0; c < Keys::kParts; ++c) {
-        fourier::multiply_add(sums[first + c][r], x[r],
-                              Keys::load(chunk + c * S::kM + key_place<S, K>(0, r)));
-      }
+    for (int c = 0; c < PARTS; ++c) {
+      fourier::multiply_add(sums[c][r], x[r], Keys::load(row + c * S::kM + key_place<S, K>(0, r)));
     }
-    keys.leave();
   }
+  keys.leave();
 }
 
 template <class S, int PARTS, int PRIMES>
@@ -129,7 +125,7 @@ __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
   constexpr int kRoots = kFourierRoots<S, PARTS, PRIMES>;
   if constexpr (kRoots != 0) place_roots<S>(roots, a.roots);
   const int unit = threadIdx.x / S::kThreads, units = a.units();
-  Keys keys(shared, a.key, a.rotate.steps * a.rotate.rows() * (PARTS / Keys::kParts), units);
+  Keys keys(shared, a.key, a.rotate.steps * a.rotate.rows(), units);
   if (unit >= units) return;
   Unit u;
   u.t = threadIdx.x % S::kThreads;

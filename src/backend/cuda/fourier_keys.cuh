@@ -1,4 +1,4 @@
-// Ways of key rows to the warps of blind_fourier.cuh, chunk by chunk: take(), load() what is
+// Ways of key rows to the warps of blind_fourier.cuh, each row a chunk: take(), load() what is
 // needed, leave().
 #pragma once
 
@@ -20,7 +20,6 @@ constexpr int kMostFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
 // wait for the L2 would hold up all others, who soon stand behind it.
 template <class S, int PARTS>
 struct KeyStream {
-  static constexpr int kParts = PARTS;                       // components of a chunk
   static constexpr std::size_t kNumbers = 0;                 // of shared memory
   static constexpr int kChunk = PARTS * S::kM, kSector = 2;  // numbers
   static constexpr int kFetched = kChunk / kSector / kMostFourierThreads<S, PARTS>;  // of a thread
@@ -50,9 +49,8 @@ struct KeyStream {
 // place.
 template <class S, int PARTS, int PRIMES>
 struct KeyBelt {
-  static constexpr int kParts = PARTS;
   static constexpr int kSlots = PRIMES == 1 ? 3 : 2;
-  static constexpr int kChunk = kParts * S::kM;
+  static constexpr int kChunk = PARTS * S::kM;  // numbers
   static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
   static constexpr int kHead = kSlots;  // the slots' counts
   static constexpr std::size_t kNumbers = kHead + std::size_t{kSlots} * kChunk;
