@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,12 +23,14 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     masked = any(mask is not None for group in groups for _, _, mask in group)
     x = x._ready(1) if masked else x
     parts = []
-    for group in groups:
+    for i, group in enumerate(groups):
         total = None
         for source, turn, mask in group:
             y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
             if mask is not None:
-                y = e.multiply_plain(y, x.context.encode(mask, y.level, x._factor_scale(y)))
+                name = ("rotation", x.size, x.slots, k, i, source, turn)
+                factor = x.context._encode_named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
+                y = e.multiply_plain(y, factor)
             total = y if total is None else e.add(total, y)
         parts.append(total)
     # A result without a mask next to masked ones keeps its level: sums and products align it.
