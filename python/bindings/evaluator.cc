@@ -65,8 +65,6 @@ void bind_evaluator(nb::module_& m) {
              return e.dot(x, y);
            },
            "x"_a, "y"_a, ReleaseGil())
-      .def("to_level", nb::overload_cast<const Ciphertext&, int>(&Evaluator::to_level, nb::const_), "x"_a,
-           "level"_a, ReleaseGil())
       .def("rotate", nb::overload_cast<const Ciphertext&, int>(&Evaluator::rotate, nb::const_), "x"_a, "r"_a,
            ReleaseGil())
       .def("inner_sum", nb::overload_cast<const Ciphertext&, int, int>(&Evaluator::inner_sum, nb::const_),
