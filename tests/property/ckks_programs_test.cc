@@ -3,6 +3,7 @@
 #include <random>
 
 #include "ckks/polynomial.h"
+#include "support/preset_names.h"
 #include "unit/ckks_world.h"
 
 namespace latticino::ckks {
@@ -116,11 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, CkksPrograms,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
                                            "test-n10-boot-insecure", "test-n10-d35-boot-insecure"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test::preset_name);
 
 }  // namespace
 }  // namespace latticino::ckks

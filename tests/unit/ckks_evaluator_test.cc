@@ -5,6 +5,7 @@
 #include "ckks/scalar.h"
 #include "math/errors.h"
 #include "rlwe/galois.h"
+#include "support/preset_names.h"
 #include "unit/ckks_world.h"
 
 namespace latticino::ckks {
@@ -258,11 +259,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, CkksEvaluator,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
                                            "test-n10-boot-insecure"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test::preset_name);
 
 }  // namespace
 }  // namespace latticino::ckks

@@ -4,6 +4,7 @@
 #include "ckks/batches.h"
 #include "ckks/evaluator.h"
 #include "math/errors.h"
+#include "support/preset_names.h"
 #include "unit/ckks_world.h"
 
 namespace latticino::ckks {
@@ -129,11 +130,7 @@ TEST_P(CkksSpans, RefusesSpansOfTwoLengths) {
 INSTANTIATE_TEST_SUITE_P(Presets, CkksSpans,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-bitpacker-insecure"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test::preset_name);
 
 }  // namespace
 }  // namespace latticino::ckks

@@ -8,6 +8,7 @@
 
 #include "math/errors.h"
 #include "rlwe/galois.h"
+#include "support/preset_names.h"
 #include "support/ring_support.h"
 #include "support/rlwe_support.h"
 
@@ -183,11 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, KeySwitch,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
                                            "test-n10-boot-insecure"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test::preset_name);
 
 // A sum that could not be made leaves nothing behind: the next call makes it whole.
 TEST(MergedDigits, KeepNothingOfASumThatFailed) {
