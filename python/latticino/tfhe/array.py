@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
 from .. import errors, powers, roles
-from . import engine, modular, types
+from . import engine, modular, reductions, types
 from .engine import Comparison, Gate
 from .pieces import each, each_of
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from .context import Context
 
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
-_SUM_TERMS = 16  # of one sum: beyond that carries are a small part
 
 
 class EncryptedArray:
@@ -303,57 +303,23 @@ class EncryptedArray:
         ``dtype``: the type to add in; left out, the values' own, in which sums wrap, and for booleans
         the smallest that holds the count.
         """
-        params, places = self.context.params, self._along(axis, "sum")
-        if dtype is None and not self.bits:
-            block = max(params.message_bits, 1)
-            dtype = types.name_of(-(-len(places).bit_length() // block) * block)
-        x = self if dtype is None else self.astype(dtype)
-        if x.bits < 0:
-            return modular.total(x._at(places, "sum"))
-        x._integer("sum")
-        kept, length = places.shape[1:], len(places)
-        x = x._at(places.reshape(-1), "sum").reshape(length, -1)
-        while length > 1:
-            terms = min(length, _SUM_TERMS)
-            rows = -(-length // terms)
-            if terms * rows > length:
-                none = np.zeros((terms * rows - length, x.shape[1]), np.uint64)
-                x = concatenate([x, x._operand(none, "sum")])
-            pieces = [x[t * rows : (t + 1) * rows] for t in range(terms)]
-            x = each("sum", lambda *p: self.context.evaluator.sum(list(p)), x.bits, pieces)
-            length = rows
-        return x.reshape(kept)
-
-    def _along(self, axis: int | None, operation: str) -> np.ndarray:
-        """Flat places with the axis in front; None: all of them."""
-        return self._moved(lambda p: p.reshape(-1) if axis is None else np.moveaxis(p, axis, 0), operation)
-
-    def _folded(self, name: str, axis: int | None, f: Callable[[EncryptedArray, EncryptedArray], EncryptedArray]
-                ) -> EncryptedArray:
-        """f of all values over an axis, by halves."""
-        places = self._along(axis, name)
-        x = self._at(places.reshape(-1), name).reshape(len(places), -1)
-        while len(x) > 1:
-            half = len(x) // 2
-            pairs = f(x[:half], x[half : 2 * half])
-            x = pairs if len(x) == 2 * half else concatenate([pairs, x[2 * half :]])
-        return x.reshape(places.shape[1:])
+        return reductions.total(self, axis, dtype)
 
     def min(self, axis: int | None = None) -> EncryptedArray:
         """The smallest integer of all, or over one axis."""
-        return self._integer("minimum")._folded("minimum", axis, lambda x, y: x._arithmetic("minimum", y))
+        return reductions.fold(self._integer("minimum"), "minimum", axis, lambda x, y: x._arithmetic("minimum", y))
 
     def max(self, axis: int | None = None) -> EncryptedArray:
         """The largest integer of all, or over one axis."""
-        return self._integer("maximum")._folded("maximum", axis, lambda x, y: x._arithmetic("maximum", y))
+        return reductions.fold(self._integer("maximum"), "maximum", axis, lambda x, y: x._arithmetic("maximum", y))
 
     def any(self, axis: int | None = None) -> EncryptedArray:
         """Whether any value is true, or not 0; of all, or over one axis."""
-        return self.astype("bool")._folded("any", axis, lambda x, y: x | y)
+        return reductions.fold(self.astype("bool"), "any", axis, operator.or_)
 
     def all(self, axis: int | None = None) -> EncryptedArray:
         """Whether every value is true, or not 0; of all, or over one axis."""
-        return self.astype("bool")._folded("all", axis, lambda x, y: x & y)
+        return reductions.fold(self.astype("bool"), "all", axis, operator.and_)
 
     def apply(self, f: types.Table, other: Operand | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """``f`` of every value, or of every pair of values, by table.
@@ -398,20 +364,6 @@ class EncryptedArray:
         if other is None:
             return each_of("apply", lambda x: e.lookup(x, blocks, tables), widths, operands)
         return each_of("apply", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
-
-
-def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:
-    """See latticino.concatenate."""
-    x = several[0]
-    starts = np.cumsum([0, *(o.size for o in several)])
-    try:
-        places = np.concatenate([o._places() + np.uint32(s) for o, s in zip(several, starts)], axis)
-    except ValueError as why:
-        raise errors.ShapeError.explain(
-            "concatenate", " and ".join(str(o.shape) for o in several), "shapes equal but for one axis",
-            "reshape them") from why
-    whole = x._new(engine.concatenate([o._parts for o in several]), (int(starts[-1]),), x.bits)
-    return whole._at(places, "concatenate")
 
 
 _GATES = {(0, 0, 0, 1): Gate.And, (1, 1, 1, 0): Gate.Nand, (0, 1, 1, 1): Gate.Or, (1, 0, 0, 0): Gate.Nor,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from . import array, types
+from . import reductions, types
 from .array import EncryptedArray, Operand
 from .pieces import each
 
@@ -67,7 +67,7 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArr
     first = _first(list(arrays), "concatenate")
     several = [first._operand(x, "concatenate") for x in arrays]
     bits = types.widest([x.bits for x in several], "concatenate")
-    return array.concatenate([x._as(bits) for x in several], axis)
+    return reductions.concatenate([x._as(bits) for x in several], axis)
 
 
 def stack(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
