@@ -264,6 +264,8 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   if (fourier) {
     cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, kSteps, 2, kFft64}));
     cases.push_back(blind_rotate(ring, one, {1, 3, 1, false, kSteps, 5, kFft64}));
+    cases.push_back(blind_rotate(ring, one, {1, 3, 3, false, kSteps, 3, kFft64}));
+    cases.push_back(blind_rotate(ring, one, {2, 2, 2, false, kSteps, 2, kFft64}));
   }
   if (ring.prime_count() >= 2 && ring.prime(0) / 2 < ring.prime(1)) {
     cases.push_back(extract(ring, two, 1));
@@ -275,6 +277,9 @@ std::vector<Case> lwe_cases(const Ring& ring) {
       cases.push_back(blind_rotate(ring, two, {1, 1, 1, false, kSteps, 3, kFft64}));
       cases.push_back(blind_rotate(ring, two, {1, 2, 1, false, 1, 2, kFft64}));
       cases.push_back(blind_rotate(ring, two, {2, 2, 1, false, 1, 2, kFft64}));
+      cases.push_back(blind_rotate(ring, two, {1, 1, 3, false, 1, 3, kFft64}));
+      cases.push_back(blind_rotate(ring, two, {1, 1, 3, false, kSteps, 3, kFft64}));
+      cases.push_back(blind_rotate(ring, two, {2, 2, 4, false, 1, 1, kFft64}));
     }
   }
   return cases;

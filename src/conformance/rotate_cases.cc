@@ -117,14 +117,16 @@ struct Schoolbook {
 std::string rotate_name(const RotateShape& s, const Basis& basis) {
   std::string text = "k = " + std::to_string(s.k);
   text.append(", ").append(std::to_string(s.levels)).append(" digits over ").append(basis.str());
-  if (s.fourier()) return text.append(", FP64");
+  if (s.fourier()) text.append(", FP64");
+  if (s.fourier() && s.group == 1) return text;
   if (s.ternary) return text.append(", ternary");
   return text.append(", group ").append(std::to_string(s.group));
 }
 
 // Narrows the digits until sums over one prime are small enough; log2 of the largest sum.
-double fit_fourier(Gadget& gadget, int log_n, int k, const Basis& basis, std::uint64_t q) {
-  fourier::Rotation shape{log_n, k, 1, false, gadget, basis.size(), q};
+double fit_fourier(Gadget& gadget, int log_n, const RotateShape& s, const Basis& basis,
+                   std::uint64_t q) {
+  fourier::Rotation shape{log_n, s.k, s.group, false, gadget, basis.size(), q};
   while (!fourier::refusal(shape).empty()) --shape.gadget.log_base;
   gadget = shape.gadget;
   return shape.log_sum();
@@ -166,7 +168,7 @@ Case blind_rotate(const Ring& ring, const Basis& basis, const RotateShape& s) {
   shape.group = s.group;
   shape.ternary = s.ternary;
   shape.arithmetic = s.arithmetic;
-  const double log_sum = s.fourier() ? fit_fourier(shape.gadget, ring.log_n(), s.k, basis, q) : 0;
+  const double log_sum = s.fourier() ? fit_fourier(shape.gadget, ring.log_n(), s, basis, q) : 0;
   const std::uint32_t dimension = s.steps * s.group, parts = s.k + 1;
   const std::uint32_t two_n = 2 * static_cast<std::uint32_t>(ring.n());
   Case c{"BlindRotate", rotate_name(s, basis), {}, {}};

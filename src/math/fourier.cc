@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "math/fft_tables.h"
+#include "math/fourier_selector.h"
 
 namespace latticino::fourier {
 
@@ -31,9 +32,19 @@ std::vector<Complex> roots(int log_n) {
   return out;
 }
 
+std::vector<Complex> unit_powers(int log_n) {
+  std::vector<Complex> out;
+  for (const Root& root : unit_roots(log_n + 1)) out.push_back({root.re, root.im});
+  return out;
+}
+
+// The combination of the 2^group - 1 keys of a step is larger than one of them by the root of twice
+// their number where they are random, as their masks and errors make them. Chosen ones could reach
+// the square of that: below 2^53 still, where sums have no places below the point.
 double Rotation::log_sum() const {
+  const double several = group == 1 ? 0 : 0.5 * (group + 1);
   return std::log2(rows()) + log_n + (gadget.log_base - 1) +
-         std::log2(static_cast<double>(modulus)) - 1;
+         std::log2(static_cast<double>(modulus)) - 1 + several;
 }
 
 Refusal refusal(const Rotation& r) {
@@ -43,7 +54,7 @@ Refusal refusal(const Rotation& r) {
     out << x;
     return out.str();
   };
-  if (r.group != 1 || r.ternary) return {"several keys a step", "a binary key in groups of 1"};
+  if (r.ternary) return {"a ternary key", "a binary key"};
   if (!has_degree(r.log_n)) return {"N = 2^" + text(r.log_n), "N = 2^10 to 2^12"};
   if (r.glwe_dimension > 2) return {"k = " + text(r.glwe_dimension), "k = 1 or 2"};
   const double most = r.primes == 1 ? kMostExactLogSum : kMostRoundedLogSum;

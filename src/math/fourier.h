@@ -102,7 +102,7 @@ struct Rotation {
   std::uint64_t modulus = 0;  // the primes' product
 
   int rows() const { return (glwe_dimension + 1) * gadget.levels; }
-  // log2 of the largest sum of products that a coefficient can be: rows N (B/2) (Q/2).
+  // log2 of the largest sum of a coefficient: rows N (B/2) (Q/2); several keys: fourier.cc.
   double log_sum() const;
 };
 // Sums modulo one prime are exact integers after rounding up to here, those modulo two primes leave

@@ -9,8 +9,9 @@ namespace {
 bool spreads_in_fft64(const BlindRotate& op) {
   const PolyView& key = op.key.first;
   const int log_n = key.ring->log_n(), levels = op.gadget.levels;
-  return op.glwe_dimension == 1 && ((log_n == 10 && key.limbs() == 1 && levels == 3) ||
-                                    (log_n == 11 && key.limbs() == 2 && levels == 1));
+  return op.glwe_dimension == 1 && (op.group == 1 || op.group == 3) &&
+         ((log_n == 10 && key.limbs() == 1 && levels == 3) ||
+          (log_n == 11 && key.limbs() == 2 && levels == 1));
 }
 
 struct Count {
@@ -31,7 +32,7 @@ struct Count {
   // Of each step: the digits' transforms, and those back of each key, of every prime; a complex
   // butterfly takes the time of two. On the path of one ciphertext several keys share those back
   // and their products count, two for a butterfly; eight processors share it, but in FP64 only
-  // those of spreads_in_fft64().
+  // those of spreads_in_fft64(), which make products of several keys beside the path.
   Effort operator()(const BlindRotate& op) const {
     Effort e;
     const PolyView& key = op.key.first;
@@ -43,9 +44,10 @@ struct Count {
     const double parts = op.glwe_dimension + 1.0, keys = op.keys_per_step();
     const double work = (op.rows() + keys * parts) * transform;
     const double products = (keys - 1) * op.rows() * parts * n * key.limbs();
-    const double path = (op.rows() + parts) * transform + products / 2;
-    const bool alone = op.arithmetic == BlindRotateArithmetic::Fft64 && !spreads_in_fft64(op);
-    const double share = alone ? 8 : 1;
+    const bool fft = op.arithmetic == BlindRotateArithmetic::Fft64;
+    const bool spreads = fft && spreads_in_fft64(op);
+    const double path = (op.rows() + parts) * transform + (spreads ? 0 : products / 2);
+    const double share = fft && !spreads ? 8 : 1;
     for (const BlindRotate::Item& item : op.items) {
       const double steps = item.exponents.dimension / op.group;
       e.path = share * steps * path;

@@ -100,7 +100,7 @@ enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
 
 // Polynomials of a BlindRotate key (Coeff, centred; one or two primes) as its arithmetic Fft64
 // takes them: transforms divided by N/2, N doubles a polynomial, in an order of the backend's own
-// within a step. Items are whole steps, of rows() (k + 1) polynomials each.
+// within a K_tj. Items are whole K_tj, of rows() (k + 1) polynomials each.
 struct FourierKey {
   struct Item {
     PolyArray in;
@@ -126,10 +126,10 @@ struct FourierKey {
 // Key polynomials, Eval: (t, j, row, component) in that order, components innermost. Row
 // c * levels + i encrypts selector 2^gadget_exponent(i) times component c of (1, s_1 .. s_k).
 //
-// Fft64 (binary, group 1, k <= 2, N = 2^10 .. 2^12) reads `fourier`, all key polynomials through
-// FourierKey, instead of `key`. The product's sum over rows, coefficient by coefficient, is rounded
-// to an integer, half to even, over one prime; over two primes acc and its digits are those of
-// doubles (math/fourier.h, Rounding), and acc is rounded at the end.
+// Fft64 (binary, k <= 2, N = 2^10 .. 2^12) reads `fourier`, all key polynomials through FourierKey,
+// instead of `key`. The sum over rows and keys (math/fourier_selector.h), each coefficient, is
+// rounded to an integer, half to even, over one prime; over two primes acc and its digits are those
+// of doubles (math/fourier.h, Rounding), and acc is rounded at the end.
 struct BlindRotate {
   struct Item {
     LweView exponents;  // modulus 2N

@@ -34,13 +34,17 @@ double fft64_variance(const TfheNoiseModel& m) {
 // In units of the variance of a sum of products, with u = 2^-53 and 0.18 u^2 for a rounding (values
 // spread evenly between powers of two): a butterfly adds 0.45 u^2 forwards, digits and key alike,
 // and 0.31 u^2 back; a row adds 0.18 u^2 to sums that grow evenly. Every coefficient of a product
-// has this error, and the mask's meet the key.
+// has this error, and the mask's meet the key. The combination of several keys has the variance of
+// two of each, and is a sum that grows evenly by them.
 double fourier_variance(const TfheNoiseModel& m) {
   if (m.log_ring_modulus <= m.log_lwe_modulus) return 0;
   const double k = m.glwe_dimension, rows = (k + 1) * m.bootstrap.levels;
-  const double roundings = 1.21 * (std::log2(m.degree) - 1) + 0.18 * rows;
-  const double sum = rows * m.degree * digit_square(m.bootstrap) / 12;
-  return m.lwe_dimension * (1 + k * m.degree / 2) * std::exp2(-106) * roundings * sum;
+  const int keys = m.ternary ? 2 : (1 << m.group) - 1;
+  const double steps = static_cast<double>(m.lwe_dimension) / m.group;
+  const double combined = keys == 1 ? 1 : 2 * keys, combining = keys == 1 ? 0 : 0.18 * keys;
+  const double roundings = 1.21 * (std::log2(m.degree) - 1) + 0.18 * rows + combining;
+  const double sum = combined * rows * m.degree * digit_square(m.bootstrap) / 12;
+  return steps * (1 + k * m.degree / 2) * std::exp2(-106) * roundings * sum;
 }
 
 double key_switch_variance(const TfheNoiseModel& m) {

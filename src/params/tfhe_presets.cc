@@ -74,8 +74,11 @@ std::vector<TfheLiteral> literals() {
       integers(set("tfhe-2-2-v1", 868, 1, 11, 2, {23, 1}, {3, 5}), -128),
       integers(set("tfhe-2-2-p64-v1", 840, 1, 11, 2, {23, 1}, {4, 4}), -64),
       integers(grouped(set("tfhe-2-2-group3-v1", 870, 1, 11, 2, {23, 1}, {3, 5}), 3), -128),
+      integers(grouped(set("tfhe-2-2-group3-fft64-v1", 876, 1, 11, 2, {23, 1}, {3, 5}), 3), -128),
       legacy(set("chameleon-500-legacy", 500, 1, 10, 1, {10, 2}, {2, 8}), 2.44e-5, 7.18e-9),
       legacy(set("chameleon-630-legacy", 630, 1, 10, 1, {7, 3}, {2, 8}), 0x1p-15, 0x1p-25),
+      legacy(grouped(set("chameleon-630-group3-legacy", 630, 1, 10, 1, {7, 3}, {2, 8}), 3), 0x1p-15,
+             0x1p-25),
       legacy(set("chameleon-592-legacy", 592, 1, 11, 1, {7, 3}, {2, 8}), 0x1p-15, 0x1p-25),
       // Small, for tests.
       insecure(set("test-tfhe-gates-insecure", 64, 2, 10, 1, {9, 2}, {4, 3})),

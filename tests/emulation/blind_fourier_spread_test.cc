@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include "backend/cuda/blind_fourier_group_spread.cuh"
 #include "backend/cuda/blind_fourier_spread.cuh"
 #include "emulation/fourier_rotation.h"
 #include "emulation/machine.h"
@@ -26,6 +27,24 @@ TEST(EmulatedFourierSpread, OfThreeDigitsOnEightBlocks) { expect_rotation<10, 3,
 TEST(EmulatedFourierSpread, OfThreeDigitsOnSixteenBlocks) { expect_rotation<10, 4, 1, 3>(); }
 TEST(EmulatedFourierSpread, OfTwoPrimesOnEightBlocks) { expect_rotation<11, 3, 2, 1>(); }
 TEST(EmulatedFourierSpread, OfTwoPrimesOnSixteenBlocks) { expect_rotation<11, 4, 2, 1>(); }
+
+template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
+void expect_grouped_rotation() {
+  using S = cuda::FourierGroupShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  for (const std::uint32_t steps : {1u, 2u, 5u}) {
+    SCOPED_TRACE(std::to_string(steps) + " steps");
+    emulation::FourierRotation<S> rotation(steps, S::kGroup);
+    rotation.expect_equal([&](const cuda::FourierRotateArgs& args) {
+      emulation::run_cluster(S::kBlocks, S::kThreads, (S::bytes(args.rotate.steps) + 3) / 4, steps,
+                             [&] { cuda::blind_fourier_group_spread<S>(args); });
+    });
+  }
+}
+
+TEST(EmulatedFourierGroup, OfThreeDigitsOnEightBlocks) { expect_grouped_rotation<10, 3, 1, 3>(); }
+TEST(EmulatedFourierGroup, OfThreeDigitsOnSixteenBlocks) { expect_grouped_rotation<10, 4, 1, 3>(); }
+TEST(EmulatedFourierGroup, OfTwoPrimesOnEightBlocks) { expect_grouped_rotation<11, 3, 2, 1>(); }
+TEST(EmulatedFourierGroup, OfTwoPrimesOnSixteenBlocks) { expect_grouped_rotation<11, 4, 2, 1>(); }
 
 }  // namespace
 }  // namespace latticino

@@ -1,11 +1,12 @@
 // Blind rotations in FP64 whose ciphertexts are gathered in blocks (backend/cuda/blind_fourier.cuh,
-// blind_fourier_pair.cuh), emulated, against the CPU: equal words.
+// blind_fourier_pair.cuh, blind_fourier_group.cuh), emulated, against the CPU: equal words.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <vector>
 
+#include "backend/cuda/blind_fourier_group.cuh"
 #include "backend/cuda/blind_fourier_pair.cuh"
 #include "emulation/fourier_rotation.h"
 #include "emulation/machine.h"
@@ -21,14 +22,16 @@ struct Gathered : SHAPE {
 
 template <class S>
 void expect_rotation(const cuda::FourierLimits& limits,
-                     const std::function<void(const cuda::FourierRotateArgs&)>& kernel) {
+                     const std::function<void(const cuda::FourierRotateArgs&)>& kernel,
+                     int group = 1) {
   for (const std::uint32_t steps : {1u, 2u, 5u}) {
     SCOPED_TRACE(std::to_string(steps) + " steps");
-    emulation::FourierRotation<S>(steps).expect_equal([&](const cuda::FourierRotateArgs& args) {
-      emulation::run_cluster(1, limits.threads,
-                             (limits.shared_bytes + limits.ciphertext_bytes + 3) / 4, steps,
-                             [&] { kernel(args); });
-    });
+    emulation::FourierRotation<S>(steps, group)
+        .expect_equal([&](const cuda::FourierRotateArgs& args) {
+          emulation::run_cluster(1, limits.threads,
+                                 (limits.shared_bytes + limits.ciphertext_bytes + 3) / 4, steps,
+                                 [&] { kernel(args); });
+        });
   }
 }
 
@@ -50,6 +53,21 @@ TEST(EmulatedFourier, OfPairs) {
   expect_rotation<Gathered<Shape, 2, 2, 1>>(cuda::kFourierPairLimits<Shape, 2>,
                                             cuda::blind_fourier_pair<Shape, 2>);
 }
+
+template <int LOG_N, int PARTS, int PRIMES, int LEVELS>
+void expect_grouped(int group) {
+  using Shape = cuda::FourierGroupUnit<LOG_N>;
+  constexpr int kRoots = cuda::kFourierRoots<Shape, PARTS, PRIMES>;
+  expect_rotation<Gathered<Shape, PARTS, PRIMES, LEVELS>>(
+      {Shape::kThreads, 0, sizeof(double2) * kRoots,
+       cuda::fourier_group_bytes<Shape, PARTS, PRIMES>(LEVELS), 0},
+      cuda::blind_fourier_group<Shape, PARTS, PRIMES>, group);
+}
+
+TEST(EmulatedFourier, OfTwoKeyBitsAStep) { expect_grouped<10, 2, 1, 3>(2); }
+TEST(EmulatedFourier, OfThreeKeyBitsAStep) { expect_grouped<11, 2, 2, 1>(3); }
+TEST(EmulatedFourier, OfThreeKeyBitsAStepAndThreeComponents) { expect_grouped<10, 3, 2, 2>(3); }
+TEST(EmulatedFourier, OfFourKeyBitsAStep) { expect_grouped<12, 3, 1, 1>(4); }
 
 // Every ciphertext is one unit's, and the blocks of a wave differ by one at most.
 TEST(EmulatedFourier, SharesCiphertextsAmongBlocks) {

@@ -6,7 +6,7 @@
 
 #include "backend/cuda/fourier_words.cuh"
 #include "emulation/rotation_on_cpu.h"
-#include "math/fourier.h"
+#include "math/fourier_selector.h"
 
 namespace latticino::emulation {
 
@@ -40,11 +40,13 @@ class FourierRotation : RotationOnCpu<S> {
   using Base::kPrimes, Base::primes_, Base::exponents_, Base::op_, Base::key_, Base::queue_;
 
  public:
-  explicit FourierRotation(std::uint32_t steps) : Base(kPrimes == 1 ? 1u << 31 : 1u << 27, steps) {
+  explicit FourierRotation(std::uint32_t steps, int group = 1)
+      : Base(kPrimes == 1 ? 1u << 31 : 1u << 27, steps * static_cast<std::uint32_t>(group)) {
+    op_.group = group;
     op_.glwe_dimension = S::kParts - 1;
     op_.arithmetic = BlindRotateArithmetic::Fft64;
     op_.gadget = {kPrimes == 2 ? 23 : S::kLevels == 3 ? 7 : 9, S::kLevels};
-    shape_ = {S::kLogN, op_.glwe_dimension, 1, false, op_.gadget, kPrimes, this->modulus()};
+    shape_ = {S::kLogN, op_.glwe_dimension, group, false, op_.gadget, kPrimes, this->modulus()};
     while (!fourier::refusal(shape_).empty()) --shape_.gadget.log_base;
     op_.gadget = shape_.gadget;
     if (steps > 1) exponents_[1] = 2 * S::kN - 1;
@@ -97,9 +99,10 @@ class FourierRotation : RotationOnCpu<S> {
       }
     }
     for (const fourier::Complex& w : fourier::roots(S::kLogN)) roots.push_back({w.re, w.im});
+    for (const fourier::Complex& w : fourier::unit_powers(S::kLogN)) roots.push_back({w.re, w.im});
     std::copy_n(fourier::roots(S::kLogN).begin(), std::size(args.first), args.first);
     a.modulus = shape_.modulus;
-    a.keys = 1, a.per_block = 1, args.wave = 1;
+    a.keys = op_.keys_per_step(), a.per_block = 1, args.wave = 1;
     for (int p = 0; p < kPrimes; ++p) args.moduli[p] = make_modulus(primes_[p]);
     args.key = key.data();
     args.roots = roots.data();

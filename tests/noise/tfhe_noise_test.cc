@@ -85,15 +85,18 @@ void expect_formulas(TfheWorld& w, Encoding encoding, std::uint32_t count, int t
   expect_within_a_factor_2(got.fresh, fresh * fresh, "fresh");
   expect_within_a_factor_2(got.key_switch, key_switch_variance(model), "key switch");
   expect_within_a_factor_2(got.mod_switch, mod_switch_variance(model, t), "modulus switch");
-  expect_within_a_factor_2(got.bootstrap, bootstrap_variance(model) + drop_variance(model),
-                           "bootstrapping");
+  const bool fourier = w.context->arithmetic() == BlindRotateArithmetic::Fft64;
+  expect_within_a_factor_2(
+      got.bootstrap,
+      bootstrap_variance(model) + drop_variance(model) + (fourier ? fourier_variance(model) : 0),
+      "bootstrapping");
   // The failure probability that the measured parts give is near the one predicted.
   const double norm = (params.booleans() ? std::sqrt(2) : params.literal().max_norm) * (1 << t);
   const double distance =
       params.booleans() ? 0.125 : std::ldexp(1.0, t - (params.plain_bits() + 2));
   const double variance = norm * norm * got.bootstrap + got.key_switch + got.mod_switch;
-  const double predicted = log_failure(params.decision_variance(norm, t), distance);
-  if (t == 0) EXPECT_EQ(predicted, params.log_failure());
+  const double predicted = log_failure(params.decision_variance(norm, t, fourier), distance);
+  if (t == 0) EXPECT_EQ(predicted, params.log_failure(fourier));
   EXPECT_LE(predicted, params.literal().log_failure);
   EXPECT_LT(log_failure(variance, distance) / predicted, 2);
   EXPECT_GT(log_failure(variance, distance) / predicted, 0.5);
@@ -131,6 +134,11 @@ TEST(TfheMeasuredNoise, DefaultIntegers) {
 
 TEST(TfheMeasuredNoise, DefaultIntegersOfThreeKeyBitsAStep) {
   expect_formulas("tfhe-2-2-group3-v1", Encoding::Padded, 32);
+}
+
+TEST(TfheMeasuredNoise, IntegersOfThreeKeyBitsAStepInFp64) {
+  TfheWorld w(tfhe_preset("tfhe-2-2-group3-fft64-v1"), true, 0, BlindRotateArithmetic::Fft64);
+  expect_formulas(w, Encoding::Padded, 32);
 }
 
 }  // namespace

@@ -143,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(Sets, GatePrograms,
                          testing::Values(Case{"test-tfhe-gates-insecure", kExact},
                                          Case{"test-tfhe-gates-insecure", kFft64},
                                          Case{"test-tfhe-ternary-insecure", kExact},
-                                         Case{"test-tfhe-group3-insecure", kExact}));
+                                         Case{"test-tfhe-group3-insecure", kExact},
+                                         Case{"test-tfhe-group3-insecure", kFft64}));
 
 class BlockPrograms : public testing::TestWithParam<Case>, public Program {
  public:

@@ -101,7 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(NamedSet{"chameleon-630-legacy"}, NamedSet{"tfhe-gates-v1"},
                     NamedSet{"tfhe-2-2-v1"}, NamedSet{"tfhe-2-2-group3-v1"},
                     NamedSet{"chameleon-630-legacy", BlindRotateArithmetic::Fft64},
-                    NamedSet{"tfhe-2-2-v1", BlindRotateArithmetic::Fft64}));
+                    NamedSet{"tfhe-2-2-v1", BlindRotateArithmetic::Fft64},
+                    NamedSet{"chameleon-630-group3-legacy", BlindRotateArithmetic::Fft64},
+                    NamedSet{"tfhe-2-2-group3-fft64-v1", BlindRotateArithmetic::Fft64}));
 
 }  // namespace
 }  // namespace latticino

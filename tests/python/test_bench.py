@@ -151,7 +151,7 @@ def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
         "output": "", "device": "cpu", "threads": "1", "mode": "replayed", "batches": "1,8", "runs": "3",
         "arithmetic": "exact", "sets": programs.GATE_SETS}
     assert fft64["options"]["arithmetic"] == "fft64" and fft64["options"]["sets"] == (
-        "chameleon-630-legacy,tfhe-gates-v1,tfhe-2-2-v1")
+        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-2-2-v1,tfhe-2-2-group3-fft64-v1")
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     assert cli.main(["bench", "gates", "--preset", "tfhe-2-2-group3-v1", "--record", str(record)]) == 0
     row, = json.loads(record.read_text())
@@ -160,7 +160,8 @@ def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
 
 def test_gates_have_targets_that_one_arithmetic_has_to_reach(monkeypatch, capsys):
     def row(value, arithmetic, name="tfhe.gate_latency", unit="ms", batch=1):
-        return timed(name, value, unit, batch=batch, arithmetic=arithmetic) | {"preset": "chameleon-630-legacy"}
+        preset = f"chameleon-630{'-group3' if batch == 1 else ''}-legacy"
+        return timed(name, value, unit, batch=batch, arithmetic=arithmetic) | {"preset": preset}
 
     assert targets.check_gates([row(1.1, "exact"), row(0.8, "fft64")])
     assert "0.80 ms (fft64)" in capsys.readouterr().out

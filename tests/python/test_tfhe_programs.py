@@ -70,7 +70,7 @@ def test_failure_probabilities_of_arrays_count_the_rounding(device):
 
 @pytest.mark.parametrize("where", [*DEVICES, "not-encrypted"])
 def test_arithmetics_that_a_set_does_not_have_are_refused(where):
-    for name, told in (("test-tfhe-group3-insecure", "groups"), ("test-tfhe-ternary-insecure", "ternary")):
+    for name, told in (("tfhe-2-2-group3-v1", "failure probability"), ("test-tfhe-ternary-insecure", "ternary")):
         lt.tfhe.Context(name, where)
         with pytest.raises(lt.ParameterError, match=told) as e:
             lt.tfhe.Context(name, where, arithmetic="fft64")

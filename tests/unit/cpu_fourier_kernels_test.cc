@@ -8,6 +8,7 @@
 
 #include "backend/cpu/fourier_kernels.h"
 #include "backend/cpu/simd/tail_tables.h"
+#include "math/fourier_selector.h"
 #include "support/ring_support.h"
 
 namespace latticino::cpu {
@@ -142,6 +143,36 @@ TEST_P(SimdFourierKernels, ProductsAgree) {
   }
 }
 
+TEST_P(SimdFourierKernels, CombinedKeysAgree) {
+  for (const int log_n : {10, 12}) {
+    const std::size_t n = std::size_t{1} << log_n;
+    const auto powers = fourier::unit_powers(log_n);
+    const auto exponents = fourier_exponents(log_n, simd().log_lanes);
+    const auto in_order = fourier_exponents(log_n, 0);
+    const FourierTable table{log_n, nullptr, nullptr, powers.data(), exponents.data()};
+    const FourierTable plain_table{log_n, nullptr, nullptr, powers.data(), in_order.data()};
+    for (const std::uint32_t e : {0u, 1u, 777u, 2047u}) {
+      Reals a(n), b(n);
+      plain().selectors(a.data(), plain_table, e);
+      simd().selectors(b.data(), table, e);
+      Reals halves(a.begin(), a.begin() + n / 2), back = transposed(halves);
+      ASSERT_TRUE(std::equal(back.begin(), back.end(), b.begin())) << e;
+      halves.assign(a.begin() + n / 2, a.end());
+      back = transposed(halves);
+      ASSERT_TRUE(std::equal(back.begin(), back.end(), b.begin() + n / 2)) << e;
+    }
+    for (const auto& [count, polynomials] : {std::pair{3, 4}, {7, 12}, {15, 1}}) {
+      for (int pattern = 0; pattern < kPatterns; ++pattern) {
+        const Reals x = numbers(count * n, pattern), keys = numbers(count * polynomials * n, 0);
+        Reals a(polynomials * n), b = a;
+        plain().combine(a.data(), x.data(), keys.data(), count, polynomials, n);
+        simd().combine(b.data(), x.data(), keys.data(), count, polynomials, n);
+        ASSERT_EQ(bits(a), bits(b)) << count << " " << polynomials << " " << pattern;
+      }
+    }
+  }
+}
+
 TEST_P(SimdFourierKernels, RoundedSumsAgree) {
   constexpr std::size_t kN = 1024;
   const std::uint32_t q = test::ntt_primes(10, 1)[0];
@@ -175,7 +206,8 @@ TEST_P(SimdFourierKernels, RealDigitsAgree) {
   const std::uint64_t q = std::uint64_t{primes[0]} * primes[1];
   for (const Gadget g : {Gadget{23, 1}, {31, 1}, {11, 2}, {25, 2}, {7, 3}, {1, 4}}) {
     const fourier::Rounding two({11, 1, 1, false, g, 2, q});
-    for (const std::uint32_t rotation : {0u, 1u, 3u, 777u, 2047u, 2048u, 2049u, 3500u, 4095u}) {
+    for (const std::uint32_t rotation :
+         {0u, 1u, 3u, 777u, 2047u, 2048u, 2049u, 3500u, 4095u, 4096u}) {
       const Reals acc = accumulator(kN, two.modulus);
       Reals a(kN * g.levels), b = a;
       std::vector<double*> pa, pb;
@@ -189,8 +221,9 @@ TEST_P(SimdFourierKernels, RealDigitsAgree) {
       for (std::size_t i = 0; i < kN; ++i) {
         const std::size_t from = (i + rotation) % (2 * kN);
         const double turned = from < kN ? acc[from] : -acc[from - kN];
+        const double own = rotation < 2 * kN ? acc[i] : 0;
         std::int64_t kept =
-            fourier::Rounding::bits(two.difference(turned, acc[i])) - fourier::Rounding::kShiftBits;
+            fourier::Rounding::bits(two.difference(turned, own)) - fourier::Rounding::kShiftBits;
         for (int level = g.levels - 1; level >= 0; --level) {
           const auto digit = level > 0 ? static_cast<double>(gadget_take(kept, g.log_base))
                                        : static_cast<double>(kept);

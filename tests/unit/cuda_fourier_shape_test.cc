@@ -119,6 +119,8 @@ TEST(FourierKeys, AreReadInTheOrderOfTheirShape) {
   expect_keys_in_places<FourierShape<10, 3>, FourierKeyShape<10, 2, 1>>();
   expect_keys_in_places<FourierShape<10, 3>, FourierKeyShape<10, 3, 1>>();
   expect_keys_in_places<FourierShape<11, 5>, FourierKeyShape<11, 2, 2>>();
+  expect_keys_in_places<FourierShape<11, 3>, FourierKeyShape<11, 2, 2>>();
+  expect_keys_in_places<FourierShape<12, 3>, FourierKeyShape<12, 2, 1>>();
 }
 
 }  // namespace

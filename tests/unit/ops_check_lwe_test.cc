@@ -147,9 +147,9 @@ TEST_F(CheckLwe, Fourier) {
     change(op);
     EXPECT_THROW(check(op), UnsupportedError);
   };
-  refused(good(), [](auto& op) {  // two ciphertext words a step
-    op.group = 2;
-    op.key.count = 24;
+  refused(good(), [](auto& op) {
+    op.ternary = true;
+    op.key.count = 32;
   });
   refused(good(), [](auto& op) { op.gadget = {14, 2}; });  // sums of 2^54
   const FourierKey key{1, 2, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};

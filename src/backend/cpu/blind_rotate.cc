@@ -42,14 +42,7 @@ class Worker {
       add(acc, p);
     }
     if (plain) return;
-    for (int j = 0; j < r_.op.keys_per_step(); ++j) {
-      std::uint32_t e = 0;
-      for (int i = 0; i < r_.op.group; ++i) {
-        if ((j + 1) >> i & 1) e += exponents[step * r_.op.group + i];
-      }
-      if (r_.op.ternary) e = j == 0 ? exponents[step] : turn - exponents[step];
-      held_[j] = e & (turn - 1);
-    }
+    for (int j = 0; j < r_.op.keys_per_step(); ++j) held_[j] = r_.exponent(exponents, step, j);
     selected(acc, step);
   }
 

@@ -1,5 +1,6 @@
 // BlindRotate in FP64, and the key that it reads. Accumulators over one prime are those of the
 // exact arithmetic; over two they are doubles, component by component.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -22,9 +23,15 @@ struct FourierRotation : Rotation {
   std::size_t accumulator_words() const {
     return in_doubles() ? 2 * n * parts : Rotation::accumulator_words();
   }
+  int polynomials() const { return op.rows() * parts; }  // of a key
+  // Of several keys: doubles of their combination and of the selectors.
+  std::size_t combined_words() const {
+    return op.group == 1 ? 0
+                         : 2 * n * (static_cast<std::size_t>(polynomials()) + op.keys_per_step());
+  }
   // Doubles of the sums and of all digits; rounded sums.
   std::size_t worker_words() const {
-    return 2 * n * (static_cast<std::size_t>(parts) + op.rows()) + n;
+    return combined_words() + 2 * n * (static_cast<std::size_t>(parts) + op.rows()) + n;
   }
 
   void start(std::uint32_t* accumulator, const BlindRotate::Item& item, std::uint32_t exponent,
@@ -65,22 +72,27 @@ class Worker {
  public:
   Worker(const FourierRotation& r, std::uint32_t* scratch)
       : r_(r),
-        sums_(reinterpret_cast<double*>(scratch)),
+        combined_(reinterpret_cast<double*>(scratch)),
+        sums_(reinterpret_cast<double*>(scratch + r.combined_words())),
         digits_(sums_ + r.parts * r.n),
         residues_(reinterpret_cast<std::uint32_t*>(digits_ + r.op.rows() * r.n)) {}
 
   void step(std::uint32_t* acc, const std::uint32_t* exponents, std::uint32_t step) {
+    const bool several = r_.op.group > 1;
     // (X^0 - 1) acc = 0; in doubles a sum of zeros may still take Q off.
-    if (exponents[step] == 0 && !r_.in_doubles()) return;
+    const auto* first = exponents + std::size_t{step} * r_.op.group;
+    const bool none = std::all_of(first, first + r_.op.group, [](auto e) { return e == 0; });
+    if (none && !r_.in_doubles()) return;
     expect(step + 1);
     const int levels = r_.op.gadget.levels;
     for (int c = 0; c < r_.parts; ++c) {
-      decompose(acc, c, exponents[step]);
+      decompose(acc, c, several ? 2 * static_cast<std::uint32_t>(r_.n) : *first);
       for (int row = c * levels; row < (c + 1) * levels; ++row) {
         r_.fourier.forward(digit(row), digit(row) + r_.n / 2, r_.table.fourier_table, ahead_);
       }
     }
     const double* key = r_.op.fourier + r_.op.key_index(step, 0, 0, 0) * r_.n;
+    if (several) key = combine(key, exponents, step);
     r_.fourier.products(sums_, digits_, key, r_.op.rows(), r_.parts, r_.n);
     for (int c = 0; c < r_.parts; ++c) {
       double* sum = sums_ + c * r_.n;
@@ -107,7 +119,18 @@ class Worker {
     ahead_ = {at(first), at(first + polys), polys * r_.n * sizeof(double) / transforms + 1};
   }
 
-  // Digits of (X^-e - 1) times a component.
+  // sum_j (X^-E_j - 1) K_j.
+  const double* combine(const double* keys, const std::uint32_t* exponents, std::uint32_t step) {
+    const std::size_t polynomials = r_.polynomials();
+    double* x = combined_ + polynomials * r_.n;
+    for (int j = 0; j < r_.op.keys_per_step(); ++j) {
+      r_.fourier.selectors(x + j * r_.n, r_.table.fourier_table, r_.exponent(exponents, step, j));
+    }
+    r_.fourier.combine(combined_, x, keys, r_.op.keys_per_step(), r_.polynomials(), r_.n);
+    return combined_;
+  }
+
+  // Digits of (X^-e - 1) times a component, or of the component where e is 2N.
   void decompose(std::uint32_t* acc, int c, std::uint32_t e) {
     const int levels = r_.op.gadget.levels;
     double* out[kMostLevels];
@@ -129,7 +152,7 @@ class Worker {
   }
 
   const FourierRotation& r_;
-  double *sums_, *digits_;
+  double *combined_, *sums_, *digits_;
   std::uint32_t* residues_;
   Ahead ahead_;
   std::uint32_t expected_ = 0;
@@ -166,9 +189,9 @@ void run(Executor& executor, const FourierKey& op) {
       }
       Ahead none;
       executor.kernels().fourier->forward(x, x + n / 2, table, none);
-      const int of_step = static_cast<int>(i) % op.polynomials_of_step();
-      const int row = of_step / order.parts, part = of_step % order.parts;
-      double* out = item.out + (i - static_cast<std::size_t>(of_step)) * n;
+      const int of_key = static_cast<int>(i) % op.polynomials_of_step();
+      const int row = of_key / order.parts, part = of_key % order.parts;
+      double* out = item.out + (i - static_cast<std::size_t>(of_key)) * n;
       for (std::size_t j = 0; j < n / 2; ++j) {
         double* to = out + order.at(row, part, j);
         to[0] = x[j];

@@ -18,10 +18,14 @@ struct FourierTable {
   int log_n = 0;
   const fourier::Complex* roots = nullptr;
   const double* tail = nullptr;
+  // Of all powers of X (fourier::unit_powers), and the root exponent of each number as the
+  // implementation orders them.
+  const fourier::Complex* powers = nullptr;
+  const std::uint32_t* exponents = nullptr;
 };
 
-// A step of a key as products read it, from front to back: for eight numbers after the other of all
-// rows the eight of every component, real parts and then imaginary ones.
+// One K_tj of a key as products read it, from front to back: for eight numbers after the other of
+// all rows the eight of every component, real parts and then imaginary ones.
 struct FourierKeyOrder {
   static constexpr std::size_t kTogether = 8;
   int rows, parts;
@@ -43,11 +47,17 @@ struct FourierKernels {
   // another, those of the key in FourierKeyOrder.
   void (*products)(double* sums, const double* x, const double* key, int rows, int parts,
                    std::size_t n);
+  // Several keys a step. X^-E - 1 at all numbers, as a transformed polynomial; sum_j x[j] keys[j]
+  // at `count` transformed x, one after another, and keys of `polynomials` polynomials each in
+  // FourierKeyOrder, from zero in the order of j.
+  void (*selectors)(double* out, const FourierTable& table, std::uint32_t exponent);
+  void (*combine)(double* key, const double* x, const double* keys, int count, int polynomials,
+                  std::size_t n);
   // `count` sums rounded to integers modulo one prime, canonical.
   void (*round_one)(std::uint32_t* out, const double* x, std::size_t count,
                     const fourier::Rounding& rounding);
-  // Modulo two primes accumulators are doubles. Digit i of X^-rotation acc - acc goes to out[i],
-  // rotation < 2n; acc becomes acc + x.
+  // Modulo two primes accumulators are doubles. Digit i of X^-rotation acc - acc, or of acc itself
+  // where rotation is 2n, goes to out[i]; acc becomes acc + x.
   void (*real_digits)(double* const* out, const double* acc, std::size_t n, std::uint32_t rotation,
                       Gadget gadget, const fourier::Rounding& rounding);
   void (*add_sums)(double* acc, const double* x, std::size_t count,
@@ -60,5 +70,8 @@ const FourierKernels& reference_fourier_kernels();
 // after stage, of every even block (or the only one) the real and then the imaginary parts of
 // 2^log_lanes neighbouring columns. N/2 doubles.
 std::vector<double> fourier_tail(const std::vector<fourier::Complex>& roots, int log_lanes);
+
+// The root exponents of numbers whose blocks of 4^log_lanes stand as transposed matrices.
+std::vector<std::uint32_t> fourier_exponents(int log_n, int log_lanes);
 
 }  // namespace latticino::cpu

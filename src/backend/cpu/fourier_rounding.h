@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cpu/fourier_kernels.h"
+#include "math/fourier_selector.h"
 
 namespace latticino::cpu::LATTICINO_FOURIER_TARGET {
 
@@ -13,6 +14,38 @@ inline void round_one(std::uint32_t* __restrict out, const double* __restrict x,
   for (std::size_t i = 0; i < count; ++i) {
     const std::int32_t y = local.one_prime(x[i]);
     out[i] = static_cast<std::uint32_t>(y + (y < 0 ? q : 0));
+  }
+}
+
+inline void selectors(double* __restrict out, const FourierTable& table, std::uint32_t exponent) {
+  const FourierTable local = table;
+  const std::size_t half = std::size_t{1} << (local.log_n - 1);
+  for (std::size_t i = 0; i < half; ++i) {
+    const fourier::Complex x = fourier::selector(
+        local.powers[fourier::power_index(local.exponents[i], exponent, local.log_n)]);
+    out[i] = x.re, out[i + half] = x.im;
+  }
+}
+
+// Eight numbers of a key polynomial at a time: their selectors stay in registers.
+inline void combine(double* __restrict key, const double* __restrict x,
+                    const double* __restrict keys, int count, int polynomials, std::size_t n) {
+  constexpr std::size_t kLine = FourierKeyOrder::kTogether;
+  const std::size_t half = n / 2, one_key = static_cast<std::size_t>(polynomials) * n;
+  for (std::size_t i = 0; i < half; i += kLine) {
+    for (int p = 0; p < polynomials; ++p, key += 2 * kLine, keys += 2 * kLine) {
+      double re[kLine] = {}, im[kLine] = {};
+      for (int j = 0; j < count; ++j) {
+        const double *k = keys + static_cast<std::size_t>(j) * one_key,
+                     *f = x + static_cast<std::size_t>(j) * n + i;
+        for (std::size_t v = 0; v < kLine; ++v) {
+          fourier::Complex sum = {re[v], im[v]};
+          fourier::multiply_add(sum, {f[v], f[v + half]}, {k[v], k[v + kLine]});
+          re[v] = sum.re, im[v] = sum.im;
+        }
+      }
+      for (std::size_t v = 0; v < kLine; ++v) key[v] = re[v], key[v + kLine] = im[v];
+    }
   }
 }
 
@@ -51,8 +84,13 @@ inline void real_digits(double* const* out, const double* acc, std::size_t n,
   const std::size_t from = rotation % n;
   const double sign = rotation < n ? 1 : -1;
   double* __restrict first = out[0];  // holds the differences until its own turn
-  differences(first, acc, acc + from, sign, n - from, rounding);
-  differences(first + n - from, acc + n - from, acc, -sign, from, rounding);
+  if (rotation == 2 * n) {
+    const fourier::Rounding local = rounding;
+    for (std::size_t i = 0; i < n; ++i) first[i] = local.difference(acc[i], 0);
+  } else {
+    differences(first, acc, acc + from, sign, n - from, rounding);
+    differences(first + n - from, acc + n - from, acc, -sign, from, rounding);
+  }
   for (int level = gadget.levels - 1; level > 0; --level) {
     const RealDigit digit(gadget, level);
     double* __restrict other = out[level];

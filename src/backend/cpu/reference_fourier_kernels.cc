@@ -53,9 +53,26 @@ void products(double* sums, const double* x, const double* key, int rows, int pa
 }  // namespace
 
 const FourierKernels& reference_fourier_kernels() {
-  static constexpr FourierKernels kernels{
-      0, forward, inverse, products, plain::round_one, plain::real_digits, plain::add_sums};
+  static constexpr FourierKernels kernels{0,
+                                          forward,
+                                          inverse,
+                                          products,
+                                          plain::selectors,
+                                          plain::combine,
+                                          plain::round_one,
+                                          plain::real_digits,
+                                          plain::add_sums};
   return kernels;
+}
+
+std::vector<std::uint32_t> fourier_exponents(int log_n, int log_lanes) {
+  const std::uint32_t lanes = 1u << log_lanes;
+  std::vector<std::uint32_t> out(std::size_t{1} << (log_n - 1));
+  for (std::uint32_t i = 0; i < out.size(); ++i) {
+    const std::uint32_t row = i / lanes % lanes, column = i % lanes;
+    out[i] = fourier::root_exponent(i - row * lanes - column + column * lanes + row, log_n);
+  }
+  return out;
 }
 
 std::vector<double> fourier_tail(const std::vector<Complex>& roots, int log_lanes) {

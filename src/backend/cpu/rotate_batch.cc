@@ -45,6 +45,16 @@ void Rotation::finish(std::uint32_t* acc, const PolyArray& out, std::uint32_t fi
   }
 }
 
+std::uint32_t Rotation::exponent(const std::uint32_t* exponents, std::uint32_t step, int j) const {
+  const auto wrap = 2 * static_cast<std::uint32_t>(n) - 1;
+  if (op.ternary) return (j == 0 ? exponents[step] : 0u - exponents[step]) & wrap;
+  std::uint32_t e = 0;
+  for (int i = 0; i < op.group; ++i) {
+    if ((j + 1) >> i & 1) e += exponents[std::size_t{step} * op.group + i];
+  }
+  return e & wrap;
+}
+
 void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32_t rotation,
             std::uint32_t q) {
   for (std::size_t i = 0; i < n; ++i) {

@@ -24,6 +24,8 @@ struct Rotation {
   void start(std::uint32_t* acc, const BlindRotate::Item& item, std::uint32_t exponent,
              std::uint32_t* scratch) const;
   void finish(std::uint32_t* acc, const PolyArray& out, std::uint32_t first) const;
+  // E of key j of a step, below 2N.
+  std::uint32_t exponent(const std::uint32_t* exponents, std::uint32_t step, int j) const;
 
   const BlindRotate& op;
   const CpuKernels& kernels;

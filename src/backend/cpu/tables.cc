@@ -1,6 +1,7 @@
 #include "backend/cpu/tables.h"
 
 #include "math/errors.h"
+#include "math/fourier_selector.h"
 #include "poly/domain.h"
 
 namespace latticino::cpu {
@@ -28,7 +29,10 @@ RingTable::RingTable(const Ring& ring, const CpuKernels& k) : kernels(&k) {
   if (fourier::has_degree(ring.log_n())) {
     fourier_roots_ = fourier::roots(ring.log_n());
     fourier_tail_ = fourier_tail(fourier_roots_, k.fourier->log_lanes);
-    fourier_table = {ring.log_n(), fourier_roots_.data(), fourier_tail_.data()};
+    fourier_powers_ = fourier::unit_powers(ring.log_n());
+    fourier_exponents_ = fourier_exponents(ring.log_n(), k.fourier->log_lanes);
+    fourier_table = {ring.log_n(), fourier_roots_.data(), fourier_tail_.data(),
+                     fourier_powers_.data(), fourier_exponents_.data()};
   }
   primes.resize(ring.prime_count());
   words_.resize(4 * primes.size());

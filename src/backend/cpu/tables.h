@@ -22,8 +22,9 @@ struct RingTable : BackendTable {
   void fill_roots(const Ring& ring, int prime);
   std::vector<std::vector<std::uint32_t>> words_;  // roots and quotients, four arrays a prime
   std::vector<std::shared_ptr<BackendTable>> extra_;
-  std::vector<fourier::Complex> fourier_roots_;
+  std::vector<fourier::Complex> fourier_roots_, fourier_powers_;
   std::vector<double> fourier_tail_;
+  std::vector<std::uint32_t> fourier_exponents_;
 };
 
 struct ConversionTable : BackendTable {

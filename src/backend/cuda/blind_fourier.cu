@@ -16,7 +16,8 @@ bool in_pairs(int log_n, int parts, int primes, int levels) {
 }
 
 // Before sm_90 there are no bulk copies.
-FourierLimits limits_of(int log_n, int parts, int primes, int levels, bool bulk) {
+FourierLimits limits_of(int log_n, int parts, int primes, int levels, int group, bool bulk) {
+  if (group > 1) return fourier_group_limits(log_n, parts, primes, levels);
   if (in_pairs(log_n, parts, primes, levels)) return kFourierPairLimits<PairShape, 2>;
   FourierLimits limits;
   dispatch<10, 12>(log_n, [&](auto log) {
@@ -71,9 +72,12 @@ struct SpreadTimes {
   double gathered;
 };
 
-const SpreadTimes& spread_times(int primes) {
+const SpreadTimes& spread_times(int primes, int keys) {
   static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.3, 1.92}}, {{1.07}}}, 4.6};
   static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.88}}, {{1.35, 1.55, 1.99}}}, 6.2};
+  static constexpr SpreadTimes kOneOfSeveral{{{}, {}, {}, {{0.555}}, {{0.455}}}, 11};
+  static constexpr SpreadTimes kTwoOfSeveral{{{}, {}, {}, {{0.71}}, {{0.5}}}, 7};
+  if (keys > 1) return primes == 1 ? kOneOfSeveral : kTwoOfSeveral;
   return primes == 1 ? kOne : kTwo;
 }
 
@@ -84,7 +88,7 @@ std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& ar
   std::optional<FourierSpreadPlan> plan[kLogFourierSpreadBlocks + 1];
   Tuning::Variants can_run = 1;
   int own = 0;
-  const SpreadTimes& times = spread_times(primes);
+  const SpreadTimes& times = spread_times(primes, args.keys);
   double best = times.gathered * gathered;
   for (int b = 0; b <= kLogFourierSpreadBlocks; ++b) {
     plan[b] = plan_fourier_spread(launcher, args, primes, b);
@@ -93,9 +97,12 @@ std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& ar
     const double time = times.spread[b].all(plan[b]->clusters, args.total);
     if (time < best) best = time, own = 1 + b;
   }
+  // No keys, or more digits than there are: FP64.
+  constexpr int kSeveralKeys = 16 * 64;
+  const int keys = args.keys == 1 ? 0 : kSeveralKeys + args.keys;
   const TuningKey key{TunedKernel::BlindRotate,
                       args.ring.log_n,
-                      {args.parts, primes, 16 * args.gadget.levels,  // no keys: FP64
+                      {args.parts, primes, 16 * args.gadget.levels + keys,
                        static_cast<int>(std::min(args.total, 1u << 30))}};
   const int chosen = launcher.tuning().pick(key, own, can_run);
   return chosen == 0 ? std::nullopt : plan[chosen - 1];
@@ -107,8 +114,8 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   const Ring& ring = *op.key.first.ring;
   const Basis basis = op.key.first.basis();
   const Properties& device = launcher.properties();
-  const FourierLimits limits =
-      limits_of(ring.log_n(), rotate.parts, basis.size(), op.gadget.levels, device.arch >= 90);
+  const FourierLimits limits = limits_of(ring.log_n(), rotate.parts, basis.size(), op.gadget.levels,
+                                         op.group, device.arch >= 90);
   const std::size_t least = limits.shared_bytes + limits.ciphertext_bytes;
   if (least > device.shared_per_block) {
     throw UnsupportedError("BlindRotate",
@@ -142,6 +149,7 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   }
   const Shape shape{dim3(args.blocks()), dim3(rotate.per_block * limits.threads),
                     limits.shared_bytes + rotate.per_block * limits.ciphertext_bytes};
+  if (op.group > 1) return launch_blind_fourier_group(launcher, args, basis.size(), shape);
   if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size(), shape);
   launch_blind_fourier_k2(launcher, args, basis.size(), shape);
 }

@@ -37,9 +37,22 @@ struct FourierUnit {
   Value* acc;     // [component][N]
   uint4* kept;    // rounded differences of a component, those of a thread together
 
-  // All digits `level` of (X^-e - 1) x, after those of the levels before.
+  // Unit `unit` of `bytes` of a block's shared memory, which begins with roots.
+  __device__ __forceinline__ void place(double2* shared_roots, int unit, std::size_t bytes,
+                                        const FourierRotateArgs& a) {
+    constexpr int kRoots = kFourierRoots<S, PARTS, PRIMES>;
+    t = threadIdx.x % S::kThreads;
+    barrier = 1 + unit;
+    roots = {kRoots != 0 ? shared_roots : a.roots, a.first};
+    slot = shared_roots + kRoots + unit * (bytes / sizeof(double2));
+    acc = reinterpret_cast<Value*>(slot + S::kSlot);
+    kept = reinterpret_cast<uint4*>(acc + PARTS * S::kN);
+  }
+
+  // All digits `level` of what pack(i) keeps of coefficient i, after those of the levels before.
+  template <class Pack>
   __device__ __forceinline__ void digits(Complex (&numbers)[S::kV], const Digits& form,
-                                         const Value* x, std::uint32_t e, int level) const {
+                                         const Pack& pack, int level) const {
     constexpr int kWords = 16 / sizeof(Word), kVectors = 2 * S::kV / kWords;
     union {
       uint4 vector[kVectors];
@@ -49,7 +62,7 @@ struct FourierUnit {
 #pragma unroll
       for (int r = 0; r < 2 * S::kV; ++r) {
         const int i = S::index(0, t, r / 2) + r % 2 * S::kM;
-        packed.word[r] = form.pack(Digits::turned(x, i, e, S::kLogN), x[i]);
+        packed.word[r] = pack(i);
       }
       if (PARTS == 2 && form.levels > 1) {
 #pragma unroll
@@ -64,6 +77,22 @@ struct FourierUnit {
       numbers[r] = {form.digit(packed.word[2 * r], level),
                     form.digit(packed.word[2 * r + 1], level)};
     }
+  }
+
+  // Transforms the sums of a step back and adds them.
+  __device__ __forceinline__ void add(const Digits& form, Complex (&sums)[PARTS][S::kV]) const {
+#pragma unroll
+    for (int c = 0; c < PARTS; ++c) {
+      fourier_inverse<S>(sums[c], slot, roots, t, barrier);
+      Value* to = acc + c * S::kN;
+#pragma unroll
+      for (int r = 0; r < S::kV; ++r) {
+        const int i = S::index(0, t, r), j = i + S::kM;
+        to[i] = form.sum(to[i], sums[c][r].re);
+        to[j] = form.sum(to[j], sums[c][r].im);
+      }
+    }
+    meet<S>(barrier);
   }
 };
 
@@ -96,23 +125,15 @@ __device__ __forceinline__ void fourier_step(const FourierUnit<S, PARTS, PRIMES>
 #pragma unroll 1
     for (int level = 0; level < form.levels; ++level) {
       Complex x[S::kV];
-      u.digits(x, form, acc, e, level);
+      const auto pack = [&](int i) {
+        return form.pack(FourierDigits<PRIMES>::turned(acc, i, e, S::kLogN), acc[i]);
+      };
+      u.digits(x, form, pack, level);
       fourier_forward<S>(x, u.slot, u.roots, u.t, u.barrier);
       add_key_products<S, PARTS, PRIMES>(sums, x, keys, u.t);
     }
   }
-#pragma unroll
-  for (int c = 0; c < PARTS; ++c) {
-    fourier_inverse<S>(sums[c], u.slot, u.roots, u.t, u.barrier);
-    acc = u.acc + c * S::kN;
-#pragma unroll
-    for (int r = 0; r < S::kV; ++r) {
-      const int i = S::index(0, u.t, r), j = i + S::kM;
-      acc[i] = form.sum(acc[i], sums[c][r].re);
-      acc[j] = form.sum(acc[j], sums[c][r].im);
-    }
-  }
-  meet<S>(u.barrier);
+  u.add(form, sums);
 }
 
 template <class S, int PARTS, int PRIMES>
@@ -122,19 +143,12 @@ __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
   using Keys = FourierKeyPath<S, PARTS, PRIMES>;
   auto* shared = reinterpret_cast<double2*>(dynamic_shared());
   double2* roots = shared + Keys::kNumbers;
-  constexpr int kRoots = kFourierRoots<S, PARTS, PRIMES>;
-  if constexpr (kRoots != 0) place_roots<S>(roots, a.roots);
+  if constexpr (kFourierRoots<S, PARTS, PRIMES> != 0) place_roots<S>(roots, a.roots);
   const int unit = threadIdx.x / S::kThreads, units = a.units();
   Keys keys(shared, a.key, a.rotate.steps * a.rotate.rows(), units);
   if (unit >= units) return;
   Unit u;
-  u.t = threadIdx.x % S::kThreads;
-  u.barrier = 1 + unit;
-  u.roots = {kRoots != 0 ? roots : a.roots, a.first};
-  const std::size_t bytes = fourier_ciphertext_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
-  u.slot = roots + kRoots + unit * (bytes / sizeof(double2));
-  u.acc = reinterpret_cast<typename Unit::Value*>(u.slot + S::kSlot);
-  u.kept = reinterpret_cast<uint4*>(u.acc + PARTS * S::kN);
+  u.place(roots, unit, fourier_ciphertext_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels), a);
 
   const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(unit));
   for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) u.acc[i] = c.start(a.rotate, i);
@@ -162,7 +176,11 @@ constexpr FourierLimits fourier_limits(int levels) {
           fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels), S::kV == 8 ? 4 : 8};
 }
 
-// k = 2 has a file of its own (blind_fourier_k2.cu).
+// k = 2 has a file of its own (blind_fourier_k2.cu), as have several key bits a step
+// (blind_fourier_group.cu).
+FourierLimits fourier_group_limits(int log_n, int parts, int primes, int levels);
+void launch_blind_fourier_group(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                                const Shape& shape);
 void launch_blind_fourier_k2(Launcher& launcher, const FourierRotateArgs& args, int primes,
                              const Shape& shape);
 

@@ -1,5 +1,6 @@
 #include "backend/cuda/blind_fourier_spread.h"
 
+#include "backend/cuda/blind_fourier_group_spread.cuh"
 #include "backend/cuda/blind_fourier_spread.cuh"
 #include "backend/cuda/blind_spread.h"
 
@@ -7,14 +8,25 @@ namespace latticino::cuda {
 namespace {
 
 template <class S>
-FourierSpreadPlan plan_shape(const RotateArgs& args) {
+FourierSpreadPlan plan_shape(const RotateArgs& args, void (*kernel)(FourierRotateArgs)) {
   FourierSpreadPlan plan;
-  plan.kernel = blind_fourier_spread<S>;
+  plan.kernel = kernel;
   plan.shape.grid = dim3(S::kBlocks);
   plan.shape.block = dim3(S::kThreads);
   plan.shape.shared_bytes = S::bytes(args.steps);
   plan.shape.cluster = S::kBlocks;
   return plan;
+}
+
+template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
+FourierSpreadPlan plan_blocks(const RotateArgs& args) {
+  using One = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  using Three = FourierGroupShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  if (args.group == 1) return plan_shape<One>(args, blind_fourier_spread<One>);
+  if (args.group == Three::kGroup) {
+    return plan_shape<Three>(args, blind_fourier_group_spread<Three>);
+  }
+  return {};
 }
 
 // No kernel where none serves the shape.
@@ -24,10 +36,10 @@ FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
            log_blocks == blocks;
   };
   if (args.parts != 2) return {};
-  if (is(10, 1, 3, 3)) return plan_shape<FourierSpreadShape<10, 3, 1, 3>>(args);
-  if (is(10, 1, 3, 4)) return plan_shape<FourierSpreadShape<10, 4, 1, 3>>(args);
-  if (is(11, 2, 1, 3)) return plan_shape<FourierSpreadShape<11, 3, 2, 1>>(args);
-  if (is(11, 2, 1, 4)) return plan_shape<FourierSpreadShape<11, 4, 2, 1>>(args);
+  if (is(10, 1, 3, 3)) return plan_blocks<10, 3, 1, 3>(args);
+  if (is(10, 1, 3, 4)) return plan_blocks<10, 4, 1, 3>(args);
+  if (is(11, 2, 1, 3)) return plan_blocks<11, 3, 2, 1>(args);
+  if (is(11, 2, 1, 4)) return plan_blocks<11, 4, 2, 1>(args);
   return {};
 }
 

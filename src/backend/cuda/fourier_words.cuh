@@ -13,8 +13,8 @@ namespace latticino::cuda {
 
 struct FourierRotateArgs {
   RotateArgs rotate;
-  const double2* key;  // [step][row][component], in the order of FourierKeyShape
-  const double2* roots;
+  const double2* key;    // [step][row][component], in the order of FourierKeyShape
+  const double2* roots;  // N/4, then fourier::unit_powers()
   Complex first[16];
   fourier::Rounding rounding;
   LweModulus moduli[2];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "math/fourier_selector.h"
 #include "math/modulus.h"
 #include "poly/domain.h"
 
@@ -143,7 +144,7 @@ Parts carve(Carver& c, const Ring& ring) {
           {c.take<RowUnits>(primes), c.take<RowUnits>(primes)},
           {c.take<std::uint32_t>(primes * n), c.take<std::uint32_t>(primes * n)},
           {c.take<std::uint32_t>(words), c.take<std::uint32_t>(words)},
-          fourier::has_degree(ring.log_n()) ? c.take<fourier::Complex>(n / 4) : nullptr};
+          fourier::has_degree(ring.log_n()) ? c.take<fourier::Complex>(n / 4 + 2 * n) : nullptr};
 }
 
 template <class T>
@@ -171,6 +172,8 @@ RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launch
   copy_vector(seeds.as<Seeds>(), host.seeds, stream);
   if (parts.fourier_roots != nullptr) {
     fourier_roots_ = fourier::roots(ring.log_n());
+    const std::vector<fourier::Complex> powers = fourier::unit_powers(ring.log_n());
+    fourier_roots_.insert(fourier_roots_.end(), powers.begin(), powers.end());
     copy_vector(parts.fourier_roots, fourier_roots_, stream);
   }
   const TableArgs args{parts.modulus,

@@ -91,7 +91,7 @@ class RingTables : public OwnedTable {
   const RingView& view() const { return view_; }
   const RowView& rows() const { return rows_; }
   const Modulus& modulus(int prime) const { return modulus_[prime]; }  // host copy
-  // Of degrees that blind rotations have: on the device, and the host's copy.
+  // Of degrees that blind rotations have, N/4, and unit_powers() behind: on the device, and a copy.
   const fourier::Complex* device_fourier_roots() const { return device_fourier_roots_; }
   const std::vector<fourier::Complex>& fourier_roots() const { return fourier_roots_; }
 

@@ -201,7 +201,8 @@ inline void products(double* sums, const double* x, const double* key, int rows,
 }
 
 inline const FourierKernels& fourier_kernels() {
-  static constexpr FourierKernels kernels{Doubles::kLogLanes, forward,     inverse, products,
+  static constexpr FourierKernels kernels{Doubles::kLogLanes, forward,     inverse,
+                                          products,           selectors,   combine,
                                           round_one,          real_digits, add_sums};
   return kernels;
 }
