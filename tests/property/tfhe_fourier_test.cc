@@ -40,6 +40,11 @@ TEST(FourierSelectors, AreThePowersOfXAtTheNumbersOfATransform) {
   const std::vector<fourier::Complex> powers = fourier::unit_powers(kLogN),
                                       w = fourier::roots(kLogN);
   ASSERT_EQ(powers.size(), 2 * kN);
+  for (std::size_t i = 0; i < 2 * kN; ++i) {  // times i, exactly
+    const fourier::Complex x = powers[(i + kHalf) % (2 * kN)];
+    ASSERT_EQ(x.re, -powers[i].im) << i;
+    ASSERT_EQ(x.im, powers[i].re) << i;
+  }
   for (const std::uint32_t e : {0u, 1u, 5u, 511u, 512u, 1024u, 1500u, 2047u}) {
     std::vector<fourier::Complex> z(kHalf);  // X^-e
     const std::size_t from = (2 * kN - e) % (2 * kN), at = from % kN;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backend/cuda/blind_fourier.cuh"
+#include "backend/cuda/fetch.cuh"
 #include "math/fourier_selector.h"
 
 namespace latticino::cuda {
@@ -15,9 +16,52 @@ using FourierGroupUnit = FourierShape<LOG_N, 3>;
 constexpr int kMostGroupThreads = 256;  // registers
 constexpr int kMostSelectors = 16;      // words of shared memory, of a ciphertext
 
-// Numbers of a key that a thread makes together.
+// Numbers of a key that a thread makes together, neighbours.
 template <int PARTS>
 constexpr int kGroupNumbers = PARTS == 2 ? 4 : 2;
+
+// x (-i)^e.
+__device__ __forceinline__ Complex times_minus_i_power(Complex x, std::uint32_t e) {
+  const bool swap = (e & 1) != 0, minus_re = (e & 2) != 0, minus_im = (e + 1 & 2) != 0;
+  const double re = swap ? x.im : x.re, im = swap ? x.re : x.im;
+  return {minus_re ? -re : re, minus_im ? -im : im};
+}
+
+// What the numbers first .. of one key K_j are made with: its numbers of all components, and X^-E_j
+// at the first.
+template <class S, int PARTS, int PRIMES>
+struct KeyNumbers {
+  using K = FourierKeyShape<S::kLogN, PARTS, PRIMES>;
+  static constexpr int kTogether = kGroupNumbers<PARTS>;
+  double2 key[kTogether][PARTS], power;
+  std::uint32_t e;
+
+  __device__ __forceinline__ void load(const FourierRotateArgs& a, std::uint32_t exponent,
+                                       const double2* from, int t, int first) {
+    e = exponent;
+    const auto number = static_cast<std::uint32_t>(S::index(S::kPhases - 1, t, first));
+    const std::uint32_t root = fourier::root_exponent(number, S::kLogN);
+    power = fetch(a.roots + S::kM / 2 + fourier::power_index(root, e, S::kLogN));
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+#pragma unroll
+      for (int c = 0; c < PARTS; ++c) {
+        key[i][c] = fetch(from + c * S::kM + key_place<S, K>(t, first + i));
+      }
+    }
+  }
+  // Neighbours' roots differ by -1, i and -i, those of pairs and quadruples, and table entries by
+  // such factors are each other's exactly.
+  __device__ __forceinline__ void add(Complex (&made)[kTogether][PARTS]) const {
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const std::uint32_t turn = (i & 1) * 2 + (i >> 1);
+      const Complex x = fourier::selector(times_minus_i_power(complex(power), turn * e));
+#pragma unroll
+      for (int c = 0; c < PARTS; ++c) fourier::multiply_add(made[i][c], x, complex(key[i][c]));
+    }
+  }
+};
 
 // sums += x times sum_j (X^-E_j - 1) K_j, of a row: `key` is K_0's, the others `stride` apart.
 template <class S, int PARTS, int PRIMES>
@@ -26,31 +70,23 @@ __device__ __forceinline__ void add_combined_products(Complex (&sums)[PARTS][S::
                                                       const FourierRotateArgs& a,
                                                       const std::uint32_t* exponents,
                                                       const double2* key, int t) {
-  using K = FourierKeyShape<S::kLogN, PARTS, PRIMES>;
-  constexpr int kTogether = kGroupNumbers<PARTS>, kLast = S::kPhases - 1;
-  const double2* powers = a.roots + S::kM / 2;
+  using Numbers = KeyNumbers<S, PARTS, PRIMES>;
+  constexpr int kTogether = Numbers::kTogether;
   const std::size_t stride = std::size_t(a.rotate.rows()) * PARTS * S::kM;
-  key += key_place<S, K>(t, 0);
 #pragma unroll
   for (int first = 0; first < S::kV; first += kTogether) {
     Complex made[kTogether][PARTS] = {};
+    Numbers now, next;
     const double2* from = key;
+    next.load(a, exponents[0], from, t, first);
 #pragma unroll 1
-    for (int j = 0; j < a.rotate.keys; ++j, from += stride) {
-      const std::uint32_t e = exponents[j];
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        const auto number = static_cast<std::uint32_t>(S::index(kLast, t, first + i));
-        const std::uint32_t root = fourier::root_exponent(number, S::kLogN);
-        const Complex f =
-            fourier::selector(complex(__ldg(powers + fourier::power_index(root, e, S::kLogN))));
-#pragma unroll
-        for (int c = 0; c < PARTS; ++c) {
-          fourier::multiply_add(made[i][c], f,
-                                complex(__ldg(from + c * S::kM + key_place<S, K>(0, first + i))));
-        }
-      }
+    for (int j = 1; j < a.rotate.keys; ++j) {
+      now = next;
+      from += stride;
+      next.load(a, exponents[j], from, t, first);
+      now.add(made);
     }
+    next.add(made);
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
 #pragma unroll
