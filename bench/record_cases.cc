@@ -244,7 +244,7 @@ Operation Shapes::subtract(int set, std::uint32_t galois) {
                         poly(std::string("c") + part, set, q_, Domain::Eval), galois});
   }
   op.items[0].add = poly("a0", set, q_, Domain::Eval);
-  op.x_factor = op.y_factor = constants(q_);
+  op.factor = constants(q_);
   return op;
 }
 
@@ -275,7 +275,7 @@ std::vector<Operation> Shapes::switched(int k, int batch, bool products) {
     append(down, mod_down(set));
     append(last, subtract(set, products ? 1 : kGalois));
   }
-  last.x_factor = last.y_factor = constants(q_);
+  last.factor = constants(q_);
   return {rows, up, inner, down, last};
 }
 
@@ -352,7 +352,7 @@ void Shapes::add_rescale(std::vector<Case>& out) {
                           poly(std::string("s") + part, k, staying_, Domain::Half), PolyView{},
                           poly(std::string("r") + part, k, staying_, Domain::Eval), 1});
     }
-    op.x_factor = op.y_factor = constants(staying_);
+    op.factor = constants(staying_);
     return Operation(op);
   };
   const auto add = [&](const char* name, auto... steps) {

@@ -206,16 +206,11 @@ bool Lowering::replace(const SubtractScale& op) {
     const auto label = [&](int prime) { return 2 * has(item.x, prime) + has(item.add, prime); };
     for (const Basis& part : runs_of_equal(basis, label)) {
       const int prime = part.prime(0);
-      std::vector<std::uint32_t> minus = part_of(op.y_factor, basis, part);
-      for (int l = 0; l < part.size(); ++l) {
-        const std::uint32_t q = out.ring->prime(part.prime(l));
-        minus[l] = minus[l] == 0 ? 0 : q - minus[l];
-      }
       Linear::Item sum;
       sum.out = out.select(part);
-      sum.terms.push_back({y.select(part), 1, minus, {}});
+      sum.terms.push_back({y.select(part), -1, {}, {}});
       if (has(item.x, prime)) {
-        sum.terms.push_back({item.x.select(part), 1, part_of(op.x_factor, basis, part), {}});
+        sum.terms.push_back({item.x.select(part), 1, part_of(op.factor, basis, part), {}});
       }
       if (has(item.add, prime)) sum.terms.push_back({item.add.select(part), 1, {}, {}});
       sums.items.push_back(std::move(sum));

@@ -263,8 +263,7 @@ Case division(const std::string& name, const Basis& source, const Basis& enterin
     return {Transform{{{coeff, x}}}, Transform{{{x.select(division.removed), removed}}},
             Convert{{{division.conversion, removed, y}}},
             SubtractScale{{{x.select(source.intersect(division.target)), y, {}, out, 1}},
-                          division.x_factor,
-                          division.y_factor},
+                          division.factor},
             Transform{{{out, side.output(division.target, Domain::Coeff)}}}};
   };
   c.exact = [=](const Observed& seen) {
@@ -291,7 +290,7 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
     const PolyView over_x = side.in_out(target, Domain::Eval);
     const PolyView over_add = side.in_out(target, Domain::Eval);
     const auto last = 2u * side.ring().n() - 1;
-    SubtractScale op{{}, division.x_factor, division.y_factor};
+    SubtractScale op{{}, division.factor};
     op.items = {{eval(kept), half(), eval(target), out(), 1},
                 {eval(kept), half(), eval(kept), out(), 5},
                 {eval(kept), eval(target), {}, out(), last},

@@ -171,8 +171,7 @@ void check_record(Checker& c, const SubtractScale& op) {
       c.domain(item.add, add, {kEval});
       c.within(item.add, basis, add);
     }
-    c.residues(op.x_factor, basis, "x_factor");
-    c.residues(op.y_factor, basis, "y_factor");
+    c.residues(op.factor, basis, "factor");
   }
 }
 

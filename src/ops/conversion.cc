@@ -42,7 +42,8 @@ std::vector<std::uint32_t> cofactors(const std::vector<std::uint32_t>& q, const 
 }  // namespace
 
 BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis& to,
-                               const std::vector<std::uint32_t>& extra)
+                               const std::vector<std::uint32_t>& extra,
+                               const std::vector<std::uint32_t>& scale)
     : ring_(&ring), from_(from), to_(to) {
   const std::vector<std::uint32_t> q = primes_of(ring, from), p = primes_of(ring, to);
   if (q.empty() || p.empty() || from.intersect(to).size() != 0) {
@@ -53,20 +54,26 @@ BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis&
     throw ShapeError("BaseConversion", std::to_string(extra.size()) + " extra factors",
                      "one a source prime, or none", "check the factors");
   }
+  if (!scale.empty() && scale.size() != p.size()) {
+    throw ShapeError("BaseConversion", std::to_string(scale.size()) + " scales",
+                     "one a target prime, or none", "check the scales");
+  }
   for (std::size_t j = 0; j < q.size(); ++j) {
     const Modulus m = make_modulus(q[j]);
     const std::uint32_t inverse = inverse_mod(cofactors(q, m)[j], m);
     factor_.push_back(extra.empty() ? inverse : mul_mod(inverse, extra[j] % m.q, m));
   }
   matrix_.reserve(p.size() * q.size());
-  for (const std::uint32_t target : p) {
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const std::uint32_t target = p[i];
     const Modulus m = make_modulus(target);
     const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
     const std::uint32_t r2 = mul_mod(r, r, m);
     const std::vector<std::uint32_t> entries = cofactors(q, m);
     std::uint64_t bound = 0;  // saturates at 2^63; a term is below 2^60
     for (std::size_t j = 0; j < q.size(); ++j) {
-      const std::uint32_t entry = entries[j];
+      const std::uint32_t entry =
+          scale.empty() ? entries[j] : mul_mod(entries[j], scale[i] % m.q, m);
       const std::int64_t stored = centre(mul_mod(entry, r2, m), target);
       const std::uint64_t term = static_cast<std::uint64_t>(std::abs(stored)) * ((q[j] - 1) / 2);
       bound = std::min(bound + term, std::uint64_t{1} << 63);

@@ -78,17 +78,17 @@ struct KeyInner {
 };
 
 // Last step of ModDown and rescale:
-//   out = automorphism(x * x_factor - y * y_factor + add, galois)
-// y is Half or Eval and has out's basis; x (Eval) covers a subset of it (primes that enter in a
-// rational rescale have no x); add (Eval) is optional and covers a subset. x_factor and y_factor
-// are indexed by position in out.basis(). out may alias x or add when galois == 1, never y.
+//   out = automorphism(x * factor - y + add, galois)
+// y is Half or Eval and has out's basis (the conversion that made it has divided it already); x
+// (Eval) covers a subset of it (primes that enter in a rational rescale have no x); add (Eval) is
+// optional and covers a subset. out may alias x or add when galois == 1, never y.
 struct SubtractScale {
   struct Item {
     PolyView x, y, add, out;
     std::uint32_t galois = 1;
   };
   std::vector<Item> items;
-  std::vector<std::uint32_t> x_factor, y_factor;
+  std::vector<std::uint32_t> factor;
 };
 
 // out = sum_k c_k * x_k (+ constant), any domain but one in each item; limbs of out define the

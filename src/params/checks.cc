@@ -84,8 +84,9 @@ std::vector<std::uint32_t> values(const Params& p, const Basis& basis) {
   return out;
 }
 
-void check_load(const Params& p, const Basis& from, const Basis& to, const std::string& what) {
-  const double load = conversion_load(values(p, from), values(p, to));
+void check_load(const Params& p, const Basis& from, const Basis& to, const std::string& what,
+                bool divided) {
+  const double load = conversion_load(values(p, from), values(p, to), divided);
   need(load < 1, what + " with accumulators up to 2^63 times " + num(load),
        "sums of centred products below 2^63", "choose fewer or smaller auxiliary primes");
 }
@@ -213,17 +214,19 @@ void check_accumulators(const Params& p) {
     const Basis aux = p.aux_basis(l);
     for (const std::vector<int>& group : p.digit_groups(l)) {
       const Basis from = p.group_basis(l, group);
-      check_load(p, from, p.extended(l).without(from), "ModUp of digit " + num(group[0]) + at);
+      check_load(p, from, p.extended(l).without(from), "ModUp of digit " + num(group[0]) + at,
+                 false);
     }
-    check_load(p, aux, p.basis(l), "ModDown" + at);
+    check_load(p, aux, p.basis(l), "ModDown" + at, true);
     if (l == 0) continue;
-    check_load(p, p.leaving(l), p.basis(l - 1), "rescaling" + at);
-    check_load(p, p.leaving(l).with(aux), p.basis(l - 1), "merged ModDown and rescaling" + at);
+    check_load(p, p.leaving(l), p.basis(l - 1), "rescaling" + at, true);
+    check_load(p, p.leaving(l).with(aux), p.basis(l - 1), "merged ModDown and rescaling" + at,
+               true);
   }
   if (!p.bootstrap()) return;
   const Basis base = p.basis(0), small = p.encapsulation_basis().without(base);
-  check_load(p, base, small, "encapsulation ModUp");
-  check_load(p, small, base, "encapsulation ModDown");
+  check_load(p, base, small, "encapsulation ModUp", false);
+  check_load(p, small, base, "encapsulation ModDown", true);
 }
 
 }  // namespace latticino::params

@@ -9,12 +9,13 @@
 namespace latticino {
 namespace {
 
-double row_load(const std::vector<std::uint32_t>& sources, std::uint32_t p) {
+double row_load(const std::vector<std::uint32_t>& sources, std::uint32_t p, bool divided) {
   const Modulus m = make_modulus(p);
   const std::size_t n = sources.size();
   std::vector<std::uint32_t> after(n + 1, 1 % p);  // products of sources j, j+1, ...
   for (std::size_t j = n; j-- > 0;) after[j] = mul_mod(after[j + 1], sources[j] % p, m);
   std::uint32_t before = pow_mod(2, 64, m);
+  if (divided) before = mul_mod(before, inverse_mod(after[0], m), m);
   double load = 0;  // a sum of positive terms: relative error below n 2^-53
   for (std::size_t j = 0; j < n; ++j) {
     const std::int32_t entry = centre(mul_mod(before, after[j + 1], m), p);
@@ -27,9 +28,9 @@ double row_load(const std::vector<std::uint32_t>& sources, std::uint32_t p) {
 }  // namespace
 
 double conversion_load(const std::vector<std::uint32_t>& sources,
-                       const std::vector<std::uint32_t>& targets) {
+                       const std::vector<std::uint32_t>& targets, bool divided) {
   double load = 0;
-  for (const std::uint32_t p : targets) load = std::max(load, row_load(sources, p));
+  for (const std::uint32_t p : targets) load = std::max(load, row_load(sources, p, divided));
   return load;
 }
 

@@ -75,13 +75,18 @@ struct Constants::Cache {
         const std::uint32_t u = product_mod(ring, entering, q);
         extra.push_back(complete.contains(p) ? u : mul_mod(u, inverse_of(ring, lacking, q), q));
       }
-      slot.conversion = std::make_unique<BaseConversion>(ring, removed, target, extra);
-      fill(slot.division, *slot.conversion, entering, lacking);
+      std::vector<std::uint32_t> inverse;
+      for (int i = 0; i < target.size(); ++i) {
+        inverse.push_back(inverse_of(ring, removed, make_modulus(ring.prime(target.prime(i)))));
+      }
+      slot.conversion = std::make_unique<BaseConversion>(ring, removed, target, extra, inverse);
+      fill(slot.division, *slot.conversion, inverse, entering, lacking);
     }
     return slot.division;
   }
 
-  static void fill(Division& out, const BaseConversion& conversion, const Basis& entering,
+  static void fill(Division& out, const BaseConversion& conversion,
+                   const std::vector<std::uint32_t>& inverse, const Basis& entering,
                    const Basis& lacking) {
     const Ring& ring = conversion.ring();
     out.conversion = &conversion;
@@ -90,11 +95,9 @@ struct Constants::Cache {
     for (int i = 0; i < out.target.size(); ++i) {
       const int p = out.target.prime(i);
       const Modulus q = make_modulus(ring.prime(p));
-      const std::uint32_t inverse = inverse_of(ring, out.removed, q);
-      out.y_factor.push_back(inverse);
       // On an entering prime product_mod is 0: x U vanishes there, and x has no limb.
       const std::uint32_t u = product_mod(ring, entering, q);
-      out.x_factor.push_back(mul_mod(mul_mod(u, inverse_of(ring, lacking, q), q), inverse, q));
+      out.factor.push_back(mul_mod(mul_mod(u, inverse_of(ring, lacking, q), q), inverse[i], q));
     }
   }
 };

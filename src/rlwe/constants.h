@@ -36,10 +36,11 @@ class Constants {
   const BaseConversion& conversion(const Basis& from, const Basis& to) const;
   // Division by D (the primes of `removed`: P, P + leaving(level), or leaving(level) alone) after
   // multiplication by U = prod(entering(level)) when a level is dropped (paper: Cheddar, Fig. 4):
-  //   out = (x U - conversion(x U mod D)) / D  on target; x is 0 on the primes that enter.
+  //   out = (x U - conversion(x U mod D)) / D  on target; x is 0 on the primes that enter. The
+  // conversion divides what it makes by D.
   struct Division {
     const BaseConversion* conversion = nullptr;
-    std::vector<std::uint32_t> x_factor, y_factor;  // of SubtractScale, by position in `target`
+    std::vector<std::uint32_t> factor;  // of SubtractScale, by position in `target`
     Basis removed, target;
   };
   // Of results of key switching, that is modulo P_level Q_level. Where P_level is a part of P, Q's

@@ -32,7 +32,7 @@ std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Divisi
                          std::span<const DownItem> items) {
   Transform to_half;
   Convert convert;
-  SubtractScale subtract{{}, division.x_factor, division.y_factor};
+  SubtractScale subtract{{}, division.factor};
   std::vector<Poly> scratch, out;
   for (const DownItem& item : items) {
     PolyView removed = item.removed;

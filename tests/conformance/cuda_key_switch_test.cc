@@ -346,8 +346,8 @@ TEST_P(CudaKeySwitch, SubtractsAndScales) {
     galois.push_back(i >= 2 ? random_galois() : 1);
     out.push_back(poisoned(basis, Domain::Eval));
   }
-  Words x_factor = random_residues(basis), y_factor = random_residues(basis);
-  y_factor[1] = 0;
+  Words factor = random_residues(basis);
+  factor[1] = 0;
   submit([&](int s) {
     SubtractScale op;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -355,12 +355,22 @@ TEST_P(CudaKeySwitch, SubtractsAndScales) {
       op.items.push_back({x[i].poly[s].view, y[i].poly[s].view,
                           i % 3 == 1 ? PolyView{} : add[i].poly[s].view, target, galois[i]});
     }
-    op.x_factor = x_factor;
-    op.y_factor = y_factor;
+    op.factor = factor;
     return op;
   });
   for (std::size_t i = 0; i < out.size(); ++i) {
     expect_equal(i == 1 ? x[i] : out[i], "item " + std::to_string(i));
+  }
+  // Each alone: launches of one or two read x differently.
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Twin alone = poisoned(basis, Domain::Eval);
+    submit([&](int s) {
+      return SubtractScale{
+          {{x[i].poly[s].view, y[i].poly[s].view, i % 3 == 1 ? PolyView{} : add[i].poly[s].view,
+            alone.poly[s].view, galois[i]}},
+          factor};
+    });
+    expect_equal(alone, "item " + std::to_string(i) + " alone");
   }
 }
 

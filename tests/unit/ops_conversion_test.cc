@@ -22,6 +22,17 @@ TEST(BaseConversion, ConstantsOfTwoSourcePrimes) {
   EXPECT_EQ(table.matrix(1, 0), q1 % ring.prime(3));
 }
 
+TEST(BaseConversion, ScalesWhatComesOut) {
+  const Ring ring(10, test::ntt_primes(10, 4));
+  const BaseConversion plain(ring, range(1, 3), {{0, 1}, {3, 4}});
+  const BaseConversion scaled(ring, range(1, 3), {{0, 1}, {3, 4}}, {}, {11, ring.prime(3) - 1});
+  for (int j = 0; j < 2; ++j) {
+    EXPECT_EQ(scaled.factor(j), plain.factor(j));
+    EXPECT_EQ(scaled.matrix(0, j), plain.matrix(0, j) * 11ull % ring.prime(0));
+    EXPECT_EQ(scaled.matrix(1, j), ring.prime(3) - plain.matrix(1, j));
+  }
+}
+
 TEST(BaseConversion, BoundsTheAccumulator) {
   const Ring ring(10, test::ntt_primes(10, 50));
   const BaseConversion table(ring, range(0, 12), range(12, 20));
@@ -47,6 +58,7 @@ TEST(BaseConversion, RefusesWrongShapes) {
   EXPECT_THROW(BaseConversion(ring, {}, range(1, 3)), ShapeError);
   EXPECT_THROW(BaseConversion(ring, range(0, 2), range(3, 5)), ShapeError);
   EXPECT_THROW(BaseConversion(ring, range(0, 2), range(2, 4), {1}), ShapeError);
+  EXPECT_THROW(BaseConversion(ring, range(0, 2), range(2, 4), {}, {1}), ShapeError);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "math/errors.h"
+#include "math/modulus.h"
 #include "math/primes.h"
 #include "params/conversion_bound.h"
 #include "params/params.h"
@@ -103,20 +104,26 @@ TEST(ParamsCheck, RefusesBadBootstrapping) {
 TEST(ConversionBound, IsTheSumOfTheTablesRows) {
   const std::vector<std::uint32_t> from = ntt_primes_below(12, 1u << 31, 5);
   const std::vector<std::uint32_t> to = ntt_primes_below(12, 1u << 30, 3);
-  double most = 0;
-  for (const std::uint32_t p : to) {
-    double sum = 0;
-    for (std::size_t j = 0; j < from.size(); ++j) {
-      std::uint64_t entry = 1;
-      for (int i = 0; i < 64; ++i) entry = entry * 2 % p;
-      for (std::size_t k = 0; k < from.size(); ++k) {
-        if (k != j) entry = entry * (from[k] % p) % p;
+  for (const bool divided : {false, true}) {
+    double most = 0;
+    for (const std::uint32_t p : to) {
+      double sum = 0;
+      for (std::size_t j = 0; j < from.size(); ++j) {
+        std::uint64_t entry = 1;
+        for (int i = 0; i < 64; ++i) entry = entry * 2 % p;
+        for (std::size_t k = 0; k < from.size(); ++k) {
+          if (k != j && !divided) entry = entry * (from[k] % p) % p;
+        }
+        if (divided) {
+          const Modulus m = make_modulus(p);
+          entry = mul_mod(static_cast<std::uint32_t>(entry), inverse_mod(from[j] % p, m), m);
+        }
+        sum += static_cast<double>(std::min<std::uint64_t>(entry, p - entry)) * (from[j] / 2);
       }
-      sum += static_cast<double>(std::min<std::uint64_t>(entry, p - entry)) * (from[j] / 2);
+      most = std::max(most, sum / 9223372036854775808.0);
     }
-    most = std::max(most, sum / 9223372036854775808.0);
+    EXPECT_NEAR(conversion_load(from, to, divided) / most, 1, 1e-12);
   }
-  EXPECT_NEAR(conversion_load(from, to) / most, 1, 1e-12);
 }
 
 TEST(ConversionBound, SixtyFourLargeSourcesOverflow) {

@@ -43,7 +43,7 @@ SCALE = (5, 4)               # by a constant, Shoup
 JOIN = (8, 3)                # four planes of a conversion to one residue
 PRODUCT = (1, 2)             # 64-bit multiply-add
 REDUCE = (10, 8)             # a sum of products of data: two Montgomery reductions
-COMBINE = (10, 7)            # x fx + y fy + add: two products, one reduction, one sum
+COMBINE = (9, 4)             # x f - y + add: a product (Shoup), a difference, a sum
 PLANES = 16                  # products of bytes for one word times one word
 
 

@@ -45,11 +45,11 @@ void run(Executor& executor, const SubtractScale& op) {
     const std::uint32_t* add = find_limb(item.add, u.prime);
     std::uint32_t* out = find_limb(item.out, u.prime);
     const std::uint32_t* limb[3] = {y};
-    ShoupFactor c[3] = {make_shoup(neg_mod(op.y_factor[u.position], p.modulus.q), p.modulus)};
+    ShoupFactor c[3] = {make_shoup(p.modulus.q - 1, p.modulus)};
     int terms = 1;
     if (x != nullptr) {
       limb[terms] = x;
-      c[terms++] = make_shoup(op.x_factor[u.position], p.modulus);
+      c[terms++] = make_shoup(op.factor[u.position], p.modulus);
     }
     if (add != nullptr) {
       limb[terms] = add;

@@ -50,7 +50,7 @@ struct StagedTwiddles {
                                                const Modulus& m) const {
     Shoup w[2 * S::kWidePairs];
     load<S::kWidePairs>(w, row, 1);
-    forward_stages<S::kValues / 2, false>(x, w + 1, m);
+    forward_stages<S::kValues / 2, false, true>(x, w + 1, m);
   }
   __device__ __forceinline__ void forward_narrow(std::uint32_t (&x)[S::kValues],
                                                  const Modulus& m) const {

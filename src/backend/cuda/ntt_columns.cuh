@@ -118,7 +118,7 @@ struct WideTwiddles {
   template <class Last>
   __device__ __forceinline__ void inverse(std::uint32_t (&x)[S::kValues], Shoup scale, Last last,
                                           const Modulus& m) const {
-    inverse_stages<S::kValues / 4>(x, w + 1, m);
+    inverse_stages<S::kValues / 4, false>(x, w + 1, m);
     inverse_last_stage(x, scale, last, m);
   }
 };
@@ -129,10 +129,10 @@ struct NarrowTwiddles {
     load_narrow<S>(w, table, 1, t);
   }
   __device__ __forceinline__ void forward(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
-    forward_stages<S::kThreads / 2>(x, w, m);
+    forward_stages<S::kThreads / 2, false>(x, w, m);
   }
   __device__ __forceinline__ void inverse(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
-    inverse_stages<S::kThreads / 2>(x, w, m);
+    inverse_stages<S::kThreads / 2, false>(x, w, m);
   }
 };
 

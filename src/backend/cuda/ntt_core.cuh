@@ -32,10 +32,10 @@ struct TransformShape {
 
 // Butterflies fill the multiplier pipe, and the assembler likes to put sums of two operands there
 // as well (a quarter of its slots in a column transform). Sums of three go to the adders: with this
-// zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three. Row passes,
-// which load and store more for each butterfly, are faster where it may choose for u + v
-// (ADDERS false): on an H200 inverse rows of 47 limbs took 10.3 us, 10.9 before, KeyInner and
-// SubtractScale 0.7 % less (docs/performance.md).
+// zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three. Passes that
+// load and store more for each butterfly, or run no matrix units beside them, are faster where it
+// may choose for u + v (ADDERS false): rows, and all of a column transform but the wide round of
+// the forward one (docs/performance.md).
 __device__ __forceinline__ std::uint32_t opaque_zero(const Modulus& m) { return m.q * m.inv - 1; }
 
 // x w mod q in [0, q) for any word x: Montgomery words (w R) or Shoup pairs.
@@ -52,8 +52,9 @@ __device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, c
 }
 
 // The stages of strides FIRST, FIRST/2 .. 1 over the registers; w[i] are the twiddles stage
-// by stage, a stage of stride h having VALUES / 2h of them.
-template <int FIRST, bool ADDERS = true, int VALUES, class Twiddles>
+// by stage, a stage of stride h having VALUES / 2h of them. CANONICAL: all x are below q, so the
+// first stage need not see to it.
+template <int FIRST, bool ADDERS = true, bool CANONICAL = false, int VALUES, class Twiddles>
 __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
   const std::uint32_t zero = opaque_zero(m), sum_zero = ADDERS ? zero : 0;
@@ -63,7 +64,7 @@ __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const
 #pragma unroll
     for (int b = 0; b < VALUES / 2; ++b) {
       const int low = b / h * 2 * h + b % h;
-      const std::uint32_t u = fold(x[low], m.q);
+      const std::uint32_t u = CANONICAL && s == 0 ? x[low] : fold(x[low], m.q);
       const std::uint32_t v = mul_twiddle(x[low + h], w[twiddle + b / h], m, zero);
       x[low] = u + v + sum_zero;
       x[low + h] = u - v + m.q;

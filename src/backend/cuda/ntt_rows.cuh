@@ -89,7 +89,7 @@ struct RowTwiddles {
   // The four rounds, as row_forward and row_inverse want them of any form of twiddles.
   __device__ __forceinline__ void forward_wide(std::uint32_t (&x)[S::kValues],
                                                const Modulus& m) const {
-    forward_stages<S::kValues / 2, false>(x, wide + 1, m);
+    forward_stages<S::kValues / 2, false, true>(x, wide + 1, m);
   }
   __device__ __forceinline__ void forward_narrow(std::uint32_t (&x)[S::kValues],
                                                  const Modulus& m) const {
@@ -175,7 +175,7 @@ __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
 // sure.)
 __device__ __forceinline__ void all_loads_issued() { __syncwarp(); }
 
-// In: entries t + T j, any words below 2q. Out: entries E t + j in [0, 2q).
+// In: entries t + T j in [0, q). Out: entries E t + j in [0, 2q).
 template <class S, class Twiddles>
 __device__ __forceinline__ void row_forward(std::uint32_t (&x)[S::kValues],
                                             const Twiddles& twiddles, const RowPosition<S>& at,

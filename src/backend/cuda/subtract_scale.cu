@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/cuda/async_copy.cuh"
+#include "backend/cuda/copy_once.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/eval_scatter.cuh"
 #include "backend/cuda/kernels.h"
@@ -26,13 +27,13 @@ struct SubtractScaleArgs {
   RingView ring;
   RowView rows;
   int log_rows, items, runs;
+  int slots;  // of a thread: vectors of x, and of add where an item has one, on their way
   std::uint32_t galois_inverse[kItems];
   struct Run {
     std::int16_t begin, prime;  // place of its first prime among the limbs
   } run[kLimbs];
   ItemBases base[kBases];  // [run][item]
-  // By position in out's basis, times R: x_factor and -y_factor.
-  uint2 factor[kLimbs];
+  Shoup factor[kLimbs];    // by position in out's basis
 };
 
 // A block holds as many rows as a line of Half has (N = 2^16), so that it reads whole lines. The
@@ -40,19 +41,53 @@ struct SubtractScaleArgs {
 template <int LOG_COLS>
 struct CombineShape : RowShape<LOG_COLS> {
   using Base = RowShape<LOG_COLS>;
-  static constexpr int kSlots = 2 * Base::kVectors;  // of a thread: x and add on their way
-  static constexpr std::size_t kSharedBytes =
-      sizeof(uint4) * kSlots * Base::kBlockThreads + sizeof(std::uint32_t) * Base::kSharedWords;
+  static constexpr std::size_t shared_bytes(int slots) {
+    return sizeof(uint4) * slots * Base::kBlockThreads + sizeof(std::uint32_t) * Base::kSharedWords;
+  }
 };
 
-template <class S>
+// ONCE: nobody reads them again soon.
+template <class S, bool ONCE>
 __device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& from,
                                                 std::size_t offset, const RowPosition<S>& at) {
   if (from.empty()) return;
   const auto* limb = reinterpret_cast<const uint4*>(from.limb(offset)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
-    copy_async(slots + j * S::kBlockThreads, limb + j * S::kThreads);
+    if constexpr (ONCE) {
+      copy_async_once(slots + j * S::kBlockThreads, limb + j * S::kThreads);
+    } else {
+      copy_async(slots + j * S::kBlockThreads, limb + j * S::kThreads);
+    }
+  }
+}
+
+// x factor - y + add, where the automorphism puts it; x stands in the thread's first slots, add in
+// those behind.
+template <class S>
+__device__ __forceinline__ void store_differences(const SubtractScaleArgs& a, const ItemBases& base,
+                                                  const uint4* x,
+                                                  const std::uint32_t (&y)[S::kValues],
+                                                  std::size_t offset, const RowPosition<S>& at,
+                                                  Shoup factor, const Modulus& m) {
+  const uint4* add = x + S::kVectors * S::kBlockThreads;
+  const bool has_x = !base.x.empty(), has_add = !base.add.empty();
+  const std::uint32_t galois_inverse = a.galois_inverse[blockIdx.x];
+  std::uint32_t* out = base.out.limb(offset);
+  const auto difference = [&](std::uint32_t xi, std::uint32_t yi) {
+    return sub_mod(fold(mul_shoup(xi, factor, m.q), m.q), yi, m.q);
+  };
+  const auto sum = [&](std::uint32_t vi, std::uint32_t wi) { return add_mod(vi, wi, m.q); };
+#pragma unroll
+  for (int j = 0; j < S::kVectors; ++j) {
+    const uint4 u = has_x ? x[j * S::kBlockThreads] : uint4{};
+    uint4 v = make_uint4(difference(u.x, y[4 * j]), difference(u.y, y[4 * j + 1]),
+                         difference(u.z, y[4 * j + 2]), difference(u.w, y[4 * j + 3]));
+    if (has_add) {
+      const uint4 w = add[j * S::kBlockThreads];
+      v = make_uint4(sum(v.x, w.x), sum(v.y, w.y), sum(v.z, w.z), sum(v.w, w.w));
+    }
+    store_image<S>(v, at.row, at.t + j * S::kThreads, out, galois_inverse, a.ring.log_n);
   }
 }
 
@@ -60,58 +95,47 @@ template <class S>
 __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     subtract_scale(const __grid_constant__ SubtractScaleArgs a) {
   extern __shared__ uint4 dynamic[];
-  const int item = blockIdx.x, limb = blockIdx.z, log_n = a.ring.log_n;
+  const int item = blockIdx.x, limb = blockIdx.z;
   int r = 0;
   while (r + 1 < a.runs && a.run[r + 1].begin <= limb) ++r;
   const int prime = a.run[r].prime + limb - a.run[r].begin;
   const ItemBases& base = a.base[r * a.items + item];
   const Modulus m = load_modulus(a.ring.modulus + prime);
-  const std::size_t offset = static_cast<std::size_t>(prime) << log_n;
+  const std::size_t offset = static_cast<std::size_t>(prime) << a.ring.log_n;
 
-  auto* exchange = reinterpret_cast<std::uint32_t*>(dynamic + S::kSlots * S::kBlockThreads);
+  auto* exchange = reinterpret_cast<std::uint32_t*>(dynamic + a.slots * S::kBlockThreads);
   const int local = threadIdx.x / S::kThreads;
   const RowPosition<S> at(threadIdx.x % S::kThreads, blockIdx.y * S::kRows + local,
                           exchange + local * S::kStride, a.log_rows);
   uint4 *x = dynamic + threadIdx.x, *add = x + S::kVectors * S::kBlockThreads;
 
+  const auto request = [&] {
+    // One ciphertext's limbs would push out what is needed sooner. Results of many key switches of
+    // one ciphertext stay, as far as they are still there.
+    if (a.items <= 2) {
+      request_vectors<S, true>(x, base.x, offset, at);
+    } else {
+      request_vectors<S, false>(x, base.x, offset, at);
+    }
+    request_vectors<S, false>(add, base.add, offset, at);
+  };
   std::uint32_t y[S::kValues];
   wait_for_previous();
   if (base.y.marked()) {
     RowTwiddles<S> twiddles;
     load_half<S, true>(y, base.y.limb(offset), at);
     twiddles.load(a.rows.psi, a.rows.units, prime, at);
-    request_vectors<S>(x, base.x, offset, at);
-    request_vectors<S>(add, base.add, offset, at);
+    request();
     row_forward<S>(y, twiddles, at, m);
 #pragma unroll
     for (int j = 0; j < S::kValues; ++j) y[j] = fold(y[j], m.q);
   } else {
     load_eval<S>(y, base.y.limb(offset), at);
-    request_vectors<S>(x, base.x, offset, at);
-    request_vectors<S>(add, base.add, offset, at);
+    request();
   }
   wait_for_copies();
   allow_next();
-  const uint2 factor = a.factor[limb];
-  const bool has_x = !base.x.empty(), has_add = !base.add.empty();
-  const std::uint32_t galois_inverse = a.galois_inverse[item];
-  std::uint32_t* out = base.out.limb(offset);
-#pragma unroll
-  for (int j = 0; j < S::kVectors; ++j) {
-    const uint4 zero{};
-    const uint4 v = has_x ? x[j * S::kBlockThreads] : zero;
-    const uint4 w = has_add ? add[j * S::kBlockThreads] : zero;
-    // Two products of residues: below q 2^32.
-    const auto combine = [&](std::uint32_t xi, std::uint32_t yi, std::uint32_t wi) {
-      const std::uint64_t sum =
-          static_cast<std::uint64_t>(xi) * factor.x + static_cast<std::uint64_t>(yi) * factor.y;
-      return add_mod(canonical(redc(sum, m), m), wi, m.q);
-    };
-    const uint4 value =
-        make_uint4(combine(v.x, y[4 * j], w.x), combine(v.y, y[4 * j + 1], w.y),
-                   combine(v.z, y[4 * j + 2], w.z), combine(v.w, y[4 * j + 3], w.w));
-    store_image<S>(value, at.row, at.t + j * S::kThreads, out, galois_inverse, log_n);
-  }
+  store_differences<S>(a, base, x, y, offset, at, a.factor[limb], m);
 }
 
 // Items of one basis, from the first of `items` on, as far as they fit a launch.
@@ -147,17 +171,20 @@ class Combination {
  private:
   template <class S>
   void launch(int limbs) {
+    args_.slots = (any_add_ ? 2 : 1) * S::kVectors;
     const Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs),
-                      dim3(S::kBlockThreads), S::kSharedBytes, true};
+                      dim3(S::kBlockThreads), S::shared_bytes(args_.slots), true};
     launcher_.launch(subtract_scale<S>, shape, args_);
   }
 
   // False where the items have too many runs for one launch (one item never has).
   bool fill(const Basis& basis, std::size_t first, std::size_t last) {
     RunBounds bounds;
+    any_add_ = false;
     for (std::size_t i = first; i < last; ++i) {
       const SubtractScale::Item& item = op_.items[i];
       for (const PolyView* v : {&item.x, &item.y, &item.add, &item.out}) bounds.add(*v);
+      any_add_ = any_add_ || item.add.segments > 0;
     }
     args_.items = static_cast<int>(last - first);
     args_.runs = 0;
@@ -181,14 +208,10 @@ class Combination {
   }
 
   void fill_factors(const Basis& basis) {
-    const auto times_r = [](std::uint32_t w, const Modulus& m) {
-      return static_cast<std::uint32_t>(static_cast<std::uint64_t>(w) * m.r % m.q);
-    };
-    for (int l = 0; l < basis.size(); ++l) {
-      const Modulus& m = tables_.modulus(basis.prime(l));
-      const std::uint32_t y = op_.y_factor[l];
-      const std::uint32_t x = l < static_cast<int>(op_.x_factor.size()) ? op_.x_factor[l] : 0;
-      args_.factor[l] = make_uint2(times_r(x, m), times_r(y == 0 ? 0 : m.q - y, m));
+    for (int l = 0; l < static_cast<int>(op_.factor.size()); ++l) {
+      const std::uint64_t w = op_.factor[l];
+      args_.factor[l] = {op_.factor[l],
+                         static_cast<std::uint32_t>((w << 32) / tables_.modulus(basis.prime(l)).q)};
     }
   }
 
@@ -197,6 +220,7 @@ class Combination {
   const Ring& ring_;
   const RingTables& tables_;
   SubtractScaleArgs args_{};
+  bool any_add_ = false;
 };
 
 }  // namespace
