@@ -113,8 +113,10 @@ TEST_P(SimdLweKernels, SumsAndProductsAgree) {
 TEST_P(SimdLweKernels, KeySwitchRowsAgree) {
   const std::uint32_t q = test::ntt_primes(10, 1)[0];
   const Modulus m = make_modulus(q);
+  const std::vector<char> memory(5000);
   for (const std::size_t words : {5u, 16u, 77u, 725u}) {
     std::vector<Words> rows;
+    Ahead none, ahead{memory.data(), memory.data() + memory.size(), 2100};
     const std::uint32_t* p[8];
     std::int32_t factors[8] = {-8, 7, 0, 1, -1, (1 << 20), -(1 << 20), 3};
     for (int i = 0; i < 8; ++i) rows.push_back(random(words, q));
@@ -123,8 +125,9 @@ TEST_P(SimdLweKernels, KeySwitchRowsAgree) {
     Words a = random(words, q), b = a;
     for (int round = 0; round < 2; ++round) {
       for (int more = 0; more < 3; ++more) {
-        plain().multiply_add_rows(s.data(), p, factors, 8 - more, words);
-        simd().multiply_add_rows(t.data(), p, factors, 8 - more, words);
+        plain().multiply_add_rows(s.data(), p, factors, 8 - more, words, none);
+        simd().multiply_add_rows(t.data(), p, factors, 8 - more, words, ahead);
+        ASSERT_LE(ahead.next, ahead.end);
       }
       plain().reduce_sums(a.data(), s.data(), words, m);
       simd().reduce_sums(b.data(), t.data(), words, m);

@@ -104,11 +104,17 @@ void run(Executor& executor, const LweKeySwitch& op) {
     for (std::size_t r = 0; r < rows; r += kTogether) {
       const std::size_t count = std::min(kTogether, rows - r);
       for (std::size_t i = 0; i < count; ++i) row[i] = op.key.ciphertext(r + i);
+      const auto at = [&](std::size_t i) {
+        return reinterpret_cast<const char*>(op.key.ciphertext(0) +
+                                             std::min(i, rows) * op.key.stride);
+      };
+      Ahead ahead{at(r + kTogether), at(r + 2 * kTogether), 0}, none;
+      ahead.share = static_cast<std::size_t>(ahead.end - ahead.next);
       const bool full = (r + kTogether) % std::max(block, kTogether) == 0 || r + count == rows;
       for (std::size_t u = first; u < last; ++u) {
         std::int64_t* sum = sums + (u - first) * words;
         k.multiply_add_rows(sum, row, digits + (u - first) * rows + r, static_cast<int>(count),
-                            words);
+                            words, u == first ? ahead : none);
         if (full) {
           k.reduce_sums(op.items[units[u].item].out.ciphertext(units[u].index), sum, words, m);
         }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/ahead.h"
 #include "math/gadget.h"
 
 namespace latticino::cpu {
@@ -43,9 +44,11 @@ struct LweKernels {
                        const Modulus& m);
 
   // sums += sum_r factors[r] rows[r], `words` of them; the order of sums (words 64-bit numbers) is
-  // the implementation's. reduce_sums does out = (out + sums) mod q and clears sums.
+  // the implementation's. Asks for what comes. reduce_sums does out = (out + sums) mod q and clears
+  // sums.
   void (*multiply_add_rows)(std::int64_t* sums, const std::uint32_t* const* rows,
-                            const std::int32_t* factors, int count, std::size_t words);
+                            const std::int32_t* factors, int count, std::size_t words,
+                            Ahead& ahead);
   void (*reduce_sums)(std::uint32_t* out, std::int64_t* sums, std::size_t words, const Modulus& m);
 };
 

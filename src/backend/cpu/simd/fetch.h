@@ -11,7 +11,7 @@ class Fetch {
   static constexpr std::size_t kLine = 64;
 
   Fetch(Ahead& ahead, std::size_t pieces) : next_(ahead.next) {
-    if (!kFetchesAhead || next_ == ahead.end) return;
+    if (!kFetchesAhead || pieces == 0 || next_ == ahead.end) return;
     const auto left = static_cast<std::size_t>(ahead.end - next_);
     const std::size_t share = ahead.share < left ? ahead.share : left;
     bytes_of_piece_ = ((share + kLine - 1) / kLine + pieces - 1) / pieces * kLine;

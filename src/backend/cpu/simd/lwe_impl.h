@@ -1,6 +1,7 @@
 // The kernels of the TFHE records over `Vec`; see ntt_impl.h.
 #pragma once
 
+#include "backend/cpu/simd/fetch.h"
 #include "backend/cpu/simd/ntt_impl.h"
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
@@ -176,9 +177,12 @@ inline void row_products(std::uint32_t* const* out, int outputs, const std::uint
 
 // Sums of 16 words lie as even then odd ones; the words behind the last whole vector in order.
 inline void multiply_add_rows(std::int64_t* sums, const std::uint32_t* const* rows,
-                              const std::int32_t* factors, int count, std::size_t words) {
+                              const std::int32_t* factors, int count, std::size_t words,
+                              Ahead& ahead) {
   std::size_t k = 0;
+  Fetch fetch(ahead, words / Vec::kLanes);
   for (; k + Vec::kLanes <= words; k += Vec::kLanes) {
+    fetch.piece();
     Wide x = Wide::load(sums + k);
     for (int r = 0; r < count; ++r) {
       x.add_broadcast(Vec::load(rows[r] + k), Vec::load_odd(rows[r] + k),
