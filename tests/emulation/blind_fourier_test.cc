@@ -3,7 +3,9 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "backend/cuda/blind_fourier_group.cuh"
@@ -20,19 +22,39 @@ struct Gathered : SHAPE {
   using Key = cuda::FourierKeyShape<SHAPE::kLogN, PARTS, PRIMES>;
 };
 
+// Ciphertexts, how many a block, and multiprocessors.
+struct Gathering {
+  std::uint32_t total, per_block, multiprocessors;
+};
+
+template <class S>
+void expect_rotations(const cuda::FourierLimits& limits,
+                      const std::function<void(const cuda::FourierRotateArgs&)>& kernel,
+                      const Gathering& gathering, std::uint32_t steps, int group) {
+  const auto [total, each, multiprocessors] = gathering;
+  SCOPED_TRACE(std::to_string(steps) + " steps of " + std::to_string(total));
+  emulation::FourierRotation<S> rotation(steps, group, total);
+  rotation.expect_equal([&](cuda::FourierRotateArgs args) {
+    args.rotate.per_block = each;
+    args.parts = {(total + each - 1) / each, multiprocessors, steps};
+    const auto threads = static_cast<int>(each) * limits.threads;
+    std::vector<std::uint32_t> handed(args.handed_words(static_cast<std::uint32_t>(threads)));
+    args.handed = handed.data();
+    const std::size_t bytes = limits.shared_bytes + each * limits.ciphertext_bytes;
+    emulation::run_cluster(static_cast<int>(args.parts.blocks()), threads, (bytes + 3) / 4, steps,
+                           [&] { kernel(args); });
+  });
+}
+
+// One ciphertext; and four groups on three multiprocessors, some of one ciphertext: two are cut.
 template <class S>
 void expect_rotation(const cuda::FourierLimits& limits,
                      const std::function<void(const cuda::FourierRotateArgs&)>& kernel,
                      int group = 1) {
   for (const std::uint32_t steps : {1u, 2u, 5u}) {
-    SCOPED_TRACE(std::to_string(steps) + " steps");
-    emulation::FourierRotation<S>(steps, group)
-        .expect_equal([&](const cuda::FourierRotateArgs& args) {
-          emulation::run_cluster(1, limits.threads,
-                                 (limits.shared_bytes + limits.ciphertext_bytes + 3) / 4, steps,
-                                 [&] { kernel(args); });
-        });
+    expect_rotations<S>(limits, kernel, {1, 1, 1}, steps, group);
   }
+  expect_rotations<S>(limits, kernel, {7, 2, 3}, 4, group);
 }
 
 template <int LOG_N, int PARTS, int PRIMES, int LEVELS>
@@ -69,27 +91,34 @@ TEST(EmulatedFourier, OfThreeKeyBitsAStep) { expect_grouped<11, 2, 2, 1>(3); }
 TEST(EmulatedFourier, OfThreeKeyBitsAStepAndThreeComponents) { expect_grouped<10, 3, 2, 2>(3); }
 TEST(EmulatedFourier, OfFourKeyBitsAStep) { expect_grouped<12, 3, 1, 1>(4); }
 
-// Every ciphertext is one unit's, and the blocks of a wave differ by one at most.
-TEST(EmulatedFourier, SharesCiphertextsAmongBlocks) {
-  cuda::FourierRotateArgs args{};
-  for (const std::uint32_t wave : {1u, 3u, 132u}) {
-    for (const std::uint32_t per_block : {1u, 4u, 8u}) {
-      for (const std::uint32_t total : {1u, 2u, 5u, 131u, 132u, 133u, 528u, 529u, 4096u}) {
-        args.wave = wave, args.rotate.per_block = per_block, args.rotate.total = total;
-        std::vector<int> times(total);
-        for (blockIdx.x = 0; blockIdx.x < args.blocks(); ++blockIdx.x) {
-          const int units = args.units(), wave_begins = blockIdx.x / wave * wave * per_block;
-          ASSERT_GE(units, 1);
-          ASSERT_LE(units, static_cast<int>(per_block));
-          const int left = static_cast<int>(total) - wave_begins;
-          ASSERT_GE(units, std::min(left / static_cast<int>(wave), static_cast<int>(per_block)));
-          for (int u = 0; u < units; ++u) ++times.at(args.ciphertext(u));
+// Every step of every group is one block's, and multiprocessors that take the next block when they
+// are free end within two steps of each other and wait for no first part.
+TEST(EmulatedFourier, PartsOfGroupsEndTogether) {
+  for (const std::uint32_t multiprocessors : {1u, 3u, 132u}) {
+    for (const std::uint32_t more : {0u, 1u, 2u, 131u, 132u, 380u}) {
+      for (const std::uint32_t steps : {1u, 2u, 131u, 630u, 868u}) {
+        const std::uint32_t groups = multiprocessors + more;
+        SCOPED_TRACE(std::to_string(groups) + " of " + std::to_string(steps) + " steps on " +
+                     std::to_string(multiprocessors));
+        const cuda::RotationParts parts(groups, multiprocessors, steps);
+        std::vector<std::uint32_t> done(groups), when(groups), free(multiprocessors);
+        for (std::uint32_t block = 0; block < parts.blocks(); ++block) {
+          const cuda::RotationPart part = parts.part(block);
+          ASSERT_LT(part.group, groups);
+          ASSERT_LE(part.from, part.to);
+          ASSERT_EQ(done[part.group], part.from);
+          ASSERT_EQ(part.first, block < groups);
+          std::uint32_t& time = *std::ranges::min_element(free);
+          ASSERT_LE(when[part.group], time + 2);
+          time += part.steps();
+          when[part.group] = time, done[part.group] = part.to;
         }
-        EXPECT_EQ(times, std::vector<int>(total, 1)) << wave << " " << per_block << " " << total;
+        ASSERT_EQ(done, std::vector<std::uint32_t>(groups, steps));
+        const auto [first, last] = std::ranges::minmax(free);
+        ASSERT_LE(last - first, groups % multiprocessors == 0 ? 0 : 2);
       }
     }
   }
-  blockIdx.x = 0;
 }
 
 }  // namespace

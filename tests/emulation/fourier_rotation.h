@@ -1,4 +1,4 @@
-// One blind rotation in FP64 of a kernel on an emulated device against the CPU: equal words.
+// Blind rotations in FP64 of a kernel on an emulated device against the CPU: equal words.
 #pragma once
 
 #include <algorithm>
@@ -31,17 +31,18 @@ inline std::vector<fourier::Complex> transform(const std::vector<std::int64_t>& 
   return z;
 }
 
-// One rotation in FP64 with random keys. S: as for RotationOnCpu, with its digits and the shape of
+// Rotations in FP64 with random keys. S: as for RotationOnCpu, with its digits and the shape of
 // its keys.
 template <class S>
 class FourierRotation : RotationOnCpu<S> {
   using Base = RotationOnCpu<S>;
   using Words = test::Words;
-  using Base::kPrimes, Base::primes_, Base::exponents_, Base::op_, Base::key_, Base::queue_;
+  using Base::kPrimes, Base::primes_, Base::exponents_, Base::op_, Base::key_, Base::queue_,
+      Base::count_;
 
  public:
-  explicit FourierRotation(std::uint32_t steps, int group = 1)
-      : Base(kPrimes == 1 ? 1u << 31 : 1u << 27, steps * static_cast<std::uint32_t>(group)) {
+  explicit FourierRotation(std::uint32_t steps, int group = 1, std::uint32_t count = 1)
+      : Base(kPrimes == 1 ? 1u << 31 : 1u << 27, steps * static_cast<std::uint32_t>(group), count) {
     op_.group = group;
     op_.glwe_dimension = S::kParts - 1;
     op_.arithmetic = BlindRotateArithmetic::Fft64;
@@ -52,7 +53,7 @@ class FourierRotation : RotationOnCpu<S> {
     if (steps > 1) exponents_[1] = 2 * S::kN - 1;
   }
 
-  // `run(arguments)` is the rotation on an emulated device.
+  // `run(arguments)` is the rotations on an emulated device, a block each unless it says more.
   template <class Run>
   void expect_equal(const Run& run) {
     make_keys();
@@ -88,7 +89,7 @@ class FourierRotation : RotationOnCpu<S> {
     for (const std::uint32_t p : primes_) modulus.push_back({p, 0, 0, 0});
     a.ring.modulus = modulus.data();
     a.ring.log_n = S::kLogN;
-    Words out(S::kParts * kPrimes * S::kN);
+    Words out(std::size_t{count_} * S::kParts * kPrimes * S::kN);
     this->describe(a, out.data());
     std::vector<double2> key(key_.size() * S::kM), roots;
     for (std::size_t i = 0; i < key_.size(); ++i) {
@@ -102,7 +103,7 @@ class FourierRotation : RotationOnCpu<S> {
     for (const fourier::Complex& w : fourier::unit_powers(S::kLogN)) roots.push_back({w.re, w.im});
     std::copy_n(fourier::roots(S::kLogN).begin(), std::size(args.first), args.first);
     a.modulus = shape_.modulus;
-    a.keys = op_.keys_per_step(), a.per_block = 1, args.wave = 1;
+    a.keys = op_.keys_per_step(), a.per_block = 1, args.parts = {count_, count_, a.steps};
     for (int p = 0; p < kPrimes; ++p) args.moduli[p] = make_modulus(primes_[p]);
     args.key = key.data();
     args.roots = roots.data();

@@ -16,6 +16,7 @@
 #include "backend/cuda/barrier.cuh"
 #include "backend/cuda/bulk.cuh"
 #include "backend/cuda/cluster.cuh"
+#include "backend/cuda/handover.cuh"
 
 dim3 threadIdx, blockIdx, blockDim;
 
@@ -244,6 +245,14 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
     machine->fail("a write outside of a block");
   }
   machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
+}
+
+void pass_on(std::uint32_t* word) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) *word = 1;
+}
+void take_over(const std::uint32_t* word) {
+  machine->wait([word] { return *word != 0; });
 }
 
 // Bits 0 to 15 count who is there, 16 to 31 all, 32 is the phase.

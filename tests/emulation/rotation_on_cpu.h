@@ -1,4 +1,4 @@
-// One blind rotation with random keys, as the CPU does it: what kernels on an emulated cluster are
+// Blind rotations with random keys, as the CPU does them: what kernels on an emulated cluster are
 // held to.
 #pragma once
 
@@ -21,10 +21,12 @@ class RotationOnCpu {
   using Words = test::Words;
 
  protected:
-  RotationOnCpu(std::uint32_t prime_bound, std::uint32_t dimension)
-      : primes_(test::ntt_primes(S::kLogN, kPrimes, prime_bound)),
+  RotationOnCpu(std::uint32_t prime_bound, std::uint32_t dimension, std::uint32_t count = 1)
+      : count_(count),
+        dimension_(dimension),
+        primes_(test::ntt_primes(S::kLogN, kPrimes, prime_bound)),
         ring_(S::kLogN, primes_),
-        exponents_(dimension + 1) {
+        exponents_(std::size_t{count} * (dimension + 1)) {
     for (auto& e : exponents_) e = static_cast<std::uint32_t>(random_() % (2 * S::kN));
   }
 
@@ -33,7 +35,7 @@ class RotationOnCpu {
     for (const std::uint32_t p : primes_) q *= p;
     return q;
   }
-  std::uint32_t dimension() const { return static_cast<std::uint32_t>(exponents_.size()) - 1; }
+  std::uint32_t dimension() const { return dimension_; }
   std::uint32_t parts() const { return static_cast<std::uint32_t>(op_.glwe_dimension) + 1; }
 
   std::uint32_t* buffer(std::size_t bytes) {
@@ -56,22 +58,22 @@ class RotationOnCpu {
     return array(op_.key_index(steps, 0, 0, 0), domain, &key_);
   }
 
-  // The rotation that op_ describes, its keys included.
+  // The rotations that op_ describes, its keys included.
   Words on_cpu() {
     const PolyArray table = array(1, Domain::Coeff, &table_);
-    const PolyArray out = array(parts(), Domain::Coeff, nullptr);
+    const PolyArray out = array(count_ * parts(), Domain::Coeff, nullptr);
     std::uint32_t* words = buffer(sizeof(std::uint32_t) * exponents_.size());
     queue_.copy_in(words, exponents_.data(), sizeof(std::uint32_t) * exponents_.size());
-    op_.items = {{{words, 2u * S::kN, dimension(), 1, exponents_.size()}, table.first, out}};
+    op_.items = {{{words, 2u * S::kN, dimension(), count_, dimension() + 1}, table.first, out}};
     queue_.submit(op_);
     Words result;
-    for (std::uint32_t i = 0; i < parts(); ++i) {
+    for (std::uint32_t i = 0; i < out.count; ++i) {
       const Words poly = test::download(queue_, out[i]);
       result.insert(result.end(), poly.begin(), poly.end());
     }
     return result;
   }
-  // What both kernels take: the ciphertext, and the inverse of a first prime modulo a second one.
+  // What both kernels take: the ciphertexts, and the inverse of a first prime modulo a second one.
   void describe(cuda::RotateArgs& a, std::uint32_t* out) const {
     a.gadget = op_.gadget;
     a.bits = bit_length(modulus());
@@ -84,14 +86,15 @@ class RotationOnCpu {
     }
     a.dimension = dimension();
     a.steps = dimension() / static_cast<std::uint32_t>(op_.group);
-    a.total = 1, a.items = 1;
-    a.item[0] = {exponents_.data(), table_[0].data(), out, exponents_.size(), 0};
+    a.total = count_, a.items = 1;
+    a.item[0] = {exponents_.data(), table_[0].data(), out, std::size_t{dimension()} + 1, 0};
   }
   static void expect_equal_words(const Words& want, const Words& got) {
     ASSERT_EQ(want.size(), got.size());
     for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(got[i], want[i]) << "word " << i;
   }
 
+  const std::uint32_t count_, dimension_;
   std::mt19937_64 random_{3};
   Words primes_;
   Ring ring_;

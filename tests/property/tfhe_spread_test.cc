@@ -96,6 +96,38 @@ TEST_P(RotationsOfNamedSets, AreTheSameInEveryVariant) {
   }
 }
 
+// Batches of more than a device gathers at once: blocks hand groups of them over to each other.
+class RotationsInLargeBatches : public testing::TestWithParam<const char*> {};
+
+TEST_P(RotationsInLargeBatches, AreTheSame) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  const NamedSet set{GetParam(), BlindRotateArithmetic::Fft64};
+  const Rotations cpu(set, make_cpu_backend({true, 0}));
+  const Rotations cuda(set, make_cuda_backend({}));
+  const TfheParams& params = cpu.context->params();
+  const std::uint32_t period = 37;
+  std::mt19937_64 random(13);
+  Words exponents(static_cast<std::size_t>(period) * (params.lwe_dimension() + 1));
+  for (auto& e : exponents) e = static_cast<std::uint32_t>(random() % (2 * params.n()));
+  const Words expected = cpu.rotate(exponents, period, 1);
+  for (const std::uint32_t count : {1201u, 2500u}) {
+    Words many, all;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto copy = [&](const Words& from, Words& to) {
+        const auto each = static_cast<std::ptrdiff_t>(from.size() / period);
+        const auto first = from.begin() + i % period * each;
+        to.insert(to.end(), first, first + each);
+      };
+      copy(exponents, many), copy(expected, all);
+    }
+    EXPECT_TRUE(cuda.rotate(many, count, 3) == all) << count;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, RotationsInLargeBatches,
+                         testing::Values("chameleon-630-legacy", "tfhe-gates-v1", "tfhe-2-2-v1",
+                                         "tfhe-2-2-group3-fft64-v1"));
+
 INSTANTIATE_TEST_SUITE_P(
     Sets, RotationsOfNamedSets,
     testing::Values(NamedSet{"chameleon-630-legacy"}, NamedSet{"tfhe-gates-v1"},

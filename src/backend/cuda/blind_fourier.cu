@@ -46,23 +46,11 @@ void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, 
   });
 }
 
-// Ciphertexts of a block, and the time of all blocks over that of one ciphertext in each.
-struct Gathering {
-  std::uint32_t per_block = 0;
-  double time = 0;
-};
-
-Gathering gather(const FourierLimits& limits, std::uint32_t most, std::uint32_t total,
-                 std::uint32_t sms) {
-  Gathering best;
-  for (std::uint32_t c = 1; c <= most; ++c) {
-    const std::uint32_t full = total / (c * sms), left = (total - full * c * sms + sms - 1) / sms;
-    const std::uint32_t units =
-        full * (c + limits.latency) + (left > 0 ? left + limits.latency : 0);
-    const double time = units / (1. + limits.latency);
-    if (c == 1 || time < best.time) best = {c, time};
-  }
-  return best;
+// Time of all blocks over that of one ciphertext in each.
+double gathered_time(const FourierRotateArgs& args, const FourierLimits& limits,
+                     std::uint32_t sms) {
+  const double waves = std::max(1., static_cast<double>(args.parts.groups) / sms);
+  return waves * (args.rotate.per_block + limits.latency) / (1. + limits.latency);
 }
 
 // Milliseconds on an H200, by the sets whose kernels these are (docs/tfhe.md): a wave spread over
@@ -129,12 +117,14 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   const auto most = static_cast<std::uint32_t>(std::min(
       {room, static_cast<std::size_t>(limits.most_threads / limits.threads), kNamedBarriers}));
   const auto sms = static_cast<std::uint32_t>(device.sms);
-  const Gathering gathered = gather(limits, most, rotate.total, sms);
-  rotate.per_block = gathered.per_block;
+  const auto shares = [](std::uint32_t all, std::uint32_t each) { return (all + each - 1) / each; };
+  rotate.per_block = std::min(most, shares(rotate.total, sms));
 
   FourierRotateArgs args{};
   args.rotate = rotate;
-  args.wave = sms;
+  const std::uint32_t groups =
+      std::max(std::min(rotate.total, sms), shares(rotate.total, rotate.per_block));
+  args.parts = {groups, sms, rotate.steps};
   args.key = reinterpret_cast<const double2*>(op.fourier);
   const RingTables& tables = table_of<RingTables>(launcher, ring);
   args.roots = reinterpret_cast<const double2*>(tables.device_fourier_roots());
@@ -144,11 +134,18 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   for (int p = 0; p < basis.size(); ++p) {
     args.moduli[p] = make_modulus(ring.prime(basis.prime(p)));
   }
-  if (const auto plan = spread(launcher, rotate, basis.size(), gathered.time)) {
+  if (const auto plan = spread(launcher, rotate, basis.size(), gathered_time(args, limits, sms))) {
     return launch_fourier_spread(launcher, args, *plan);
   }
-  const Shape shape{dim3(args.blocks()), dim3(rotate.per_block * limits.threads),
+  const Shape shape{dim3(args.parts.blocks()), dim3(rotate.per_block * limits.threads),
                     limits.shared_bytes + rotate.per_block * limits.ciphertext_bytes};
+  std::optional<Scratch> handed;
+  if (args.parts.cuts != 0) {
+    const std::size_t bytes = sizeof(std::uint32_t) * args.handed_words(shape.block.x);
+    handed.emplace(launcher.scratch(bytes));
+    args.handed = handed->as<std::uint32_t>();
+    check(cudaMemsetAsync(args.handed, 0, bytes, launcher.stream()), "cuda.blind_rotate");
+  }
   if (op.group > 1) return launch_blind_fourier_group(launcher, args, basis.size(), shape);
   if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size(), shape);
   launch_blind_fourier_k2(launcher, args, basis.size(), shape);

@@ -94,6 +94,33 @@ struct FourierUnit {
     }
     meet<S>(barrier);
   }
+
+  // Accumulators before a part's first step and after its last one. Who ends makes the part and the
+  // ciphertext again: registers are for the steps.
+  using Ciphertext = FourierCiphertext<S, PARTS, PRIMES>;
+  __device__ __forceinline__ void begin(const FourierRotateArgs& a, const RotationPart& part,
+                                        const Ciphertext& c) const {
+    if (part.first) {
+      for (int i = t; i < PARTS * S::kN; i += S::kThreads) acc[i] = c.start(a.rotate, i);
+    } else {
+      take_over(a.handed_by(part));
+      for (int i = t; i < PARTS * S::kN; i += S::kThreads) acc[i] = c.on_the_way()[i];
+    }
+    meet<S>(barrier);
+  }
+  __device__ __forceinline__ void end(const FourierRotateArgs& a, const RotationPart& part,
+                                      int unit) const {
+    const Ciphertext c(a.rotate, a.ciphertext(part.group, unit));
+    const bool last = part.to == a.rotate.steps;
+    for (int i = t; i < PARTS * S::kN; i += S::kThreads) {
+      if (last) {
+        c.finish(a, i, acc[i]);
+      } else {
+        c.on_the_way()[i] = acc[i];
+      }
+    }
+    if (!last) pass_on(a.handed_by(part));
+  }
 };
 
 // sums += x times the key row.
@@ -141,26 +168,30 @@ __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
     blind_fourier(const __grid_constant__ FourierRotateArgs a) {
   using Unit = FourierUnit<S, PARTS, PRIMES>;
   using Keys = FourierKeyPath<S, PARTS, PRIMES>;
+  const std::uint32_t number = a.number();
   auto* shared = reinterpret_cast<double2*>(dynamic_shared());
   double2* roots = shared + Keys::kNumbers;
   if constexpr (kFourierRoots<S, PARTS, PRIMES> != 0) place_roots<S>(roots, a.roots);
-  const int unit = threadIdx.x / S::kThreads, units = a.units();
-  Keys keys(shared, a.key, a.rotate.steps * a.rotate.rows(), units);
+  const RotationPart part = a.parts.part(number);
+  const int unit = threadIdx.x / S::kThreads, units = a.units(part);
+  const int rows = a.rotate.rows();
+  Keys keys(shared, a.key + std::size_t{part.from} * rows * Keys::kChunk, part.steps() * rows,
+            units);
   if (unit >= units) return;
   Unit u;
   u.place(roots, unit, fourier_ciphertext_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels), a);
 
-  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(unit));
-  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) u.acc[i] = c.start(a.rotate, i);
-  meet<S>(u.barrier);
-  std::uint32_t next = __ldg(c.exponents);
+  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(part.group, unit));
+  u.begin(a, part, c);
+  const std::uint32_t* exponents = c.exponents + part.from;
+  std::uint32_t next = __ldg(exponents);
 #pragma unroll 1
-  for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {
+  for (std::uint32_t left = part.steps(); left != 0; --left) {
     const std::uint32_t e = next;
-    next = __ldg(c.exponents + step + 1);  // after the last step's: that of the start
+    next = __ldg(++exponents);  // after the last step's: that of the start
     fourier_step(u, a, e, keys);
   }
-  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) c.finish(a, i, u.acc[i]);
+  u.end(a, a.parts.part(number), unit);
 }
 
 // What a launch of one shape holds.

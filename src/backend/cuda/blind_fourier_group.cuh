@@ -131,26 +131,27 @@ __host__ __device__ constexpr std::size_t fourier_group_bytes(int levels) {
 template <class S, int PARTS, int PRIMES>
 __global__ void __launch_bounds__(kMostGroupThreads)
     blind_fourier_group(const __grid_constant__ FourierRotateArgs a) {
+  const std::uint32_t number = a.number();
   auto* roots = reinterpret_cast<double2*>(dynamic_shared());
   if constexpr (kFourierRoots<S, PARTS, PRIMES> != 0) place_roots<S>(roots, a.roots);
+  const RotationPart part = a.parts.part(number);
   const int unit = threadIdx.x / S::kThreads;
-  if (unit >= a.units()) return;
+  if (unit >= a.units(part)) return;
   FourierUnit<S, PARTS, PRIMES> u;
   const std::size_t bytes = fourier_group_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
   u.place(roots, unit, bytes, a);
   auto* exponents =
       reinterpret_cast<std::uint32_t*>(u.slot + bytes / sizeof(double2)) - kMostSelectors;
 
-  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(unit));
-  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) u.acc[i] = c.start(a.rotate, i);
-  meet<S>(u.barrier);
-  const double2* key = a.key;
+  const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(part.group, unit));
+  u.begin(a, part, c);
   const std::size_t of_step = std::size_t(a.rotate.keys) * a.rotate.rows() * PARTS * S::kM;
+  const double2* key = a.key + part.from * of_step;
 #pragma unroll 1
-  for (std::uint32_t step = 0; step < a.rotate.steps; ++step, key += of_step) {
+  for (std::uint32_t step = part.from; step < part.to; ++step, key += of_step) {
     fourier_group_step(u, a, exponents, c.exponents + step * a.rotate.group, key);
   }
-  for (int i = u.t; i < PARTS * S::kN; i += S::kThreads) c.finish(a, i, u.acc[i]);
+  u.end(a, a.parts.part(number), unit);
 }
 
 }  // namespace latticino::cuda

@@ -17,6 +17,11 @@ struct FourierPair {
   using Digits = FourierDigits<PRIMES>;
   using Value = typename Digits::Value;
   static constexpr int kAhead = 6;  // key numbers on their way
+  // The next step's key goes to the L2, by lines: it comes from the device's memory, for which all
+  // would wait behind the first one. A full block fetches all of it, as blocks are at different
+  // steps.
+  static constexpr int kLine = 128 / sizeof(double2), kFetched = kMostPairThreads;
+  static constexpr int kUnits = kMostPairThreads / (2 * S::kThreads);
   static constexpr int kHalf = S::kV / 2, kShown = kHalf * S::kThreads;
   static constexpr int kSlotDoubles = S::kSlot > 2 * kShown ? S::kSlot : 2 * kShown;
   static constexpr std::size_t kWarpBytes = sizeof(double) * kSlotDoubles + sizeof(Value) * S::kN;
@@ -123,17 +128,56 @@ struct FourierPair {
     }
     __syncwarp();
   }
+
+  // f(coefficient of the ciphertext, the thread's, the warp's) for the thread's accumulators.
+  template <class F>
+  __device__ __forceinline__ void each(Value (&own)[2 * S::kV], const F& f) const {
+#pragma unroll
+    for (int r = 0; r < 2 * S::kV; ++r) {
+      const int i = S::index(0, t, r / 2) + r % 2 * S::kM;
+      f(component * S::kN + i, own[r], acc[i]);
+    }
+  }
+
+  // Accumulators before a part's first step and after its last one, as in blind_fourier.cuh.
+  using Ciphertext = FourierCiphertext<S, 2, PRIMES>;
+  __device__ __forceinline__ void begin(Value (&own)[2 * S::kV], const FourierRotateArgs& a,
+                                        const RotationPart& part, const Ciphertext& c) const {
+    if (part.first) {
+      each(own, [&](int i, Value& x, Value&) { x = c.start(a.rotate, i); });
+    } else {
+      take_over(a.handed_by(part));
+      each(own, [&](int i, Value& x, Value&) { x = c.on_the_way()[i]; });
+    }
+    each(own, [&](int, Value& x, Value& shared) { shared = x; });
+    __syncwarp();
+  }
+
+  __device__ __forceinline__ void end(Value (&own)[2 * S::kV], const FourierRotateArgs& a,
+                                      const RotationPart& part, int unit) const {
+    const Ciphertext c(a.rotate, a.ciphertext(part.group, unit));
+    if (part.to == a.rotate.steps) {
+      each(own, [&](int i, Value& x, Value&) { c.finish(a, i, x); });
+    } else {
+      each(own, [&](int i, Value& x, Value&) { c.on_the_way()[i] = x; });
+      pass_on(a.handed_by(part));
+    }
+  }
 };
 
 template <class S, int PRIMES>
 __global__ void __launch_bounds__(kMostPairThreads)
     blind_fourier_pair(const __grid_constant__ FourierRotateArgs a) {
   using Pair = FourierPair<S, PRIMES>;
+  // Devices begin blocks in the order of their indices. a.number(), which does not take that for
+  // granted, costs 1.6 % here: what ptxas makes of a step (docs/tfhe.md).
+  const std::uint32_t number = blockIdx.x;
   auto* roots = reinterpret_cast<double2*>(dynamic_shared());
   place_roots<S>(roots, a.roots);
+  const RotationPart part = a.parts.part(number);
   const int warp = threadIdx.x / 32, unit = warp / 2;
-  if (unit >= a.units()) return;
-  const std::uint32_t index = a.ciphertext(unit);
+  const std::uint32_t index = a.ciphertext(part.group, unit);
+  if (index >= a.rotate.total) return;
   constexpr std::size_t kWarp = Pair::kWarpBytes / sizeof(double2);
   double2* first = roots + S::kM / 2 + unit * 2 * kWarp;
   Pair p;
@@ -147,32 +191,28 @@ __global__ void __launch_bounds__(kMostPairThreads)
 
   const FourierCiphertext<S, 2, PRIMES> c(a.rotate, index);
   typename Pair::Value own[2 * S::kV];
-#pragma unroll
-  for (int r = 0; r < 2 * S::kV; ++r) {
-    const int i = S::index(0, p.t, r / 2) + r % 2 * S::kM;
-    own[r] = c.start(a.rotate, p.component * S::kN + i);
-    p.acc[i] = own[r];
-  }
-  __syncwarp();
+  p.begin(own, a, part, c);
   const FourierDigits<PRIMES> form(a.rotate, a.rounding);
-  const double2* key = a.key + p.component * S::kM;
-  // A part of the next step's key to the L2: it comes from the device's memory, for which all would
-  // wait behind the first one.
-  constexpr int kLine = 128 / sizeof(double2), kUnits = 4 * S::kM / kLine / (2 * S::kThreads);
-  const double2* far = a.key + 4 * S::kM +
-                       (index % kUnits * 2 * S::kThreads + threadIdx.x % (2 * S::kThreads)) * kLine;
-  std::uint32_t e = __ldg(c.exponents);
+  constexpr int kStep = 4 * S::kM;  // key numbers
+  const double2* key = a.key + std::size_t{part.from} * kStep + p.component * S::kM;
+  // Blocks with few ciphertexts, side by side, fetch different parts.
+  const std::uint32_t place = (number * a.rotate.per_block + unit) % Pair::kUnits;
+  const double2* far = a.key + (std::size_t{part.from} + 1) * kStep +
+                       (place * 2 * S::kThreads + threadIdx.x % (2 * S::kThreads)) * Pair::kLine;
+  const std::uint32_t* exponents = c.exponents + part.from;
+  std::uint32_t e = __ldg(exponents);
 #pragma unroll 1
-  for (std::uint32_t step = 0; step < a.rotate.steps; ++step, key += 4 * S::kM) {
+  for (std::uint32_t left = uniform(part.steps()); left != 0; --left, key += kStep) {
     const std::uint32_t now = e;
-    e = __ldg(c.exponents + step + 1);  // the last one is that of the start
-    if (step + 1 < a.rotate.steps) fetch_to_l2(far), far += 4 * S::kM;
+    e = __ldg(++exponents);  // the last one is that of the start
+    if (left != 1) {
+#pragma unroll
+      for (int i = 0; i < kStep; i += Pair::kFetched * Pair::kLine) fetch_to_l2(far + i);
+      far += kStep;
+    }
     p.step(own, form, now, key);
   }
-#pragma unroll
-  for (int r = 0; r < 2 * S::kV; ++r) {
-    c.finish(a, p.component * S::kN + S::index(0, p.t, r / 2) + r % 2 * S::kM, own[r]);
-  }
+  p.end(own, a, a.parts.part(number), unit);
 }
 
 template <class S, int PRIMES>

@@ -2,12 +2,14 @@
 // one prime they are centred integers, over two primes doubles (math/fourier.h).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
 #include "backend/cuda/blind_rotate.cuh"
+#include "backend/cuda/cluster.cuh"
 #include "backend/cuda/fourier.cuh"
+#include "backend/cuda/handover.cuh"
+#include "backend/cuda/rotation_parts.h"
 
 namespace latticino::cuda {
 
@@ -18,20 +20,34 @@ struct FourierRotateArgs {
   Complex first[16];
   fourier::Rounding rounding;
   LweModulus moduli[2];
-  std::uint32_t wave;  // blocks that run at once
+  RotationParts parts;  // of groups of ciphertexts, per_block each or one less
+  // Zeros before: blocks that have begun, then [group][warp], whether the first part is done.
+  std::uint32_t* handed;
 
-  // That of the block's unit `unit`: a last wave that is not full has few in every block.
-  __device__ __forceinline__ std::uint32_t ciphertext(std::uint32_t unit) const {
-    return (blockIdx.x / wave * rotate.per_block + unit) * wave + blockIdx.x % wave;
+  // That of a unit in a group, where it is below the total.
+  LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
+    return unit * parts.groups + group;
   }
-  // The block's units that have one.
-  __device__ __forceinline__ int units() const {
-    const std::uint32_t left = (rotate.total - ciphertext(0) + wave - 1) / wave;
-    return static_cast<int>(left < rotate.per_block ? left : rotate.per_block);
+  // The block's number: in the order of their beginnings where blocks wait for earlier ones.
+  __device__ __forceinline__ std::uint32_t number() const {
+    if (parts.cuts == 0) return blockIdx.x;
+    std::uint32_t* shared = dynamic_shared();
+    if (threadIdx.x == 0) *shared = atomicAdd(handed, 1u);
+    __syncthreads();
+    const std::uint32_t begun = uniform(*shared);
+    __syncthreads();
+    return begun;
   }
-  std::uint32_t blocks() const {
-    const std::uint32_t full = rotate.total / (wave * rotate.per_block) * wave;
-    return full + std::min(wave, rotate.total - full * rotate.per_block);
+  // Words of `handed`.
+  std::size_t handed_words(std::uint32_t threads) const {
+    return 1 + std::size_t{parts.cuts} * (threads / 32);
+  }
+  // Ciphertexts of a part's group.
+  __device__ __forceinline__ int units(const RotationPart& part) const {
+    return static_cast<int>((rotate.total - part.group + parts.groups - 1) / parts.groups);
+  }
+  __device__ __forceinline__ std::uint32_t* handed_by(const RotationPart& part) const {
+    return handed + 1 + (part.group * blockDim.x + threadIdx.x) / 32;
   }
 };
 static_assert(sizeof(FourierRotateArgs) <= 4096);
@@ -139,6 +155,11 @@ struct FourierCiphertext {
     table = item.table;
     out = item.out + std::size_t(index - item.first) * PARTS * PRIMES * S::kN;
     turn = exponents[a.dimension];
+  }
+  // Accumulators of a group that changes blocks lie where the result will.
+  __device__ __forceinline__ Value* on_the_way() const {
+    static_assert(sizeof(Value) == sizeof(std::uint32_t) * PRIMES);
+    return reinterpret_cast<Value*>(out);
   }
   // Entry i of (table, 0 ..) X^-turn.
   __device__ __forceinline__ Value start(const RotateArgs& a, int i) const {

@@ -60,6 +60,10 @@ inline int __double2loint(double x) {
 }
 inline double __ll2double_rn(long long x) { return static_cast<double>(x); }
 inline long long __double2ll_rn(double x) { return __builtin_llrint(x); }
+inline std::uint32_t atomicAdd(std::uint32_t* at, std::uint32_t x) {
+  *at += x;
+  return *at - x;
+}
 template <class T>
 T __ldg(const T* p) {
   return *p;
