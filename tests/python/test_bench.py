@@ -160,12 +160,15 @@ def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
 
 def test_gates_have_targets_that_one_arithmetic_has_to_reach(monkeypatch, capsys):
     def row(value, arithmetic, name="tfhe.gate_latency", unit="ms", batch=1):
-        preset = f"chameleon-630{'-group3' if batch == 1 else ''}-legacy"
-        return timed(name, value, unit, batch=batch, arithmetic=arithmetic) | {"preset": preset}
+        return timed(name, value, unit, batch=batch, arithmetic=arithmetic) | {"preset": "chameleon-630-legacy"}
 
     assert targets.check_gates([row(1.1, "exact"), row(0.8, "fft64")])
     assert "0.80 ms (fft64)" in capsys.readouterr().out
     assert not targets.check_gates([row(1.1, "exact"), row(0.8, "fft64", batch=2)])
+    capsys.readouterr()
+    three = row(0.5, "fft64") | {"preset": "chameleon-630-group3-legacy"}  # does not answer for single bits
+    assert targets.check_gates([three]) and not targets.check_gates([row(1.1, "fft64"), three])
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()] == ["met", "MISSED", "met"]
     many = [row(60_000, "fft64", "tfhe.gate_throughput", "1/s", 4096),
             row(42_000, "exact", "tfhe.gate_throughput", "1/s", 4096)]
     assert not targets.check_gates(many) and "60000.00 1/s (fft64)" in capsys.readouterr().out
