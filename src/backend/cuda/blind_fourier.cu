@@ -85,7 +85,8 @@ std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& ar
     const double time = times.spread[b].all(plan[b]->clusters, args.total);
     if (time < best) best = time, own = 1 + b;
   }
-  // No keys, or more digits than there are: FP64.
+  // Exact rotations have 16 levels + keys here, levels up to 62. What they cannot have is FP64: no
+  // keys stand for one key a step, levels from 64 on for several.
   constexpr int kSeveralKeys = 16 * 64;
   const int keys = args.keys == 1 ? 0 : kSeveralKeys + args.keys;
   const TuningKey key{TunedKernel::BlindRotate,

@@ -1,5 +1,6 @@
 // Shapes of blind rotations in FP64 that are spread over clusters, and what their threads have in
-// common: what they send, wait for and transform (blind_fourier_spread.cuh, _group.cuh).
+// common: what they send, wait for and transform (blind_fourier_spread.cuh,
+// blind_fourier_group_spread.cuh).
 #pragma once
 
 #include <cstdint>
