@@ -21,8 +21,8 @@ struct RotationPart {
 // the other groups; their last parts, the longest first. Who is free next takes the next block, so
 // multiprocessors become free at distances of 1/M of a group, and the last parts fill up what is
 // left to G/M groups for each (preemption after McNaughton, "Scheduling with deadlines and loss
-// functions", 1959, theorem 3.1). A last part comes (G - M + 1)/M groups or more after its first one
-// has begun.
+// functions", 1959, theorem 3.1). A last part comes (G - M + 1)/M groups or more after its first
+// one has begun.
 struct RotationParts {
   std::uint32_t groups = 0, cuts = 0, steps = 0;
   std::uint64_t distance = 0;  // of cuts, in steps times 2^32
