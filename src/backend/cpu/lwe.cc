@@ -105,16 +105,16 @@ void run(Executor& executor, const LweKeySwitch& op) {
       const std::size_t count = std::min(kTogether, rows - r);
       for (std::size_t i = 0; i < count; ++i) row[i] = op.key.ciphertext(r + i);
       const auto at = [&](std::size_t i) {
-        return reinterpret_cast<const char*>(op.key.ciphertext(0) +
-                                             std::min(i, rows) * op.key.stride);
+        return reinterpret_cast<const char*>(op.key.ciphertext(std::min(i, rows)));
       };
-      Ahead ahead{at(r + kTogether), at(r + 2 * kTogether), 0}, none;
-      ahead.share = static_cast<std::size_t>(ahead.end - ahead.next);
+      // The first ciphertext asks for all of the next rows, which leaves the others none.
+      Ahead ahead{at(r + kTogether), at(r + 2 * kTogether),
+                  kTogether * op.key.stride * sizeof(std::uint32_t)};
       const bool full = (r + kTogether) % std::max(block, kTogether) == 0 || r + count == rows;
       for (std::size_t u = first; u < last; ++u) {
         std::int64_t* sum = sums + (u - first) * words;
         k.multiply_add_rows(sum, row, digits + (u - first) * rows + r, static_cast<int>(count),
-                            words, u == first ? ahead : none);
+                            words, ahead);
         if (full) {
           k.reduce_sums(op.items[units[u].item].out.ciphertext(units[u].index), sum, words, m);
         }
