@@ -7,29 +7,9 @@
 #include "backend/cuda/fourier_words.cuh"
 #include "emulation/rotation_on_cpu.h"
 #include "math/fourier_selector.h"
+#include "support/fourier_support.h"
 
 namespace latticino::emulation {
-
-// By the definition (math/fourier.h), divided by N/2.
-inline std::vector<fourier::Complex> transform(const std::vector<std::int64_t>& x, int log_n) {
-  using fourier::Complex;
-  const std::size_t m = x.size() / 2;
-  const auto roots = fourier::roots(log_n);
-  std::vector<Complex> z(m);
-  for (std::size_t j = 0; j < m; ++j) {
-    const double scale = 1.0 / static_cast<double>(m);
-    z[j] = {static_cast<double>(x[j]) * scale, static_cast<double>(x[j + m]) * scale};
-  }
-  for (int s = 0; s < log_n - 1; ++s) {
-    const std::size_t h = m >> (s + 1);
-    for (std::size_t k = 0; k < std::size_t{1} << s; ++k) {
-      Complex w = roots[((std::size_t{1} << s) + k) / 2];
-      if (k % 2 != 0) w = fourier::times_i(w);
-      for (std::size_t j = 2 * h * k; j < 2 * h * k + h; ++j) fourier::butterfly(z[j], z[j + h], w);
-    }
-  }
-  return z;
-}
 
 // Rotations in FP64 with random keys. S: as for RotationOnCpu, with its digits and the shape of
 // its keys.
@@ -93,7 +73,7 @@ class FourierRotation : RotationOnCpu<S> {
     this->describe(a, out.data());
     std::vector<double2> key(key_.size() * S::kM), roots;
     for (std::size_t i = 0; i < key_.size(); ++i) {
-      const auto z = transform(centred(key_[i], a.inverse), S::kLogN);
+      const auto z = test::transform(centred(key_[i], a.inverse), S::kLogN);
       using K = typename S::Key;
       for (std::size_t j = 0; j < z.size(); ++j) {
         key[i * S::kM + j % K::kV * K::kThreads + j / K::kV] = {z[j].re, z[j].im};

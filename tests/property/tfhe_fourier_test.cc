@@ -9,6 +9,7 @@
 
 #include "math/errors.h"
 #include "math/fourier_selector.h"
+#include "support/fourier_support.h"
 #include "support/ring_support.h"
 #include "support/tfhe_support.h"
 
@@ -37,8 +38,7 @@ TEST(FourierRoots, AreSquareRootsOfEachOther) {
 TEST(FourierSelectors, AreThePowersOfXAtTheNumbersOfATransform) {
   constexpr int kLogN = 10;
   constexpr std::size_t kN = 1u << kLogN, kHalf = kN / 2;
-  const std::vector<fourier::Complex> powers = fourier::unit_powers(kLogN),
-                                      w = fourier::roots(kLogN);
+  const std::vector<fourier::Complex> powers = fourier::unit_powers(kLogN);
   ASSERT_EQ(powers.size(), 2 * kN);
   for (std::size_t i = 0; i < 2 * kN; ++i) {  // times i, exactly
     const fourier::Complex x = powers[(i + kHalf) % (2 * kN)];
@@ -46,19 +46,10 @@ TEST(FourierSelectors, AreThePowersOfXAtTheNumbersOfATransform) {
     ASSERT_EQ(x.im, powers[i].re) << i;
   }
   for (const std::uint32_t e : {0u, 1u, 5u, 511u, 512u, 1024u, 1500u, 2047u}) {
-    std::vector<fourier::Complex> z(kHalf);  // X^-e
-    const std::size_t from = (2 * kN - e) % (2 * kN), at = from % kN;
-    (at < kHalf ? z[at].re : z[at - kHalf].im) = from < kN ? 1 : -1;
-    for (int s = 0; s < kLogN - 1; ++s) {
-      const std::size_t h = kHalf >> (s + 1);
-      for (std::size_t k = 0; k < std::size_t{1} << s; ++k) {
-        fourier::Complex root = w[((std::size_t{1} << s) + k) / 2];
-        if (k % 2 != 0) root = fourier::times_i(root);
-        for (std::size_t j = 2 * h * k; j < h * (2 * k + 1); ++j) {
-          fourier::butterfly(z[j], z[j + h], root);
-        }
-      }
-    }
+    std::vector<std::int64_t> turned(kN);  // N/2 X^-e
+    const std::size_t from = (2 * kN - e) % (2 * kN);
+    turned[from % kN] = (from < kN ? 1 : -1) * std::int64_t{kHalf};
+    const std::vector<fourier::Complex> z = test::transform(turned, kLogN);
     for (std::uint32_t i = 0; i < kHalf; ++i) {
       const std::uint32_t root = fourier::root_exponent(i, kLogN);
       const fourier::Complex x = fourier::selector(powers[fourier::power_index(root, e, kLogN)]);
