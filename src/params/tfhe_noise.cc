@@ -8,6 +8,9 @@ namespace {
 // E[d^2] of a digit uniform in [-B/2, B/2).
 double digit_square(Gadget g) { return std::exp2(2 * g.log_base) / 12 + 1.0 / 6; }
 
+int keys_per_step(const TfheNoiseModel& m) { return m.ternary ? 2 : (1 << m.group) - 1; }
+double steps(const TfheNoiseModel& m) { return static_cast<double>(m.lwe_dimension) / m.group; }
+
 }  // namespace
 
 double bootstrap_variance(const TfheNoiseModel& m) {
@@ -15,12 +18,11 @@ double bootstrap_variance(const TfheNoiseModel& m) {
   const double key = m.bootstrap.levels * (k + 1) * m.degree * digit_square(m.bootstrap) *
                      m.glwe_sigma * m.glwe_sigma;
   const double rounding = (1 + big / 2) * std::exp2(2 * m.bootstrap_step) / 12;
-  const int keys = m.ternary ? 2 : (1 << m.group) - 1;
-  const double steps = static_cast<double>(m.lwe_dimension) / m.group;
-  if (keys == 1) return steps * (key + rounding * m.secret_square);
+  const int keys = keys_per_step(m);
+  if (keys == 1) return steps(m) * (key + rounding * m.secret_square);
   // sum_j (X^e_j - 1) K_j: the rounding counts where one selector is 1, and twice then.
   const double selected = m.ternary ? m.secret_square : 1 - std::exp2(-m.group);
-  return steps * 2 * (keys * key + selected * rounding);
+  return steps(m) * 2 * (keys * key + selected * rounding);
 }
 
 double fft64_variance(const TfheNoiseModel& m) {
@@ -39,12 +41,11 @@ double fft64_variance(const TfheNoiseModel& m) {
 double fourier_variance(const TfheNoiseModel& m) {
   if (m.log_ring_modulus <= m.log_lwe_modulus) return 0;
   const double k = m.glwe_dimension, rows = (k + 1) * m.bootstrap.levels;
-  const int keys = m.ternary ? 2 : (1 << m.group) - 1;
-  const double steps = static_cast<double>(m.lwe_dimension) / m.group;
+  const int keys = keys_per_step(m);
   const double combined = keys == 1 ? 1 : 2 * keys, combining = keys == 1 ? 0 : 0.18 * keys;
   const double roundings = 1.21 * (std::log2(m.degree) - 1) + 0.18 * rows + combining;
   const double sum = combined * rows * m.degree * digit_square(m.bootstrap) / 12;
-  return steps * (1 + k * m.degree / 2) * std::exp2(-106) * roundings * sum;
+  return steps(m) * (1 + k * m.degree / 2) * std::exp2(-106) * roundings * sum;
 }
 
 double key_switch_variance(const TfheNoiseModel& m) {
