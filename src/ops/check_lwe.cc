@@ -175,9 +175,9 @@ void check_record(Checker& c, const FourierKey& op) {
     shape.log_n = c.ring()->log_n();
     shape.glwe_dimension = op.glwe_dimension;
     check_fourier("FourierKey", shape);
-    const auto of_step = static_cast<std::uint32_t>(op.polynomials_of_step());
-    c.require(item.in.count % of_step == 0, number("polynomials:", item.in.count),
-              number("whole steps of", of_step));
+    const auto of_key = static_cast<std::uint32_t>(op.polynomials_of_key());
+    c.require(item.in.count % of_key == 0, number("polynomials:", item.in.count),
+              number("whole keys of", of_key));
     c.write_memory(item.out, std::size_t{item.in.count} * c.ring()->n() * sizeof(double),
                    item.in.first);
   }

@@ -110,7 +110,7 @@ struct FourierKey {
   std::vector<Item> items;
 
   int rows() const { return (glwe_dimension + 1) * levels; }
-  int polynomials_of_step() const { return rows() * (glwe_dimension + 1); }
+  int polynomials_of_key() const { return rows() * (glwe_dimension + 1); }
 };
 
 // acc = (table, 0 .. 0) X^-e_b; then for each step t of `group` mask elements

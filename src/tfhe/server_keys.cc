@@ -33,13 +33,13 @@ std::size_t fourier_bytes(const Context& context, const PolyArray& bootstrap) {
   return sizeof(double) * static_cast<std::size_t>(context.ring().n()) * bootstrap.count;
 }
 
-// Some hundred polynomials, of whole steps, at a time: what lies between is small beside the keys.
+// Some hundred polynomials, of whole keys, at a time: what lies between is small beside all keys.
 Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
   FourierKey shape;
   shape.glwe_dimension = context.params().glwe_dimension();
   shape.levels = context.params().literal().bootstrap.levels;
-  const auto of_step = static_cast<std::uint32_t>(shape.polynomials_of_step());
-  const std::uint32_t together = std::max(512u / of_step, 1u) * of_step;
+  const auto of_key = static_cast<std::uint32_t>(shape.polynomials_of_key());
+  const std::uint32_t together = std::max(512u / of_key, 1u) * of_key;
   const std::size_t n = context.ring().n();
   Queue& queue = context.queue();
   const Buffer fourier = queue.allocate(fourier_bytes(context, bootstrap));

@@ -121,8 +121,7 @@ class Worker {
 
   // sum_j (X^-E_j - 1) K_j.
   const double* combine(const double* keys, const std::uint32_t* exponents, std::uint32_t step) {
-    const std::size_t polynomials = r_.polynomials();
-    double* x = combined_ + polynomials * r_.n;
+    double* x = combined_ + r_.polynomials() * r_.n;
     for (int j = 0; j < r_.op.keys_per_step(); ++j) {
       r_.fourier.selectors(x + j * r_.n, r_.table.fourier_table, r_.exponent(exponents, step, j));
     }
@@ -189,7 +188,7 @@ void run(Executor& executor, const FourierKey& op) {
       }
       Ahead none;
       executor.kernels().fourier->forward(x, x + n / 2, table, none);
-      const int of_key = static_cast<int>(i) % op.polynomials_of_step();
+      const int of_key = static_cast<int>(i) % op.polynomials_of_key();
       const int row = of_key / order.parts, part = of_key % order.parts;
       double* out = item.out + (i - static_cast<std::size_t>(of_key)) * n;
       for (std::size_t j = 0; j < n / 2; ++j) {
