@@ -1,4 +1,4 @@
-"""`latticino bench`: which programs run, what becomes of their rows."""
+"""`latticino bench`: which programs run, and what becomes of their rows."""
 
 import json
 import subprocess
