@@ -1,6 +1,6 @@
 // What a warp leaves in the device's memory for the same warp of a block that begins later. Who
-// passes on waits for nobody, so it comes, however few blocks run at once, as long as blocks begin in
-// the order of their numbers: a.number() sees to that, blind_fourier_pair takes it for granted.
+// passes on waits for nobody, so it comes, however few blocks run at once, as long as blocks begin
+// in the order of their numbers: a.number() sees to that, blind_fourier_pair takes it for granted.
 #pragma once
 
 #include <cstdint>
