@@ -23,8 +23,6 @@
 
 namespace latticino::cuda {
 
-constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
-
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS> {
   using Base = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
@@ -38,23 +36,8 @@ struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>
   static constexpr int kThreads = 32 * kFrontWarps + kMakers;
   static_assert(kMakers % 32 == 0 && kMakers % kSlice == 0 && kNumbers % kEach == 0);
 
-  // Tuples of a block: neighbours in key polynomials, so that a warp of makers loads whole sectors.
-  // The lowest kLow bits of a tuple's number do not count for that.
-  static constexpr int kLow = Base::most(log2_of(Base::Key::kV) - LOG_BLOCKS, 0);
-  static constexpr std::uint32_t kLowMask = (1u << kLow) - 1;
-  LATTICINO_HOST_DEVICE static constexpr std::uint32_t owner(std::uint32_t l) {
-    return (l >> kLow) / kTuples << kLow | (l & kLowMask);
-  }
-  LATTICINO_HOST_DEVICE static constexpr std::uint32_t index_of(std::uint32_t l) {
-    return (l >> kLow) % kTuples;
-  }
-  LATTICINO_HOST_DEVICE static constexpr std::uint32_t tuple(std::uint32_t rank,
-                                                             std::uint32_t index) {
-    return ((rank >> kLow) * kTuples + index) << kLow | (rank & kLowMask);
-  }
-
-  // Shared memory, in bytes: counts of arrivals, digits [row][tuple][element], products [component]
-  // [number of a lane][lane], keys [even or odd step][row][component][point], selectors [even or
+  // Shared memory, in bytes: counts of arrivals, digits [row][digit_place], products
+  // [product_place], keys [even or odd step][row][component][point], selectors [even or
   // odd step][key of the step][place of a maker], exponents.
   static constexpr std::size_t kProducts = kDigits + kDigitBytes;
   static constexpr std::size_t kProductBytes = sizeof(double2) * kParts * kSlice;
@@ -145,7 +128,7 @@ struct KeyMaker {
 
 // Digits of the warp's row of acc, of which it has the values of its component.
 template <class S>
-__device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
+__device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceSender<S>& w,
                                             const typename S::Digits& form,
                                             const typename S::Value (&acc)[2 * S::kV]) {
   const int level = u.warp % S::kLevels;
@@ -173,14 +156,14 @@ __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u,
     key[row] = complex(*made_keys(u, step, row * S::kParts + at.component, at.point));
   }
   u.wait(u.digits_come(), step, S::kDigitBytes);
-  u.push(u.products(0, at.component) + at.place(u), u.products_come(), at.owner(),
+  u.push(u.products(0) + at.place(u), u.products_come(), at.to,
          u.words(tuple_products<S>(u, at, key)));
 }
 
 // The steps of a thread that carries the ciphertext.
 template <class S, class Ciphertext>
 __device__ __forceinline__ void carry(const FourierSpreadUnit<S>& u, const Ciphertext& c) {
-  const SliceRoots<S> roots(u.a.roots, u.lane);
+  const SliceSender<S> sender(u);
   const typename S::Digits form(u.a.rotate, u.a.rounding);
   const TuplePoint<S> at(u);
   const bool slices = u.warp < S::kRows, points = u.warp < S::kPointWarps;
@@ -196,11 +179,11 @@ __device__ __forceinline__ void carry(const FourierSpreadUnit<S>& u, const Ciphe
   }
 #pragma unroll 1
   for (std::uint32_t step = 0; step < u.a.rotate.steps; ++step) {
-    if (slices) send_slices<S>(u, roots, form, acc);
+    if (slices) send_slices<S>(u, sender, form, acc);
     if (points) send_products<S>(u, at, step);
     if (slices) {
       u.wait(u.products_come(), step, S::kProductBytes);
-      add_slice<S>(u, roots, form, 0, component, acc);
+      add_slice<S>(u, sender.roots, form, 0, component, acc);
     }
     __syncthreads();
   }

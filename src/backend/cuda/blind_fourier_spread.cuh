@@ -26,22 +26,19 @@ namespace latticino::cuda {
 
 // Digits of the warp's row of (X^-e - 1) acc.
 template <class S>
-__device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
-                                            const typename S::Digits& form, std::uint32_t step,
-                                            std::uint32_t e) {
+__device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceSender<S>& w,
+                                            const typename S::Digits& form, std::uint32_t step) {
   if (u.warp >= S::kRows) return;
   const int component = u.warp / S::kLevels, level = u.warp % S::kLevels;
   const auto *own = u.accumulator(step, 0, component), *turned = u.accumulator(step, 1, component);
-  const std::uint32_t shift = (u.rank + e) >> S::kLogBlocks;  // of the class
   Complex x[S::kV];
 #pragma unroll
   for (int r = 0; r < S::kV; ++r) {
     const auto digit = [&](std::uint32_t i) {
-      const auto from = S::Digits::turned(turned, i, shift, S::kLogSlice + 1);
       if constexpr (S::kPrimes == 2 && S::kLevels == 1) {
-        return form.only(from, own[i]);
+        return form.only(turned[i], own[i]);
       } else {
-        return form.digit(form.pack(from, own[i]), level);
+        return form.digit(form.pack(turned[i], own[i]), level);
       }
     };
     x[r] = {digit(32 * r + u.lane), digit(32 * r + u.lane + S::kSlice)};
@@ -53,26 +50,27 @@ __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const
 // reads them.
 template <class S>
 struct FourierPoint : TuplePoint<S> {
-  double2* slots;       // [step of the ring][row][thread]
+  double2 *slots, *slot;  // [step of the ring][row][thread]
   const double2* next;  // row 0 of the step to copy
   std::uint32_t left;   // steps to copy
-  int slot = 0;
 
   __device__ __forceinline__ FourierPoint(const FourierSpreadUnit<S>& u)
       : TuplePoint<S>(u),
-        slots(u.keys() + threadIdx.x % S::kPoints),
+        slots(held(u.keys() + (32 * static_cast<std::uint32_t>(u.warp) + u.lane) % S::kPoints)),
+        slot(slots),
         next(u.a.key),
         left(u.a.rotate.steps) {
     next += this->component * S::kM + key_number<S>(this->position);
     if (u.warp >= S::kPointWarps) return;
 #pragma unroll
-    for (int i = 0; i < S::kKeySteps; ++i) copy(i);
+    for (int i = 0; i < S::kKeySteps; ++i) copy(slots + i * kStep);
   }
-  __device__ __forceinline__ void copy(int to) {
+  static constexpr int kStep = S::kRows * S::kPoints;
+  __device__ __forceinline__ void copy(double2* to) {
     if (left != 0) {
 #pragma unroll
       for (int row = 0; row < S::kRows; ++row) {
-        copy_async_once(reinterpret_cast<uint4*>(slots + (to * S::kRows + row) * S::kPoints),
+        copy_async_once(reinterpret_cast<uint4*>(to + row * S::kPoints),
                         reinterpret_cast<const uint4*>(next + row * S::kParts * S::kM));
       }
       next += std::size_t{S::kRows} * S::kParts * S::kM;
@@ -85,10 +83,10 @@ struct FourierPoint : TuplePoint<S> {
     wait_for_groups<S::kKeySteps - 1>();
 #pragma unroll
     for (int row = 0; row < S::kRows; ++row) {
-      key[row] = complex(slots[(slot * S::kRows + row) * S::kPoints]);
+      key[row] = complex(slot[row * S::kPoints]);
     }
     copy(slot);
-    slot = slot + 1 == S::kKeySteps ? 0 : slot + 1;
+    slot = slot == slots + (S::kKeySteps - 1) * kStep ? slots : slot + kStep;
   }
 };
 
@@ -102,9 +100,9 @@ __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u, Fou
   at.take_key(key);
   u.wait(u.digits_come(), step, S::kDigitBytes);
   const uint4 v = u.words(tuple_products<S>(u, at, key));
-  const std::uint32_t slot = at.place(u), block = at.owner();
-  u.push(u.products(0, at.component) + slot, u.products_come(), block, v);
-  u.push(u.products(1, at.component) + slot, u.products_come(), (block - e_next) % S::kBlocks, v);
+  const std::uint32_t place = at.place(u), block = at.to;
+  u.push(u.products(0) + place, u.products_come(), block, v);
+  u.push(u.products(1) + place, u.products_come(), (block - e_next) % S::kBlocks, v);
 }
 
 // What a lane has of a class, as vectors of 16 bytes: the coefficients 32 r + lane, then those of
@@ -115,40 +113,70 @@ union ClassValues {
   typename S::Value value[2 * S::kV];
 };
 
-// The stages back of the own class and of the one that is turned in the next step; the sums. What
-// the own class is now goes to where the step after the next one turns it, by `e_after`.
+// The warps of the sums. Those of the class that the next step turns take digits of it as well; the
+// others send what the own class is to other blocks meanwhile.
+template <class S>
+struct SumWarp {
+  int which, component;  // 0: the own class
+
+  __device__ __forceinline__ explicit SumWarp(const FourierSpreadUnit<S>& u)
+      : which(1 - u.warp / S::kParts), component(u.warp % S::kParts) {}
+};
+
+// Where coefficients of a class lie for digits, X^-e of the step applied to another block's class.
+template <class S>
+struct ClassPlaces {
+  std::uint32_t shift;
+
+  __device__ __forceinline__ ClassPlaces(const FourierSpreadUnit<S>& u, int which, std::uint32_t e)
+      : shift(which == 0 ? 0 : (u.rank + e) >> S::kLogBlocks) {}
+  __device__ __forceinline__ void put(typename S::Value* to, std::uint32_t i,
+                                      typename S::Value x) const {
+    const std::uint32_t at = i - shift;
+    to[at % S::kClass] = S::Digits::negated(x, at >> (S::kLogSlice + 1) & 1);
+  }
+};
+
+// The stages back of the own class and of the one that is turned in the next step, by `e_next`; the
+// sums.
 template <class S>
 __device__ __forceinline__ void add_products(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
                                              const typename S::Digits& form, std::uint32_t step,
-                                             std::uint32_t e_after) {
+                                             std::uint32_t e_next, ClassValues<S>& values) {
   if (u.warp >= S::kSumWarps) return;
-  const int which = u.warp / S::kParts, component = u.warp % S::kParts;
-  const auto* acc = u.accumulator(step, which, component);
-  ClassValues<S> values;
-  if (which == 0) {
+  const SumWarp<S> at(u);
+  const auto* acc = u.accumulator(step, at.which, at.component);
+  if (at.which == 0) {
 #pragma unroll
     for (int r = 0; r < 2 * S::kV; ++r) values.value[r] = acc[32 * r + u.lane];
   } else {
     if (step > 0) {
       u.before_comes(step).wait((step - 1) / 2 & 1);
-      if (threadIdx.x == 32 * S::kParts) u.before_comes(step).expect(S::kBeforeBytes);
+      if (u.first) u.before_comes(step).expect(S::kBeforeBytes);
     }
 #pragma unroll
     for (int i = 0; i < S::kVectors; ++i) {
-      values.vector[i] = u.before(step, component)[32 * i + u.lane];
+      values.vector[i] = u.before(step, at.component)[32 * i + u.lane];
     }
   }
+  const ClassPlaces<S> places(u, at.which, e_next);
+  auto* sums = u.accumulator(step + 1, at.which, at.component);
   u.wait(u.products_come(), step, S::kProductBytes);
-  add_slice(u, w, form, which, component, values.value);
-  auto* sums = u.accumulator(step + 1, which, component);
+  add_slice(u, w, form, at.which, at.component, values.value);
 #pragma unroll
-  for (int r = 0; r < 2 * S::kV; ++r) sums[32 * r + u.lane] = values.value[r];
-  if (which == 0 && step + 1 < u.a.rotate.steps) {
+  for (int r = 0; r < 2 * S::kV; ++r) places.put(sums, 32 * r + u.lane, values.value[r]);
+}
+
+// What the own class is now, to where the step after the next one turns it, by `e_after`.
+template <class S>
+__device__ __forceinline__ void send_class(const FourierSpreadUnit<S>& u, std::uint32_t step,
+                                           std::uint32_t e_after, const ClassValues<S>& values) {
+  const SumWarp<S> at(u);
+  if (u.warp >= S::kSumWarps || at.which != 0 || step + 1 >= u.a.rotate.steps) return;
 #pragma unroll
-    for (int i = 0; i < S::kVectors; ++i) {
-      u.push(u.before(step + 1, component) + 32 * i + u.lane, u.before_comes(step + 1),
-             (u.rank - e_after) % S::kBlocks, values.vector[i]);
-    }
+  for (int i = 0; i < S::kVectors; ++i) {
+    u.push(u.before(step + 1, at.component) + 32 * i + u.lane, u.before_comes(step + 1),
+           (u.rank - e_after) % S::kBlocks, values.vector[i]);
   }
 }
 
@@ -164,10 +192,11 @@ __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, co
   };
   const std::uint32_t next = u.rank + c.exponents[0],
                       after = u.rank + (steps > 1 ? c.exponents[1] : 0);
+  const ClassPlaces<S> turned(u, 1, c.exponents[0]);
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
     const int component = w / S::kClass, i = w % S::kClass;
     u.accumulator(0, 0, component)[i] = start(component, u.rank, i);
-    u.accumulator(0, 1, component)[i] = start(component, next, i);
+    turned.put(u.accumulator(0, 1, component), i, start(component, next, i));
     // Value v of a lane is coefficient 32 v + lane.
     const int v = i / 32, lane = i % 32;
     auto* before = reinterpret_cast<typename S::Value*>(u.before(0, component));
@@ -190,18 +219,20 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   begin_rotation(u, c);
   meet_cluster();
   __syncthreads();
-  const SliceRoots<S> roots(a.roots, u.lane);
+  const SliceSender<S> sender(u);
   const typename S::Digits form(a.rotate, a.rounding);
   FourierPoint<S> at(u);
-  std::uint32_t e = u.exponents()[0], next = u.exponents()[1];
+  std::uint32_t next = u.exponents()[1];
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {
     const std::uint32_t after = u.exponents()[step + 2];
-    send_slices(u, roots, form, step, e);
+    send_slices(u, sender, form, step);
     send_products(u, at, step, next);
-    add_products(u, roots, form, step, after);
+    ClassValues<S> values;
+    add_products(u, sender.roots, form, step, next, values);
     __syncthreads();
-    e = next, next = after;
+    send_class(u, step, after, values);
+    next = after;
   }
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
     const int component = w / S::kClass, i = w % S::kClass;

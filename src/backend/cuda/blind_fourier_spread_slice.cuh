@@ -24,6 +24,9 @@ struct FourierSlice {
   static_assert(kLogV >= 0 && kLogV <= 2, "one root serves all pairs of a lane in a stage");
   static_assert(LOG_BLOCKS <= 4, "a tuple is in half a warp");
 
+  // A lane of the tuples: the element, the tuple of the warp, the component.
+  static constexpr int kElementBit = 5 - LOG_BLOCKS, kWarpTuples = 16 / kBlocks;
+
   // Register r of a lane holds l = 32 r + lane before the stages and after those back. Stage s
   // pairs bit kLogSlice - 1 - s of l. It is in bit_of(s) of r: first the upper bits, which are
   // there, then what changes hands with the bit of l that was paired longest ago.
@@ -36,19 +39,6 @@ struct FourierSlice {
     int low = 0;
     for (int bit = 0; bit < kLogV; ++bit) low |= (r >> bit_of(kLogSlice - 1 - bit) & 1) << bit;
     return low;
-  }
-
-  // Tuple l is number index_of(l) of block owner(l): neighbouring lanes send to different blocks.
-  static_assert(kLogSlice >= kLogV + LOG_BLOCKS);
-  LATTICINO_HOST_DEVICE static constexpr std::uint32_t owner(std::uint32_t l) {
-    return (l >> kLogV) % kBlocks;
-  }
-  LATTICINO_HOST_DEVICE static constexpr std::uint32_t index_of(std::uint32_t l) {
-    return l >> (kLogV + kLogBlocks) << kLogV | l % kV;
-  }
-  LATTICINO_HOST_DEVICE static constexpr std::uint32_t tuple(std::uint32_t rank,
-                                                             std::uint32_t index) {
-    return index >> kLogV << (kLogV + kLogBlocks) | rank << kLogV | index % kV;
   }
 };
 
@@ -90,9 +80,8 @@ struct LaneRoot {
 
 // x: x + w y. y: x - w y, as -2 (-x) less x + w y, of which it makes the negative. In the order of
 // fourier::butterfly().
-__device__ __forceinline__ Complex lanes_forward(Complex own, const LaneRoot& root, int mask,
+__device__ __forceinline__ Complex lanes_forward(Complex own, Complex other, const LaneRoot& root,
                                                  bool is_y) {
-  const Complex other = shuffled(own, mask);
   const Complex x = root.minus_for_y(choose(is_y, other, own)), y = choose(is_y, own, other);
   const Complex w = root.forward;
   const double re = fourier::fused_add(-w.im, y.im, fourier::fused_add(w.re, y.re, x.re));
@@ -101,8 +90,8 @@ __device__ __forceinline__ Complex lanes_forward(Complex own, const LaneRoot& ro
 }
 
 // x: x + y. y: (x - y) / w.
-__device__ __forceinline__ Complex lanes_inverse(Complex own, const LaneRoot& root, int mask) {
-  const Complex other = shuffled(own, mask), w = root.inverse, mine = root.minus_for_y(own);
+__device__ __forceinline__ Complex lanes_inverse(Complex own, Complex other, const LaneRoot& root) {
+  const Complex w = root.inverse, mine = root.minus_for_y(own);
   const Complex d = {fourier::plus(other.re, mine.re), fourier::plus(other.im, mine.im)};
   return {fourier::fused_add(d.im, w.im, fourier::times(d.re, w.re)),
           fourier::fused_add(-d.re, w.im, fourier::times(d.im, w.re))};
@@ -147,18 +136,19 @@ __device__ __forceinline__ void slice_trade(Complex (&x)[S::kV], std::uint32_t l
   each_pair<S, STAGE>([&](int a, int b) { trade(x[a], x[b], (lane >> kBit & 1) != 0, 1 << kBit); });
 }
 
-template <class S, int STAGE = 0>
+// The stages below END.
+template <class S, int STAGE = 0, int END = S::kLogSlice>
 __device__ __forceinline__ void slice_forward(Complex (&x)[S::kV], const SliceRoots<S>& roots,
                                               std::uint32_t lane) {
   if constexpr (S::kLogV == 0) {
     constexpr int kMask = 1 << S::lane_bit(STAGE);
-    x[0] = lanes_forward(x[0], roots.w[STAGE], kMask, (lane & kMask) != 0);
+    x[0] = lanes_forward(x[0], shuffled(x[0], kMask), roots.w[STAGE], (lane & kMask) != 0);
   } else {
     if constexpr (STAGE >= S::kLogV) slice_trade<S, STAGE>(x, lane);
     each_pair<S, STAGE>(
         [&](int a, int b) { fourier::butterfly(x[a], x[b], roots.template of<STAGE>(a)); });
   }
-  if constexpr (STAGE + 1 < S::kLogSlice) slice_forward<S, STAGE + 1>(x, roots, lane);
+  if constexpr (STAGE + 1 < END) slice_forward<S, STAGE + 1, END>(x, roots, lane);
 }
 
 template <class S, int STAGE = S::kLogSlice - 1>
@@ -166,7 +156,7 @@ __device__ __forceinline__ void slice_inverse(Complex (&x)[S::kV], const SliceRo
                                               std::uint32_t lane) {
   if constexpr (S::kLogV == 0) {
     constexpr int kMask = 1 << S::lane_bit(STAGE);
-    x[0] = lanes_inverse(x[0], roots.w[STAGE], kMask);
+    x[0] = lanes_inverse(x[0], shuffled(x[0], kMask), roots.w[STAGE]);
   } else {
     each_pair<S, STAGE>(
         [&](int a, int b) { fourier::inverse_butterfly(x[a], x[b], roots.template of<STAGE>(a)); });
@@ -176,7 +166,7 @@ __device__ __forceinline__ void slice_inverse(Complex (&x)[S::kV], const SliceRo
 }
 
 // The last stages, of one number a lane: position `position` of the polynomial, whose lowest bits
-// are the lane's.
+// are the lane's highest.
 template <class S>
 struct TupleRoots {
   LaneRoot w[S::kLogBlocks];
@@ -189,6 +179,9 @@ struct TupleRoots {
     }
   }
   static __device__ __forceinline__ std::uint32_t mask(int s) { return S::kBlocks >> (s + 1); }
+  static __device__ __forceinline__ std::uint32_t lanes(int s) {
+    return mask(s) << S::kElementBit;
+  }
 };
 
 template <class S, int COUNT>
@@ -196,19 +189,21 @@ __device__ __forceinline__ void tuple_forward(Complex (&x)[COUNT], const TupleRo
                                               std::uint32_t lane) {
 #pragma unroll
   for (int s = 0; s < S::kLogBlocks; ++s) {
-    const std::uint32_t mask = roots.mask(s);
+    const std::uint32_t mask = roots.lanes(s);
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
-      x[i] = lanes_forward(x[i], roots.w[s], static_cast<int>(mask), (lane & mask) != 0);
+      const Complex other = shuffled(x[i], static_cast<int>(mask));
+      x[i] = lanes_forward(x[i], other, roots.w[s], (lane & mask) != 0);
     }
   }
 }
 
+// Back, but for the last one.
 template <class S>
 __device__ __forceinline__ Complex tuple_inverse(Complex x, const TupleRoots<S>& roots) {
 #pragma unroll
-  for (int s = S::kLogBlocks - 1; s >= 0; --s) {
-    x = lanes_inverse(x, roots.w[s], static_cast<int>(roots.mask(s)));
+  for (int s = S::kLogBlocks - 1; s > 0; --s) {
+    x = lanes_inverse(x, shuffled(x, static_cast<int>(roots.lanes(s))), roots.w[s]);
   }
   return x;
 }

@@ -5,16 +5,19 @@
 
 #include <cstdint>
 
+#include "backend/cuda/barrier.cuh"
 #include "backend/cuda/blind_fourier_spread_slice.cuh"
 #include "backend/cuda/cluster.cuh"
 #include "backend/cuda/fourier_words.cuh"
 
 namespace latticino::cuda {
 
+constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
+
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   using Slice = FourierSlice<LOG_N, LOG_BLOCKS>;
-  using Slice::kBlocks, Slice::kSlice, Slice::kV;
+  using Slice::kBlocks, Slice::kLogBlocks, Slice::kLogV, Slice::kSlice, Slice::kTuples, Slice::kV;
   static constexpr int kPrimes = PRIMES, kLevels = LEVELS, kParts = 2, kRows = kParts * LEVELS;
   using Digits = FourierDigits<PRIMES>;
   using Value = typename Digits::Value;
@@ -31,12 +34,73 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
                        kVectors = most(2 * kV / kVectorValues, 1);
   static constexpr std::size_t kBeforeBytes = std::size_t{512} * kParts * kVectors;
 
-  // Shared memory, in bytes: counts of arrivals, digits [row][tuple][element], products
-  // [which class][component][number of a lane][lane], keys [step][row][thread], accumulators
+  // Tuple l is number index_of(l) of block owner(l). Those of a block are neighbours in key
+  // polynomials, of whose order the lowest kLow bits of l are no part.
+  static constexpr int kLow = most(log2_of(Key::kV) - LOG_BLOCKS, 0), kLogTuples = log2_of(kTuples);
+  static constexpr std::uint32_t kLowMask = (1u << kLow) - 1;
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t owner(std::uint32_t l) {
+    return (l >> kLow) / kTuples << kLow | (l & kLowMask);
+  }
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t index_of(std::uint32_t l) {
+    return (l >> kLow) % kTuples;
+  }
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t tuple(std::uint32_t rank,
+                                                             std::uint32_t index) {
+    return ((rank >> kLow) * kTuples + index) << kLow | (rank & kLowMask);
+  }
+
+  // What a warp sends to a block at once lies there side by side, 64 bytes or more: it travels in
+  // pieces of that size, which cost what a number alone does. So the bits of a tuple's index that
+  // tell registers of a lane apart, if any, are the highest of its place. Products, and digits where
+  // kMixes, are brought into such an order through shared memory on the way to the last stage.
+  static constexpr bool kMixes = kTuples < 4;
+  static_assert(!kMixes || (kV == 1 && kTuples == 2 && kLow == 0), "send_slice()");
+  static constexpr int kRegisterBits = most(kLogV - kLow, 0);
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t turned(std::uint32_t index) {
+    return index >> kRegisterBits |
+           (index & ((1u << kRegisterBits) - 1)) << (kLogTuples - kRegisterBits);
+  }
+  // Of element p of tuple `index` in the digits. Readers, neighbours in p and the component, touch
+  // all banks.
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t digit_place(std::uint32_t p,
+                                                                   std::uint32_t index, int row) {
+    constexpr int kShift = most(3 - kLogTuples, 0);
+    const auto r = static_cast<std::uint32_t>(row);
+    if constexpr (kMixes) return (p * kRows + r) * kTuples + (index ^ (p >> (kShift - 1) & 1));
+    constexpr std::uint32_t kHalf = (kTuples < 8 ? kTuples : 8) / 2;
+    const std::uint32_t other = p >> kShift ^ (row / kLevels != 0 ? kHalf : 0);
+    return r * kSlice + p * kTuples + (turned(index) ^ (other & (kTuples - 1)));
+  }
+  // Of number l of a class in the products, both components'.
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t product_place(std::uint32_t l,
+                                                                     int component) {
+    const std::uint32_t other = l >> (kLogV + 2) & 1;
+    return 2 * (owner(l) * kTuples + turned(index_of(l))) +
+           (static_cast<std::uint32_t>(component) ^ other);
+  }
+  // In the memory through which a block brings them into that order.
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t mixed_product(std::uint32_t p,
+                                                                     std::uint32_t index,
+                                                                     int component) {
+    const std::uint32_t other = p >> most(2 - kLogTuples, 0);
+    return 2 * (p * kTuples + (index ^ (other & (kTuples - 1)))) +
+           static_cast<std::uint32_t>(component);
+  }
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t mixed_digit(std::uint32_t l, int row) {
+    const auto r = static_cast<std::uint32_t>(row);
+    return r * kSlice + (l ^ (r & 3) << 1);
+  }
+
+  // Shared memory, in bytes: counts of arrivals, numbers on their way to the last stage
+  // [mixed_digit], [mixed_product], digits [digit_place], products
+  // [which class][product_place], keys [step][row][thread], accumulators
   // [even or odd step][own or turned class][component], those of the step before
   // [2][component][vector][lane], exponents.
   static constexpr int kCounts = 4;
-  static constexpr std::size_t kDigits = 16 * kCounts;
+  static constexpr std::size_t kMixedDigits = 16 * kCounts;
+  static constexpr std::size_t kMixedProducts =
+      kMixedDigits + (kMixes ? sizeof(double2) * kRows * kSlice : 0);
+  static constexpr std::size_t kDigits = kMixedProducts + sizeof(double2) * kParts * kSlice;
   static constexpr std::size_t kDigitBytes = sizeof(double2) * kRows * kSlice;
   static constexpr std::size_t kProducts = kDigits + kDigitBytes;
   static constexpr std::size_t kProductBytes = sizeof(double2) * kSumWarps * kSlice;
@@ -49,11 +113,6 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   LATTICINO_HOST_DEVICE static constexpr std::size_t bytes(std::uint32_t steps) {
     return kExponents + sizeof(std::uint32_t) * (steps + 2);
   }
-
-  // Where element p of tuple o lies: neighbours of a tuple and of an element touch all banks.
-  LATTICINO_HOST_DEVICE static constexpr int place(int o, int p) {
-    return o * kBlocks + (p ^ (o & (kBlocks - 1)));
-  }
 };
 
 // A thread of a spread rotation, and its block's memory.
@@ -64,13 +123,15 @@ struct FourierSpreadUnit {
   unsigned char* shared;
   std::uint32_t rank, lane;
   int warp;
+  bool first;  // thread of the block
 
   __device__ __forceinline__ FourierSpreadUnit(const FourierRotateArgs& a, unsigned char* shared)
       : a(a),
-        shared(shared),
+        shared(held(shared)),
         rank(cluster_rank()),
-        lane(threadIdx.x % 32),
-        warp(static_cast<int>(threadIdx.x / 32)) {}
+        lane(held(threadIdx.x % 32)),
+        warp(static_cast<int>(uniform(threadIdx.x / 32))),
+        first(held(threadIdx.x) == 0) {}
 
   __device__ __forceinline__ Arrivals arrivals(int which) const {
     return {reinterpret_cast<std::uint64_t*>(shared) + which};
@@ -80,12 +141,17 @@ struct FourierSpreadUnit {
   __device__ __forceinline__ Arrivals before_comes(std::uint32_t step) const {
     return arrivals(static_cast<int>(step % 2));
   }
-  __device__ __forceinline__ double2* digits(int row) const {
-    return reinterpret_cast<double2*>(shared + S::kDigits) + row * S::kSlice;
+  __device__ __forceinline__ double2* mixed_digits() const {
+    return reinterpret_cast<double2*>(shared + S::kMixedDigits);
   }
-  __device__ __forceinline__ double2* products(int which, int component) const {
-    return reinterpret_cast<double2*>(shared + S::kProducts) +
-           (which * S::kParts + component) * S::kSlice;
+  __device__ __forceinline__ double2* mixed_products() const {
+    return reinterpret_cast<double2*>(shared + S::kMixedProducts);
+  }
+  __device__ __forceinline__ double2* digits() const {
+    return reinterpret_cast<double2*>(shared + S::kDigits);
+  }
+  __device__ __forceinline__ double2* products(int which) const {
+    return reinterpret_cast<double2*>(shared + S::kProducts) + which * S::kParts * S::kSlice;
   }
   __device__ __forceinline__ double2* keys() const {
     return reinterpret_cast<double2*>(shared + S::kKeys);
@@ -108,7 +174,7 @@ struct FourierSpreadUnit {
   __device__ __forceinline__ void wait(Arrivals count, std::uint32_t step,
                                        std::size_t bytes) const {
     count.wait(step & 1);
-    if (threadIdx.x == 0) count.expect(static_cast<std::uint32_t>(bytes));
+    if (first) count.expect(static_cast<std::uint32_t>(bytes));
   }
   static __device__ __forceinline__ uint4 words(Complex x) {
     return make_uint4(static_cast<std::uint32_t>(__double2loint(x.re)),
@@ -122,16 +188,64 @@ struct FourierSpreadUnit {
   }
 };
 
+// Threads of a block that meet, beside all of them.
+constexpr int kRowBarrier = 1, kPointBarrier = 2;
+
+// What a thread sends where rows are mixed: number l of a row.
+template <class S>
+struct MixedDigit {
+  std::uint32_t to, l, index;
+  int row;
+  LaneRoot root;
+
+  __device__ __forceinline__ explicit MixedDigit(const FourierSpreadUnit<S>& u) {
+    const std::uint32_t t = 32 * static_cast<std::uint32_t>(u.warp) + u.lane;
+    constexpr std::uint32_t kEach = S::kRows * S::kTuples;
+    to = t / kEach % S::kBlocks, index = t % S::kTuples;
+    row = static_cast<int>(t % kEach / S::kTuples);
+    l = S::tuple(to, index);
+    root.set(stage_root(u.a.roots, S::kLogSlice - 1, l / 2), l % 2 != 0);
+  }
+};
+
+// What a thread of the rows of digits keeps.
+template <class S>
+struct SliceSender {
+  SliceRoots<S> roots;
+  std::conditional_t<S::kMixes, MixedDigit<S>, int> mixed;
+
+  __device__ __forceinline__ explicit SliceSender(const FourierSpreadUnit<S>& u)
+      : roots(u.a.roots, u.lane), mixed(first_mixed(u)) {}
+  static __device__ __forceinline__ auto first_mixed(const FourierSpreadUnit<S>& u) {
+    if constexpr (S::kMixes) {
+      return MixedDigit<S>(u);
+    } else {
+      return 0;
+    }
+  }
+};
+
 // The warp's row of digits: its stages among numbers of the block, to the blocks of the tuples.
 template <class S>
-__device__ __forceinline__ void send_slice(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
+__device__ __forceinline__ void send_slice(const FourierSpreadUnit<S>& u, const SliceSender<S>& w,
                                            Complex (&x)[S::kV]) {
-  slice_forward<S>(x, w, u.lane);
+  if constexpr (S::kMixes) {
+    slice_forward<S, 0, S::kLogSlice - 1>(x, w.roots, u.lane);
+    u.mixed_digits()[S::mixed_digit(u.lane, u.warp)] = vector(x[0]);
+    meet_threads(kRowBarrier, 32 * S::kRows);
+    const MixedDigit<S>& m = w.mixed;
+    const Complex own = complex(u.mixed_digits()[S::mixed_digit(m.l, m.row)]),
+                  other = complex(u.mixed_digits()[S::mixed_digit(m.l ^ 1, m.row)]);
+    u.push(u.digits() + S::digit_place(u.rank, m.index, m.row), u.digits_come(), m.to,
+           u.words(lanes_forward(own, other, m.root, m.l % 2 != 0)));
+  } else {
+    slice_forward<S>(x, w.roots, u.lane);
 #pragma unroll
-  for (int r = 0; r < S::kV; ++r) {
-    const std::uint32_t l = S::kV * u.lane + S::low_bits(r);
-    u.push(u.digits(u.warp) + S::place(S::index_of(l), u.rank), u.digits_come(), S::owner(l),
-           u.words(x[r]));
+    for (int r = 0; r < S::kV; ++r) {
+      const std::uint32_t l = S::kV * u.lane + S::low_bits(r);
+      u.push(u.digits() + S::digit_place(u.rank, S::index_of(l), u.warp), u.digits_come(),
+             S::owner(l), u.words(x[r]));
+    }
   }
 }
 
@@ -148,31 +262,39 @@ LATTICINO_HOST_DEVICE constexpr int key_number(std::uint32_t position) {
   return j % S::Key::kV * S::Key::kThreads + j / S::Key::kV;
 }
 
-// A thread's number of the tuples, for one component.
+// A thread's number of the tuples, for one component, and the one whose product it sends.
 template <class S>
 struct TuplePoint {
-  int point, component;
-  std::uint32_t position;
+  std::uint32_t element, index, position, to, sent_index;
+  int component, point;
   TupleRoots<S> roots;
+  LaneRoot last;
 
   __device__ __forceinline__ explicit TuplePoint(const FourierSpreadUnit<S>& u)
-      : point((u.warp * 16 + static_cast<int>(u.lane % 16)) % S::kSlice),
-        component(static_cast<int>(u.lane / 16)),
-        position(tuple_position<S>(u, point)),
-        roots(u.a.roots, position) {}
-
-  // Where the block of its class finds its product, and which block that is.
-  __device__ __forceinline__ std::uint32_t place(const FourierSpreadUnit<S>& u) const {
-    const std::uint32_t l = S::tuple(u.rank, static_cast<std::uint32_t>(point / S::kBlocks));
-    return l % S::kV * 32 + l / S::kV;
+      : element(u.lane >> S::kElementBit),
+        index((static_cast<std::uint32_t>(u.warp) * S::kWarpTuples + u.lane / 2 % S::kWarpTuples) %
+              S::kTuples),
+        position(S::tuple(u.rank, index) * S::kBlocks + element),
+        to((32 * static_cast<std::uint32_t>(u.warp) + u.lane) / (2 * S::kTuples) % S::kBlocks),
+        sent_index(u.lane / 2 % S::kTuples),
+        component(static_cast<int>(u.lane % 2)),
+        point(static_cast<int>(index * S::kBlocks + element)),
+        roots(u.a.roots, position) {
+    const std::uint32_t sent = S::tuple(u.rank, sent_index) * S::kBlocks + to;
+    last.set(stage_root(u.a.roots, S::kLogSlice, sent >> S::kLogBlocks), (sent & kOther) != 0);
   }
-  __device__ __forceinline__ std::uint32_t owner() const {
-    return static_cast<std::uint32_t>(point % S::kBlocks);
+
+  // The other number of a pair of the tuples' first stage.
+  static constexpr std::uint32_t kOther = S::kBlocks / 2;
+  // Where block `to` finds the product.
+  __device__ __forceinline__ std::uint32_t place(const FourierSpreadUnit<S>& u) const {
+    return S::product_place(S::tuple(u.rank, sent_index), component);
   }
 };
 
 // Once the digits of this step have come: the last stages of all rows, their products with the
-// key's numbers of the point, the first stages back.
+// key's numbers of the point, the first stages back. The last of these is that of the number which
+// the thread sends.
 template <class S>
 __device__ __forceinline__ Complex tuple_products(const FourierSpreadUnit<S>& u,
                                                   const TuplePoint<S>& at,
@@ -180,12 +302,12 @@ __device__ __forceinline__ Complex tuple_products(const FourierSpreadUnit<S>& u,
   Complex x[S::kLevels], y[S::kLevels];
 #pragma unroll
   for (int i = 0; i < S::kLevels; ++i) {
-    const int place = S::place(at.point / S::kBlocks, at.point % S::kBlocks);
-    x[i] = complex(u.digits(at.component * S::kLevels + i)[place]);
+    const int row = at.component * S::kLevels + i;
+    x[i] = complex(u.digits()[S::digit_place(at.element, at.index, row)]);
   }
   tuple_forward<S>(x, at.roots, u.lane);
 #pragma unroll
-  for (int i = 0; i < S::kLevels; ++i) y[i] = shuffled(x[i], 16);
+  for (int i = 0; i < S::kLevels; ++i) y[i] = shuffled(x[i], 1);
   Complex sum{};
   const bool second = at.component != 0;
 #pragma unroll
@@ -196,7 +318,14 @@ __device__ __forceinline__ Complex tuple_products(const FourierSpreadUnit<S>& u,
   for (int i = 0; i < S::kLevels; ++i) {
     fourier::multiply_add(sum, choose(second, x[i], y[i]), key[S::kLevels + i]);
   }
-  return tuple_inverse<S>(sum, at.roots);
+  double2* mixed = u.mixed_products();
+  mixed[S::mixed_product(at.element, at.index, at.component)] =
+      vector(tuple_inverse<S>(sum, at.roots));
+  meet_threads(kPointBarrier, S::kPoints);
+  const auto of = [&](std::uint32_t p) {
+    return complex(mixed[S::mixed_product(p, at.sent_index, at.component)]);
+  };
+  return lanes_inverse(of(at.to), of(at.to ^ at.kOther), at.last);
 }
 
 // The stages back of the products that have come, added to what the warp has of a class.
@@ -207,7 +336,8 @@ __device__ __forceinline__ void add_slice(const FourierSpreadUnit<S>& u, const S
   Complex x[S::kV];
 #pragma unroll
   for (int r = 0; r < S::kV; ++r) {
-    x[r] = complex(u.products(which, component)[32 * S::low_bits(r) + u.lane]);
+    const std::uint32_t place = S::product_place(S::kV * u.lane + S::low_bits(r), component);
+    x[r] = complex(u.products(which)[place]);
   }
   slice_inverse<S>(x, w, u.lane);
 #pragma unroll

@@ -20,6 +20,23 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
+// The same number, which ptxas takes for one it does not know: what it knows (an address of shared
+// memory, a thread's index) it makes anew in every step, from registers of the multiprocessor that
+// take tens of cycles to read.
+__device__ __forceinline__ std::uint32_t held(std::uint32_t x) {
+  return __shfl_xor_sync(~0u, x, 0);
+}
+// An address of shared memory.
+template <class T>
+__device__ __forceinline__ T* held(T* p) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(p);
+  const std::uint32_t low = held(static_cast<std::uint32_t>(bits)),
+                      high = held(static_cast<std::uint32_t>(bits >> 32));
+  auto* same = reinterpret_cast<T*>(static_cast<std::uintptr_t>(high) << 32 | low);
+  __builtin_assume(__isShared(same));
+  return same;
+}
+
 __device__ __forceinline__ std::uint32_t cluster_rank() {
   std::uint32_t rank = 0;
 #if __CUDA_ARCH__ >= 900

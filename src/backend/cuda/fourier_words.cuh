@@ -101,8 +101,12 @@ struct FourierDigits<1> : PackedDigits<std::uint32_t> {
   static __device__ __forceinline__ Value turned(const Value* x, std::uint32_t i, std::uint32_t e,
                                                  int log_n) {
     const std::uint32_t n = 1u << log_n, from = i + e;
-    const Value sign = -static_cast<Value>(from >> log_n & 1);
-    return (x[from & (n - 1)] ^ sign) - sign;
+    return negated(x[from & (n - 1)], from >> log_n & 1);
+  }
+  // -x where `bit` is 1, not 0.
+  static __device__ __forceinline__ Value negated(Value x, std::uint32_t bit) {
+    const Value sign = -static_cast<Value>(bit);
+    return (x ^ sign) - sign;
   }
   // All digits of a difference.
   __device__ __forceinline__ Word pack(Value turned, Value own) const {
@@ -126,9 +130,11 @@ struct FourierDigits<2> : PackedDigits<std::uint64_t> {
   static __device__ __forceinline__ Value turned(const Value* x, std::uint32_t i, std::uint32_t e,
                                                  int log_n) {
     const std::uint32_t n = 1u << log_n, from = i + e;
-    const double v = x[from & (n - 1)];
-    const std::uint32_t sign = from << (31 - log_n) & 0x80000000u;
-    return __hiloint2double(__double2hiint(v) ^ static_cast<int>(sign), __double2loint(v));
+    return negated(x[from & (n - 1)], from >> log_n & 1);
+  }
+  // -x where `bit` is 1, not 0.
+  static __device__ __forceinline__ Value negated(Value x, std::uint32_t bit) {
+    return __hiloint2double(__double2hiint(x) ^ static_cast<int>(bit << 31), __double2loint(x));
   }
   __device__ __forceinline__ Word pack(Value turned, Value own) const {
     return static_cast<Word>(fourier::Rounding::bits(rounding.difference(turned, own))) + offset;

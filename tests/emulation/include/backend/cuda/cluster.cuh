@@ -6,6 +6,10 @@
 namespace latticino::cuda {
 
 std::uint32_t* dynamic_shared();
+template <class T>
+T held(T x) {
+  return x;
+}
 std::uint32_t cluster_rank();
 void meet_cluster();
 
