@@ -150,14 +150,16 @@ __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const
 template <class S>
 __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u,
                                               const TuplePoint<S>& at, std::uint32_t step) {
-  Complex key[S::kRows];
+  Complex key[S::kRows], rows[S::kRows];
 #pragma unroll
   for (int row = 0; row < S::kRows; ++row) {
     key[row] = complex(*made_keys(u, step, row * S::kParts + at.component, at.point));
   }
   u.wait(u.digits_come(), step, S::kDigitBytes);
+  tuple_rows<S>(u, at, rows);
+  if (u.warp >= S::kPointWarps) return;
   u.push(u.products(0) + at.place(u), u.products_come(), at.to,
-         u.words(tuple_products<S>(u, at, key)));
+         u.words(tuple_products<S>(u, at, rows, key)));
 }
 
 // The steps of a thread that carries the ciphertext.
@@ -166,7 +168,7 @@ __device__ __forceinline__ void carry(const FourierSpreadUnit<S>& u, const Ciphe
   const SliceSender<S> sender(u);
   const typename S::Digits form(u.a.rotate, u.a.rounding);
   const TuplePoint<S> at(u);
-  const bool slices = u.warp < S::kRows, points = u.warp < S::kPointWarps;
+  const bool slices = u.warp < S::kRows, points = u.warp < S::kTupleWarps;
   const int component = u.warp / S::kLevels;
   const auto coefficient = [&](int v) {  // of value v
     return component * S::kN + (32 * v + static_cast<int>(u.lane)) * S::kBlocks +

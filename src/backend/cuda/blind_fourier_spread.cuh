@@ -51,8 +51,8 @@ __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const
 template <class S>
 struct FourierPoint : TuplePoint<S> {
   double2 *slots, *slot;  // [step of the ring][row][thread]
-  const double2* next;  // row 0 of the step to copy
-  std::uint32_t left;   // steps to copy
+  const double2* next;    // row 0 of the step to copy
+  std::uint32_t left;     // steps to copy
 
   __device__ __forceinline__ FourierPoint(const FourierSpreadUnit<S>& u)
       : TuplePoint<S>(u),
@@ -95,11 +95,13 @@ struct FourierPoint : TuplePoint<S> {
 template <class S>
 __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u, FourierPoint<S>& at,
                                               std::uint32_t step, std::uint32_t e_next) {
-  if (u.warp >= S::kPointWarps) return;
-  Complex key[S::kRows];
-  at.take_key(key);
+  if (u.warp >= S::kTupleWarps) return;
+  Complex key[S::kRows], rows[S::kRows];
+  if (u.warp < S::kPointWarps) at.take_key(key);
   u.wait(u.digits_come(), step, S::kDigitBytes);
-  const uint4 v = u.words(tuple_products<S>(u, at, key));
+  tuple_rows<S>(u, at, rows);
+  if (u.warp >= S::kPointWarps) return;
+  const uint4 v = u.words(tuple_products<S>(u, at, rows, key));
   const std::uint32_t place = at.place(u), block = at.to;
   u.push(u.products(0) + place, u.products_come(), block, v);
   u.push(u.products(1) + place, u.products_come(), (block - e_next) % S::kBlocks, v);
@@ -211,8 +213,9 @@ __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, co
   }
 }
 
+// Where several blocks share a multiprocessor in batches, a thread has 168 registers.
 template <class S>
-__global__ void __launch_bounds__(S::kThreads, 1)
+__global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 / S::kThreads : 1)
     blind_fourier_spread(const __grid_constant__ FourierRotateArgs a) {
   const FourierSpreadUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
   const FourierCiphertext<S, S::kParts, S::kPrimes> c(a.rotate, blockIdx.x / S::kBlocks);

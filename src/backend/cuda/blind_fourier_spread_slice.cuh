@@ -179,9 +179,7 @@ struct TupleRoots {
     }
   }
   static __device__ __forceinline__ std::uint32_t mask(int s) { return S::kBlocks >> (s + 1); }
-  static __device__ __forceinline__ std::uint32_t lanes(int s) {
-    return mask(s) << S::kElementBit;
-  }
+  static __device__ __forceinline__ std::uint32_t lanes(int s) { return mask(s) << S::kElementBit; }
 };
 
 template <class S, int COUNT>

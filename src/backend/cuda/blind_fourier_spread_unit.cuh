@@ -28,6 +28,9 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr int kKeySteps = 3;  // in shared memory or on their way
   static constexpr int most(int a, int b) { return a > b ? a : b; }
   static constexpr int kThreads = 32 * most(kRows, most(kPointWarps, kSumWarps));
+  // The last stages of a row of each component by warps of their own, where there are as many.
+  static constexpr bool kSplits = kLevels > 1 && kLevels* kPointWarps <= kRows;
+  static constexpr int kTupleWarps = kSplits ? kLevels * kPointWarps : kPointWarps;
   using Key = FourierKeyShape<LOG_N, kParts, PRIMES>;
 
   static constexpr int kVectorValues = 16 / sizeof(Value),
@@ -51,14 +54,15 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
 
   // What a warp sends to a block at once lies there side by side, 64 bytes or more: it travels in
   // pieces of that size, which cost what a number alone does. So the bits of a tuple's index that
-  // tell registers of a lane apart, if any, are the highest of its place. Products, and digits where
-  // kMixes, are brought into such an order through shared memory on the way to the last stage.
+  // tell registers of a lane apart, if any, are the highest of its place. Products, and digits
+  // where kMixes, are brought into such an order through shared memory on the way to the last
+  // stage.
   static constexpr bool kMixes = kTuples < 4;
   static_assert(!kMixes || (kV == 1 && kTuples == 2 && kLow == 0), "send_slice()");
   static constexpr int kRegisterBits = most(kLogV - kLow, 0);
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t turned(std::uint32_t index) {
-    return index >> kRegisterBits |
-           (index & ((1u << kRegisterBits) - 1)) << (kLogTuples - kRegisterBits);
+    return index >> kRegisterBits | (index & ((1u << kRegisterBits) - 1))
+                                        << (kLogTuples - kRegisterBits);
   }
   // Of element p of tuple `index` in the digits. Readers, neighbours in p and the component, touch
   // all banks.
@@ -90,9 +94,13 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     const auto r = static_cast<std::uint32_t>(row);
     return r * kSlice + (l ^ (r & 3) << 1);
   }
+  // Of a row's digits after all stages, in memory of the block.
+  LATTICINO_HOST_DEVICE static constexpr int row_point(int row, int point) {
+    return row * kSlice + (point ^ (row / kLevels != 0 ? 4 : 0));
+  }
 
   // Shared memory, in bytes: counts of arrivals, numbers on their way to the last stage
-  // [mixed_digit], [mixed_product], digits [digit_place], products
+  // [mixed_digit], [mixed_product], rows [row_point], digits [digit_place], products
   // [which class][product_place], keys [step][row][thread], accumulators
   // [even or odd step][own or turned class][component], those of the step before
   // [2][component][vector][lane], exponents.
@@ -100,7 +108,9 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr std::size_t kMixedDigits = 16 * kCounts;
   static constexpr std::size_t kMixedProducts =
       kMixedDigits + (kMixes ? sizeof(double2) * kRows * kSlice : 0);
-  static constexpr std::size_t kDigits = kMixedProducts + sizeof(double2) * kParts * kSlice;
+  static constexpr std::size_t kRowPoints = kMixedProducts + sizeof(double2) * kParts * kSlice;
+  static constexpr std::size_t kDigits =
+      kRowPoints + (kSplits ? sizeof(double2) * kRows * kSlice : 0);
   static constexpr std::size_t kDigitBytes = sizeof(double2) * kRows * kSlice;
   static constexpr std::size_t kProducts = kDigits + kDigitBytes;
   static constexpr std::size_t kProductBytes = sizeof(double2) * kSumWarps * kSlice;
@@ -146,6 +156,9 @@ struct FourierSpreadUnit {
   }
   __device__ __forceinline__ double2* mixed_products() const {
     return reinterpret_cast<double2*>(shared + S::kMixedProducts);
+  }
+  __device__ __forceinline__ double2* row_points() const {
+    return reinterpret_cast<double2*>(shared + S::kRowPoints);
   }
   __device__ __forceinline__ double2* digits() const {
     return reinterpret_cast<double2*>(shared + S::kDigits);
@@ -292,32 +305,47 @@ struct TuplePoint {
   }
 };
 
-// Once the digits of this step have come: the last stages of all rows, their products with the
-// key's numbers of the point, the first stages back. The last of these is that of the number which
-// the thread sends.
+// Once the digits of this step have come: the last stages of all rows. Points have their digits
+// after that.
+template <class S>
+__device__ __forceinline__ void tuple_rows(const FourierSpreadUnit<S>& u, const TuplePoint<S>& at,
+                                           Complex (&rows)[S::kRows]) {
+  constexpr int kOwn = S::kSplits ? 1 : S::kLevels;
+  const int first = at.component * S::kLevels + (S::kSplits ? u.warp / S::kPointWarps : 0);
+  Complex x[kOwn];
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    x[i] = complex(u.digits()[S::digit_place(at.element, at.index, first + i)]);
+  }
+  tuple_forward<S>(x, at.roots, u.lane);
+  if constexpr (S::kSplits) {
+    u.row_points()[S::row_point(first, at.point)] = vector(x[0]);
+    meet_threads(kRowBarrier, 32 * S::kTupleWarps);
+    if (u.warp >= S::kPointWarps) return;
+#pragma unroll
+    for (int row = 0; row < S::kRows; ++row) {
+      rows[row] = complex(u.row_points()[S::row_point(row, at.point)]);
+    }
+  } else {
+    const bool second = at.component != 0;
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      const Complex y = shuffled(x[i], 1);
+      rows[i] = choose(second, y, x[i]), rows[S::kLevels + i] = choose(second, x[i], y);
+    }
+  }
+}
+
+// Products of a point's digits with the key's numbers, the first stages back. The last of these is
+// that of the number which the thread sends.
 template <class S>
 __device__ __forceinline__ Complex tuple_products(const FourierSpreadUnit<S>& u,
                                                   const TuplePoint<S>& at,
+                                                  const Complex (&rows)[S::kRows],
                                                   const Complex (&key)[S::kRows]) {
-  Complex x[S::kLevels], y[S::kLevels];
-#pragma unroll
-  for (int i = 0; i < S::kLevels; ++i) {
-    const int row = at.component * S::kLevels + i;
-    x[i] = complex(u.digits()[S::digit_place(at.element, at.index, row)]);
-  }
-  tuple_forward<S>(x, at.roots, u.lane);
-#pragma unroll
-  for (int i = 0; i < S::kLevels; ++i) y[i] = shuffled(x[i], 1);
   Complex sum{};
-  const bool second = at.component != 0;
 #pragma unroll
-  for (int i = 0; i < S::kLevels; ++i) {
-    fourier::multiply_add(sum, choose(second, y[i], x[i]), key[i]);
-  }
-#pragma unroll
-  for (int i = 0; i < S::kLevels; ++i) {
-    fourier::multiply_add(sum, choose(second, x[i], y[i]), key[S::kLevels + i]);
-  }
+  for (int row = 0; row < S::kRows; ++row) fourier::multiply_add(sum, rows[row], key[row]);
   double2* mixed = u.mixed_products();
   mixed[S::mixed_product(at.element, at.index, at.component)] =
       vector(tuple_inverse<S>(sum, at.roots));
