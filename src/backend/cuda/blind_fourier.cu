@@ -61,10 +61,10 @@ struct SpreadTimes {
 };
 
 const SpreadTimes& spread_times(int primes, int keys) {
-  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.3, 1.92}}, {{1.07}}}, 4.6};
-  static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.88}}, {{1.35, 1.55, 1.99}}}, 6.2};
-  static constexpr SpreadTimes kOneOfSeveral{{{}, {}, {}, {{0.555}}, {{0.455}}}, 10.3};
-  static constexpr SpreadTimes kTwoOfSeveral{{{}, {}, {}, {{0.71}}, {{0.5}}}, 6.4};
+  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.16, 1.65}}, {{0.93}}}, 4.6};
+  static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.69}}, {{1.17, 1.43, 1.72}}}, 6.2};
+  static constexpr SpreadTimes kOneOfSeveral{{{}, {}, {}, {{0.555}}, {{0.43}}}, 10.3};
+  static constexpr SpreadTimes kTwoOfSeveral{{{}, {}, {}, {{0.71}}, {{0.47}}}, 6.4};
   if (keys > 1) return primes == 1 ? kOneOfSeveral : kTwoOfSeveral;
   return primes == 1 ? kOne : kTwo;
 }

@@ -7,13 +7,14 @@
 //   Sums: a warp for each component and class. The stages back, added to the accumulators.
 // X^-e maps classes modulo C onto each other. So a block needs, beside its own class of the sums,
 // the one that the next step turns onto it: it transforms and adds that as well, to what the class
-// was a step before, which has had a step's time to come. A step waits for words twice and meets
-// once.
+// was a step before, which has had a step's time to come. A step waits for words of other blocks
+// twice. What a block sends to another one is 64 bytes at least, side by side: numbers travel in
+// such pieces, which cost what a number alone does (FourierSpreadShape).
 //
 // No buffer is needed twice: digits arrive after every block has sent its products of the step
-// before, which it does after it has read its tuples; products arrive after every block has sent
-// its digits, which it does after all its warps have met. Classes of the step before alternate
-// between two places.
+// before, which it does after its points have met and so have read the tuples; products arrive
+// after every block has sent its digits, which it does after all its warps have met. Classes of the
+// step before alternate between two places.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,7 @@ struct FourierPoint : TuplePoint<S> {
 
   __device__ __forceinline__ FourierPoint(const FourierSpreadUnit<S>& u)
       : TuplePoint<S>(u),
+        // Lest ptxas keep a part of the address of copies in a uniform register (async_copy.cuh).
         slots(held(u.keys() + (32 * static_cast<std::uint32_t>(u.warp) + u.lane) % S::kPoints)),
         slot(slots),
         next(u.a.key),

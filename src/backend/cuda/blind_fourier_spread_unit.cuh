@@ -26,7 +26,7 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr int kPoints = 32 * kPointWarps;  // threads
   static constexpr int kSumWarps = 2 * kParts;
   static constexpr int kKeySteps = 3;  // in shared memory or on their way
-  static constexpr int most(int a, int b) { return a > b ? a : b; }
+  LATTICINO_HOST_DEVICE static constexpr int most(int a, int b) { return a > b ? a : b; }
   static constexpr int kThreads = 32 * most(kRows, most(kPointWarps, kSumWarps));
   // The last stages of a row of each component by warps of their own, where there are as many.
   static constexpr bool kSplits = kLevels > 1 && kLevels* kPointWarps <= kRows;
