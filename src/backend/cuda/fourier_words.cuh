@@ -101,7 +101,8 @@ struct FourierDigits<1> : PackedDigits<std::uint32_t> {
   static __device__ __forceinline__ Value turned(const Value* x, std::uint32_t i, std::uint32_t e,
                                                  int log_n) {
     const std::uint32_t n = 1u << log_n, from = i + e;
-    return negated(x[from & (n - 1)], from >> log_n & 1);
+    const Value sign = -static_cast<Value>(from >> log_n & 1);
+    return (x[from & (n - 1)] ^ sign) - sign;
   }
   // -x where `bit` is 1, not 0.
   static __device__ __forceinline__ Value negated(Value x, std::uint32_t bit) {
@@ -130,7 +131,9 @@ struct FourierDigits<2> : PackedDigits<std::uint64_t> {
   static __device__ __forceinline__ Value turned(const Value* x, std::uint32_t i, std::uint32_t e,
                                                  int log_n) {
     const std::uint32_t n = 1u << log_n, from = i + e;
-    return negated(x[from & (n - 1)], from >> log_n & 1);
+    const double v = x[from & (n - 1)];
+    const std::uint32_t sign = from << (31 - log_n) & 0x80000000u;
+    return __hiloint2double(__double2hiint(v) ^ static_cast<int>(sign), __double2loint(v));
   }
   // -x where `bit` is 1, not 0.
   static __device__ __forceinline__ Value negated(Value x, std::uint32_t bit) {
