@@ -101,7 +101,8 @@ TEST_P(TfheGates, ResultsFeedOnEachOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, TfheGates,
-                         testing::Values("test-tfhe-gates-insecure", "test-tfhe-ternary-insecure",
+                         testing::Values("test-tfhe-gates-insecure", "test-tfhe-gates-v2-insecure",
+                                         "test-tfhe-ternary-insecure",
                                          "test-tfhe-group3-insecure"));
 
 struct Integers : testing::Test {
