@@ -23,8 +23,6 @@
 
 namespace latticino::cuda {
 
-constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
-
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS> {
   using Base = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
@@ -40,7 +38,7 @@ struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>
 
   // Tuples of a block: neighbours in key polynomials, so that a warp of makers loads whole sectors.
   // The lowest kLow bits of a tuple's number do not count for that.
-  static constexpr int kLow = Base::most(log2_of(Base::Key::kV) - LOG_BLOCKS, 0);
+  static constexpr int kLow = Base::most(Base::Key::kLogV - LOG_BLOCKS, 0);
   static constexpr std::uint32_t kLowMask = (1u << kLow) - 1;
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t owner(std::uint32_t l) {
     return (l >> kLow) / kTuples << kLow | (l & kLowMask);
@@ -118,12 +116,10 @@ struct KeyMaker {
     constexpr int kAtOnce = S::kMakers / S::kSlice;
 #pragma unroll
     for (int i = 0; i < S::kKeyCount; i += kAtOnce) {
-      const int j = i + maker / S::kSlice, set = j + 1;
+      const int j = i + maker / S::kSlice;
       if (j >= S::kKeyCount) continue;
-      std::uint32_t sum = 0;
-#pragma unroll
-      for (int bit = 0; bit < S::kGroup; ++bit) sum += (set >> bit & 1) != 0 ? e[bit] : 0;
-      const std::uint32_t index = fourier::power_index(root, sum, S::kLogN);
+      const std::uint32_t index =
+          fourier::power_index(root, selected_exponent(e, j, S::kGroup), S::kLogN);
       *made_selectors(u, step, j, place) =
           vector(fourier::selector(complex(__ldg(powers + index))));
     }
