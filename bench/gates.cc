@@ -193,7 +193,7 @@ int main(int argc, char** argv) {
                           {"cpu-time", "0"},
                           {"mode", "immediate"},
                           {"variants", "own"},
-                          {"sets", "tfhe-gates-v1,tfhe-2-2-v1"},
+                          {"sets", "tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1"},
                           {"batches", "1,16"},
                           {"arithmetic", "exact"},
                           {"runs", "20"}},

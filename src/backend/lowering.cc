@@ -192,10 +192,20 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
 bool Lowering::replace(const SubtractScale& op) {
   if (features_->last_step) return false;
   Transform rows;
+  Dot products;
+  products.parts = 1;
   Linear sums;
   Automorphism images;
   for (const SubtractScale::Item& item : op.items) {
-    PolyView y = item.y;
+    PolyView x = item.x, y = item.y;
+    if (item.times.segments > 0) {
+      x = like(item.x, Domain::Eval);
+      const int input = static_cast<int>(products.inputs.size());
+      products.inputs.push_back({item.x, {}, {}});
+      Dot::Output& product = products.outputs.emplace_back();
+      product.terms = {{input, item.times.select(item.x.basis())}};
+      product.out[0] = x;
+    }
     if (y.domain == Domain::Half) {
       y = like(item.y, Domain::Eval);
       rows.items.push_back({item.y, y});
@@ -203,19 +213,20 @@ bool Lowering::replace(const SubtractScale& op) {
     const PolyView out = item.galois == 1 ? item.out : like(item.out, Domain::Eval);
     if (item.galois != 1) images.items.push_back({{{out, item.galois}}, item.out});
     const Basis basis = item.out.basis();
-    const auto label = [&](int prime) { return 2 * has(item.x, prime) + has(item.add, prime); };
+    const auto label = [&](int prime) { return 2 * has(x, prime) + has(item.add, prime); };
     for (const Basis& part : runs_of_equal(basis, label)) {
       const int prime = part.prime(0);
       Linear::Item sum;
       sum.out = out.select(part);
       sum.terms.push_back({y.select(part), -1, {}, {}});
-      if (has(item.x, prime)) {
-        sum.terms.push_back({item.x.select(part), 1, part_of(op.factor, basis, part), {}});
+      if (has(x, prime)) {
+        sum.terms.push_back({x.select(part), 1, part_of(op.factor, basis, part), {}});
       }
       if (has(item.add, prime)) sum.terms.push_back({item.add.select(part), 1, {}, {}});
       sums.items.push_back(std::move(sum));
     }
   }
+  if (!products.outputs.empty()) lower(products);
   if (!rows.items.empty()) lower(rows);
   lower(sums);
   if (!images.items.empty()) lower(images);

@@ -278,7 +278,8 @@ Case division(const std::string& name, const Basis& source, const Basis& enterin
   return c;
 }
 
-// The forms of the last step: y in either domain, with an addend, permuted, in place, no x at all.
+// The forms of the last step: y in either domain, with an addend, permuted, in place, no x at all,
+// x times a key.
 Case subtract_forms(const Basis& source, const Pick& pick) {
   Case c{"SubtractScale", "addend, automorphism, in place", {}, {}};
   c.build = [=](Side& side) -> Operations {
@@ -289,6 +290,7 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
     const auto out = [&] { return side.output(target, Domain::Eval); };
     const PolyView over_x = side.in_out(target, Domain::Eval);
     const PolyView over_add = side.in_out(target, Domain::Eval);
+    const PolyView over_x2 = side.in_out(target, Domain::Eval);
     const auto last = 2u * side.ring().n() - 1;
     SubtractScale op{{}, division.factor};
     op.items = {{eval(kept), half(), eval(target), out(), 1},
@@ -297,7 +299,11 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
                 {over_x.select(kept), half(), {}, over_x, 1},
                 {eval(kept), half(), over_add, over_add, 1},
                 {{}, half(), eval(target), out(), 25},
-                {{}, eval(target), {}, out(), 1}};
+                {{}, eval(target), {}, out(), 1},
+                {eval(kept), half(), {}, out(), 5, eval(source)},
+                {eval(kept), half(), eval(kept), out(), last, eval(kept)},
+                {eval(kept), eval(target), eval(target), out(), 1, eval(kept)},
+                {over_x2.select(kept), half(), {}, over_x2, 1, eval(source)}};
     return {op};
   };
   return c;

@@ -138,7 +138,7 @@ struct Rounding {
     return __builtin_bit_cast(std::int64_t, x);
 #endif
   }
-  // One prime below 2^31, |x| < 2^51: congruent to x rounded, at most (Q + 1) / 2 in size.
+  // One prime below 2^31, |x| < 2^53 (fourier.cc): congruent to x rounded, at most (Q + 1) / 2.
   LATTICINO_FOURIER std::int32_t one_prime(double x) const {
     const double whole = minus(fused_add(x, inverse, kShift), kShift);
     return static_cast<std::int32_t>(bits(plus(fused_add(-whole, modulus, x), kShift)));

@@ -166,6 +166,13 @@ void check_record(Checker& c, const SubtractScale& op) {
       c.domain(item.x, x, {kEval});
       c.within(item.x, basis, x);
     }
+    if (item.times.segments > 0) {
+      const Label times("times of item", i);
+      c.require(item.x.segments > 0, "times without x", "x, or no times");
+      c.input(item.times, times);
+      c.domain(item.times, times, {kEval});
+      c.covers(item.times, item.x.basis(), times);
+    }
     if (item.add.segments > 0) {
       c.input(item.add, add, in_place);
       c.domain(item.add, add, {kEval});

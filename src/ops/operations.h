@@ -78,14 +78,18 @@ struct KeyInner {
 };
 
 // Last step of ModDown and rescale:
-//   out = automorphism(x * factor - y + add, galois)
+//   out = automorphism(x * factor - y + add, galois), or with times
+//   out = automorphism(x * times * factor - y + add, galois)
 // y is Half or Eval and has out's basis (the conversion that made it has divided it already); x
 // (Eval) covers a subset of it (primes that enter in a rational rescale have no x); add (Eval) is
-// optional and covers a subset. out may alias x or add when galois == 1, never y.
+// optional and covers a subset; times (Eval) covers x: where a key switch has one digit, x is its
+// own limbs and times the key, so that their product is never written. out may alias x or add when
+// galois == 1, never y or times.
 struct SubtractScale {
   struct Item {
     PolyView x, y, add, out;
     std::uint32_t galois = 1;
+    PolyView times = {};
   };
   std::vector<Item> items;
   std::vector<std::uint32_t> factor;

@@ -56,6 +56,7 @@ struct Walker {
       read(item.x);
       read(item.y);
       read(item.add);
+      read(item.times);
       write(item.out);
     }
   }

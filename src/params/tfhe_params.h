@@ -15,7 +15,7 @@
 namespace latticino {
 
 struct TfheLiteral {
-  std::string name;        // versioned: "tfhe-gates-v1"
+  std::string name;        // versioned: "tfhe-gates-v2"
   int lwe_dimension = 0;   // n, of the key that a blind rotation consumes
   int glwe_dimension = 0;  // k
   int log_n = 10;          // of the ring's degree N

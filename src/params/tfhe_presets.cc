@@ -69,8 +69,11 @@ TfheLiteral grouped(TfheLiteral x, int group, bool ternary = false) {
 
 std::vector<TfheLiteral> literals() {
   return {
+      // v1 is the faster one in exact arithmetic, v2 in FP64 (docs/tfhe.md).
       set("tfhe-gates-v1", 724, 2, 10, 1, {9, 2}, {4, 3}),
       failing(set("tfhe-gates-p64-v1", 700, 2, 10, 1, {9, 2}, {4, 3}), -64),
+      set("tfhe-gates-v2", 721, 1, 11, 2, {23, 1}, {4, 3}),
+      failing(set("tfhe-gates-p64-v2", 699, 1, 11, 2, {23, 1}, {4, 3}), -64),
       integers(set("tfhe-2-2-v1", 868, 1, 11, 2, {23, 1}, {3, 5}), -128),
       integers(set("tfhe-2-2-p64-v1", 840, 1, 11, 2, {23, 1}, {4, 4}), -64),
       integers(grouped(set("tfhe-2-2-group3-v1", 870, 1, 11, 2, {23, 1}, {3, 5}), 3), -128),
@@ -82,6 +85,7 @@ std::vector<TfheLiteral> literals() {
       legacy(set("chameleon-592-legacy", 592, 1, 11, 1, {7, 3}, {2, 8}), 0x1p-15, 0x1p-25),
       // Small, for tests.
       insecure(set("test-tfhe-gates-insecure", 64, 2, 10, 1, {9, 2}, {4, 3})),
+      insecure(set("test-tfhe-gates-v2-insecure", 48, 1, 11, 2, {23, 1}, {4, 3})),
       insecure(grouped(set("test-tfhe-ternary-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 1, true)),
       insecure(grouped(set("test-tfhe-group3-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 3)),
       insecure(integers(set("test-tfhe-2-2-insecure", 48, 1, 11, 2, {23, 1}, {3, 5}), -128)),

@@ -47,7 +47,7 @@ std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Divisi
     out.push_back(queue.allocate(ring, division.target, Domain::Eval));
     const Basis kept = division.target.intersect(item.eval.basis());
     subtract.items.push_back({kept.size() > 0 ? item.eval.select(kept) : PolyView{}, converted.view,
-                              item.add, out.back().view, item.galois});
+                              item.add, out.back().view, item.galois, item.times});
   }
   if (!to_half.items.empty()) queue.submit(std::move(to_half));
   queue.submit(std::move(convert));
@@ -114,6 +114,34 @@ ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int lev
   return out;
 }
 
+namespace {
+
+// Whether the limbs that stay need nothing of key_inner: with one digit they are its own, and what
+// is added is neither rescaled nor on P.
+bool multiplied_last(const InnerGroup& group, Addend addend) {
+  return group.raised->converted.size() == 1 && group.product.empty() && addend == Addend::TimesP &&
+         std::all_of(group.targets.begin(), group.targets.end(),
+                     [](const InnerTarget& t) { return t.for_mod_down && !t.drop_level; });
+}
+
+// The pair whose limbs on P are left to key_inner.
+ExtendedPair own_limbs(Queue& queue, const Constants& constants, const Raised& raised,
+                       const InnerTarget& target, const std::array<PolyView, 2>& key) {
+  const Basis removed = removed_by(constants, raised.level, false);
+  ExtendedPair pair;
+  pair.level = raised.level;
+  for (int h = 0; h < 2; ++h) {
+    pair.part[h] = queue.allocate(constants.ring(), removed, Domain::Half);
+    pair.half[h] = pair.part[h].view;
+    pair.eval[h] = raised.source;
+    pair.times[h] = key[h].select(raised.source.basis());
+    pair.add[h] = target.add[h];
+  }
+  return pair;
+}
+
+}  // namespace
+
 std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
                                                  std::span<const InnerGroup> groups,
                                                  Addend addend) {
@@ -123,11 +151,19 @@ std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& 
   for (const InnerGroup& group : groups) {
     const Raised& raised = *group.raised;
     KeyInner::Group& g = op.groups.emplace_back();
-    g.digits = raised.digits();
+    const bool last = multiplied_last(group, addend);
+    g.digits =
+        last ? std::vector<KeyInner::Digit>{{{}, raised.converted[0].view}} : raised.digits();
     g.product = group.product;
     adds = adds || !group.product.empty();
     std::vector<ExtendedPair>& results = out.emplace_back();
     for (const InnerTarget& target : group.targets) {
+      const auto keys = key_views(queue, constants, *target.key, raised.level);
+      if (last) {
+        results.push_back(own_limbs(queue, constants, raised, target, keys[0]));
+        g.targets.push_back({keys, {}, results.back().half, {}, target.galois});
+        continue;
+      }
       ExtendedPair pair = allocate_extended(queue, constants, raised.level);
       if (target.for_mod_down) {
         const Basis removed = removed_by(constants, raised.level, target.drop_level);
@@ -138,8 +174,7 @@ std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& 
         }
       }
       adds = adds || target.add[0].segments > 0 || target.add[1].segments > 0;
-      g.targets.push_back({key_views(queue, constants, *target.key, raised.level), pair.eval,
-                           pair.half, target.add, target.galois});
+      g.targets.push_back({keys, pair.eval, pair.half, target.add, target.galois});
       results.push_back(std::move(pair));
     }
   }
@@ -163,7 +198,14 @@ DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, boo
     throw ShapeError("rlwe.mod_down", "Half limbs " + x.half[h].basis().str(), removed.str(),
                      "call key_inner with the same drop_level");
   }
-  return {x.eval[h], ready ? x.half[h] : x.eval[h].select(removed), add, galois};
+  if (x.times[h].segments == 0) {
+    return {x.eval[h], ready ? x.half[h] : x.eval[h].select(removed), add, galois};
+  }
+  if (!ready || add.segments > 0) {
+    throw ShapeError("rlwe.mod_down", "a pair of one digit with another addend or drop_level",
+                     "what key_inner was told", "call key_inner with the same drop_level and add");
+  }
+  return {x.eval[h], x.half[h], x.add[h], galois, x.times[h]};
 }
 
 std::vector<Poly> mod_down(Queue& queue, const Constants& constants,

@@ -39,6 +39,9 @@ struct ExtendedPair {
   int level = 0;
   std::array<Poly, 2> part;            // limbs over extended(level)
   std::array<PolyView, 2> eval, half;  // as KeyInner::Target; half may be empty
+  // Where a switch of one digit goes straight on to mod_down: eval is the digit's own limbs, to be
+  // multiplied by these limbs of the key and, divided by P, added to these.
+  std::array<PolyView, 2> times, add;
 };
 
 // Memory for such a pair, all Eval.
@@ -72,6 +75,7 @@ struct DownItem {
   PolyView removed;          // Half or Eval, the primes that go
   PolyView add;              // Eval over the target, or empty
   std::uint32_t galois = 1;  // applied last, to the sum
+  PolyView times = {};       // Eval, the primes that stay: of what `eval` is a factor; or empty
 };
 // Divides by P_level (and, if drop_level, by the rescale factor of `level` in the same pass: merged
 // ModDown + rescale, paper: Cheddar, Sec. 6), then adds `add` and applies the automorphism.

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "conformance/conformance.h"
 #include "support/ring_support.h"
 
@@ -42,6 +44,40 @@ TEST_F(CudaConformance, SampledLevelsOfABootstrappingSet) {
   Options options;
   options.levels = 3;
   expect_passed(conformance::run(preset("n16-d40-boot-v1"), oracle_, device_, options));
+}
+
+// A launch is shaped by the item with most sources; those with fewer, whose view lacks the first
+// prime of the ring, must read none that they do not have.
+TEST_F(CudaConformance, ConversionsOfSeveralSizesShareALaunch) {
+  constexpr int kLogN = 16, kTargets = 13;
+  for (const int most : {2, 3, 4, 7, 12}) {
+    const test::Words primes = test::ntt_primes(kLogN, most + kTargets, 1u << 30);
+    std::vector<test::Words> results;
+    for (const auto& make : {oracle_, device_}) {
+      Queue queue(make());
+      const Ring ring(kLogN, primes);
+      std::mt19937_64 random(4);
+      std::deque<BaseConversion> tables;
+      std::vector<Poly> in, out;
+      Convert convert;
+      for (int first = most - 1; first >= 0; --first) {
+        const Basis from = test::range(first, most);
+        const auto& table =
+            tables.emplace_back(ring, from, test::range(most, most + kTargets - first));
+        in.push_back(
+            test::upload(queue, ring, from, Domain::Half, test::random_words(ring, from, random)));
+        out.push_back(queue.allocate(ring, table.to(), Domain::Half));
+        convert.items.push_back({&table, in.back().view, out.back().view});
+      }
+      queue.submit(std::move(convert));
+      test::Words& result = results.emplace_back();
+      for (const Poly& p : out) {
+        const test::Words words = test::download(queue, p.view);
+        result.insert(result.end(), words.begin(), words.end());
+      }
+    }
+    EXPECT_TRUE(results[0] == results[1]) << most << " sources at most";
+  }
 }
 
 // A kernel's limit of shared memory is one for the process: a backend whose tile is smaller must

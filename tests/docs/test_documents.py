@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 # The programs run on a small set: what is tested is that they work, not how fast.
 SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure",
-         "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v1": "test-tfhe-gates-insecure"}
+         "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v2": "test-tfhe-gates-v2-insecure"}
 MORE = {"thresholds.py": ["--all"]}  # its whole test set: fast at the small set
 
 
@@ -110,7 +110,7 @@ def test_errors_end_a_command_with_their_message(capsys):
     assert "failure probability" in capsys.readouterr().out
     assert cli.main(["info"]) == 0
     listed = capsys.readouterr().out
-    assert "n16-d40-boot-v1" in listed and "tfhe-gates-v1" in listed
+    assert "n16-d40-boot-v1" in listed and "tfhe-gates-v2" in listed
 
 
 def test_a_reader_that_has_enough_ends_a_command_quietly(child_environment):

@@ -33,6 +33,8 @@ TEST_P(TfheKnownAnswers, KeysCiphertextsAndResults) {
   const Known known[] = {
       {"test-tfhe-gates-insecure", "f9fcc904370b85aa", "a87660720675bb51", "05b68a449b71364a",
        "c7b7b02b5a127f56"},
+      {"test-tfhe-gates-v2-insecure", "1f5390d86eb94f2f", "90af6049f269edb8", "b6fc7612598cdea9",
+       "306f5ba72fdf3558"},
       {"test-tfhe-ternary-insecure", "c1b06f2baa0506fe", "32e1406107590250", "42271d6a67e0378e",
        "dce66706cf766760"},
       {"test-tfhe-group3-insecure", "8ec7609a89f18f29", "25100265bb399f89", "20a27b6e7e866f00",
@@ -60,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, TfheKnownAnswers, testing::Bool());
 TEST(TfheKnownHashes, OfDefaultSets) {
   const std::pair<const char*, const char*> known[] = {
       {"tfhe-gates-v1", "adc82fb89bbb3182"},      {"tfhe-gates-p64-v1", "9207e21381854468"},
+      {"tfhe-gates-v2", "572c15796bd89fe0"},      {"tfhe-gates-p64-v2", "3839891115a8be1c"},
       {"tfhe-2-2-v1", "a5a6d3f36b1f27f0"},        {"tfhe-2-2-p64-v1", "f8e01984de848498"},
       {"tfhe-2-2-group3-v1", "b869efde0dcf591b"}, {"tfhe-2-2-group3-fft64-v1", "c78fc0d381f85955"},
   };

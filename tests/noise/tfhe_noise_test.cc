@@ -102,14 +102,15 @@ void expect_formulas(TfheWorld& w, Encoding encoding, std::uint32_t count, int t
   EXPECT_GT(log_failure(variance, distance) / predicted, 0.5);
 }
 
-void expect_formulas(const char* name, Encoding encoding, std::uint32_t count) {
-  TfheWorld w{std::string(name)};
+void expect_formulas(const char* name, Encoding encoding, std::uint32_t count,
+                     BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact) {
+  TfheWorld w(tfhe_preset(name), true, 0, arithmetic);
   expect_formulas(w, encoding, count);
 }
 
 TEST(TfheMeasuredNoise, SmallSets) {
-  for (const char* name :
-       {"test-tfhe-gates-insecure", "test-tfhe-ternary-insecure", "test-tfhe-group3-insecure"}) {
+  for (const char* name : {"test-tfhe-gates-insecure", "test-tfhe-gates-v2-insecure",
+                           "test-tfhe-ternary-insecure", "test-tfhe-group3-insecure"}) {
     SCOPED_TRACE(name);
     expect_formulas(name, Encoding::Boolean, 200);
   }
@@ -121,7 +122,11 @@ TEST(TfheMeasuredNoise, SmallSets) {
 }
 
 // The noise of the default keys, at their dimensions.
-TEST(TfheMeasuredNoise, DefaultGates) { expect_formulas("tfhe-gates-v1", Encoding::Boolean, 64); }
+TEST(TfheMeasuredNoise, DefaultGates) {
+  expect_formulas("tfhe-gates-v1", Encoding::Boolean, 64);
+  expect_formulas("tfhe-gates-v2", Encoding::Boolean, 64);
+  expect_formulas("tfhe-gates-v2", Encoding::Boolean, 64, BlindRotateArithmetic::Fft64);
+}
 
 // One function of 16 messages, two of 8, four of 4, eight of 2.
 TEST(TfheMeasuredNoise, DefaultIntegers) {
@@ -137,8 +142,7 @@ TEST(TfheMeasuredNoise, DefaultIntegersOfThreeKeyBitsAStep) {
 }
 
 TEST(TfheMeasuredNoise, IntegersOfThreeKeyBitsAStepInFp64) {
-  TfheWorld w(tfhe_preset("tfhe-2-2-group3-fft64-v1"), true, 0, BlindRotateArithmetic::Fft64);
-  expect_formulas(w, Encoding::Padded, 32);
+  expect_formulas("tfhe-2-2-group3-fft64-v1", Encoding::Padded, 32, BlindRotateArithmetic::Fft64);
 }
 
 }  // namespace

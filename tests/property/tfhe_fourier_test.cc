@@ -59,17 +59,25 @@ TEST(FourierSelectors, AreThePowersOfXAtTheNumbersOfATransform) {
   }
 }
 
-TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {  // over one prime
+// Over one prime, sums of random keys and, up to 2^53, of chosen ones.
+TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {
   std::mt19937_64 random(3);
-  const fourier::Rotation one{10, 1, 1, false, {10, 2}, 1, test::ntt_primes(10, 1, 1u << 30)[0]};
-  const fourier::Rounding narrow(one);
-  const auto q = static_cast<std::int64_t>(one.modulus);
-  for (int trial = 0; trial < 20000; ++trial) {
-    const auto x = static_cast<std::int64_t>(random()) >> (13 + trial % 40);
-    const double off = (trial % 3 - 1) * (std::llabs(x) < (std::int64_t{1} << 48) ? 0.46875 : 0.25);
-    const std::int64_t got = narrow.one_prime(static_cast<double>(x) + off);
-    ASSERT_LT(std::llabs(got), q);
-    ASSERT_EQ((got - x) % q, 0) << x;
+  for (const std::uint32_t largest : {1u << 27, 1u << 30, (1u << 31) - 1}) {
+    const fourier::Rotation one{10, 1, 1, false, {10, 2}, 1, test::ntt_primes(10, 1, largest)[0]};
+    const fourier::Rounding narrow(one);
+    const auto q = static_cast<std::int64_t>(one.modulus);
+    const auto expect = [&](std::int64_t x, double off) {
+      const std::int64_t got = narrow.one_prime(static_cast<double>(x) + off);
+      ASSERT_LE(std::llabs(got), (q + 1) / 2) << x;
+      ASSERT_EQ((got - x) % q, 0) << x;
+    };
+    for (int trial = 0; trial < 20000; ++trial) {
+      const auto x = static_cast<std::int64_t>(random()) >> (10 + trial % 40);
+      expect(x, (trial % 3 - 1) * (std::llabs(x) < std::int64_t{1} << 48 ? 0.46875 : 0.25));
+      // About halfway between multiples of Q the error of 1/Q decides.
+      const std::int64_t most = (std::int64_t{1} << (53 - trial % 3)) / q - 2 - trial;
+      expect(most * q + q / 2 + trial % 5 - 2, 0);
+    }
   }
 }
 

@@ -142,6 +142,8 @@ TEST_P(GatePrograms, AsInTheClear) {
 INSTANTIATE_TEST_SUITE_P(Sets, GatePrograms,
                          testing::Values(Case{"test-tfhe-gates-insecure", kExact},
                                          Case{"test-tfhe-gates-insecure", kFft64},
+                                         Case{"test-tfhe-gates-v2-insecure", kExact},
+                                         Case{"test-tfhe-gates-v2-insecure", kFft64},
                                          Case{"test-tfhe-ternary-insecure", kExact},
                                          Case{"test-tfhe-group3-insecure", kExact},
                                          Case{"test-tfhe-group3-insecure", kFft64}));

@@ -125,14 +125,16 @@ TEST_P(RotationsInLargeBatches, AreTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, RotationsInLargeBatches,
-                         testing::Values("chameleon-630-legacy", "tfhe-gates-v1", "tfhe-2-2-v1",
-                                         "tfhe-2-2-group3-fft64-v1"));
+                         testing::Values("chameleon-630-legacy", "tfhe-gates-v1", "tfhe-gates-v2",
+                                         "tfhe-2-2-v1", "tfhe-2-2-group3-fft64-v1"));
 
 INSTANTIATE_TEST_SUITE_P(
     Sets, RotationsOfNamedSets,
     testing::Values(NamedSet{"chameleon-630-legacy"}, NamedSet{"tfhe-gates-v1"},
-                    NamedSet{"tfhe-2-2-v1"}, NamedSet{"tfhe-2-2-group3-v1"},
+                    NamedSet{"tfhe-gates-v2"}, NamedSet{"tfhe-2-2-v1"},
+                    NamedSet{"tfhe-2-2-group3-v1"},
                     NamedSet{"chameleon-630-legacy", BlindRotateArithmetic::Fft64},
+                    NamedSet{"tfhe-gates-v2", BlindRotateArithmetic::Fft64},
                     NamedSet{"tfhe-2-2-v1", BlindRotateArithmetic::Fft64},
                     NamedSet{"chameleon-630-group3-legacy", BlindRotateArithmetic::Fft64},
                     NamedSet{"tfhe-2-2-group3-fft64-v1", BlindRotateArithmetic::Fft64}));

@@ -61,7 +61,8 @@ def test_precision_runs_the_program_and_writes_its_rows(fake):
 def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, capsys, arithmetic):
     record = tmp_path / "record.json"
     monkeypatch.setattr(exactness, "BATCH", 64)  # every kind of gate comes up
-    monkeypatch.setattr(exactness, "GATES", "test-tfhe-gates-insecure")
+    monkeypatch.setattr(exactness, "GATES", {"exact": "test-tfhe-gates-insecure",
+                                             "fft64": "test-tfhe-gates-v2-insecure"})
     monkeypatch.setattr(exactness, "INTEGERS", "test-tfhe-2-2-tiny-insecure")
     monkeypatch.setattr(exactness, "WIDTHS", (16,))
     assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--arithmetic", arithmetic,
@@ -151,7 +152,8 @@ def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
         "output": "", "device": "cpu", "threads": "1", "mode": "replayed", "batches": "1,8", "runs": "3",
         "arithmetic": "exact", "sets": programs.GATE_SETS}
     assert fft64["options"]["arithmetic"] == "fft64" and fft64["options"]["sets"] == (
-        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-2-2-v1,tfhe-2-2-group3-fft64-v1")
+        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,"
+        "tfhe-2-2-group3-fft64-v1")
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     assert cli.main(["bench", "gates", "--preset", "tfhe-2-2-group3-v1", "--record", str(record)]) == 0
     row, = json.loads(record.read_text())

@@ -251,12 +251,12 @@ def test_wrong_use_is_named(gates, integers, rng):
 
 
 def test_presets_by_name():
-    assert {"tfhe-gates-v1", "tfhe-2-2-v1"} <= set(lt.tfhe.presets())
-    with pytest.raises(lt.ParameterError, match="tfhe-gates-v1"):
-        lt.tfhe.Context("tfhe-gate-v1")
+    assert {"tfhe-gates-v1", "tfhe-gates-v2", "tfhe-2-2-v1"} <= set(lt.tfhe.presets())
+    with pytest.raises(lt.ParameterError, match="tfhe-gates-v2"):
+        lt.tfhe.Context("tfhe-gate-v2")
     with pytest.raises(lt.ParameterError, match="lt.tfhe.Context"):
-        lt.Context("tfhe-gates-v1")
-    assert "failure probability" in lt.tfhe.preset("tfhe-gates-v1").explain()
+        lt.Context("tfhe-gates-v2")
+    assert "failure probability" in lt.tfhe.preset("tfhe-gates-v2").explain()
 
 
 def test_keys_of_others(any_device):

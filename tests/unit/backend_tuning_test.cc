@@ -28,6 +28,20 @@ TEST(Tuning, PicksFromTheTableWhatCanRun) {
   EXPECT_EQ(t.pick({TunedKernel::KeyInner, 16, {12, 47, 4}}, 1, 0b1010), 1);
 }
 
+// Tables name tiles by teams 16 to 19 (backend/cuda/tile_choice.h).
+TEST(Tuning, PicksHighVariantsAndFallsBackFromThem) {
+  const std::string head = "latticino tuning 1\narch 90\n";
+  for (const int variant : {12, 15, 16, 19, Tuning::kVariants - 1}) {
+    Tuning t =
+        Tuning::parse(head + "convert_tile 16  7 7 2 0 = " + std::to_string(variant) + "\n", "x");
+    EXPECT_EQ(t.pick(tile(7, 7, 2), 1, ~0u), variant);
+    EXPECT_EQ(t.pick(tile(7, 7, 2), 1, ~(1u << variant)), 1);
+  }
+  Tuning forced(90);
+  forced.force(3);
+  EXPECT_EQ(forced.pick(tile(7, 7, 2), 1, 0x30003), 17);
+}
+
 TEST(Tuning, KeysAreOneToOne) {
   const TuningKey key{TunedKernel::KeyInner, 17, {4095, 1, 0, 77}};
   EXPECT_EQ(TuningKey::unpacked(key.packed()), key);
@@ -149,7 +163,8 @@ TEST_P(EveryVariant, RotatesTheSame) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 12));
+// No shape has more than sixteen variants: four parts each of four of the five kinds of tiles.
+INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 16));
 
 }  // namespace
 }  // namespace latticino

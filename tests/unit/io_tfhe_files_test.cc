@@ -94,8 +94,9 @@ TEST_P(TfheFiles, SecretKeyRoundTripOnDisk) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, TfheFiles,
-                         testing::Values("test-tfhe-gates-insecure", "test-tfhe-ternary-insecure",
-                                         "test-tfhe-group3-insecure", "test-tfhe-2-2-insecure"));
+                         testing::Values("test-tfhe-gates-insecure", "test-tfhe-gates-v2-insecure",
+                                         "test-tfhe-ternary-insecure", "test-tfhe-group3-insecure",
+                                         "test-tfhe-2-2-insecure"));
 
 TEST(TfheFilesRefuse, OtherParametersKindsAndKeys) {
   TfheWorld w("test-tfhe-2-2-tiny-insecure"), gates("test-tfhe-ternary-insecure");

@@ -134,6 +134,11 @@ TEST_F(Check, SubtractScaleAliasing) {
   EXPECT_THROW(check(SubtractScale{{{x, y.select(range(0, 2)), {}, out, 1}}, f}), ShapeError);
   EXPECT_THROW(check(SubtractScale{{{eval(4, 10), y, {}, out, 1}}, f}), ShapeError);
   EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, {1, 2}}), ShapeError);
+  EXPECT_NO_THROW(check(SubtractScale{{{x, y, {}, out, 5, eval(6, 9)}}, f}));
+  EXPECT_THROW(check(SubtractScale{{{{}, y, {}, out, 1, x}}, f}), ShapeError) << "times without x";
+  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1, eval(1, 9)}}, f}), ShapeError) << "too few";
+  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1, y}}, f}), ShapeError) << "Half";
+  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1, out}}, f}), ShapeError) << "out over times";
   EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, {1, 2, ~0u}}), ParameterError);
 }
 

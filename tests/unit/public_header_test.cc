@@ -9,7 +9,7 @@ namespace {
 TEST(PublicHeader, ReachesEveryPartOfTheInterface) {
   const auto context = ckks::Context::create_dry(preset("test-n10-leveled-insecure"));
   const ckks::Evaluator evaluator(context, nullptr);
-  const auto second = tfhe::Context::create_dry(tfhe_preset("tfhe-gates-v1"));
+  const auto second = tfhe::Context::create_dry(tfhe_preset("tfhe-gates-v2"));
   EXPECT_EQ(tfhe::Evaluator(second, nullptr).context(), second);
   io::MemorySink sink;
   io::save_params(sink, context->params());

@@ -15,7 +15,8 @@ from ..client import keygen
 from ..tfhe.functions import maximum, minimum, where
 from .records import Row, cpu_name, stamped
 
-GATES, INTEGERS, SMALL = "tfhe-gates-v1", "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"
+GATES = {"exact": "tfhe-gates-v1", "fft64": "tfhe-gates-v2"}  # the faster one of each arithmetic
+INTEGERS, SMALL = "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"
 RUNS = 1000  # repetitions of every table entry; the other parts grow with them
 BATCH = 4096
 WIDTHS = (16, 32, 64)
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
     """`runs` thousand gates of all kinds, each on a fresh ciphertext and an earlier result; MUX on another too."""
-    part = _Part(args.preset or GATES, args)
+    part = _Part(args.preset or GATES[args.arithmetic], args)
     total = runs * 1000
     batch = min(BATCH, total)
     clear = [part.rng.integers(0, 2, batch).astype(bool) for _ in range(5)]

@@ -33,8 +33,8 @@ def presets() -> list[str]:
 class Context:
     """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
 
-    ``params``: a preset's name (``tfhe-gates-v1`` for booleans, ``tfhe-2-2-v1`` for integers too) or
-    checked parameters. ``device``, ``threads``, ``simd`` and ``tuning`` as for ``lt.Context``. The
+    ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
+    ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and ``tuning`` as for ``lt.Context``. The
     device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
     errors but those of keys and noise: for debugging at full speed. ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64, which

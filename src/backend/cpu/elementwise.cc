@@ -36,10 +36,11 @@ void run(Executor& executor, const SubtractScale& op) {
   const int rows = table.primes[0].rows(), cols = table.primes[0].cols();
   const int step = rows_per_block(table.primes[0]);
   const std::size_t count = std::size_t(step) * cols;
-  executor.reserve_scratch(count);
+  executor.reserve_scratch(2 * count);
   executor.parallel(units.size(), ring.n(), [&](std::size_t i, std::uint32_t* scratch) {
     const LimbUnit& u = units[i];
     const SubtractScale::Item& item = op.items[u.item];
+    const std::uint32_t* times = find_limb(item.times, u.prime);
     const PrimeTable& p = table.primes[u.prime];
     const std::uint32_t *x = find_limb(item.x, u.prime), *y = find_limb(item.y, u.prime);
     const std::uint32_t* add = find_limb(item.add, u.prime);
@@ -59,6 +60,11 @@ void run(Executor& executor, const SubtractScale& op) {
       const std::size_t at = std::size_t(r) * cols;
       const std::uint32_t* in[3];
       for (int t = 0; t < terms; ++t) in[t] = limb[t] + at;
+      if (times != nullptr && x != nullptr) {
+        const std::uint32_t* by = times + at;
+        k.multiply_accumulate(scratch + count, &in[1], &by, 1, nullptr, {}, count, p.modulus);
+        in[1] = scratch + count;
+      }
       if (item.y.domain == Domain::Half) {
         k.forward_rows(scratch, in[0], r, step, p);
         in[0] = scratch;

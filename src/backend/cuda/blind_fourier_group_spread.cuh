@@ -36,9 +36,9 @@ struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>
   static constexpr int kThreads = 32 * kFrontWarps + kMakers;
   static_assert(kMakers % 32 == 0 && kMakers % kSlice == 0 && kNumbers % kEach == 0);
 
-  // Shared memory, in bytes: counts of arrivals, digits [row][digit_place], products
-  // [product_place], keys [even or odd step][row][component][point], selectors [even or
-  // odd step][key of the step][place of a maker], exponents.
+  // Shared memory, in bytes: as for single bits up to the digits, products [product_place], keys
+  // [even or odd step][row][component][point], selectors [even or odd step][key of the step]
+  // [place of a maker], exponents.
   static constexpr std::size_t kProducts = kDigits + kDigitBytes;
   static constexpr std::size_t kProductBytes = sizeof(double2) * kParts * kSlice;
   static constexpr std::size_t kKeys = kProducts + kProductBytes;
@@ -101,12 +101,10 @@ struct KeyMaker {
     constexpr int kAtOnce = S::kMakers / S::kSlice;
 #pragma unroll
     for (int i = 0; i < S::kKeyCount; i += kAtOnce) {
-      const int j = i + maker / S::kSlice, set = j + 1;
+      const int j = i + maker / S::kSlice;
       if (j >= S::kKeyCount) continue;
-      std::uint32_t sum = 0;
-#pragma unroll
-      for (int bit = 0; bit < S::kGroup; ++bit) sum += (set >> bit & 1) != 0 ? e[bit] : 0;
-      const std::uint32_t index = fourier::power_index(root, sum, S::kLogN);
+      const std::uint32_t index =
+          fourier::power_index(root, selected_exponent(e, j, S::kGroup), S::kLogN);
       *made_selectors(u, step, j, place) =
           vector(fourier::selector(complex(__ldg(powers + index))));
     }

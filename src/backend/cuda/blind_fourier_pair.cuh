@@ -7,6 +7,7 @@
 #pragma once
 
 #include "backend/cuda/blind_fourier.cuh"
+#include "backend/cuda/uniform.cuh"
 
 namespace latticino::cuda {
 

@@ -9,10 +9,9 @@
 #include "backend/cuda/blind_fourier_spread_slice.cuh"
 #include "backend/cuda/cluster.cuh"
 #include "backend/cuda/fourier_words.cuh"
+#include "backend/cuda/uniform.cuh"
 
 namespace latticino::cuda {
-
-constexpr int log2_of(int x) { return x > 1 ? 1 + log2_of(x / 2) : 0; }
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
@@ -39,7 +38,8 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
 
   // Tuple l is number index_of(l) of block owner(l). Those of a block are neighbours in key
   // polynomials, of whose order the lowest kLow bits of l are no part.
-  static constexpr int kLow = most(log2_of(Key::kV) - LOG_BLOCKS, 0), kLogTuples = log2_of(kTuples);
+  static constexpr int kLow = most(Key::kLogV - LOG_BLOCKS, 0);
+  static constexpr int kLogTuples = Slice::kLogSlice - LOG_BLOCKS;
   static constexpr std::uint32_t kLowMask = (1u << kLow) - 1;
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t owner(std::uint32_t l) {
     return (l >> kLow) / kTuples << kLow | (l & kLowMask);
@@ -140,7 +140,7 @@ struct FourierSpreadUnit {
         shared(held(shared)),
         rank(cluster_rank()),
         lane(held(threadIdx.x % 32)),
-        warp(static_cast<int>(uniform(threadIdx.x / 32))),
+        warp(warp_of_block()),
         first(held(threadIdx.x) == 0) {}
 
   __device__ __forceinline__ Arrivals arrivals(int which) const {

@@ -113,15 +113,19 @@ __device__ __forceinline__ uint4 selector(const std::uint32_t* psi, std::uint32_
                     less_one((e & 1) != 0 ? minus_y : y));
 }
 
-// E of key j of a step with these exponents (ops/lwe_operations.h).
-__device__ __forceinline__ std::uint32_t selected_exponent(const RotateArgs& a,
-                                                           const std::uint32_t* exponents, int j) {
-  if (a.ternary) return j == 0 ? exponents[0] : 0u - exponents[0];
+// E of key j of a step with these exponents (ops/lwe_operations.h), of a binary key.
+__device__ __forceinline__ std::uint32_t selected_exponent(const std::uint32_t* exponents, int j,
+                                                           int group) {
   std::uint32_t e = 0;
-  for (int i = 0; i < a.group; ++i) {
+  for (int i = 0; i < group; ++i) {
     if ((j + 1) >> i & 1) e += exponents[i];
   }
   return e;
+}
+__device__ __forceinline__ std::uint32_t selected_exponent(const RotateArgs& a,
+                                                           const std::uint32_t* exponents, int j) {
+  if (a.ternary) return j == 0 ? exponents[0] : 0u - exponents[0];
+  return selected_exponent(exponents, j, a.group);
 }
 
 }  // namespace latticino::cuda

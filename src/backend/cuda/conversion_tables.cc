@@ -48,6 +48,13 @@ ConversionTarget target_of(const BaseConversion& c, int i) {
           latticino::neg_mod(sum, m.q)};
 }
 
+FewTarget few_of(const BaseConversion& c, int i, std::uint32_t offset, const HostModulus& m) {
+  FewTarget t{{}, offset, {}};
+  const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
+  for (int j = 0; j < c.from().size(); ++j) t.matrix[j] = mul_mod(c.matrix(i, j), r, m);
+  return t;
+}
+
 // Transposes the bytes of w 2^(8b) mod q, b = 0 .. 3.
 uint4 planes_of(std::uint32_t w, const HostModulus& m) {
   std::uint32_t plane[4] = {};
@@ -87,6 +94,7 @@ ConversionTables::ConversionTables(Launcher& launcher, const BaseConversion& c)
   const std::vector<ConversionSource> source = sources_of(c);
   std::vector<ConversionTarget> target;
   std::vector<uint4> planes;
+  std::vector<FewTarget> few;
   std::vector<std::int32_t> matrix;
   for (int i = 0; i < targets; ++i) {
     target.push_back(target_of(c, i));
@@ -94,17 +102,20 @@ ConversionTables::ConversionTables(Launcher& launcher, const BaseConversion& c)
     fits_ = fits_ && m.q >= kLeastPrime;
     const std::uint32_t r2 = pow_mod(2, 64, m);
     append_planes(planes, c, i, m);
+    if (sources <= kFewSources) few.push_back(few_of(c, i, target.back().offset, m));
     for (int j = 0; j < sources; ++j) {
       matrix.push_back(centre(mul_mod(c.matrix(i, j), r2, m), m.q));
     }
   }
   const std::size_t at_target = padded<ConversionSource>(source.size()),
                     at_planes = at_target + padded<ConversionTarget>(target.size()),
-                    at_matrix = at_planes + padded<uint4>(planes.size());
+                    at_few = at_planes + padded<uint4>(planes.size()),
+                    at_matrix = at_few + padded<FewTarget>(few.size());
   block_ =
       DeviceBlock(launcher.properties().device, at_matrix + padded<std::int32_t>(matrix.size()));
   auto* base = block_.as<std::uint8_t>();
   const auto place = [&](std::size_t at, const auto& v) {
+    if (v.empty()) return;
     check(cudaMemcpyAsync(base + at, v.data(), v.size() * sizeof(v[0]), cudaMemcpyHostToDevice,
                           launcher.stream()),
           "cuda.conversion_tables");
@@ -112,11 +123,13 @@ ConversionTables::ConversionTables(Launcher& launcher, const BaseConversion& c)
   place(0, source);
   place(at_target, target);
   place(at_planes, planes);
+  place(at_few, few);
   place(at_matrix, matrix);
   launcher.synchronize();  // the host vectors end here
   view_ = {reinterpret_cast<const ConversionSource*>(base),
            reinterpret_cast<const ConversionTarget*>(base + at_target),
            reinterpret_cast<const uint4*>(base + at_planes),
+           few.empty() ? nullptr : reinterpret_cast<const FewTarget*>(base + at_few),
            reinterpret_cast<const std::int32_t*>(base + at_matrix),
            static_cast<std::uint16_t>(sources),
            static_cast<std::uint16_t>(targets)};

@@ -22,6 +22,13 @@ struct alignas(16) ConversionTarget {
   std::uint32_t offset;
 };
 
+// The same for conversions of at most kFewSources: the matrix itself, times 2^32.
+constexpr int kFewSources = 4;
+struct alignas(16) FewTarget {
+  std::uint32_t matrix[kFewSources];
+  std::uint32_t offset, unused[3];
+};
+
 struct ConversionView {
   const ConversionSource* source = nullptr;
   const ConversionTarget* target = nullptr;
@@ -32,6 +39,7 @@ struct ConversionView {
   // [(i pairs + p) 8 + 2 l + h], p < pairs = ceil(sources / 8), lane l < 4, hold words 2h, 2h + 1
   // of source 8p + l, then those of source 8p + 4 + l.
   const uint4* planes = nullptr;
+  const FewTarget* few = nullptr;  // where there are few sources
   // [i * sources + j]: matrix[i][j] 2^64 mod p_i, centred (double Montgomery).
   const std::int32_t* matrix = nullptr;
   std::uint16_t sources = 0, targets = 0;

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/cuda/convert_few.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/tile.cuh"
+#include "backend/cuda/tile_choice.h"
 
 namespace latticino::cuda {
 namespace {
@@ -94,57 +96,68 @@ struct ConvertBatch {
     launcher.launch(convert_tile<S>, shape, args);
   }
 
-  // Variants of a tile for tuning.h: its kind + kKinds (splits of the targets - 1).
-  enum Kind { kWide, kDeep, kNarrow, kKinds };
-  static constexpr unsigned kSplits = 4;
-  static int variant(Kind kind, unsigned split) {
-    return kind + kKinds * static_cast<int>(std::min(split, kSplits) - 1);
+  template <int SOURCES>
+  void launch_few(const TileArgs& args, int targets, unsigned count, unsigned split) const {
+    using S = FewShape<SOURCES>;
+    const Shape shape{dim3((1u << args.log_cols) / kLineColumns, split, count),
+                      dim3(S::kBlockThreads), S::shared_bytes(targets), true};
+    launcher.launch(convert_few<S>, shape, args);
   }
-  static Tuning::Variants variants(Kind kind, int targets) {
-    Tuning::Variants can_run = 0;
-    const auto most = std::min(kSplits, static_cast<unsigned>(targets + 3) / 4);
-    for (unsigned split = 1; split <= most; ++split) can_run |= 1u << variant(kind, split);
-    return can_run;
-  }
-  int pick(int own, Tuning::Variants can_run, int sources, int targets, unsigned count) const {
-    const TuningKey key{
-        TunedKernel::ConvertTile, ring.log_n(), {sources, targets, static_cast<int>(count)}};
-    return launcher.tuning().pick(key, own, can_run);
+  void launch_few(const TileArgs& args, int sources, int targets, unsigned count,
+                  unsigned split) const {
+    switch (sources) {
+      case 1:
+        return launch_few<1>(args, targets, count, split);
+      case 2:
+        return launch_few<2>(args, targets, count, split);
+      case 3:
+        return launch_few<3>(args, targets, count, split);
+      default:
+        return launch_few<4>(args, targets, count, split);
+    }
   }
 
-  // N = 2^16. The rule without a table: one wave of blocks where possible. Wide tiles are the
-  // cheapest a column; deep ones (one a multiprocessor) fill the device with half the columns, and
-  // with a quarter when each block takes a part of the targets; narrow ones pair up: one computes
-  // while the other loads, once there are several waves of them.
+  TileVariant pick(const TilePlace& place, unsigned count) const {
+    const TuningKey key{TunedKernel::ConvertTile,
+                        ring.log_n(),
+                        {place.sources, place.targets, static_cast<int>(count)}};
+    return TileVariant::of(launcher.tuning().pick(key, place.own().number(), place.can_run()));
+  }
+
+  // N = 2^16.
   template <int STEPS>
   void tile_square(const TileArgs& args, int sources, int targets, unsigned count) const {
     using Wide = TileShape<8, 8, 2, 512, 2, 1, STEPS>;
     using Deep = TileShape<8, 8, 1, 512, 2, 1, STEPS>;
     using Narrow = TileShape<8, 8, 1, 256, 1, 1, STEPS>;
+    using Teams = TileShape<8, 8, 1, 512, 1, 1, STEPS, true>;
+    // Wide: more sources fit into no multiprocessor. Narrow: never faster than Teams where these
+    // take as much memory. Teams: beside more sources there is no room for a second block.
+    constexpr bool kWide = STEPS <= 3, kNarrow = STEPS >= 3, kTeams = STEPS <= 4;
     const Properties& device = launcher.properties();
-    const auto sms = static_cast<unsigned>(device.sms);
-    const unsigned blocks = (count << args.log_cols) / Deep::kColumns;
-    const auto fits = [&](std::size_t bytes) { return bytes <= device.shared_per_block; };
-    constexpr bool kWideExists = STEPS <= 3;  // more sources fit into no multiprocessor
-    const bool wide = kWideExists && fits(Wide::shared_bytes(targets));
-    const bool deep = fits(Deep::shared_bytes(targets));
-    Tuning::Variants can_run = variants(kNarrow, targets);
-    if (wide) can_run |= variants(kWide, targets);
-    if (deep) can_run |= variants(kDeep, targets);
-    int own = variant(kNarrow, 1);
-    if (blocks > sms && blocks <= 2 * sms && wide) own = variant(kWide, 1);
-    if (blocks <= sms && deep) {
-      const unsigned parts = std::min(sms / blocks, static_cast<unsigned>(targets + 3) / 4);
-      own = variant(kDeep, std::max(parts, 1u));
+    TilePlace place{sources, targets, (count << args.log_cols) / Deep::kColumns,
+                    static_cast<unsigned>(device.sms), 0};
+    const auto add = [&](TileKind kind, bool exists, std::size_t bytes) {
+      if (exists && bytes <= device.shared_per_block) place.kinds |= 1u << static_cast<int>(kind);
+    };
+    add(TileKind::Wide, kWide, Wide::shared_bytes(targets));
+    add(TileKind::Deep, true, Deep::shared_bytes(targets));
+    add(TileKind::Narrow, kNarrow, Narrow::shared_bytes(targets));
+    add(TileKind::Few, sources <= kFewSources, FewShape<kFewSources>::shared_bytes(targets));
+    add(TileKind::Teams, kTeams, Teams::shared_bytes(targets));
+    const TileVariant chosen = pick(place, count);
+    const auto splits = static_cast<unsigned>(chosen.splits);
+    if constexpr (kWide) {
+      if (chosen.kind == TileKind::Wide) return launch_tile<Wide>(args, targets, count, splits);
     }
-    const int chosen = pick(own, can_run, sources, targets, count);
-    const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
-    const int kind = chosen % kKinds;
-    if constexpr (kWideExists) {
-      if (kind == kWide) return launch_tile<Wide>(args, targets, count, split);
+    if constexpr (kNarrow) {
+      if (chosen.kind == TileKind::Narrow) return launch_tile<Narrow>(args, targets, count, splits);
     }
-    if (kind == kDeep) return launch_tile<Deep>(args, targets, count, split);
-    launch_tile<Narrow>(args, targets, count, split);
+    if constexpr (kTeams) {
+      if (chosen.kind == TileKind::Teams) return launch_tile<Teams>(args, targets, count, splits);
+    }
+    if (chosen.kind == TileKind::Few) return launch_few(args, sources, targets, count, splits);
+    launch_tile<Deep>(args, targets, count, splits);
   }
 
   void tiles(const std::vector<Job>& jobs) const {
@@ -157,9 +170,8 @@ struct ConvertBatch {
       }
       dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
         constexpr int kLogRows = decltype(log_rows)::value;
-        const int chosen =
-            pick(variant(kNarrow, 1), variants(kNarrow, targets), sources, targets, count);
-        const unsigned split = static_cast<unsigned>(chosen) / kKinds + 1;
+        const TilePlace place{sources, targets, 1, 1, 1u << static_cast<int>(TileKind::Narrow)};
+        const auto split = static_cast<unsigned>(pick(place, count).splits);
         if (sources <= 12) {
           launch_tile<NarrowTile<kLogRows, 3>>(args, targets, count, split);
         } else {

@@ -10,6 +10,7 @@
 #include "backend/cuda/fourier.cuh"
 #include "backend/cuda/handover.cuh"
 #include "backend/cuda/rotation_parts.h"
+#include "backend/cuda/uniform.cuh"
 
 namespace latticino::cuda {
 

@@ -25,9 +25,4 @@ __device__ __forceinline__ void take_over(const std::uint32_t* word) {
   __syncwarp();
 }
 
-// What all lanes of a warp have, so that the compiler knows it.
-__device__ __forceinline__ std::uint32_t uniform(std::uint32_t x) {
-  return __reduce_max_sync(~0u, x);
-}
-
 }  // namespace latticino::cuda

@@ -20,20 +20,22 @@ constexpr int kItems = 16, kLimbs = 128, kBases = 256;
 
 // Where the limbs of an item lie over a run of primes; y is marked where it is in Half.
 struct ItemBases {
-  LimbBase x, y, add, out;
+  LimbBase x, y, add, out, times;
 };
 
 struct SubtractScaleArgs {
   RingView ring;
   RowView rows;
   int log_rows, items, runs;
-  int slots;  // of a thread: vectors of x, and of add where an item has one, on their way
+  int slots;   // of a thread: vectors of x, and of add or times where an item has one, on their way
+  bool times;  // the second vectors are of times, and add is read where it is needed
   std::uint32_t galois_inverse[kItems];
   struct Run {
     std::int16_t begin, prime;  // place of its first prime among the limbs
   } run[kLimbs];
   ItemBases base[kBases];  // [run][item]
-  Shoup factor[kLimbs];    // by position in out's basis
+  // By position in out's basis: [0], and [1] times 2^32, of a product of two words after redc().
+  Shoup factor[2][kLimbs];
 };
 
 // A block holds as many rows as a line of Half has (N = 2^16), so that it reads whole lines. The
@@ -62,29 +64,49 @@ __device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& fr
   }
 }
 
-// x factor - y + add, where the automorphism puts it; x stands in the thread's first slots, add in
-// those behind.
+template <class S>
+__device__ __forceinline__ void prefetch_vectors(const LimbBase& from, std::size_t offset,
+                                                 const RowPosition<S>& at) {
+  if (from.empty()) return;
+  const auto* limb = reinterpret_cast<const uint4*>(from.limb(offset)) + at.vector();
+#pragma unroll
+  for (int j = 0; j < S::kVectors; ++j) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(limb + j * S::kThreads));
+  }
+}
+
+// x factor - y + add, where the automorphism puts it; x stands in the thread's first slots, times
+// or add in those behind.
 template <class S>
 __device__ __forceinline__ void store_differences(const SubtractScaleArgs& a, const ItemBases& base,
                                                   const uint4* x,
                                                   const std::uint32_t (&y)[S::kValues],
                                                   std::size_t offset, const RowPosition<S>& at,
-                                                  Shoup factor, const Modulus& m) {
-  const uint4* add = x + S::kVectors * S::kBlockThreads;
-  const bool has_x = !base.x.empty(), has_add = !base.add.empty();
+                                                  const Modulus& m) {
+  const uint4* second = x + S::kVectors * S::kBlockThreads;
+  const bool has_x = !base.x.empty(), has_add = !base.add.empty(), times = !base.times.empty();
+  const Shoup factor = a.factor[times ? 1 : 0][blockIdx.z];
   const std::uint32_t galois_inverse = a.galois_inverse[blockIdx.x];
   std::uint32_t* out = base.out.limb(offset);
+  const auto* addend = reinterpret_cast<const uint4*>(base.add.limb(offset)) + at.vector();
+  const auto product = [&](std::uint32_t xi, std::uint32_t ki) {
+    return canonical(redc(static_cast<std::uint64_t>(xi) * ki, m), m);
+  };
   const auto difference = [&](std::uint32_t xi, std::uint32_t yi) {
     return sub_mod(fold(mul_shoup(xi, factor, m.q), m.q), yi, m.q);
   };
   const auto sum = [&](std::uint32_t vi, std::uint32_t wi) { return add_mod(vi, wi, m.q); };
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
-    const uint4 u = has_x ? x[j * S::kBlockThreads] : uint4{};
+    uint4 u = has_x ? x[j * S::kBlockThreads] : uint4{};
+    if (times) {
+      const uint4 k = second[j * S::kBlockThreads];
+      u = make_uint4(product(u.x, k.x), product(u.y, k.y), product(u.z, k.z), product(u.w, k.w));
+    }
     uint4 v = make_uint4(difference(u.x, y[4 * j]), difference(u.y, y[4 * j + 1]),
                          difference(u.z, y[4 * j + 2]), difference(u.w, y[4 * j + 3]));
     if (has_add) {
-      const uint4 w = add[j * S::kBlockThreads];
+      const uint4 w = a.times ? addend[j * S::kThreads] : second[j * S::kBlockThreads];
       v = make_uint4(sum(v.x, w.x), sum(v.y, w.y), sum(v.z, w.z), sum(v.w, w.w));
     }
     store_image<S>(v, at.row, at.t + j * S::kThreads, out, galois_inverse, a.ring.log_n);
@@ -107,17 +129,24 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   const int local = threadIdx.x / S::kThreads;
   const RowPosition<S> at(threadIdx.x % S::kThreads, blockIdx.y * S::kRows + local,
                           exchange + local * S::kStride, a.log_rows);
-  uint4 *x = dynamic + threadIdx.x, *add = x + S::kVectors * S::kBlockThreads;
+  uint4 *x = dynamic + threadIdx.x, *second = x + S::kVectors * S::kBlockThreads;
 
   const auto request = [&] {
     // One ciphertext's limbs would push out what is needed sooner. Results of many key switches of
-    // one ciphertext stay, as far as they are still there.
-    if (a.items <= 2) {
+    // one ciphertext stay, as far as they are still there; so do an x that both items multiply, and
+    // a key that many do.
+    if (a.items <= 2 && !a.times) {
       request_vectors<S, true>(x, base.x, offset, at);
     } else {
       request_vectors<S, false>(x, base.x, offset, at);
     }
-    request_vectors<S, false>(add, base.add, offset, at);
+    if (!a.times) return request_vectors<S, false>(second, base.add, offset, at);
+    if (a.items <= 2) {
+      request_vectors<S, true>(second, base.times, offset, at);
+    } else {
+      request_vectors<S, false>(second, base.times, offset, at);
+    }
+    prefetch_vectors<S>(base.add, offset, at);
   };
   std::uint32_t y[S::kValues];
   wait_for_previous();
@@ -135,7 +164,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   }
   wait_for_copies();
   allow_next();
-  store_differences<S>(a, base, x, y, offset, at, a.factor[limb], m);
+  store_differences<S>(a, base, x, y, offset, at, m);
 }
 
 // Items of one basis, from the first of `items` on, as far as they fit a launch.
@@ -171,7 +200,7 @@ class Combination {
  private:
   template <class S>
   void launch(int limbs) {
-    args_.slots = (any_add_ ? 2 : 1) * S::kVectors;
+    args_.slots = (any_add_ || args_.times ? 2 : 1) * S::kVectors;
     const Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs),
                       dim3(S::kBlockThreads), S::shared_bytes(args_.slots), true};
     launcher_.launch(subtract_scale<S>, shape, args_);
@@ -180,11 +209,14 @@ class Combination {
   // False where the items have too many runs for one launch (one item never has).
   bool fill(const Basis& basis, std::size_t first, std::size_t last) {
     RunBounds bounds;
-    any_add_ = false;
+    any_add_ = args_.times = false;
     for (std::size_t i = first; i < last; ++i) {
       const SubtractScale::Item& item = op_.items[i];
-      for (const PolyView* v : {&item.x, &item.y, &item.add, &item.out}) bounds.add(*v);
+      for (const PolyView* v : {&item.x, &item.y, &item.add, &item.out, &item.times}) {
+        bounds.add(*v);
+      }
       any_add_ = any_add_ || item.add.segments > 0;
+      args_.times = args_.times || item.times.segments > 0;
     }
     args_.items = static_cast<int>(last - first);
     args_.runs = 0;
@@ -199,9 +231,10 @@ class Combination {
       for (std::size_t i = first; i < last; ++i) {
         const SubtractScale::Item& item = op_.items[i];
         args_.galois_inverse[i - first] = inverse_galois(item.galois);
-        args_.base[bases++] = {LimbBase(item.x, at[k]),
-                               LimbBase(item.y, at[k], item.y.domain == Domain::Half),
-                               LimbBase(item.add, at[k]), LimbBase(item.out, at[k])};
+        const LimbBase x(item.x, at[k]);
+        args_.base[bases++] = {x, LimbBase(item.y, at[k], item.y.domain == Domain::Half),
+                               LimbBase(item.add, at[k]), LimbBase(item.out, at[k]),
+                               x.empty() ? x : LimbBase(item.times, at[k])};
       }
     }
     return true;
@@ -209,9 +242,12 @@ class Combination {
 
   void fill_factors(const Basis& basis) {
     for (int l = 0; l < static_cast<int>(op_.factor.size()); ++l) {
-      const std::uint64_t w = op_.factor[l];
-      args_.factor[l] = {op_.factor[l],
-                         static_cast<std::uint32_t>((w << 32) / tables_.modulus(basis.prime(l)).q)};
+      const Modulus m = tables_.modulus(basis.prime(l));
+      std::uint64_t w = op_.factor[l];
+      for (auto& factor : args_.factor) {
+        factor[l] = {static_cast<std::uint32_t>(w), static_cast<std::uint32_t>((w << 32) / m.q)};
+        w = w * m.r % m.q;
+      }
     }
   }
 

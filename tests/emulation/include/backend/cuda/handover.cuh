@@ -6,6 +6,5 @@ namespace latticino::cuda {
 
 void pass_on(std::uint32_t* word);
 void take_over(const std::uint32_t* word);
-inline std::uint32_t uniform(std::uint32_t x) { return x; }
 
 }  // namespace latticino::cuda

@@ -1,0 +1,92 @@
+// Which tile converts for a shape: the variants of tuning.h for TunedKernel::ConvertTile, and the
+// rule where no table has an entry.
+#pragma once
+
+#include <algorithm>
+
+#include "backend/tuning.h"
+
+namespace latticino::cuda {
+
+enum class TileKind { Wide, Deep, Narrow, Few, Teams };
+
+struct TileVariant {
+  static constexpr int kSplits = 4;  // of the targets, over as many blocks
+  TileKind kind = TileKind::Narrow;
+  int splits = 1;
+
+  // 0 to 11: kind + 3 (splits - 1) of the first three; 12 to 15 Few, 16 to 19 Teams.
+  static constexpr TileVariant of(int number) {
+    if (number >= kFirstTeams) return {TileKind::Teams, number - kFirstTeams + 1};
+    if (number >= kFirstFew) return {TileKind::Few, number - kFirstFew + 1};
+    return {static_cast<TileKind>(number % kOlder), number / kOlder + 1};
+  }
+  constexpr int number() const {
+    if (kind == TileKind::Teams) return kFirstTeams + splits - 1;
+    if (kind == TileKind::Few) return kFirstFew + splits - 1;
+    return static_cast<int>(kind) + kOlder * (splits - 1);
+  }
+
+ private:
+  static constexpr int kOlder = 3, kFirstFew = kOlder * kSplits, kFirstTeams = kFirstFew + kSplits;
+};
+
+struct TilePlace {
+  int sources = 0, targets = 0;
+  unsigned blocks = 0;  // of four columns, over all items, before targets are split
+  unsigned sms = 0;
+  unsigned kinds = 0;  // bit k: TileKind k exists for the shape and fits
+
+  constexpr bool has(TileKind kind) const { return (kinds >> static_cast<int>(kind) & 1) != 0; }
+
+  // At least four targets a block; eight, a round of its teams, where there are few sources.
+  constexpr int most_splits(TileKind kind) const {
+    const int most = kind == TileKind::Few ? targets / 8 : (targets + 3) / 4;
+    return std::clamp(most, 1, TileVariant::kSplits);
+  }
+
+  constexpr Tuning::Variants can_run() const {
+    Tuning::Variants variants = 0;
+    for (int k = 0; k <= static_cast<int>(TileKind::Teams); ++k) {
+      const auto kind = static_cast<TileKind>(k);
+      for (int splits = 1; has(kind) && splits <= most_splits(kind); ++splits) {
+        variants |= 1u << TileVariant{kind, splits}.number();
+      }
+    }
+    return variants;
+  }
+
+  // Few and Teams have two blocks on a multiprocessor, Narrow pairs up as well: one computes while
+  // the other loads, once there are several waves. Wide tiles are the cheapest a column; deep ones
+  // (one a multiprocessor) fill the device with half the columns.
+  constexpr TileVariant own() const {
+    if (has(TileKind::Few)) return {TileKind::Few, splits_of_few()};
+    if (has(TileKind::Teams) && teams_are_best())
+      return {TileKind::Teams, filling(TileKind::Teams)};
+    if (has(TileKind::Deep) && blocks <= sms) return {TileKind::Deep, filling(TileKind::Deep)};
+    if (has(TileKind::Wide) && blocks > sms && blocks <= 2 * sms) return {TileKind::Wide, 1};
+    return {has(TileKind::Narrow) ? TileKind::Narrow : TileKind::Teams, 1};
+  }
+
+ private:
+  // A block on every multiprocessor, and no second one: sources would be inverted once more.
+  constexpr int filling(TileKind kind) const {
+    return std::clamp(static_cast<int>(sms / blocks), 1, most_splits(kind));
+  }
+  // The second pays where each has two rounds of its eight teams left: two sources are soon
+  // inverted (H200, two items: 17 to 22 targets 1.4 us faster whole; 45 targets halved).
+  constexpr int splits_of_few() const {
+    const int both = std::min(static_cast<int>(2 * sms / blocks), targets / 16);
+    return std::clamp(std::max(filling(TileKind::Few), both), 1, most_splits(TileKind::Few));
+  }
+  // As `latticino tune` found on an H200 (64 blocks an item, 132 multiprocessors). Between half a
+  // wave and two, Deep and Wide fill the device with fewer loads of twiddles; only a single batch
+  // of targets leaves half their warps idle.
+  constexpr bool teams_are_best() const {
+    if (blocks <= sms / 2) return targets <= 12;
+    if (blocks <= 2 * sms) return sources <= 8 && targets <= 8;
+    return sources <= 8 || targets <= 12;
+  }
+};
+
+}  // namespace latticino::cuda
