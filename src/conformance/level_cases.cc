@@ -290,7 +290,6 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
     const auto out = [&] { return side.output(target, Domain::Eval); };
     const PolyView over_x = side.in_out(target, Domain::Eval);
     const PolyView over_add = side.in_out(target, Domain::Eval);
-    const PolyView over_x2 = side.in_out(target, Domain::Eval);
     const auto last = 2u * side.ring().n() - 1;
     SubtractScale op{{}, division.factor};
     op.items = {{eval(kept), half(), eval(target), out(), 1},
@@ -299,11 +298,13 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
                 {over_x.select(kept), half(), {}, over_x, 1},
                 {eval(kept), half(), over_add, over_add, 1},
                 {{}, half(), eval(target), out(), 25},
-                {{}, eval(target), {}, out(), 1},
-                {eval(kept), half(), {}, out(), 5, eval(source)},
-                {eval(kept), half(), eval(kept), out(), last, eval(kept)},
-                {eval(kept), eval(target), eval(target), out(), 1, eval(kept)},
-                {over_x2.select(kept), half(), {}, over_x2, 1, eval(source)}};
+                {{}, eval(target), {}, out(), 1}};
+    if (kept.size() == 0) return {op};
+    const PolyView over = side.in_out(target, Domain::Eval);
+    op.items.insert(op.items.end(), {{eval(kept), half(), {}, out(), 5, eval(source)},
+                                     {eval(kept), half(), eval(kept), out(), last, eval(kept)},
+                                     {eval(kept), eval(target), eval(target), out(), 1, eval(kept)},
+                                     {over.select(kept), half(), {}, over, 1, eval(source)}});
     return {op};
   };
   return c;
