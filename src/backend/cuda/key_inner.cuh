@@ -5,6 +5,7 @@
 
 #include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/eval_scatter.cuh"
+#include "backend/cuda/fetch.cuh"
 #include "backend/cuda/key_inner_block.cuh"
 #include "backend/cuda/overlap.cuh"
 
@@ -27,7 +28,7 @@ __device__ __forceinline__ void prefetch_addends(const InnerBlock<S>& b, const T
   const auto prefetch = [&](const LimbBase& from) {
     if (from.empty()) return;
     const auto* vectors = reinterpret_cast<const uint4*>(from.limb(b.offset));
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(vectors + at.i));
+    fetch_to_l2(vectors + at.i);
   };
   if (b.has_product()) {
     prefetch(b.factor(0));

@@ -6,6 +6,7 @@
 #include "backend/cuda/copy_once.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/eval_scatter.cuh"
+#include "backend/cuda/fetch.cuh"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/limb_base.h"
 #include "backend/cuda/ntt_rows.cuh"
@@ -71,7 +72,7 @@ __device__ __forceinline__ void prefetch_vectors(const LimbBase& from, std::size
   const auto* limb = reinterpret_cast<const uint4*>(from.limb(offset)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(limb + j * S::kThreads));
+    fetch_to_l2(limb + j * S::kThreads);
   }
 }
 
