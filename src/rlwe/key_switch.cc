@@ -55,6 +55,30 @@ std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Divisi
   return out;
 }
 
+// Whether the limbs that stay need nothing of key_inner: with one digit they are its own, and what
+// is added is neither rescaled nor on P.
+bool multiplied_last(const InnerGroup& group, Addend addend) {
+  return group.raised->converted.size() == 1 && group.product.empty() && addend == Addend::TimesP &&
+         std::all_of(group.targets.begin(), group.targets.end(),
+                     [](const InnerTarget& t) { return t.for_mod_down && !t.drop_level; });
+}
+
+// The pair whose limbs on P are left to key_inner.
+ExtendedPair own_limbs(Queue& queue, const Constants& constants, const Raised& raised,
+                       const InnerTarget& target, const std::array<PolyView, 2>& key) {
+  const Basis removed = removed_by(constants, raised.level, false);
+  ExtendedPair pair;
+  pair.level = raised.level;
+  for (int h = 0; h < 2; ++h) {
+    pair.part[h] = queue.allocate(constants.ring(), removed, Domain::Half);
+    pair.half[h] = pair.part[h].view;
+    pair.eval[h] = raised.source;
+    pair.times[h] = key[h].select(raised.source.basis());
+    pair.add[h] = target.add[h];
+  }
+  return pair;
+}
+
 }  // namespace
 
 std::vector<KeyInner::Digit> Raised::digits() const {
@@ -113,34 +137,6 @@ ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int lev
   }
   return out;
 }
-
-namespace {
-
-// Whether the limbs that stay need nothing of key_inner: with one digit they are its own, and what
-// is added is neither rescaled nor on P.
-bool multiplied_last(const InnerGroup& group, Addend addend) {
-  return group.raised->converted.size() == 1 && group.product.empty() && addend == Addend::TimesP &&
-         std::all_of(group.targets.begin(), group.targets.end(),
-                     [](const InnerTarget& t) { return t.for_mod_down && !t.drop_level; });
-}
-
-// The pair whose limbs on P are left to key_inner.
-ExtendedPair own_limbs(Queue& queue, const Constants& constants, const Raised& raised,
-                       const InnerTarget& target, const std::array<PolyView, 2>& key) {
-  const Basis removed = removed_by(constants, raised.level, false);
-  ExtendedPair pair;
-  pair.level = raised.level;
-  for (int h = 0; h < 2; ++h) {
-    pair.part[h] = queue.allocate(constants.ring(), removed, Domain::Half);
-    pair.half[h] = pair.part[h].view;
-    pair.eval[h] = raised.source;
-    pair.times[h] = key[h].select(raised.source.basis());
-    pair.add[h] = target.add[h];
-  }
-  return pair;
-}
-
-}  // namespace
 
 std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
                                                  std::span<const InnerGroup> groups,

@@ -50,7 +50,7 @@ ConversionTarget target_of(const BaseConversion& c, int i) {
 
 FewTarget few_of(const BaseConversion& c, int i, std::uint32_t offset, const HostModulus& m) {
   FewTarget t{{}, offset, {}};
-  const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
+  const std::uint32_t r = pow_mod(2, 32, m);
   for (int j = 0; j < c.from().size(); ++j) t.matrix[j] = mul_mod(c.matrix(i, j), r, m);
   return t;
 }

@@ -105,16 +105,8 @@ struct ConvertBatch {
   }
   void launch_few(const TileArgs& args, int sources, int targets, unsigned count,
                   unsigned split) const {
-    switch (sources) {
-      case 1:
-        return launch_few<1>(args, targets, count, split);
-      case 2:
-        return launch_few<2>(args, targets, count, split);
-      case 3:
-        return launch_few<3>(args, targets, count, split);
-      default:
-        return launch_few<4>(args, targets, count, split);
-    }
+    dispatch<1, kFewSources>(
+        sources, [&](auto n) { launch_few<decltype(n)::value>(args, targets, count, split); });
   }
 
   TileVariant pick(const TilePlace& place, unsigned count) const {

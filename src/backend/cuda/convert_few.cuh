@@ -86,7 +86,9 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   auto* target = reinterpret_cast<TileTarget*>(few_memory + (S::kSources + S::kTeams * S::kRooms) *
                                                                 S::kStripWords);
   gather_targets<S>(target, a, item, begin, end);
-  // An item may have fewer than the launch: its matrix is 0 there, whatever stands in the strip.
+  // Teams with a source wait for the kernel before; the block's barrier has the others wait for
+  // them before they write. An item may have fewer sources than the launch: its matrix is 0 there,
+  // whatever stands in the strip.
   if (team < item.table.sources) {
     invert_source<S>(a, item, team, at, few_memory + team * S::kStripWords);
   }
