@@ -51,12 +51,18 @@ struct ModSwitchArgs {
   bool centred;
 };
 
-// A block a ciphertext. Numerators are kept positive by 2^24 turns, which leave modulo M.
+// To lane 0 of the warp.
+__device__ __forceinline__ std::int64_t sum_of_warp(std::int64_t x) {
+#pragma unroll
+  for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_down_sync(~0u, x, lanes);
+  return x;
+}
+
+// A block a ciphertext. Numerators are kept positive by 2^24 turns, which leave modulo M. Rests are
+// summed by shuffles: atomics on 64-bit words of shared memory are loops, 8 us for 256 threads.
 __global__ void __launch_bounds__(kLweThreads) mod_switch(const __grid_constant__ ModSwitchArgs a) {
   constexpr std::uint64_t kTurns = std::uint64_t{1} << 24;
-  __shared__ long long rests;
-  if (threadIdx.x == 0) rests = 0;
-  __syncthreads();
+  __shared__ std::int64_t rests[kLweThreads / 32];
   const std::uint32_t* in = a.in.ciphertext(blockIdx.x);
   std::uint32_t* out = a.out.ciphertext(blockIdx.x);
   const std::uint64_t twice = 2 * std::uint64_t{a.q};
@@ -70,11 +76,14 @@ __global__ void __launch_bounds__(kLweThreads) mod_switch(const __grid_constant_
     out[i] = (static_cast<std::uint32_t>(rounded) & (a.m - 1)) << a.log_many;
     rest += static_cast<std::int64_t>(std::uint64_t{a.m} * x - rounded * a.q);
   }
-  atomicAdd(reinterpret_cast<unsigned long long*>(&rests), static_cast<unsigned long long>(rest));
+  rest = sum_of_warp(rest);
+  if (threadIdx.x % 32 == 0) rests[threadIdx.x / 32] = rest;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  const std::uint64_t shifted =
-      numerator(in[a.in.dimension]) + (a.centred ? static_cast<std::uint64_t>(rests) : 0);
+  std::uint64_t shifted = numerator(in[a.in.dimension]);
+  for (const std::int64_t of_warp : rests) {
+    if (a.centred) shifted += static_cast<std::uint64_t>(of_warp);
+  }
   out[a.in.dimension] = static_cast<std::uint32_t>((shifted / twice) & (a.m - 1)) << a.log_many;
 }
 
