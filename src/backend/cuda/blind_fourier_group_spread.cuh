@@ -181,6 +181,7 @@ __device__ __forceinline__ void carry(const FourierSpreadUnit<S>& u, const Ciphe
   for (std::uint32_t step = 0; step < u.a.rotate.steps; ++step) {
     if (slices) send_slices<S>(u, sender, form, acc);
     if (points) send_products<S>(u, at, step);
+    meet_others(u, 32 * S::kFrontWarps);
     if (slices) {
       u.wait(u.products_come(), step, S::kProductBytes);
       add_slice<S>(u, sender.roots, form, 0, component, acc);
@@ -202,11 +203,15 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   for (std::uint32_t i = threadIdx.x; i < S::kGroup * steps; i += blockDim.x) {
     u.exponents()[i] = c.exponents[i];
   }
-  if (threadIdx.x == 0) {
-    u.digits_come().begin(S::kDigitBytes);
-    u.products_come().begin(S::kProductBytes);
+  if (u.first) {
+    u.digits_come().prepare();
+    u.products_come().prepare();
   }
   meet_cluster();
+  if (u.first) {
+    u.digits_come().expect(S::kDigitBytes);
+    u.products_come().expect(S::kProductBytes);
+  }
   if (u.warp >= S::kFrontWarps) {
     __syncthreads();  // exponents
     KeyMaker<S> maker(u);
@@ -221,6 +226,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
       if (step + 1 < steps) maker.combine(u, step + 1);
       maker.load();
       maker.select(u, step + 2);
+      meet_threads(kMakerBarrier, S::kMakers);
       __syncthreads();
     }
   } else {

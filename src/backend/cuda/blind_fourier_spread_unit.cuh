@@ -202,7 +202,15 @@ struct FourierSpreadUnit {
 };
 
 // Threads of a block that meet, beside all of them.
-constexpr int kRowBarrier = 1, kPointBarrier = 2;
+constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarrier = 4;
+
+// For nothing (meet_threads()), once a step: of the first `threads`, those that have no points.
+template <class S>
+__device__ __forceinline__ void meet_others(const FourierSpreadUnit<S>& u, int threads) {
+  if (threads > S::kPoints && u.warp >= S::kPointWarps) {
+    meet_threads(kOtherBarrier, threads - S::kPoints);
+  }
+}
 
 // What a thread sends where rows are mixed: number l of a row.
 template <class S>

@@ -86,8 +86,10 @@ struct Phases {
 
 // Counts bytes that arrive. One thread begins each phase.
 struct Arrivals : Phases {
+  // The first phase waits for expect() as well.
+  __device__ __forceinline__ void prepare() const { Phases::begin(1); }
   __device__ __forceinline__ void begin(std::uint32_t bytes) const {
-    Phases::begin(1);
+    prepare();
     expect(bytes);
   }
   // A phase ends when `bytes` have come; some may have come already.

@@ -91,6 +91,8 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   // whatever stands in the strip.
   if (team < item.table.sources) {
     invert_source<S>(a, item, team, at, few_memory + team * S::kStripWords);
+  } else {
+    team_barrier<S>(team);  // barrier.cuh
   }
   __syncthreads();
   allow_next();
