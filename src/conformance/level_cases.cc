@@ -310,6 +310,26 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
   return c;
 }
 
+// Items of one basis in many forms, which share what they read.
+Case subtract_batch(const Basis& source, const Pick& pick) {
+  Case c{"SubtractScale", "nine items of one launch", {}, {}};
+  c.build = [=](Side& side) -> Operations {
+    const rlwe::Constants::Division& division = pick(side.constants());
+    const Basis target = division.target, kept = source.intersect(target);
+    const auto eval = [&](const Basis& basis) { return side.input(basis, Domain::Eval); };
+    const PolyView none, x[3] = {eval(kept), eval(kept), none}, add[3] = {eval(target), none, x[1]};
+    const PolyView key[3] = {eval(source), eval(kept), eval(source)};
+    SubtractScale op{{}, division.factor};
+    for (int i = 0; i < 9; ++i) {
+      const PolyView times = i % 7 < 6 && i % 5 < 4 ? key[i % 3] : none;
+      op.items.push_back({x[i % 7 < 6 ? i % 2 : 2], side.input(target, Domain::Half), add[i % 3],
+                          side.output(target, Domain::Eval), i % 4 == 0 ? 1u : 4u * i + 1, times});
+    }
+    return {op};
+  };
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> level_cases(const Params& params, int level) {
@@ -339,7 +359,8 @@ std::vector<Case> level_cases(const Params& params, int level) {
       key_inner(all, own, basis,
                 {"products and squares", {25}, {}, false, Domain::Half, 3, true, true}),
       division("division by P", all, {}, by_p, Lacking(params, level)),
-      subtract_forms(all, by_p)};
+      subtract_forms(all, by_p),
+      subtract_batch(all, by_p)};
   if (level == 0) return cases;
   const Pick rescale = [level](const auto& c) -> auto& { return c.rescale(level); };
   const Pick merged = [level](const auto& c) -> auto& { return c.divide_by_p_and_rescale(level); };

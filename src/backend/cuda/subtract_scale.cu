@@ -17,7 +17,7 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kItems = 16, kLimbs = 128, kBases = 256;
+constexpr int kItems = 32, kLimbs = 128, kBases = 256;
 
 // Where the limbs of an item lie over a run of primes; y is marked where it is in Half.
 struct ItemBases {
@@ -76,19 +76,16 @@ __device__ __forceinline__ void prefetch_vectors(const LimbBase& from, std::size
   }
 }
 
-// x factor - y + add, where the automorphism puts it; x stands in the thread's first slots, times
-// or add in those behind.
+// x factor - y + add in y's place, then where the automorphism puts it; x stands in the thread's
+// first slots, times or add in those behind.
 template <class S>
 __device__ __forceinline__ void store_differences(const SubtractScaleArgs& a, const ItemBases& base,
-                                                  const uint4* x,
-                                                  const std::uint32_t (&y)[S::kValues],
+                                                  const uint4* x, std::uint32_t (&y)[S::kValues],
                                                   std::size_t offset, const RowPosition<S>& at,
                                                   const Modulus& m) {
   const uint4* second = x + S::kVectors * S::kBlockThreads;
   const bool has_x = !base.x.empty(), has_add = !base.add.empty(), times = !base.times.empty();
   const Shoup factor = a.factor[times ? 1 : 0][blockIdx.z];
-  const std::uint32_t galois_inverse = a.galois_inverse[blockIdx.x];
-  std::uint32_t* out = base.out.limb(offset);
   const auto* addend = reinterpret_cast<const uint4*>(base.add.limb(offset)) + at.vector();
   const auto product = [&](std::uint32_t xi, std::uint32_t ki) {
     return canonical(redc(static_cast<std::uint64_t>(xi) * ki, m), m);
@@ -110,8 +107,9 @@ __device__ __forceinline__ void store_differences(const SubtractScaleArgs& a, co
       const uint4 w = a.times ? addend[j * S::kThreads] : second[j * S::kBlockThreads];
       v = make_uint4(sum(v.x, w.x), sum(v.y, w.y), sum(v.z, w.z), sum(v.w, w.w));
     }
-    store_image<S>(v, at.row, at.t + j * S::kThreads, out, galois_inverse, a.ring.log_n);
+    y[4 * j] = v.x, y[4 * j + 1] = v.y, y[4 * j + 2] = v.z, y[4 * j + 3] = v.w;
   }
+  store_row_image<S>(y, at, base.out.limb(offset), a.galois_inverse[blockIdx.x], a.ring.log_n);
 }
 
 template <class S>
