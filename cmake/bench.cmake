@@ -17,3 +17,9 @@ foreach(program bench_records bench_operations bench_bootstrap bench_precision b
 endforeach()
 add_executable(bench_gates bench/gates.cc)
 target_link_libraries(bench_gates PRIVATE latticino)
+if(LATTICINO_HAVE_CUDA)
+  add_executable(bench_butterflies bench/butterflies.cu)
+  set_target_properties(bench_butterflies PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
+    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
+  target_link_libraries(bench_butterflies PRIVATE latticino)
+endif()
