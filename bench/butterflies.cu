@@ -3,16 +3,16 @@
 // One block of 16 warps on every multiprocessor runs whole transforms of 16 values a thread. A
 // cycle is one of a scheduler, which has a quarter of the warps: cycles = 4 clocks of the block /
 // (warps * butterflies of a thread). "prime": "by lane" (eight side by side in a warp, as in tiles
-// with matrix units) or "by warp" (in uniform registers where ptxas takes it there).
+// with matrix units) or "uniform" (a kernel's argument: in uniform registers).
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <type_traits>
 
 #include "backend/cuda/memory.h"
 #include "backend/cuda/ntt_lazy.cuh"
-#include "backend/cuda/uniform.cuh"
 #include "common.h"
 #include "math/modulus.h"
 #include "math/primes.h"
@@ -24,7 +24,7 @@ namespace {
 using cuda::Modulus;
 using cuda::Shoup;
 
-constexpr int kWarps = 16, kThreads = 32 * kWarps, kPrimes = kWarps;
+constexpr int kWarps = 16, kThreads = 32 * kWarps, kPrimes = 8;
 constexpr int kValues = 16, kStages = 4, kTwiddles = kValues - 1, kRounds = 256;
 constexpr int kButterflies = kRounds * kStages * kValues / 2;  // of a thread
 
@@ -54,13 +54,13 @@ __device__ __forceinline__ void transform(std::uint32_t (&x)[kValues], const Twi
 template <Product PRODUCT, bool BY_LANE, bool INVERSE>
 __global__ void __launch_bounds__(kThreads, 1)
     butterflies(Tables* tables, const __grid_constant__ Modulus one) {
-  const int prime = BY_LANE ? static_cast<int>(threadIdx.x) % 8 : 0;
+  const int prime = BY_LANE ? static_cast<int>(threadIdx.x) % kPrimes : 0;
   const Modulus m = BY_LANE ? cuda::load_modulus(tables->modulus + prime) : one;
   using Twiddle = std::conditional_t<PRODUCT == Product::Montgomery, std::uint32_t, Shoup>;
   Twiddle w[kTwiddles];
 #pragma unroll
   for (int i = 0; i < kTwiddles; ++i) {
-    const std::uint32_t word = tables->montgomery[prime][i];
+    const std::uint32_t word = tables->montgomery[threadIdx.x % kPrimes][i];
     if constexpr (PRODUCT == Product::Montgomery) {
       w[i] = word;
     } else {
@@ -89,13 +89,14 @@ Tables make_tables() {
   Tables t{};
   const auto primes = ntt_primes_below(16, 1u << 30, kPrimes);
   std::mt19937 random(1);
+  const std::uint32_t least = *std::min_element(primes.begin(), primes.end());
   for (int p = 0; p < kPrimes; ++p) {
     const latticino::Modulus m = make_modulus(primes[p]);
     std::uint32_t inverse = 1;
     for (int i = 0; i < 5; ++i) inverse *= 2 - m.q * inverse;
     const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
     t.modulus[p] = {m.q, inverse, r, mul_mod(r, r, m)};
-    for (std::uint32_t& w : t.montgomery[p]) w = 1 + random() % (m.q - 1);
+    for (std::uint32_t& w : t.montgomery[p]) w = 1 + random() % (least - 1);
   }
   for (auto& row : t.values) {
     for (std::uint32_t& x : row) x = random();
@@ -106,7 +107,7 @@ Tables make_tables() {
 // The first block's results, by plain arithmetic.
 bool right(const Tables& t, bool by_lane, bool inverse) {
   for (int thread : {0, 7, 33, kThreads - 1}) {
-    const int p = by_lane ? thread % 8 : thread / 32;
+    const int p = by_lane ? thread % kPrimes : 0;
     const latticino::Modulus m = make_modulus(t.modulus[p].q);
     const std::uint32_t undo = inverse_mod(t.modulus[p].r, m);
     std::uint32_t x[kValues];
@@ -116,7 +117,7 @@ bool right(const Tables& t, bool by_lane, bool inverse) {
         const int h = inverse ? 1 << s : kValues / 2 >> s, first = kValues / (2 * h) - 1;
         for (int b = 0; b < kValues / 2; ++b) {
           const int low = b / h * 2 * h + b % h;
-          const std::uint32_t w = mul_mod(t.montgomery[p][first + b / h], undo, m);
+          const std::uint32_t w = mul_mod(t.montgomery[thread % kPrimes][first + b / h], undo, m);
           const std::uint32_t u = x[low];
           const std::uint32_t v = inverse ? x[low + h] : mul_mod(x[low + h], w, m);
           x[low] = (u + v) % m.q;
@@ -159,7 +160,7 @@ Row measure(const cudaDeviceProp& device, const Arguments& arguments) {
   const Sample sample = sample_of(std::move(cycles));
   Row params, row;
   params.add("product", kNames[static_cast<int>(PRODUCT)]);
-  params.add("prime", BY_LANE ? "by lane" : "by warp");
+  params.add("prime", BY_LANE ? "by lane" : "uniform");
   params.add("direction", INVERSE ? "inverse" : "forward").add("warps", kWarps);
   row.add("name", "cuda.butterfly");
   sample.add_to(row, "cycles");
@@ -167,7 +168,7 @@ Row measure(const cudaDeviceProp& device, const Arguments& arguments) {
   row.add("preset", "none").add("params", params);
   row.add("commit", arguments.text("commit")).add("date", today());
   std::printf("%-11s %-8s %-8s %6.2f cycles\n", kNames[static_cast<int>(PRODUCT)],
-              BY_LANE ? "by lane" : "by warp", INVERSE ? "inverse" : "forward", sample.median);
+              BY_LANE ? "by lane" : "uniform", INVERSE ? "inverse" : "forward", sample.median);
   return row;
 }
 
