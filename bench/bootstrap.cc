@@ -206,9 +206,9 @@ class Benchmark {
     row.add("predicted_mean_bits", predicted.mean_bits);
     row.add("predicted_max_bits", predicted.max_bits);
     row.add("levels_left", bootstrapper_->output_level() - level_);
+    const Rates rates = rates_of(arguments_.text("device"), arguments_.number("threads"));
     const double time = median(seconds),
-                 predicted_time = predicted_seconds_on(context_->queue().device(), dry_.report,
-                                                       arguments_.number("threads"));
+                 predicted_time = predicted_seconds(dry_.report, rates.table, rates.threads);
     row.add("predicted_ms", predicted_time * 1e3);
     write_rows({row}, arguments_.text("output"));
     std::cout << "median " << time * 1e3 << " ms (predicted " << predicted_time * 1e3 << "), peak "

@@ -128,24 +128,13 @@ class TfheBench {
   double measure(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
     const int runs = arguments_.number("runs");
     Queue& queue = context_->queue();
-    Sample sample;
-    if (arguments_.flag("cpu-time")) {
-      std::vector<double> seconds;
-      for (int i = -1; i < runs; ++i) {  // one to warm up
-        const std::clock_t start = std::clock();
-        work();
-        queue.synchronize();
-        if (i < 0) continue;
-        seconds.push_back(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
-      }
-      sample = sample_of(std::move(seconds));
-    } else {
-      work();  // tables exist before recording
-      queue.synchronize();
-      sample = arguments_.text("mode") == "replayed"
-                   ? replayed(queue, runs, work)
-                   : timed(runs, work, [&] { queue.synchronize(); });
-    }
+    work();  // tables exist before recording
+    queue.synchronize();
+    const Clock clock = arguments_.flag("cpu-time") ? Clock::Processor : Clock::Wall;
+    const Sample sample = arguments_.text("mode") == "replayed"
+                              ? replayed(queue, runs, work, clock)
+                              : timed(
+                                    runs, work, [&] { queue.synchronize(); }, clock);
     add(rows, what, batch, sample);
     return sample.median;
   }

@@ -31,6 +31,11 @@ Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
     up_.push_back(std::make_unique<BaseConversion>(ring, digit, all_.without(digit)));
   }
   down_ = std::make_unique<BaseConversion>(ring, p_, q_);
+  if (limbs <= aux + 1) {  // as parameter sets cut digits
+    one_p_ = range(last, last + std::min(aux, limbs));
+    one_up_ = std::make_unique<BaseConversion>(ring, q_, one_p_);
+    one_down_ = std::make_unique<BaseConversion>(ring, one_p_, q_);
+  }
   if (limbs <= 2) return;
   leaving_ = range(limbs - 2, limbs);
   staying_ = range(0, limbs - 2);
@@ -62,6 +67,7 @@ std::vector<Case> Shapes::cases() {
   add_lifts(out);
   add_transforms(out);
   add_key_switch(out);
+  if (one_up_ != nullptr) add_one_digit(out);
   if (rescale_ != nullptr) add_rescale(out);
   return out;
 }

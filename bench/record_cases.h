@@ -38,6 +38,7 @@ class Shapes {
   void add_products(std::vector<Case>& out);
   void add_lifts(std::vector<Case>& out);
   void add_key_switch(std::vector<Case>& out);
+  void add_one_digit(std::vector<Case>& out);
   void add_rescale(std::vector<Case>& out);
   double* slots(int set);
   Operation embed(int set, const PolyView& out);
@@ -55,10 +56,11 @@ class Shapes {
   SlotTransform slot_transform_;
   Basis q_, p_, all_;
   Basis leaving_, staying_;  // of a rescaling by two primes
+  Basis one_p_;              // of key switching with one digit: no more primes than that has
   int sets_;
   std::vector<Basis> digits_;
   std::vector<std::unique_ptr<BaseConversion>> up_;
-  std::unique_ptr<BaseConversion> down_, rescale_;
+  std::unique_ptr<BaseConversion> down_, rescale_, one_up_, one_down_;
   std::map<std::string, Poly> polys_;
 };
 

@@ -3,6 +3,7 @@
 //   bench_records --only poly.key_inner,ckks.rotate
 //   bench_records --aux 13: so many auxiliary primes, and primes of a digit
 //   bench_records --batches 16: also the passes of so many rotations by one key, for each of them
+//   bench_records --device cpu --threads 1 --cpu-time 1: what the process used, not what passed
 // Each case is recorded once over several buffer sets, so that the data of one run have left the
 // cache when it comes round again; the value is the median of the replays, divided by the sets.
 // Fractions are of the rate of the copy with the most limbs: what this device's memory gives.
@@ -15,14 +16,14 @@
 namespace latticino::bench {
 namespace {
 
-Sample microseconds(Queue& queue, const Case& c, int sets, int replays) {
+Sample microseconds(Queue& queue, const Case& c, int sets, int replays, Clock clock) {
   for (int k = 0; k < sets; ++k) c.make(k);  // buffers exist before recording
   const auto round = [&] {
     for (int k = 0; k < sets; ++k) {
       for (Operation& op : c.make(k)) queue.submit(std::move(op));
     }
   };
-  return replayed(queue, replays, round).over(sets * 1e-6);
+  return replayed(queue, replays, round, clock).over(sets * 1e-6);
 }
 
 std::uint64_t least_bytes(const Case& c) {
@@ -43,6 +44,7 @@ int run(const Arguments& arguments) {
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
   const int aux = arguments.number("aux");
+  const Clock clock = arguments.flag("cpu-time") ? Clock::Processor : Clock::Wall;
   const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, most + aux));
   const DeviceInfo device = queue.device();
   std::vector<Row> rows;
@@ -52,7 +54,7 @@ int run(const Arguments& arguments) {
     const auto measure = [&](const Case& c, int sets, int batch) {
       if (!listed(arguments.text("only"), c.name)) return;
       const std::uint64_t bytes = least_bytes(c) / batch;
-      const Sample sample = microseconds(queue, c, sets, replays).over(batch);
+      const Sample sample = microseconds(queue, c, sets, replays, clock).over(batch);
       const double time = sample.median;
       const double rate = static_cast<double>(bytes) / time;
       if (c.name == "poly.copy") copy_rate = std::max(copy_rate, rate);
@@ -62,6 +64,7 @@ int run(const Arguments& arguments) {
       row.add("name", c.name);
       sample.add_to(row, "us");
       row.add("device", device.name).add("backend", device.backend).add("mode", "replayed");
+      if (clock == Clock::Processor) row.add("clock", "cpu");
       row.add("preset", "none").add("params", params).add("bytes_moved", bytes);
       if (copy_rate > 0) row.add("ceiling_fraction", rate / copy_rate);
       row.add("commit", arguments.text("commit")).add("date", today());
@@ -96,6 +99,7 @@ int main(int argc, char** argv) {
        {"limbs", "47,23,13,7"},
        {"only", ""},
        {"batches", ""},
-       {"replays", "15"}},
+       {"replays", "15"},
+       {"cpu-time", "0"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

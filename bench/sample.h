@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ctime>
 #include <functional>
 #include <vector>
 
@@ -31,26 +32,33 @@ inline Sample sample_of(std::vector<double> x) {
   return x.empty() ? Sample{} : Sample{median(x), at(0.25), at(0.75), static_cast<int>(x.size())};
 }
 
+// Processor: what all threads of the process used, for one thread of a machine that is busy with
+// other work.
+enum class Clock { Wall, Processor };
+
 // Seconds of `runs` calls of `body` and the synchronisation after each.
 inline Sample timed(int runs, const std::function<void()>& body,
-                    const std::function<void()>& synchronize) {
+                    const std::function<void()>& synchronize, Clock clock = Clock::Wall) {
   std::vector<double> seconds;
   for (int i = 0; i < runs; ++i) {
     const Stopwatch watch;
+    const std::clock_t start = std::clock();
     body();
     synchronize();
-    seconds.push_back(watch.seconds());
+    const double used = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    seconds.push_back(clock == Clock::Processor ? used : watch.seconds());
   }
   return sample_of(std::move(seconds));
 }
 
 // Seconds of a recorded body, after one replay that is not counted.
-inline Sample replayed(Queue& queue, int runs, const std::function<void()>& body) {
+inline Sample replayed(Queue& queue, int runs, const std::function<void()>& body,
+                       Clock clock = Clock::Wall) {
   Program program = queue.record(body);
   program.run();
   queue.synchronize();
   return timed(
-      runs, [&] { program.run(); }, [&] { queue.synchronize(); });
+      runs, [&] { program.run(); }, [&] { queue.synchronize(); }, clock);
 }
 
 }  // namespace latticino::bench

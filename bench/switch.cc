@@ -41,9 +41,8 @@ switching::RouteChoice choice_of(const Arguments& arguments, const std::string& 
                                  Route route) {
   switching::SwitchOptions options{slots, kBound};
   options.route = route;
-  const bool cuda = arguments.text("device") == "cuda";
-  return switching::choose_route(switch_preset(set), options, cuda ? cuda_rates() : cpu_rates(),
-                                 arguments.number("threads"));
+  const Rates rates = rates_of(arguments.text("device"), arguments.number("threads"));
+  return switching::choose_route(switch_preset(set), options, rates.table, rates.threads);
 }
 
 void print_costs(const Arguments& arguments, const std::string& set, int slots) {
@@ -163,8 +162,8 @@ class SwitchBench {
     row.add("key_bytes", dry.key_bytes).add("switching_key_bytes", std::uint64_t{keys_->bytes()});
     row.add("matrix_bytes", std::uint64_t{switcher.bytes()}).add("dry_peak_bytes", predicted);
     row.add("device_peak_bytes", std::uint64_t{used.peak});
-    row.add("predicted_ms", 1e3 * predicted_seconds_on(world_.queue().device(), dry.report,
-                                                       arguments_.number("threads")));
+    const Rates rates = rates_of(arguments_.text("device"), arguments_.number("threads"));
+    row.add("predicted_ms", 1e3 * predicted_seconds(dry.report, rates.table, rates.threads));
     row.add("levels_left", switcher.output_level());
     say("  memory: %.2f GB predicted for one round trip, %.2f GB taken at most so far\n",
         giga(predicted), giga(used.peak));

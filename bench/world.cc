@@ -1,10 +1,8 @@
 #include "world.h"
 
-#include <thread>
-
+#include "backend/cpu_choice.h"
 #include "rlwe/galois.h"
 #include "rlwe/key_switch.h"
-#include "runtime/rates.h"
 
 namespace latticino::bench {
 namespace {
@@ -80,10 +78,10 @@ Setup bootstrapping(const BootstrapOptions& options) {
   };
 }
 
-double predicted_seconds_on(const DeviceInfo& device, const DryReport& report, int threads) {
-  if (device.backend == "cuda") return predicted_seconds(report, cuda_rates());
-  const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return predicted_seconds(report, cpu_rates(), threads > 0 ? threads : all);
+Rates rates_of(const std::string& device, int threads) {
+  if (device == "cuda") return {cuda_rates(), 1};
+  const CpuChoice cpu = cpu_choice({device == "cpu", threads});
+  return {cpu_rates(cpu.kernels), cpu.usable};
 }
 
 World::World(const std::string& preset_name, std::unique_ptr<Backend> backend)

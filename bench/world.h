@@ -11,6 +11,7 @@
 #include "ckks/encoder.h"
 #include "common.h"
 #include "rlwe/evaluation_keys.h"
+#include "runtime/rates.h"
 
 namespace latticino::bench {
 
@@ -42,8 +43,12 @@ using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&
 DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
                const Setup& setup);
 Setup bootstrapping(const BootstrapOptions& options);
-// At the rates of the kind of device (runtime/rates.h); threads: of a CPU, 0 for all.
-double predicted_seconds_on(const DeviceInfo& device, const DryReport& report, int threads);
+// Of what make_backend makes of these.
+struct Rates {
+  const RateTable& table;
+  int threads;
+};
+Rates rates_of(const std::string& device, int threads);
 
 // A context with its secret on one device.
 class World {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cpu_choice.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/ciphertext.h"
 #include "ckks/context.h"

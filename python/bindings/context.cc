@@ -1,9 +1,9 @@
 // Contexts: parameters on a device, or on no device at all (dry).
 #include "context.h"
 
+#include "backend/cpu_choice.h"
 #include "ckks/context.h"
 #include "math/errors.h"
-#include "runtime/rates.h"
 
 namespace latticino::python {
 namespace {
@@ -49,10 +49,12 @@ nb::dict report(const Queue& queue) {
   return out;
 }
 
-double predicted(const Queue& queue, bool cuda, int threads) {
-  const DryReport report = queue.report();
-  return cuda ? predicted_seconds(report, cuda_rates())
-              : predicted_seconds(report, cpu_rates(), threads);
+const RateTable& rates_of(const std::string& kernels) {
+  return kernels == "cuda" ? cuda_rates() : cpu_rates(kernels);
+}
+
+double predicted(const Queue& queue, const std::string& kernels, int threads) {
+  return predicted_seconds(queue.report(), rates_of(kernels), threads);
 }
 
 nb::dict device(const Queue& queue) {
@@ -68,6 +70,14 @@ nb::dict device(const Queue& queue) {
 void bind_context(nb::module_& m) {
   m.def("cuda_built", &cuda_built);
   m.def("cuda_device_count", &cuda_device_count);
+  m.def(
+      "cpu_choice",
+      [](int threads, bool simd) {
+        const CpuChoice cpu = cpu_choice({.simd = simd, .threads = threads});
+        return nb::make_tuple(cpu.kernels, cpu.threads, cpu.usable);
+      },
+      "threads"_a, "simd"_a,
+      "Kernels, threads, and how many of these run at once, that a context on this CPU has.");
   nb::class_<ckks::Context> context(m, "Context", "Parameters on a device.");
   context
       .def_static(

@@ -3,6 +3,7 @@
 
 #include "bindings.h"
 #include "runtime/queue.h"
+#include "runtime/rates.h"
 
 namespace latticino::python {
 
@@ -12,7 +13,9 @@ std::unique_ptr<Queue> make_queue(const std::string& device, int index, int thre
 // What a dry run has counted, and the device, as plain Python values.
 nb::dict report(const Queue& queue);
 nb::dict device(const Queue& queue);
-double predicted(const Queue& queue, bool cuda, int threads);
+// `kernels`: "cuda", or those of a CPU (CpuChoice).
+const RateTable& rates_of(const std::string& kernels);
+double predicted(const Queue& queue, const std::string& kernels, int threads);
 
 template <class Context>
 void bind_queue(nb::class_<Context>& c) {
@@ -21,12 +24,12 @@ void bind_queue(nb::class_<Context>& c) {
       .def_prop_ro("report", [](const Context& x) { return report(x.queue()); })
       .def(
           "predicted_seconds",
-          [](const Context& x, bool cuda, int threads) {
-            return predicted(x.queue(), cuda, threads);
+          [](const Context& x, const std::string& kernels, int threads) {
+            return predicted(x.queue(), kernels, threads);
           },
-          "cuda"_a, "threads"_a,
-          "What a dry run has counted, at the rates of the machine measured for that kind of "
-          "device.",
+          "kernels"_a, "threads"_a,
+          "What a dry run has counted, at the rates of the machine measured for \"cuda\", or for "
+          "these kernels of a CPU and so many threads at once.",
           ReleaseGil())
       .def_prop_ro(
           "recording", [](const Context& x) { return x.queue().recording(); },

@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "client.h"
+#include "context.h"
 
 namespace latticino::python {
 namespace {
@@ -57,15 +58,15 @@ nb::dict products(const SwitchKeys& keys) {
 // The cheaper way back: route, slots of its product (0: route ring), seconds, bytes of keys.
 std::tuple<std::string, int, double, std::uint64_t> choose(const switching::Context& context,
                                                            int slots, bool minimal_keys,
-                                                           const std::string& route, bool cuda,
-                                                           int threads, std::uint64_t budget) {
+                                                           const std::string& route,
+                                                           const std::string& kernels, int threads,
+                                                           std::uint64_t budget) {
   switching::SwitchOptions options;
   options.slots = slots;
   options.minimal_keys = minimal_keys;
   options.route = switching::route_of(route);
   const switching::RouteCost best =
-      switching::choose_route(context.shared_params(), options, cuda ? cuda_rates() : cpu_rates(),
-                              cuda ? 1 : threads, budget)
+      switching::choose_route(context.shared_params(), options, rates_of(kernels), threads, budget)
           .best;
   return {switching::name(best.route), best.shape.slots, best.seconds, best.key_bytes};
 }
@@ -79,8 +80,8 @@ void bind_keys_of_switching(nb::module_& m) {
           },
           "name"_a, "context"_a, ReleaseGil())
       .def("explain", [](const switching::Context& c) { return c.params().explain(); })
-      .def("choose_route", &choose, "slots"_a, "minimal_keys"_a, "route"_a, "cuda"_a, "threads"_a,
-           "budget"_a = switching::kMatvecKeyBudget, ReleaseGil());
+      .def("choose_route", &choose, "slots"_a, "minimal_keys"_a, "route"_a, "kernels"_a,
+           "threads"_a, "budget"_a = switching::kMatvecKeyBudget, ReleaseGil());
   nb::class_<SwitchKeys>(m, "SwitchKeys", "Public keys of switching.")
       .def_static(
           "without_data",

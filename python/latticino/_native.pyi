@@ -132,6 +132,11 @@ def cuda_built() -> bool: ...
 
 def cuda_device_count() -> int: ...
 
+def cpu_choice(threads: int, simd: bool) -> tuple:
+    """
+    Kernels, threads, and how many of these run at once, that a context on this CPU has.
+    """
+
 class Context:
     """Parameters on a device."""
 
@@ -153,9 +158,9 @@ class Context:
     @property
     def report(self) -> dict: ...
 
-    def predicted_seconds(self, cuda: bool, threads: int) -> float:
+    def predicted_seconds(self, kernels: str, threads: int) -> float:
         """
-        What a dry run has counted, at the rates of the machine measured for that kind of device.
+        What a dry run has counted, at the rates of the machine measured for "cuda", or for these kernels of a CPU and so many threads at once.
         """
 
     @property
@@ -464,7 +469,7 @@ class SwitchContext:
 
     def explain(self) -> str: ...
 
-    def choose_route(self, slots: int, minimal_keys: bool, route: str, cuda: bool, threads: int, budget: int = 8589934592) -> tuple[str, int, float, int]: ...
+    def choose_route(self, slots: int, minimal_keys: bool, route: str, kernels: str, threads: int, budget: int = 8589934592) -> tuple[str, int, float, int]: ...
 
 class SwitchKeys:
     """Public keys of switching."""
@@ -629,9 +634,9 @@ class TfheContext:
     @property
     def report(self) -> dict: ...
 
-    def predicted_seconds(self, cuda: bool, threads: int) -> float:
+    def predicted_seconds(self, kernels: str, threads: int) -> float:
         """
-        What a dry run has counted, at the rates of the machine measured for that kind of device.
+        What a dry run has counted, at the rates of the machine measured for "cuda", or for these kernels of a CPU and so many threads at once.
         """
 
     @property

@@ -55,7 +55,7 @@ class Context:
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
         kind, index = devices.choose(device)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
-        self.threads = threads
+        self.threads, self.simd = threads, simd
         self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
@@ -82,11 +82,11 @@ class Context:
     def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
         """A twin without data, and what will have noted the keys that a program uses on it."""
         twin = cls.__new__(cls)
-        twin.params, twin.device, twin.threads = like.params, "dry", 0
+        twin.params, twin.device, twin.threads, twin.simd = like.params, "dry", 0, like.simd
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
         twin._switch_sets = like._sets_of_switching()
         twin._products.limit = math.inf  # a plan counts them all
-        twin._timed = (like.device.startswith("cuda"), devices.threads(like.threads))
+        twin._timed = devices.timed_as(like.device, like.threads, like.simd)
         twin._ways_known = like._ways_known
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from . import _native, errors
 
 
@@ -25,8 +23,17 @@ def choose(device: str | None) -> tuple[str, int]:
 
 
 def threads(number: int) -> int:
-    """CPU threads that a context computes with; 0 stands for all cores."""
-    return number or os.cpu_count() or 1
+    """CPU threads that a context computes with; 0 stands for all cores that this process may use."""
+    return _native.cpu_choice(number, True)[1]
+
+
+def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
+    """Whose measured rates predict a context's times: ``"cuda"``, or the kernels of this CPU and how many of
+    its threads run at once."""
+    if device.startswith("cuda"):
+        return "cuda", 1
+    kernels, _, usable = _native.cpu_choice(number, simd)
+    return kernels, usable
 
 
 def _require_cuda(index: int) -> None:

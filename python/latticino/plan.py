@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, devices, errors, noise
+from . import _native, arrays, errors, noise
 from .ciphertext import Ciphertext
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Plan:
     ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
     ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
     constants and inputs included; ``levels`` of the results; ``bootstraps`` of CKKS; ``seconds``
-    predicted from rates measured on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at the
-    context's threads;
+    predicted from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
+    (AVX-512, AVX2 or neither), at as many of the context's threads as have a core;
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
     ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
     keys of route ``"matvec"``, by set, slots and slots of its products; ``lookups``: bootstrappings of TFHE,
@@ -130,8 +130,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
-        seconds=twin._native.predicted_seconds(context.device.startswith("cuda"),
-                                               devices.threads(context.threads)),
+        seconds=twin._native.predicted_seconds(*twin._timed),
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),

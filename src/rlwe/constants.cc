@@ -62,12 +62,17 @@ struct Constants::Cache {
   }
 
   // x is to be multiplied by 1 / prod(lacking) first, but for its limbs on `complete`.
-  const Division& division(const Key& key, const Ring& ring, const Basis& removed,
-                           const Basis& target, const Basis& entering, const Basis& complete = {},
-                           const Basis& lacking = {}) {
+  struct Parts {
+    Basis removed, target, entering, complete = {}, lacking = {};
+  };
+
+  // make() gives the Parts, which only the first call of a key pays for.
+  template <class Make>
+  const Division& division(const Key& key, const Ring& ring, const Make& make) {
     const std::scoped_lock lock(mutex);
     OwnedDivision& slot = divisions[key];
     if (slot.conversion == nullptr) {
+      const auto [removed, target, entering, complete, lacking] = make();
       std::vector<std::uint32_t> extra;
       for (int i = 0; i < removed.size(); ++i) {
         const int p = removed.prime(i);
@@ -152,32 +157,40 @@ const BaseConversion& Constants::conversion(const Basis& from, const Basis& to) 
 }
 
 const Constants::Division& Constants::divide_by_p(int level) const {
-  return cache_->division({Cache::DivideByP, level, 0, {}}, *ring_, params_->aux_basis(level),
-                          params_->basis(level), {}, params_->aux_basis(),
-                          unused_aux(*params_, level));
+  return cache_->division({Cache::DivideByP, level, 0, {}}, *ring_, [&] {
+    return Cache::Parts{params_->aux_basis(level),
+                        params_->basis(level),
+                        {},
+                        params_->aux_basis(),
+                        unused_aux(*params_, level)};
+  });
 }
 
 const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
   if (level < 1) {
     throw LevelError("rlwe.mod_down", "level 0", "a level to drop", "bootstrap first");
   }
-  return cache_->division({Cache::DivideByPAndRescale, level, 0, {}}, *ring_,
-                          params_->leaving(level).with(params_->aux_basis(level)),
-                          params_->basis(level - 1), params_->entering(level), params_->aux_basis(),
-                          unused_aux(*params_, level));
+  return cache_->division({Cache::DivideByPAndRescale, level, 0, {}}, *ring_, [&] {
+    return Cache::Parts{params_->leaving(level).with(params_->aux_basis(level)),
+                        params_->basis(level - 1), params_->entering(level), params_->aux_basis(),
+                        unused_aux(*params_, level)};
+  });
 }
 
 const Constants::Division& Constants::rescale(int level) const {
   if (level < 1) {
     throw LevelError("rlwe.rescale", "level 0", "a level to drop", "bootstrap first");
   }
-  return cache_->division({Cache::Rescale, level, 0, {}}, *ring_, params_->leaving(level),
-                          params_->basis(level - 1), params_->entering(level));
+  return cache_->division({Cache::Rescale, level, 0, {}}, *ring_, [&] {
+    return Cache::Parts{params_->leaving(level), params_->basis(level - 1),
+                        params_->entering(level)};
+  });
 }
 
 const Constants::Division& Constants::division(const Basis& from, const Basis& target) const {
-  return cache_->division({Cache::Other, 0, 0, from.str() + target.str()}, *ring_,
-                          from.without(target), target, target.without(from));
+  return cache_->division({Cache::Other, 0, 0, from.str() + target.str()}, *ring_, [&] {
+    return Cache::Parts{from.without(target), target, target.without(from)};
+  });
 }
 
 std::vector<std::uint32_t> Constants::product_on(const Basis& product, const Basis& where) const {

@@ -9,16 +9,16 @@ namespace {
 
 double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-}  // namespace
+// From bench_records at N = 2^16, one thread. FromIntegers, which no benchmark times alone, is
+// taken to be like ModRaise. TFHE's are from bench_gates (CPU) and the records of TFHE on the H200,
+// within a factor 2 for batches of 1 and of thousands, rotations in FP64 on the GPU as well (a
+// test); LweLinear, LweSlots, and ModSwitch and SampleExtract of the GPU, were not timed alone and
+// count for little: they are taken to move bytes as polynomial records do, and FourierKey, which
+// runs once a key, on both.
 
-// From bench_records at N = 2^16: the rate between two sizes, and what is left at the smaller one.
-// FromIntegers, which no benchmark times alone, is taken to be like ModRaise; Embed and Project of
-// the CPU were timed beside other work, and scaled by what copies took at that time. TFHE's are
-// from bench_gates (CPU) and the records of TFHE on the H200, within a factor 2 for batches
-// of 1 and of thousands, rotations in FP64 on the GPU as well (a test); LweLinear, LweSlots, and
-// ModSwitch and SampleExtract of the GPU, were not timed alone and count for little: they are taken
-// to move bytes as polynomial records do, and FourierKey, which runs once a key, on both.
-const RateTable& cpu_rates() {
+// The rate between two sizes, and what is left at the smaller one. Embed and Project were timed
+// beside other work, and scaled by what copies took at that time.
+const RateTable& avx512_rates() {
   static const RateTable kTable{"Intel Xeon with AVX-512, one thread",
                                 {
                                     {"Automorphism", {9.81e+09, 0}},
@@ -45,6 +45,58 @@ const RateTable& cpu_rates() {
                                 },
                                 0.046};
   return kTable;
+}
+
+// The geometric mean of the rates at 47, 13 and 7 limbs, in processor time.
+const RateTable& avx2_rates() {
+  static const RateTable kTable{
+      "AMD EPYC with AVX2, one thread",
+      {
+          {"Automorphism", {1.29e+09}},  {"BlindRotate", {0, 0, 8.3e+08}},
+          {"Convert", {5.06e+08}},       {"Copy", {1.05e+10}},
+          {"Dot", {3.76e+09}},           {"Embed", {1.26e+09}},
+          {"ExpandUniform", {1.32e+08}}, {"FourierKey", {2.2e+09}},
+          {"FromIntegers", {1.85e+09}},  {"KeyInner", {1.84e+09}},
+          {"Linear", {7.78e+09}},        {"LweKeySwitch", {4.4e+09, 0, 5.2e+09}},
+          {"LweLinear", {2.2e+09}},      {"LweSlots", {6e+08}},
+          {"ModRaise", {1.85e+09}},      {"ModSwitch", {7e+08}},
+          {"Project", {9.29e+08}},       {"SampleExtract", {6e+08}},
+          {"SubtractScale", {2.46e+09}}, {"Tensor", {2.58e+09}},
+          {"Transform", {1.51e+09}},
+      },
+      0.046};
+  return kTable;
+}
+
+// The same at 23 and 7 limbs.
+const RateTable& reference_rates() {
+  static const RateTable kTable{
+      "AMD EPYC, plain code, one thread",
+      {
+          {"Automorphism", {3.86e+09}},  {"BlindRotate", {0, 0, 1.8e+08}},
+          {"Convert", {2.66e+08}},       {"Copy", {1.13e+10}},
+          {"Dot", {2.42e+09}},           {"Embed", {9.81e+08}},
+          {"ExpandUniform", {1.45e+08}}, {"FourierKey", {8e+08}},
+          {"FromIntegers", {1.54e+09}},  {"KeyInner", {7.22e+08}},
+          {"Linear", {4.53e+09}},        {"LweKeySwitch", {2e+09, 0, 2.4e+09}},
+          {"LweLinear", {8e+08}},        {"LweSlots", {4e+08}},
+          {"ModRaise", {1.54e+09}},      {"ModSwitch", {4e+08}},
+          {"Project", {8.33e+08}},       {"SampleExtract", {4e+08}},
+          {"SubtractScale", {6.63e+08}}, {"Tensor", {3.02e+09}},
+          {"Transform", {6.65e+08}},
+      },
+      0.046};
+  return kTable;
+}
+
+}  // namespace
+
+const RateTable& cpu_rates(const std::string& kernels) {
+  if (kernels == "avx512") return avx512_rates();
+  if (kernels == "avx2") return avx2_rates();
+  if (kernels == "reference") return reference_rates();
+  throw UnsupportedError("cpu_rates", "kernels " + kernels, "avx512, avx2 or reference",
+                         "measure their rates");
 }
 
 const RateTable& cuda_rates() {

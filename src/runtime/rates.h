@@ -1,5 +1,6 @@
 // Predicted times of programs: what a dry run counted, at measured rates. Within a factor 2 for
-// single operations and for bootstrapping on machines like those measured (docs/performance.md).
+// single operations and for bootstrapping on machines like those measured (docs/performance.md);
+// processors of one instruction set differ by more than that among themselves.
 #pragma once
 
 #include <map>
@@ -25,9 +26,11 @@ struct RateTable {
   double thread_overhead = 0;
 };
 
-const RateTable& cpu_rates();   // one thread with AVX-512
+// One thread with kernels "avx512", "avx2" or "reference" (CpuChoice); UnsupportedError for others.
+const RateTable& cpu_rates(const std::string& kernels);
 const RateTable& cuda_rates();  // sm_90
 
+// `threads`: of a CPU, those that run at once (CpuChoice::usable).
 double predicted_seconds(const DryReport& report, const RateTable& table, int threads = 1);
 
 }  // namespace latticino

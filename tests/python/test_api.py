@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import _native
 
 SLOTS = 512
 
@@ -133,11 +134,16 @@ def test_repr_states_level_scale_slots_precision(ctx, client):
     assert "test-n10-boot-insecure" in repr(ctx)
 
 
-def test_plans_predict_the_recorded_time_of_a_rotation():
+def test_plans_predict_the_recorded_time_of_a_rotation(monkeypatch):
     one, two = (lt.Context("n16-d40-boot-v1", "cpu", threads=t) for t in (1, 2))
-    seconds = one.plan(lambda a: a.rotate(1), lt.Shape((one.slots,))).seconds
-    assert one.params.limbs(one.level) in range(21, 26) and 0.5 < seconds / 43.7e-3 < 2  # at 23 limbs
-    assert 0.5 < two.plan(lambda a: a.rotate(1), lt.Shape((two.slots,))).seconds / seconds < 0.6
+    times = {}
+    for kernels in ("avx512", "avx2", "reference"):
+        monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd, k=kernels: (k, threads, threads))
+        times[kernels] = [c.plan(lambda a: a.rotate(1), lt.Shape((c.slots,))).seconds for c in (one, two)]
+        assert 0.5 < times[kernels][1] / times[kernels][0] < 0.6
+    assert one.params.limbs(one.level) in range(21, 26)
+    assert 0.5 < times["avx512"][0] / 43.7e-3 < 2 and 0.5 < times["avx2"][0] / 143.3e-3 < 2  # at 23 limbs
+    assert times["reference"][0] > 2 * times["avx2"][0]
     one.device = two.device = "cuda:0"  # one stream, whatever the host's threads
     on_gpu = [c.plan(lambda a: a.rotate(1), lt.Shape((c.slots,))).seconds for c in (one, two)]
     assert on_gpu[0] == on_gpu[1] and 0.5 < on_gpu[0] / 112e-6 < 2

@@ -1,10 +1,13 @@
 """The CPU, its plain reference code and the GPU give the same bytes for the same files."""
 
+import os
+
 import numpy as np
 import pytest
 from conftest import DEVICES, PRESET
 
 import latticino as lt
+from latticino import _native
 
 SETTINGS = [{"device": "cpu", "simd": False}, {"device": "cpu", "simd": True}] + [
     {"device": d} for d in DEVICES if d != "cpu"]
@@ -26,6 +29,26 @@ def files(tmp_path_factory):
     for name, values in (("x", x), ("y", y)):
         lt.save_ciphertext(folder / name, client.encrypt(values))
     return folder, client, ctx, x, y
+
+
+def test_plans_are_for_the_kernels_and_cores_that_compute():
+    def seconds(**settings):
+        ctx = lt.Context(PRESET, "cpu", **settings)
+        return ctx.plan(program, lt.Shape((64,)), lt.Shape((64,))).seconds
+
+    cores = len(os.sched_getaffinity(0))
+    kernels, threads, usable = _native.cpu_choice(0, True)
+    assert threads == usable == cores and f", {kernels} kernels," in lt.Context(PRESET, "cpu")._native.device["name"]
+    assert _native.cpu_choice(0, False)[0] == "reference" and _native.cpu_choice(8 * cores, True)[1:] == (8 * cores, cores)
+    assert seconds(simd=False) == seconds() if kernels == "reference" else seconds(simd=False) > 1.5 * seconds()
+    assert seconds(threads=8 * cores) == seconds(threads=cores) == seconds()  # threads without a core do not help
+    assert seconds(threads=1) > 1.5 * seconds() or cores == 1
+    affinity = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(affinity)})
+    try:
+        assert seconds(threads=cores) == seconds(threads=1)
+    finally:
+        os.sched_setaffinity(0, affinity)
 
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["at once", "replayed"])

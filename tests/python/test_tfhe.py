@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import _native
 from latticino.measure import exactness
 from tfhe_world import GATES, INTEGERS, World, any_device, gates, integers, worlds  # noqa: F401 - fixtures
 
@@ -341,7 +342,8 @@ def test_plans_count_what_runs(integers, rng):
     assert integers.ctx.plan(lambda a: a == 1, lt.tfhe.Shape(3, "u2")).bootstrappings == 6
 
 
-def test_plans_predict_recorded_times():
+def test_plans_predict_recorded_times(monkeypatch):
+    monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: ("avx512", threads, threads))
     one = lt.tfhe.Context("tfhe-gates-v1", "cpu", threads=1)
     many = lt.tfhe.Context("tfhe-2-2-v1", "cpu", threads=1)
     gate = lambda n: one.plan(lambda a, b: a & b, *[lt.tfhe.Shape((n,))] * 2).seconds  # noqa: E731

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <vector>
+
+#include "math/primes.h"
 
 namespace latticino::cpu {
 namespace {
@@ -22,6 +26,28 @@ TEST(CpuExecutor, ScratchIsClearedWhereASecretEnds) {
         std::count_if(scratch, scratch + kWords, [](std::uint32_t w) { return w != 0; }));
   });
   EXPECT_EQ(left, 0u);
+}
+
+// Products of the key in the last step take a second block of scratch, which nothing else needs.
+TEST(CpuExecutor, TheLastStepTakesScratchForProductsOnlyWhereThereAreSome) {
+  const Ring ring(12, ntt_primes_below(12, 1u << 30, 2));
+  const Basis basis{{0, 2}};
+  std::vector<std::uint32_t> words(4 * 2 * ring.n(), 1);
+  const auto poly = [&](std::size_t i, Domain domain) {
+    return PolyView::contiguous(words.data() + i * 2 * ring.n(), ring, basis, domain);
+  };
+  SubtractScale op;
+  op.factor = {1, 1};
+  op.items.push_back({poly(0, Domain::Eval), poly(1, Domain::Half), {}, poly(2, Domain::Eval), 5});
+  const auto bytes = [&op] {
+    Executor executor(reference_kernels(), 1);
+    run(executor, op);
+    return executor.scratch_bytes();
+  };
+  const std::size_t block = kBlockEntries * sizeof(std::uint32_t);
+  EXPECT_EQ(bytes(), block);
+  op.items[0].times = poly(3, Domain::Eval);
+  EXPECT_EQ(bytes(), 2 * block);
 }
 
 }  // namespace

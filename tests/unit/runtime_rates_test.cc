@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "backend/cpu_choice.h"
 #include "ckks/bootstrap/bootstrap.h"
+#include "math/errors.h"
 #include "rlwe/evaluation_keys.h"
 #include "tfhe/evaluator.h"
 
@@ -33,7 +36,7 @@ DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level
 }
 
 void expect_near(const DryReport& report, double cpu, double cuda) {
-  EXPECT_LT(std::abs(std::log2(predicted_seconds(report, cpu_rates()) / cpu)), 1);
+  EXPECT_LT(std::abs(std::log2(predicted_seconds(report, cpu_rates("avx512")) / cpu)), 1);
   EXPECT_LT(std::abs(std::log2(predicted_seconds(report, cuda_rates()) / cuda)), 1);
 }
 
@@ -49,41 +52,94 @@ TEST(Rates, PredictWhatWasMeasured) {
   const DryReport boot = counted(
       context, 0, [&](const ckks::Evaluator& e, const auto& x) { bootstrapper.bootstrap(e, x); });
   expect_near(boot, 5.05, 9.16e-3);
-  EXPECT_NEAR(predicted_seconds(boot, cpu_rates(), 2) / 2.53, 1, 0.5);
+  EXPECT_NEAR(predicted_seconds(boot, cpu_rates("avx512"), 2) / 2.53, 1, 0.5);
 }
 
-// Rotations of a batch as bench_gates times them: bench/records/2026-11-21-xeon-tfhe.json, and of
-// the H200's, those of 2026-11-22-h200-tfhe-latency.json and -fp64.json.
+// Rotations at 47 and 7 limbs: bench/records/2026-11-22-epyc-rates.json, and another AVX2
+// machine (2026-11-22-epyc-cpu.json), which took less than half the time.
+TEST(Rates, ChooseByKernelsAndThreads) {
+  const auto context = ckks::Context::create_dry(preset("n16-d40-boot-v1"));
+  const auto rotate = [](const ckks::Evaluator& e, const ckks::Ciphertext& x) { e.rotate(x, 1); };
+  int low = context->params().top_level();
+  const DryReport large = counted(context, low, rotate);
+  while (context->params().limbs(low) > 7) --low;
+  const DryReport small = counted(context, low, rotate);
+  const auto ratio = [](const DryReport& report, double seconds) {
+    return predicted_seconds(report, cpu_rates("avx2")) / seconds;
+  };
+  EXPECT_LT(std::abs(std::log2(ratio(large, 332e-3))), 1);
+  EXPECT_LT(std::abs(std::log2(ratio(small, 51.4e-3))), 1);
+  EXPECT_NEAR(ratio(large, 152.6e-3), 2, 1);
+  EXPECT_NEAR(ratio(small, 22.2e-3), 2, 1);
+  double before = 0;
+  for (const char* kernels : {"avx512", "avx2", "reference"}) {
+    const double one = predicted_seconds(large, cpu_rates(kernels), 1);
+    EXPECT_GT(one, 1.5 * before) << kernels;
+    EXPECT_NEAR(predicted_seconds(large, cpu_rates(kernels), 2) / one, 0.52, 0.02) << kernels;
+    before = one;
+  }
+  EXPECT_THROW(cpu_rates("neon"), UnsupportedError);
+}
+
+// What a backend computes with, and no more threads at once than there are cores.
+TEST(Rates, KnowWhatTheCpuBackendChooses) {
+  const int cores = cpu_choice().threads;
+  for (const bool simd : {false, true}) {
+    for (const int threads : {1, cores, 4 * cores}) {
+      const CpuOptions options{simd, threads};
+      const CpuChoice choice = cpu_choice(options);
+      EXPECT_EQ(choice.usable, std::min(threads, cores));
+      const std::string end = ", " + choice.kernels + " kernels, " + std::to_string(threads);
+      EXPECT_NE(make_cpu_backend(options)->info().name.find(end), std::string::npos) << end;
+      EXPECT_FALSE(cpu_rates(choice.kernels).records.empty());
+    }
+  }
+  EXPECT_EQ(cpu_choice({.simd = false}).kernels, "reference");
+}
+
+struct Measured {
+  const char* set;
+  BlindRotateArithmetic arithmetic;
+  std::uint32_t count;
+  double seconds;
+};
+
+// Predicted over measured seconds of a blind rotation of `count` ciphertexts.
+double rotation_ratio(const Measured& m, const RateTable& table) {
+  const auto context = tfhe::Context::create_dry(tfhe_preset(m.set), m.arithmetic);
+  const auto keys = tfhe::allocate_server_keys(*context, {});
+  BlindRotate rotate = tfhe::blind_rotation(*context, *keys);
+  const TfheParams& params = context->params();
+  const Poly test = tfhe::constant_polynomial(*context, 1);
+  const auto exponents = context->allocate(static_cast<std::uint32_t>(params.lwe_dimension()),
+                                           m.count, 2 * static_cast<std::uint32_t>(params.n()));
+  const auto parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
+  const auto out = context->allocate_polys(m.count * parts, Domain::Coeff);
+  rotate.items = {{exponents.view, test.view, out.view}};
+  const DryReport before = context->queue().report();
+  context->queue().submit(rotate);
+  return (predicted_seconds(context->queue().report(), table) - predicted_seconds(before, table)) /
+         m.seconds;
+}
+
+// Rotations of a batch as bench_gates times them: bench/records/2026-11-21-xeon-tfhe.json,
+// 2026-11-22-epyc-rates.json, and of the H200's, those of 2026-11-22-h200-tfhe-latency.json and
+// -fp64.json.
 TEST(Rates, PredictBlindRotations) {
-  struct Measured {
-    const char* set;
-    BlindRotateArithmetic arithmetic;
-    std::uint32_t count;
-    double seconds;
-  };
-  const auto ratio = [](const Measured& m, const RateTable& table) {
-    const auto context = tfhe::Context::create_dry(tfhe_preset(m.set), m.arithmetic);
-    const auto keys = tfhe::allocate_server_keys(*context, {});
-    BlindRotate rotate = tfhe::blind_rotation(*context, *keys);
-    const TfheParams& params = context->params();
-    const Poly test = tfhe::constant_polynomial(*context, 1);
-    const auto exponents = context->allocate(static_cast<std::uint32_t>(params.lwe_dimension()),
-                                             m.count, 2 * static_cast<std::uint32_t>(params.n()));
-    const auto parts = static_cast<std::uint32_t>(params.glwe_dimension()) + 1;
-    const auto out = context->allocate_polys(m.count * parts, Domain::Coeff);
-    rotate.items = {{exponents.view, test.view, out.view}};
-    const DryReport before = context->queue().report();
-    context->queue().submit(rotate);
-    return (predicted_seconds(context->queue().report(), table) -
-            predicted_seconds(before, table)) /
-           m.seconds;
-  };
   constexpr auto kExact = BlindRotateArithmetic::Exact, kFft64 = BlindRotateArithmetic::Fft64;
   for (const Measured& m : {Measured{"tfhe-gates-v1", kExact, 1, 13.3e-3},
                             {"tfhe-gates-v1", kExact, 8, 8 / 87.2},
                             {"tfhe-2-2-v1", kExact, 1, 27.1e-3},
                             {"tfhe-2-2-v1", kExact, 8, 8 / 39.1}}) {
-    EXPECT_LT(std::abs(std::log2(ratio(m, cpu_rates()))), 1) << m.set << " " << m.count;
+    EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cpu_rates("avx512")))), 1)
+        << m.set << " " << m.count;
+  }
+  for (const Measured& m : {Measured{"tfhe-gates-v1", kExact, 1, 46.7e-3},
+                            {"tfhe-gates-v1", kExact, 8, 347e-3},
+                            {"tfhe-2-2-v1", kExact, 1, 102e-3},
+                            {"tfhe-2-2-v1", kExact, 8, 806e-3}}) {
+    EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cpu_rates("avx2")))), 1)
+        << m.set << " " << m.count;
   }
   for (const Measured& m : {Measured{"chameleon-630-legacy", kExact, 1, 1.12e-3},
                             {"chameleon-630-legacy", kExact, 32, 2.25e-3},
@@ -109,12 +165,13 @@ TEST(Rates, PredictBlindRotations) {
                             {"chameleon-630-group3-legacy", kFft64, 1056, 22.5e-3},
                             {"tfhe-2-2-group3-fft64-v1", kFft64, 1, 0.496e-3},
                             {"tfhe-2-2-group3-fft64-v1", kFft64, 1056, 29.9e-3}}) {
-    EXPECT_LT(std::abs(std::log2(ratio(m, cuda_rates()))), 1) << m.set << " " << m.count;
+    EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cuda_rates()))), 1) << m.set << " " << m.count;
   }
 }
 
 TEST(Rates, RefuseNothingThatRecordsCanBe) {
-  for (const RateTable* table : {&cpu_rates(), &cuda_rates()}) {
+  for (const RateTable* table :
+       {&cpu_rates("avx512"), &cpu_rates("avx2"), &cpu_rates("reference"), &cuda_rates()}) {
     for (const char* name : {"Transform", "Convert", "KeyInner", "SubtractScale", "Linear",
                              "Tensor", "Dot", "Automorphism", "ModRaise", "FromIntegers", "Embed",
                              "Project", "ExpandUniform", "Copy"}) {

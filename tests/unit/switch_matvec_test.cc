@@ -152,7 +152,7 @@ TEST(SwitchMatvec, WrongUseSaysWhatIsWrong) {
   EXPECT_THROW(packer.product(plan.evaluator(), {}, samples.lwe.view, rows, samples.ckks_key),
                ShapeError);
   options.slots = 512;
-  EXPECT_THROW(choose_route(w.context()->shared_params(), options, cpu_rates(), 1, 1000),
+  EXPECT_THROW(choose_route(w.context()->shared_params(), options, cpu_rates("avx512"), 1, 1000),
                ValueError);
 }
 

@@ -49,7 +49,7 @@ class Context:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
-        self.threads, self.arithmetic = threads, str(arithmetic)
+        self.threads, self.simd, self.arithmetic = threads, simd, str(arithmetic)
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
@@ -68,7 +68,8 @@ class Context:
     def _dry(cls, like: Context) -> tuple[Context, int]:
         """A twin without data, that cuts its work as the device would, and the bytes of its keys."""
         twin = cls.__new__(cls)
-        twin.params, twin.threads, twin.keys, twin.device = like.params, like.threads, None, "dry"
+        twin.params, twin.keys, twin.device = like.params, None, "dry"
+        twin.threads, twin.simd = like.threads, like.simd
         twin._kind = (like.device if like.encrypted else devices.choose(None)[0]).partition(":")[0]
         twin.arithmetic = like.arithmetic
         twin._native = _native.TfheContext.create_dry(like.params, like.arithmetic)

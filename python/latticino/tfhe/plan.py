@@ -29,8 +29,8 @@ class Plan:
     ``arithmetic``: of the context; ``bootstrappings``: of all elements; ``rounds``: blind rotations one
     after another; ``key_bytes``: in device memory; ``input_bytes``: of the arguments there;
     ``peak_bytes``: all device memory at the worst moment, keys and inputs included; ``seconds``:
-    predicted, from rates measured on an NVIDIA H200, or on an Intel Xeon with AVX-512 for the CPU, at
-    the context's threads; ``operations``: records submitted; ``log_failure``: log2 of a bound on the
+    predicted, from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
+    (AVX-512, AVX2 or neither), at as many of the context's threads as have a core; ``operations``: records submitted; ``log_failure``: log2 of a bound on the
     probability that any of the bootstrappings goes wrong, the sum over all with the noise each has.
     """
 
@@ -78,7 +78,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         key_bytes=key_bytes,
         input_bytes=input_bytes,
         peak_bytes=twin._native.peak_bytes,
-        seconds=twin._native.predicted_seconds(twin._kind == "cuda", devices.threads(context.threads)),
+        seconds=twin._native.predicted_seconds(*devices.timed_as(twin._kind, context.threads, context.simd)),
         operations=report["operations"],
         log_failure=twin._native.log_failure)
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -6,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/executor.h"
+#include "backend/cpu_choice.h"
 #include "math/errors.h"
 
 namespace latticino {
@@ -126,18 +128,27 @@ class CpuBackend final : public Backend {
   std::optional<std::vector<Step>> recorded_;
 };
 
+const CpuKernels& chosen_kernels(const CpuOptions& options) {
+  const CpuKernels* simd = options.simd ? simd_kernels() : nullptr;
+  return simd != nullptr ? *simd : reference_kernels();
+}
+
 }  // namespace
 }  // namespace cpu
 
-std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+CpuChoice cpu_choice(const CpuOptions& options) {
   if (options.threads < 0) {
     throw ValueError("cpu", std::to_string(options.threads) + " threads", "0 (all cores) or more",
                      "set threads to 0 or a count");
   }
-  const cpu::CpuKernels* simd = options.simd ? cpu::simd_kernels() : nullptr;
-  const int threads = options.threads == 0 ? cpu::available_cores() : options.threads;
-  return std::make_unique<cpu::CpuBackend>(simd != nullptr ? *simd : cpu::reference_kernels(),
-                                           threads);
+  const int cores = cpu::available_cores();
+  const int threads = options.threads == 0 ? cores : options.threads;
+  return {cpu::chosen_kernels(options).name, threads, std::min(threads, cores)};
+}
+
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
+  return std::make_unique<cpu::CpuBackend>(cpu::chosen_kernels(options),
+                                           cpu_choice(options).threads);
 }
 
 }  // namespace latticino

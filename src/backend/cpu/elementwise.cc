@@ -36,7 +36,9 @@ void run(Executor& executor, const SubtractScale& op) {
   const int rows = table.primes[0].rows(), cols = table.primes[0].cols();
   const int step = rows_per_block(table.primes[0]);
   const std::size_t count = std::size_t(step) * cols;
-  executor.reserve_scratch(2 * count);
+  const bool products = std::any_of(op.items.begin(), op.items.end(),
+                                    [](const auto& item) { return item.times.segments > 0; });
+  executor.reserve_scratch(products ? 2 * count : count);
   executor.parallel(units.size(), ring.n(), [&](std::size_t i, std::uint32_t* scratch) {
     const LimbUnit& u = units[i];
     const SubtractScale::Item& item = op.items[u.item];

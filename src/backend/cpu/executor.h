@@ -39,6 +39,8 @@ class Executor {
     }
   }
 
+  std::size_t scratch_bytes() const { return scratch_.empty() ? 0 : scratch_[0].bytes(); }
+
   // Zeroes the scratch of every thread: called when a secret ends, which it may hold parts of.
   void clear_scratch() {
     for (const HostBuffer& buffer : scratch_) clear(buffer);

@@ -1,0 +1,198 @@
+// Cycles of a butterfly in registers, with the library's own functions and nothing beside them:
+//   bench_butterflies --output rows.json
+// One block of 16 warps on every multiprocessor runs whole transforms of 16 values a thread. A
+// cycle is one of a scheduler, which has a quarter of the warps: cycles = 4 clocks of the block /
+// (warps * butterflies of a thread). "prime": "by lane" (eight side by side in a warp, as in tiles
+// with matrix units) or "uniform" (a kernel's argument: in uniform registers).
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <type_traits>
+
+#include "backend/cuda/memory.h"
+#include "backend/cuda/ntt_lazy.cuh"
+#include "common.h"
+#include "math/modulus.h"
+#include "math/primes.h"
+#include "sample.h"
+
+namespace latticino::bench {
+namespace {
+
+using cuda::Modulus;
+using cuda::Shoup;
+
+constexpr int kWarps = 16, kThreads = 32 * kWarps, kPrimes = 8;
+constexpr int kValues = 16, kStages = 4, kTwiddles = kValues - 1, kRounds = 256;
+constexpr int kButterflies = kRounds * kStages * kValues / 2;  // of a thread
+
+enum class Product { Shoup, Lazy, Montgomery };
+
+struct Tables {
+  Modulus modulus[kPrimes];
+  std::uint32_t montgomery[kPrimes][kTwiddles];  // times 2^32
+  std::uint32_t values[kThreads][kValues];
+  std::uint32_t out[kThreads][kValues];
+  long long clocks;  // of the slowest block
+};
+
+template <Product PRODUCT, bool INVERSE, class Twiddles>
+__device__ __forceinline__ void transform(std::uint32_t (&x)[kValues], const Twiddles& w,
+                                          const Modulus& m) {
+  if constexpr (PRODUCT == Product::Lazy) {
+    const cuda::LazyPrime lazy(m);
+    INVERSE ? cuda::inverse_lazy<kValues / 2>(x, w, lazy)
+            : cuda::forward_lazy<kValues / 2>(x, w, lazy);
+  } else {
+    INVERSE ? cuda::inverse_stages<kValues / 2>(x, w, m)
+            : cuda::forward_stages<kValues / 2>(x, w, m);
+  }
+}
+
+template <Product PRODUCT, bool BY_LANE, bool INVERSE>
+__global__ void __launch_bounds__(kThreads, 1)
+    butterflies(Tables* tables, const __grid_constant__ Modulus one) {
+  const int prime = BY_LANE ? static_cast<int>(threadIdx.x) % kPrimes : 0;
+  const Modulus m = BY_LANE ? cuda::load_modulus(tables->modulus + prime) : one;
+  using Twiddle = std::conditional_t<PRODUCT == Product::Montgomery, std::uint32_t, Shoup>;
+  Twiddle w[kTwiddles];
+#pragma unroll
+  for (int i = 0; i < kTwiddles; ++i) {
+    const std::uint32_t word = tables->montgomery[threadIdx.x % kPrimes][i];
+    if constexpr (PRODUCT == Product::Montgomery) {
+      w[i] = word;
+    } else {
+      w[i] = cuda::shoup_of(word, m);
+    }
+  }
+  std::uint32_t x[kValues];
+#pragma unroll
+  for (int k = 0; k < kValues; ++k) x[k] = tables->values[threadIdx.x][k] % m.q;
+  __syncthreads();
+  const long long start = clock64();
+#pragma unroll 2
+  for (int round = 0; round < kRounds; ++round) {
+    transform<PRODUCT, INVERSE>(x, w, m);
+  }
+  __syncthreads();
+  const long long clocks = clock64() - start;
+#pragma unroll
+  for (int k = 0; k < kValues; ++k) {
+    if (blockIdx.x == 0) tables->out[threadIdx.x][k] = x[k] % m.q;
+  }
+  if (threadIdx.x == 0) atomicMax(&tables->clocks, clocks);
+}
+
+Tables make_tables() {
+  Tables t{};
+  const auto primes = ntt_primes_below(16, 1u << 30, kPrimes);
+  std::mt19937 random(1);
+  const std::uint32_t least = *std::min_element(primes.begin(), primes.end());
+  for (int p = 0; p < kPrimes; ++p) {
+    const latticino::Modulus m = make_modulus(primes[p]);
+    std::uint32_t inverse = 1;
+    for (int i = 0; i < 5; ++i) inverse *= 2 - m.q * inverse;
+    const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
+    t.modulus[p] = {m.q, inverse, r, mul_mod(r, r, m)};
+    for (std::uint32_t& w : t.montgomery[p]) w = 1 + random() % (least - 1);
+  }
+  for (auto& row : t.values) {
+    for (std::uint32_t& x : row) x = random();
+  }
+  return t;
+}
+
+// The first block's results, by plain arithmetic.
+bool right(const Tables& t, bool by_lane, bool inverse) {
+  for (int thread : {0, 7, 33, kThreads - 1}) {
+    const int p = by_lane ? thread % kPrimes : 0;
+    const latticino::Modulus m = make_modulus(t.modulus[p].q);
+    const std::uint32_t undo = inverse_mod(t.modulus[p].r, m);
+    std::uint32_t x[kValues];
+    for (int k = 0; k < kValues; ++k) x[k] = t.values[thread][k] % m.q;
+    for (int round = 0; round < kRounds; ++round) {
+      for (int s = 0; s < kStages; ++s) {
+        const int h = inverse ? 1 << s : kValues / 2 >> s, first = kValues / (2 * h) - 1;
+        for (int b = 0; b < kValues / 2; ++b) {
+          const int low = b / h * 2 * h + b % h;
+          const std::uint32_t w = mul_mod(t.montgomery[thread % kPrimes][first + b / h], undo, m);
+          const std::uint32_t u = x[low];
+          const std::uint32_t v = inverse ? x[low + h] : mul_mod(x[low + h], w, m);
+          x[low] = (u + v) % m.q;
+          x[low + h] = inverse ? mul_mod((u + m.q - v) % m.q, w, m) : (u + m.q - v) % m.q;
+        }
+      }
+    }
+    for (int k = 0; k < kValues; ++k) {
+      if (x[k] != t.out[thread][k]) return false;
+    }
+  }
+  return true;
+}
+
+template <Product PRODUCT, bool BY_LANE, bool INVERSE>
+Row measure(const cudaDeviceProp& device, const Arguments& arguments) {
+  static const char* const kNames[] = {"shoup", "shoup_lazy", "montgomery"};
+  Tables tables = make_tables();
+  Tables* on_device = nullptr;
+  cuda::check(cudaMalloc(&on_device, sizeof tables), "bench.butterflies");
+  std::vector<double> cycles;
+  for (int run = -1; run < arguments.number("runs"); ++run) {
+    tables.clocks = 0;
+    cuda::check(cudaMemcpy(on_device, &tables, sizeof tables, cudaMemcpyDefault),
+                "bench.butterflies");
+    butterflies<PRODUCT, BY_LANE, INVERSE>
+        <<<device.multiProcessorCount, kThreads>>>(on_device, tables.modulus[0]);
+    cuda::check(cudaGetLastError(), "bench.butterflies");
+    cuda::check(cudaMemcpy(&tables, on_device, sizeof tables, cudaMemcpyDefault),
+                "bench.butterflies");
+    if (run >= 0) {
+      cycles.push_back(4.0 * static_cast<double>(tables.clocks) / (kWarps * kButterflies));
+    }
+  }
+  cuda::check(cudaFree(on_device), "bench.butterflies");
+  if (!right(tables, BY_LANE, INVERSE)) {
+    throw ValueError("bench.butterflies", "wrong values", "those of plain arithmetic",
+                     "run the tests");
+  }
+  const Sample sample = sample_of(std::move(cycles));
+  Row params, row;
+  params.add("product", kNames[static_cast<int>(PRODUCT)]);
+  params.add("prime", BY_LANE ? "by lane" : "uniform");
+  params.add("direction", INVERSE ? "inverse" : "forward").add("warps", kWarps);
+  row.add("name", "cuda.butterfly");
+  sample.add_to(row, "cycles");
+  row.add("device", device.name).add("backend", "cuda").add("mode", "immediate");
+  row.add("preset", "none").add("params", params);
+  row.add("commit", arguments.text("commit")).add("date", today());
+  std::printf("%-11s %-8s %-8s %6.2f cycles\n", kNames[static_cast<int>(PRODUCT)],
+              BY_LANE ? "by lane" : "uniform", INVERSE ? "inverse" : "forward", sample.median);
+  return row;
+}
+
+std::vector<Row> run(const Arguments& arguments) {
+  cudaDeviceProp device{};
+  cuda::check(cudaGetDeviceProperties(&device, 0), "bench.butterflies");
+  std::vector<Row> rows;
+  const auto both = [&]<Product PRODUCT>() {
+    rows.push_back(measure<PRODUCT, true, false>(device, arguments));
+    rows.push_back(measure<PRODUCT, false, false>(device, arguments));
+    rows.push_back(measure<PRODUCT, true, true>(device, arguments));
+    rows.push_back(measure<PRODUCT, false, true>(device, arguments));
+  };
+  both.template operator()<Product::Shoup>();
+  both.template operator()<Product::Lazy>();
+  both.template operator()<Product::Montgomery>();
+  return rows;
+}
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  return bench::run_rows(argc, argv, {{"runs", "9"}},
+                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+}

@@ -1,0 +1,17 @@
+// What make_cpu_backend chooses on this machine.
+#pragma once
+
+#include <string>
+
+#include "backend/backend.h"
+
+namespace latticino {
+
+struct CpuChoice {
+  std::string kernels;  // "avx512", "avx2" or "reference"
+  int threads = 1;
+  int usable = 1;  // of the threads: no more run at once than the process has cores
+};
+CpuChoice cpu_choice(const CpuOptions& options = {});
+
+}  // namespace latticino
