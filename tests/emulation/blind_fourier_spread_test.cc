@@ -3,6 +3,9 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "backend/cuda/blind_fourier_fours.cuh"
 #include "backend/cuda/blind_fourier_group_spread.cuh"
 #include "backend/cuda/blind_fourier_spread.cuh"
 #include "emulation/fourier_rotation.h"
@@ -36,8 +39,35 @@ void expect_grouped() {
   expect_rotation<S>(cuda::blind_fourier_group_spread<S>, S::kGroup);
 }
 
+// Where a difference is centred the other way, and at its ends.
+TEST(EmulatedFourierSpread, DigitsAtTheirPlaceAreThoseTakenOneByOne) {
+  for (const std::int32_t q : {2147473409, 134215681, 12289}) {
+    cuda::RotateArgs args{};
+    args.modulus = static_cast<std::uint64_t>(q), args.bits = bit_length(args.modulus);
+    args.gadget = {q < 1 << 20 ? 4 : 7, 3};
+    const cuda::FourierDigits<1> form(args, fourier::Rounding{});
+    const std::int32_t half = q / 2;
+    std::mt19937 random(1);
+    for (int i = 0; i < 1000; ++i) {
+      const std::int32_t d[] = {0,        1,     half,
+                                half + 1, q - 1, static_cast<std::int32_t>(random() % q)};
+      const std::int32_t difference = d[i % 6] * (i / 6 % 2 == 0 ? 1 : -1);
+      const auto own = static_cast<std::int32_t>(difference < 0 ? half : -half);
+      const std::int32_t turned = own + difference;
+      for (int level = 0; level < 3; ++level) {
+        const cuda::FourDigits digit(form, level);
+        EXPECT_EQ(digit(static_cast<std::uint32_t>(turned), static_cast<std::uint32_t>(own)),
+                  form.digit(form.pack(turned, own), level))
+            << difference << " modulo " << q << ", level " << level;
+      }
+    }
+  }
+}
 TEST(EmulatedFourierSpread, OfThreeDigitsOnEightBlocks) { expect_single<10, 3, 1, 3>(); }
-TEST(EmulatedFourierSpread, OfThreeDigitsOnSixteenBlocks) { expect_single<10, 4, 1, 3>(); }
+TEST(EmulatedFourierSpread, OfThreeDigitsOnSixteenBlocks) {
+  using S = cuda::FourierFoursShape;
+  expect_rotation<S>(cuda::blind_fourier_fours<S>);
+}
 TEST(EmulatedFourierSpread, OfTwoPrimesOnEightBlocks) { expect_single<11, 3, 2, 1>(); }
 TEST(EmulatedFourierSpread, OfTwoPrimesOnSixteenBlocks) { expect_single<11, 4, 2, 1>(); }
 TEST(EmulatedFourierGroup, OfThreeDigitsOnEightBlocks) { expect_grouped<10, 3, 1, 3>(); }

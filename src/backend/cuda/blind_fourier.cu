@@ -61,7 +61,7 @@ struct SpreadTimes {
 };
 
 const SpreadTimes& spread_times(int primes, int keys) {
-  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.16, 1.65}}, {{0.93}}}, 4.6};
+  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.16, 1.65}}, {{0.83, 1.10}}}, 4.6};
   static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.69}}, {{1.17, 1.43, 1.72}}}, 6.2};
   static constexpr SpreadTimes kOneOfSeveral{{{}, {}, {}, {{0.555}}, {{0.43}}}, 10.3};
   static constexpr SpreadTimes kTwoOfSeveral{{{}, {}, {}, {{0.71}}, {{0.47}}}, 6.4};

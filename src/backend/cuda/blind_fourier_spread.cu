@@ -1,5 +1,6 @@
 #include "backend/cuda/blind_fourier_spread.h"
 
+#include "backend/cuda/blind_fourier_fours.cuh"
 #include "backend/cuda/blind_fourier_group_spread.cuh"
 #include "backend/cuda/blind_fourier_spread.cuh"
 #include "backend/cuda/blind_spread.h"
@@ -37,6 +38,9 @@ FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
   };
   if (args.parts != 2) return {};
   if (is(10, 1, 3, 3)) return plan_blocks<10, 3, 1, 3>(args);
+  if (is(10, 1, 3, 4) && args.group == 1) {
+    return plan_shape<FourierFoursShape>(args, blind_fourier_fours<FourierFoursShape>);
+  }
   if (is(10, 1, 3, 4)) return plan_blocks<10, 4, 1, 3>(args);
   if (is(11, 2, 1, 3)) return plan_blocks<11, 3, 2, 1>(args);
   if (is(11, 2, 1, 4)) return plan_blocks<11, 4, 2, 1>(args);

@@ -137,7 +137,7 @@ struct ClassPlaces {
   __device__ __forceinline__ void put(typename S::Value* to, std::uint32_t i,
                                       typename S::Value x) const {
     const std::uint32_t at = i - shift;
-    to[at % S::kClass] = S::Digits::negated(x, at >> (S::kLogSlice + 1) & 1);
+    to[S::coefficient(at % S::kClass)] = S::Digits::negated(x, at >> (S::kLogSlice + 1) & 1);
   }
 };
 
@@ -199,13 +199,10 @@ __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, co
   const ClassPlaces<S> turned(u, 1, c.exponents[0]);
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
     const int component = w / S::kClass, i = w % S::kClass;
-    u.accumulator(0, 0, component)[i] = start(component, u.rank, i);
+    u.accumulator(0, 0, component)[S::coefficient(i)] = start(component, u.rank, i);
     turned.put(u.accumulator(0, 1, component), i, start(component, next, i));
-    // Value v of a lane is coefficient 32 v + lane.
-    const int v = i / 32, lane = i % 32;
     auto* before = reinterpret_cast<typename S::Value*>(u.before(0, component));
-    before[(v / S::kVectorValues * 32 + lane) * S::kVectorValues + v % S::kVectorValues] =
-        start(component, after, i);
+    before[S::before_place(i)] = start(component, after, i);
   }
   if (threadIdx.x == 0) {
     u.digits_come().begin(S::kDigitBytes);
@@ -213,6 +210,17 @@ __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, co
     u.before_comes(0).begin(S::kBeforeBytes);
     u.before_comes(1).begin(S::kBeforeBytes);
   }
+}
+
+// The accumulators after the last step. All threads.
+template <class S, class Ciphertext>
+__device__ __forceinline__ void end_rotation(const FourierSpreadUnit<S>& u, const Ciphertext& c) {
+  for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
+    const int component = w / S::kClass, i = w % S::kClass;
+    c.finish(u.a, component * S::kN + i * S::kBlocks + static_cast<int>(u.rank),
+             u.accumulator(u.a.rotate.steps, 0, component)[S::coefficient(i)]);
+  }
+  meet_cluster();  // nobody leaves before all have what they were sent
 }
 
 // Where several blocks share a multiprocessor in batches, a thread has 168 registers.
@@ -239,12 +247,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 
     send_class(u, step, after, values);
     next = after;
   }
-  for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
-    const int component = w / S::kClass, i = w % S::kClass;
-    c.finish(a, component * S::kN + i * S::kBlocks + static_cast<int>(u.rank),
-             u.accumulator(a.rotate.steps, 0, component)[i]);
-  }
-  meet_cluster();  // nobody leaves before all have what they were sent
+  end_rotation(u, c);
 }
 
 }  // namespace latticino::cuda

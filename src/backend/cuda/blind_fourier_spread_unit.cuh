@@ -99,6 +99,13 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     return row * kSlice + (point ^ (row / kLevels != 0 ? 4 : 0));
   }
 
+  // Of coefficient i of a class, and where it lies in the vectors of what a class was before.
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t coefficient(std::uint32_t i) { return i; }
+  LATTICINO_HOST_DEVICE static constexpr std::uint32_t before_place(std::uint32_t i) {
+    const std::uint32_t v = i / 32;  // value of a lane
+    return (v / kVectorValues * 32 + i % 32) * kVectorValues + v % kVectorValues;
+  }
+
   // Shared memory, in bytes: counts of arrivals, numbers on their way to the last stage
   // [mixed_digit], [mixed_product], rows [row_point], digits [digit_place], products
   // [which class][product_place], keys [step][row][thread], accumulators
@@ -178,7 +185,8 @@ struct FourierSpreadUnit {
   }
   __device__ __forceinline__ uint4* before(std::uint32_t step, int component) const {
     return reinterpret_cast<uint4*>(shared + S::kBefore) +
-           (static_cast<int>(step % 2) * S::kParts + component) * S::kVectors * 32;
+           (static_cast<int>(step % 2) * S::kParts + component) *
+               static_cast<int>(S::kBeforeBytes / (16 * S::kParts));
   }
   __device__ __forceinline__ std::uint32_t* exponents() const {
     return reinterpret_cast<std::uint32_t*>(shared + S::kExponents);
