@@ -241,6 +241,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 
     const std::uint32_t after = u.exponents()[step + 2];
     send_slices(u, sender, form, step);
     send_products(u, at, step, next);
+    meet_others(u, S::kThreads);
     ClassValues<S> values;
     add_products(u, sender.roots, form, step, next, values);
     __syncthreads();
