@@ -223,8 +223,9 @@ void meet_cluster() {
   machine->meet(machine->cluster, static_cast<int>(machine->blocks.size() * blockDim.x));
 }
 
+void Arrivals::prepare() const { machine->block().count[machine->count_of(word)] = {}; }
 void Arrivals::begin(std::uint32_t bytes) const {
-  machine->block().count[machine->count_of(word)] = {};
+  prepare();
   expect(bytes);
 }
 void Arrivals::expect(std::uint32_t bytes) const {

@@ -15,6 +15,7 @@ void meet_cluster();
 
 struct Arrivals {
   std::uint64_t* word;
+  void prepare() const;
   void begin(std::uint32_t bytes) const;
   void expect(std::uint32_t bytes) const;
   void wait(std::uint32_t parity) const;
