@@ -92,10 +92,8 @@ Tables make_tables() {
   const std::uint32_t least = *std::min_element(primes.begin(), primes.end());
   for (int p = 0; p < kPrimes; ++p) {
     const latticino::Modulus m = make_modulus(primes[p]);
-    std::uint32_t inverse = 1;
-    for (int i = 0; i < 5; ++i) inverse *= 2 - m.q * inverse;
-    const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
-    t.modulus[p] = {m.q, inverse, r, mul_mod(r, r, m)};
+    const std::uint32_t r = pow_mod(2, 32, m);
+    t.modulus[p] = {m.q, static_cast<std::uint32_t>(m.q_inverse), r, mul_mod(r, r, m)};
     for (std::uint32_t& w : t.montgomery[p]) w = 1 + random() % (least - 1);
   }
   for (auto& row : t.values) {

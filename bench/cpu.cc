@@ -33,13 +33,6 @@ std::vector<int> hoisted_steps() {
   return steps;
 }
 
-// Level with at most `limbs` limbs.
-int level_of(const Params& params, int limbs) {
-  int level = params.top_level();
-  while (level > 1 && params.limbs(level) > limbs) --level;
-  return level;
-}
-
 std::uint64_t peak_rss() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -21,8 +21,9 @@ class NoBackend : public Backend {
     return {"none", make_cpu_backend({true, 1})->info().name, 0, 0};
   }
   void* allocate(std::size_t bytes) override {
+    const std::uintptr_t address = next_;
     next_ += (bytes + 255) / 256 * 256;
-    return reinterpret_cast<void*>(next_ - (bytes + 255) / 256 * 256);
+    return reinterpret_cast<void*>(address);
   }
   void release(void*, std::size_t) noexcept override {}
   void fill(void*, std::size_t, std::uint8_t) override {}
@@ -89,8 +90,7 @@ class Host {
   }
 
   void at_level(int limbs) {
-    int level = params_.default_level();
-    while (level > 1 && params_.limbs(level) > limbs) --level;
+    const int level = std::min(level_of(params_, limbs), params_.default_level());
     const ckks::Evaluator& e = world_.evaluator();
     const Ciphertext x = world_.encrypt(world_.message("complex", params_.max_slots()), level);
     const Ciphertext y = x;

@@ -27,7 +27,8 @@ class Operations {
                make_backend(arguments.text("device"), arguments.number("threads"),
                             arguments.text("tuning"))),
         params_(*world_.params()) {
-    for (const int limbs : numbers(arguments.text("limbs"))) levels_.push_back(level_of(limbs));
+    for (const int limbs : numbers(arguments.text("limbs")))
+      levels_.push_back(level_of(params_, limbs));
     if (levels_.empty()) levels_.push_back(params_.default_level());
     const int most = *std::max_element(levels_.begin(), levels_.end());
     const auto everything = [](const ckks::Evaluator& e, const Ciphertext& x) {
@@ -49,12 +50,6 @@ class Operations {
   }
 
  private:
-  int level_of(int limbs) const {
-    int level = params_.top_level();
-    while (level > 1 && params_.limbs(level) > limbs) --level;
-    return level;
-  }
-
   // Ciphertexts of their own memory, enough to leave the cache in one round.
   std::vector<Ciphertext> inputs(int level, int least) {
     const double bytes = 4.0 * sizeof(std::uint32_t) * params_.n() * params_.limbs(level);

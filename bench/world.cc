@@ -46,6 +46,12 @@ void Errors::add(const std::vector<Complex>& want, const std::vector<Complex>& h
   }
 }
 
+int level_of(const Params& params, int limbs) {
+  int level = params.top_level();
+  while (level > 1 && params.limbs(level) > limbs) --level;
+  return level;
+}
+
 DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
                const Setup& setup) {
   const auto context = ckks::Context::create_dry(params);

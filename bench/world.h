@@ -24,6 +24,8 @@ using ckks::Complex;
 // badly ("constant", "alternating", "spike").
 std::vector<Complex> make_message(const std::string& kind, int slots, std::mt19937_64& generator);
 bool is_random(const std::string& kind);
+// The level, 1 or more, with at most `limbs` limbs.
+int level_of(const Params& params, int limbs);
 
 struct Errors {
   double sum = 0, largest = 0, count = 0;

@@ -1,6 +1,8 @@
 // Contexts: parameters on a device, or on no device at all (dry).
 #include "context.h"
 
+#include <nanobind/stl/tuple.h>
+
 #include "backend/cpu_choice.h"
 #include "ckks/context.h"
 #include "math/errors.h"
@@ -74,7 +76,7 @@ void bind_context(nb::module_& m) {
       "cpu_choice",
       [](int threads, bool simd) {
         const CpuChoice cpu = cpu_choice({.simd = simd, .threads = threads});
-        return nb::make_tuple(cpu.kernels, cpu.threads, cpu.usable);
+        return std::tuple(cpu.kernels, cpu.threads, cpu.usable);
       },
       "threads"_a, "simd"_a,
       "Kernels, threads, and how many of these run at once, that a context on this CPU has.");

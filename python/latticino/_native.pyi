@@ -132,7 +132,7 @@ def cuda_built() -> bool: ...
 
 def cuda_device_count() -> int: ...
 
-def cpu_choice(threads: int, simd: bool) -> tuple:
+def cpu_choice(threads: int, simd: bool) -> tuple[str, int, int]:
     """
     Kernels, threads, and how many of these run at once, that a context on this CPU has.
     """

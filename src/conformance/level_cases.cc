@@ -317,13 +317,14 @@ Case subtract_batch(const Basis& source, const Pick& pick) {
     const rlwe::Constants::Division& division = pick(side.constants());
     const Basis target = division.target, kept = source.intersect(target);
     const auto eval = [&](const Basis& basis) { return side.input(basis, Domain::Eval); };
-    const PolyView none, x[3] = {eval(kept), eval(kept), none}, add[3] = {eval(target), none, x[1]};
+    const PolyView none, x[2] = {eval(kept), eval(kept)}, add[3] = {eval(target), none, x[1]};
     const PolyView key[3] = {eval(source), eval(kept), eval(source)};
     SubtractScale op{{}, division.factor};
     for (int i = 0; i < 9; ++i) {
-      const PolyView times = i % 7 < 6 && i % 5 < 4 ? key[i % 3] : none;
-      op.items.push_back({x[i % 7 < 6 ? i % 2 : 2], side.input(target, Domain::Half), add[i % 3],
-                          side.output(target, Domain::Eval), i % 4 == 0 ? 1u : 4u * i + 1, times});
+      const bool lacks_x = i % 7 == 6, lacks_key = lacks_x || i % 5 == 4, stays = i % 4 == 0;
+      op.items.push_back({lacks_x ? none : x[i % 2], side.input(target, Domain::Half), add[i % 3],
+                          side.output(target, Domain::Eval), stays ? 1u : 4u * i + 1,
+                          lacks_key ? none : key[i % 3]});
     }
     return {op};
   };

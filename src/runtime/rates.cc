@@ -12,9 +12,9 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // From bench_records at N = 2^16, one thread. FromIntegers, which no benchmark times alone, is
 // taken to be like ModRaise. TFHE's are from bench_gates (CPU) and the records of TFHE on the H200,
 // within a factor 2 for batches of 1 and of thousands, rotations in FP64 on the GPU as well (a
-// test); LweLinear, LweSlots, and ModSwitch and SampleExtract of the GPU, were not timed alone and
-// count for little: they are taken to move bytes as polynomial records do, and FourierKey, which
-// runs once a key, on both.
+// test); LweLinear, LweSlots, FourierKey (once a key), and ModSwitch and SampleExtract of the GPU
+// and of AVX2 and plain code, were not timed alone and count for little: they are taken to move
+// bytes as polynomial records do. LweKeySwitch of AVX2 and plain code is that of AVX-512, scaled.
 
 // The rate between two sizes, and what is left at the smaller one. Embed and Project were timed
 // beside other work, and scaled by what copies took at that time.
