@@ -160,12 +160,15 @@ TEST_P(SimdKernels, GatherAgrees) {
     for (int b = 0; b < log_cols; ++b) reversal[i] |= ((i >> b) & 1) << (log_cols - 1 - b);
   }
   const Words x = random(m.q);
-  for (std::uint32_t galois : {5u, 25u, 2u * n() - 1}) {
+  std::vector<std::uint32_t> all{5, 25, 2u * n() - 1};
+  for (std::uint32_t g = 1; g < 32; g += 2) all.push_back(g);
+  for (const std::uint32_t galois : all) {
     for (bool accumulate : {false, true}) {
+      const std::uint32_t offset = 12345 + 77 * galois;
       Words a(x.begin() + 100, x.begin() + 100 + cols), b = a;
-      reference_kernels().gather_row(a.data(), x.data(), cols, reversal.data(), 12345, galois,
+      reference_kernels().gather_row(a.data(), x.data(), cols, reversal.data(), offset, galois,
                                      accumulate, m);
-      simd().gather_row(b.data(), x.data(), cols, reversal.data(), 12345, galois, accumulate, m);
+      simd().gather_row(b.data(), x.data(), cols, reversal.data(), offset, galois, accumulate, m);
       EXPECT_EQ(a, b);
     }
   }

@@ -96,17 +96,43 @@ inline void linear(std::uint32_t* out, const std::uint32_t* const* x, const Shou
   }
 }
 
+// Entries of a row whose indices differ in their low bits come from entries that do: with L lanes,
+// exponents of entries i < L of a vector differ from that of the first one by galois bitrev(i)
+// cols / L, so their indices do in bitrev(top + galois bitrev(i) mod L) alone, `top` being the
+// first one's top bits. order[galois mod L / 2][top][i] is that.
+struct LaneOrders {
+  static constexpr int kLanes = Vec::kLanes;
+  std::uint8_t order[kLanes / 2][kLanes][kLanes];
+
+  static constexpr int reversed(int x) {
+    int y = 0;
+    for (int bit = 1; bit < kLanes; bit *= 2) y = 2 * y + (x & bit ? 1 : 0);
+    return y;
+  }
+  constexpr LaneOrders() : order{} {
+    for (int galois = 1; galois < kLanes; galois += 2) {
+      for (int top = 0; top < kLanes; ++top) {
+        for (int i = 0; i < kLanes; ++i) {
+          order[galois / 2][top][i] =
+              static_cast<std::uint8_t>(reversed((top + galois * reversed(i)) % kLanes));
+        }
+      }
+    }
+  }
+};
+inline constexpr LaneOrders kLaneOrders;
+
 inline void gather_row(std::uint32_t* out, const std::uint32_t* in, int cols,
                        const std::uint16_t* bit_reversal, std::uint32_t offset,
                        std::uint32_t galois, bool accumulate, const Modulus& mod) {
   const Prime p(mod.q);
-  int log_cols = 0;
-  while ((1 << log_cols) < cols) ++log_cols;
-  const Vec g = Vec::set(galois), o = Vec::set(offset);
-  const Vec mask = Vec::set(static_cast<std::uint32_t>(cols - 1));
+  const auto mask = static_cast<std::uint32_t>(cols - 1), below = mask / Vec::kLanes;
+  const int top = __builtin_popcount(below);
+  const auto& orders = kLaneOrders.order[galois % Vec::kLanes / 2];
   for (int c = 0; c < cols; c += Vec::kLanes) {
-    const Vec exponent = (o + mul_low(g, Vec::load16(bit_reversal + c))) & mask;
-    Vec v = Vec::gather(in, bit_reverse(exponent, log_cols));
+    const std::uint32_t exponent = (offset + galois * bit_reversal[c]) & mask;
+    const std::uint32_t first = bit_reversal[exponent & below];
+    Vec v = permuted(Vec::load(in + first), Vec::load8(orders[exponent >> top]));
     if (accumulate) v = p.below_q(v + Vec::load(out + c));
     v.store(out + c);
   }

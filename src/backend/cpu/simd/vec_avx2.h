@@ -27,11 +27,8 @@ struct Vec {
     _mm256_storeu_pd(p + 4, _mm256_cvtepi32_pd(_mm256_extracti128_si256(v, 1)));
   }
   static Vec set(std::uint32_t x) { return {_mm256_set1_epi32(static_cast<int>(x))}; }
-  static Vec load16(const std::uint16_t* p) {
-    return {_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
-  }
-  static Vec gather(const std::uint32_t* p, Vec index) {
-    return {_mm256_i32gather_epi32(reinterpret_cast<const int*>(p), index.v, 4)};
+  static Vec load8(const std::uint8_t* p) {
+    return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))};
   }
   static void load_split(const std::int64_t* p, Vec& low, Vec& high) {
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
@@ -43,17 +40,7 @@ struct Vec {
     high.v = _mm256_permute2x128_si256(a, b, 0x31);
   }
   friend Vec operator&(Vec a, Vec b) { return {_mm256_and_si256(a.v, b.v)}; }
-  friend Vec bit_reverse(Vec x, int bits) {
-    const __m256i nibble = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15));
-    const __m256i low = _mm256_set1_epi8(15);
-    const __m256i a = _mm256_shuffle_epi8(nibble, _mm256_and_si256(x.v, low));
-    const __m256i b = _mm256_shuffle_epi8(nibble, _mm256_and_si256(_mm256_srli_epi32(x.v, 4), low));
-    const __m256i bytes = _mm256_or_si256(_mm256_slli_epi32(a, 4), b);
-    const __m256i swap = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(1, 0, -1, -1, 5, 4, -1, -1, 9, 8, -1, -1, 13, 12, -1, -1));
-    return {_mm256_srl_epi32(_mm256_shuffle_epi8(bytes, swap), _mm_cvtsi32_si128(16 - bits))};
-  }
+  friend Vec permuted(Vec x, Vec order) { return {_mm256_permutevar8x32_epi32(x.v, order.v)}; }
   friend Vec operator+(Vec a, Vec b) { return {_mm256_add_epi32(a.v, b.v)}; }
   friend Vec operator-(Vec a, Vec b) { return {_mm256_sub_epi32(a.v, b.v)}; }
   friend Vec mul_low(Vec a, Vec b) { return {_mm256_mullo_epi32(a.v, b.v)}; }

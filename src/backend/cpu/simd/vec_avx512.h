@@ -27,11 +27,8 @@ struct Vec {
     _mm512_storeu_pd(p + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1)));
   }
   static Vec set(std::uint32_t x) { return {_mm512_set1_epi32(static_cast<int>(x))}; }
-  static Vec load16(const std::uint16_t* p) {
-    return {_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
-  }
-  static Vec gather(const std::uint32_t* p, Vec index) {
-    return {_mm512_i32gather_epi32(index.v, p, 4)};
+  static Vec load8(const std::uint8_t* p) {
+    return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
   }
   // Low and high halves of 16 signed 64-bit integers.
   static void load_split(const std::int64_t* p, Vec& low, Vec& high) {
@@ -42,18 +39,7 @@ struct Vec {
     high.v = _mm512_permutex2var_epi32(a, _mm512_add_epi32(even, _mm512_set1_epi32(1)), b);
   }
   friend Vec operator&(Vec a, Vec b) { return {_mm512_and_si512(a.v, b.v)}; }
-  // Reversal of the low `bits` <= 16 bits, the others being zero.
-  friend Vec bit_reverse(Vec x, int bits) {
-    const __m512i nibble =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15));
-    const __m512i low = _mm512_set1_epi8(15);
-    const __m512i a = _mm512_shuffle_epi8(nibble, _mm512_and_si512(x.v, low));
-    const __m512i b = _mm512_shuffle_epi8(nibble, _mm512_and_si512(_mm512_srli_epi32(x.v, 4), low));
-    const __m512i bytes = _mm512_or_si512(_mm512_slli_epi32(a, 4), b);
-    const __m512i swap = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(1, 0, -1, -1, 5, 4, -1, -1, 9, 8, -1, -1, 13, 12, -1, -1));
-    return {_mm512_srl_epi32(_mm512_shuffle_epi8(bytes, swap), _mm_cvtsi32_si128(16 - bits))};
-  }
+  friend Vec permuted(Vec x, Vec order) { return {_mm512_permutexvar_epi32(order.v, x.v)}; }
   friend Vec operator+(Vec a, Vec b) { return {_mm512_add_epi32(a.v, b.v)}; }
   friend Vec operator-(Vec a, Vec b) { return {_mm512_sub_epi32(a.v, b.v)}; }
   friend Vec mul_low(Vec a, Vec b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
