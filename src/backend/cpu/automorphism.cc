@@ -12,15 +12,15 @@ void eval_limb(const CpuKernels& k, const RingTable& table, const Unit& u) {
   const PrimeTable& p = table.primes[u.prime];
   const int rows = p.rows(), cols = p.cols();
   std::uint32_t* out = find_limb(u.item->out, u.prime);
-  bool accumulate = false;
-  for (const Automorphism::Term& term : u.item->terms) {
-    const std::uint32_t* x = find_limb(term.x, u.prime);
-    for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < rows; ++r) {
+    bool accumulate = false;
+    for (const Automorphism::Term& term : u.item->terms) {
       const RowSource source = row_source(table, r, term.galois);
-      k.gather_row(out + std::size_t(r) * cols, x + std::size_t(source.row) * cols, cols,
-                   table.col_reversal.data(), source.offset, term.galois, accumulate, p.modulus);
+      const std::uint32_t* x = find_limb(term.x, u.prime) + std::size_t(source.row) * cols;
+      k.gather_row(out + std::size_t(r) * cols, x, cols, table.col_reversal.data(), source.offset,
+                   term.galois, accumulate, p.modulus);
+      accumulate = true;
     }
-    accumulate = true;
   }
 }
 
