@@ -1,12 +1,15 @@
 // Gates and tables of TFHE, and the records of one bootstrapping.
 //   bench_gates --device cpu --threads 1 --sets tfhe-gates-v1,tfhe-2-2-v1 --batches 1,16
 //   bench_gates --device cuda --mode replayed --batches 1,4096 --variants all
+//   bench_gates --device cuda --arithmetic fft64 --sets switch-n16-d40-fp64-v1 --batches 1056
+// A switching set stands for its tables, which are rotated for gates here.
 // --cpu-time counts what the process used instead of the time that passed: for one thread of a
 // machine that is busy with other work. --variants: own (what the backend chooses), all, or numbers
 // of kernels that can run a blind rotation (backend/tuning.h). Keys are real. pbs rows leave the
 // key switch out, gate rows do not.
 #include <cstdio>
 
+#include "params/switch_params.h"
 #include "sample.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"
@@ -26,11 +29,16 @@ std::unique_ptr<Backend> backend(const Arguments& arguments, std::shared_ptr<Tun
   return make_cuda_backend({.tuning = std::move(tuning)});
 }
 
+std::shared_ptr<const TfheParams> params_of(const std::string& set) {
+  return set.starts_with("switch-") || set.starts_with("test-switch-") ? switch_preset(set)->tfhe()
+                                                                       : tfhe_preset(set);
+}
+
 class TfheBench {
  public:
   TfheBench(const Arguments& arguments, const std::string& set)
       : arguments_(arguments),
-        params_(tfhe_preset(set)),
+        params_(params_of(set)),
         context_(tfhe::Context::create(params_,
                                        std::make_unique<Queue>(backend(arguments, tuning_)),
                                        tfhe::arithmetic_of(arguments.text("arithmetic")))),
