@@ -24,7 +24,7 @@ std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::C
 
 // Batches of one context and one key, with a note (io/files.h). Fresh encryptions go out as bodies
 // and a seed, one word a ciphertext: loading them takes n + 1 words each, and throws
-// OutOfMemoryError before it allocates more than the device has free.
+// OutOfMemoryError before it allocates more than 7/8 of what the device has free.
 void save_ciphertexts(Sink& sink, std::span<const tfhe::Ciphertext> batches,
                       const std::string& note = {});
 struct TfheCiphertexts {
