@@ -181,6 +181,15 @@ def test_prime_systems():
     assert wrong(cells()) == []
 
 
+def test_growth():
+    rows, said = table("performance.md", "How it grows")
+    assert "2026-11-22-h200-growth.json" in said
+    measured = by([row for row in record("2026-11-22-h200-growth.json") if row["axis"] == "limbs"], "limbs")
+    for key, member, unit in (("us", "value", 1), ("MB", "footprint_bytes", 1e6)):
+        assert wrong((limbs, cell, measured["growth.rotate", int(limbs)][member] / unit)
+                     for limbs, cell in zip(rows["limbs"], rows[key])) == []
+
+
 def test_dry_runs_of_bootstrapping():
     rows, said = table("bootstrapping.md", "Options")
     assert "2026-11-23-dry-bootstrap.json" in said

@@ -278,7 +278,11 @@ def test_counters_of_all_five_passes_become_rows(tmp_path, monkeypatch):
                for row in rows)
 
 
-def test_growth_is_drawn(tmp_path):
+def test_growth_is_drawn(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn, save = [], Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path: (drawn.append(figure), save(figure, path)))
     record, picture = tmp_path / "r.json", tmp_path / "p.png"
     rows = [timed("growth.rotate", 10.0 * limbs / batch + n / 2**16, "us", limbs=limbs, batch=batch) |
             {"axis": axis, "footprint_bytes": 4_000_000 * limbs * batch, "params": {"N": n, "limbs": limbs, "batch": batch}}
@@ -287,6 +291,8 @@ def test_growth_is_drawn(tmp_path):
     records.write(record, rows)
     assert cli.main(["bench", "growth", str(record), "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+    time, _, _, memory, *_ = drawn[0].axes
+    assert list(time.lines[0].get_ydata()) == [71.0, 471.0] and list(memory.lines[0].get_ydata()) == [28.0, 188.0]
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])
