@@ -96,6 +96,21 @@ def test_bootstrapping_beside_the_targets():
     assert wrong(cells()) == []
 
 
+def test_memory_beside_dry_runs():
+    rows = record("2026-11-22-h200-bootstrap.json")
+    said = " ".join((ROOT / "docs" / "performance.md").read_text().split())
+
+    def percent(words, member, under):
+        shares = [row["dry_peak_bytes"] / row[member] if under else row[member] / row["dry_peak_bytes"] for row in rows]
+        low, high = sorted((100 * abs(1 - min(shares)), 100 * abs(1 - max(shares))))
+        assert f"{low:.1f} to {high:.1f} % {words}" in said
+
+    percent("below it, and", "peak_bytes", True)
+    percent("below what was in use in the pool at once", "device_peak_bytes", True)
+    percent("above the dry run's peak, 7.25 GB for 6.67", "device_held_bytes", False)
+    assert [round(rows[0][m] / 1e9, 2) for m in ("device_held_bytes", "dry_peak_bytes")] == [7.25, 6.67]
+
+
 @pytest.mark.parametrize("first, steps", [
     (0, {"unfused: every pass its own records, one polynomial and two terms at a time, launch after launch, "
          "minimal keys": "unfused", "+ kernel variants from the table that is shipped": "+ kernel variants",
