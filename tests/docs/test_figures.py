@@ -70,6 +70,7 @@ def test_operations_beside_the_targets():
                  for limbs, cell in zip((47, 23, 13, 7), rows[key])) == []
 
 
+CHEDDAR = "Cheddar 1.0, measured 2026-11"
 BOOTSTRAPS = ("preset", "slots", "minimal_keys", "slot_to_coeff_first", "over_mod_raise")
 
 
@@ -192,7 +193,21 @@ def test_prime_systems():
             yield scale, rows["levels left"][i], row["levels_left"]
             yield scale, rows["bootstrapping"][i], row["value"]
             yield scale, rows["a level"][i], row["value"] / row["levels_left"]
+        for i, scale in enumerate((30, 35, 40)):
+            for other in others[f"n16-d{scale}-boot-v1"]:
+                at = -1 if "64-bit" in other["source"] else 0
+                left = int(re.match(r"(\d+) levels left", other["note"])[1])
+                values = {"Cheddar's code": other["value"], "levels that it leaves": left,
+                          "its time a level": other["value"] / left}
+                for key, value in values.items():
+                    cell = rows[key][i].split("(")[at].replace("with limbs of 64 bits", "")
+                    yield f"{key}, {other['source']}", cell, value
 
+    others = {}
+    for other in json.loads((ROOT / "python" / "latticino" / "measure" / "references.json").read_text()):
+        if other["name"] == "ckks.bootstrap" and other["source"] in (CHEDDAR, CHEDDAR + ", 64-bit limbs"):
+            others.setdefault(other["preset"], []).append(other)
+    assert [len(others[f"n16-d{scale}-boot-v1"]) for scale in (30, 35, 40)] == [1, 1, 2]
     assert wrong(cells()) == []
 
 
