@@ -88,7 +88,7 @@ def test_bootstrapping_beside_the_targets():
     def cells():
         for key, option in options.items():
             time, _, bits, tables, peak = rows[key]
-            row = measured["ckks.bootstrap", *option]
+            row = measured[("ckks.bootstrap", *option)]
             yield key, time, row["value"]
             yield key, bits, row["mean_error_bits"], row["max_error_bits"]
             yield key, tables, (row["key_bytes"] + row["matrix_bytes"]) / 1e9
@@ -232,7 +232,7 @@ def test_dry_runs_of_bootstrapping():
 
     def cells():
         for key, option in options.items():
-            row = dry["ckks.bootstrap_dry", "n16-d40-boot-v1", 32768, *option]
+            row = dry[("ckks.bootstrap_dry", "n16-d40-boot-v1", 32768, *option)]
             members = ("key_bytes", "matrix_bytes", "dry_peak_bytes", "records", "bytes_moved", "value")
             for cell, member in zip(rows[key], members):
                 yield key, cell, row[member] / (1e9 if member.endswith(("bytes", "moved")) else 1)
