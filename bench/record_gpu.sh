@@ -27,7 +27,7 @@ done
 step "$build/bench_operations" --tuning="$out/tuned.txt" --output="$out/operations.json"
 step "$build/bench_records" --tuning="$out/tuned.txt" --output="$out/records.json"
 for arithmetic in exact fft64; do
-  sets=chameleon-500-legacy,chameleon-592-legacy,chameleon-630-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1
+  sets=chameleon-500-legacy,chameleon-592-legacy,chameleon-630-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,tfhe-2-2-v2
   [ "$arithmetic" = exact ] || sets=$sets,chameleon-630-group3-legacy,tfhe-2-2-group3-fft64-v1,switch-n16-d40-fp64-v1
   step "$build/bench_gates" --device=cuda --mode=replayed --arithmetic="$arithmetic" --sets="$sets" \
     --batches=1,8,132,1056,4096 --runs=11 --output="$out/gates-$arithmetic.json"

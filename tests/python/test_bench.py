@@ -152,7 +152,7 @@ def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
         "output": "", "device": "cpu", "threads": "1", "mode": "replayed", "batches": "1,8", "runs": "3",
         "arithmetic": "exact", "sets": programs.GATE_SETS}
     assert fft64["options"]["arithmetic"] == "fft64" and fft64["options"]["sets"] == (
-        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,"
+        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,tfhe-2-2-v2,"
         "tfhe-2-2-group3-fft64-v1,chameleon-500-legacy,chameleon-592-legacy")
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     assert cli.main(["bench", "gates", "--preset", "tfhe-2-2-group3-v1", "--record", str(record)]) == 0

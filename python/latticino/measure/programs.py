@@ -23,7 +23,8 @@ SWITCH_SETS = {"switch-n16-d40-fp64-v1,switch-n16-d35-fp64-v1": "64,256,1024,327
 SWITCH_CPU = "switch-n16-d40-v1"
 TUNED_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d30-boot-v1"
 GATE_SETS = ("chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-gates-v2,"
-             "tfhe-2-2-v1,tfhe-2-2-group3-v1,tfhe-2-2-group3-fft64-v1,chameleon-500-legacy,chameleon-592-legacy")
+             "tfhe-2-2-v1,tfhe-2-2-v2,tfhe-2-2-group3-v1,tfhe-2-2-group3-fft64-v1,"
+             "chameleon-500-legacy,chameleon-592-legacy")
 GATE_BATCHES = {"cpu": "1,8", "cuda": "1,2,8,32,132,1024,4096"}
 MOST_BYTES = 7 * 2**30  # of the keys and tables of n16-d40-boot-v1
 
