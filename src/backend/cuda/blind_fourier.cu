@@ -126,9 +126,6 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   const std::uint32_t groups =
       std::max(std::min(rotate.total, sms), shares(rotate.total, rotate.per_block));
   args.parts = {groups, sms, rotate.steps};
-  const std::size_t keeping = limits.ciphertext_bytes + limits.kept_bytes;
-  args.keeps = limits.shared_bytes + rotate.per_block * keeping <= device.shared_per_block;
-  const std::size_t each = args.keeps ? keeping : limits.ciphertext_bytes;
   args.key = reinterpret_cast<const double2*>(op.fourier);
   const RingTables& tables = table_of<RingTables>(launcher, ring);
   args.roots = reinterpret_cast<const double2*>(tables.device_fourier_roots());
@@ -142,7 +139,7 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
     return launch_fourier_spread(launcher, args, *plan);
   }
   const Shape shape{dim3(args.parts.blocks()), dim3(rotate.per_block * limits.threads),
-                    limits.shared_bytes + rotate.per_block * each};
+                    limits.shared_bytes + rotate.per_block * limits.ciphertext_bytes};
   std::optional<Scratch> handed;
   if (args.parts.cuts != 0) {
     const std::size_t bytes = sizeof(std::uint32_t) * args.handed_words(shape.block.x);

@@ -15,17 +15,17 @@ namespace latticino::cuda {
 // Roots are in shared memory where the key leaves them room, else in the L1.
 template <class S, int PARTS, int PRIMES>
 constexpr int kFourierRoots = PARTS == 2 || (PRIMES == 1 && S::kLogN < 12) ? S::kM / 2 : 0;
+// Rounded differences, from which all levels take their digits, wait in shared memory where k = 1;
+// with k = 2 they are made again for each level, as over two primes at N = 2^12: there they would
+// take the room of a block's second ciphertext, and one alone is 6 % faster without them too (H200,
+// keys fetched to the L2).
 template <class S, int PARTS, int PRIMES>
-constexpr std::size_t kFourierCiphertextBytes =
-    sizeof(double2) * S::kSlot + sizeof(typename FourierDigits<PRIMES>::Value) * PARTS* S::kN;
-// Rounded differences, from which all levels take their digits, wait in shared memory where k = 1
-// and they cost a block no ciphertext; else they are made again for each level. Over one prime they
-// never do on an H200.
-template <int PRIMES>
-constexpr bool kFourierKeeps = PRIMES == 1;
+constexpr bool kFourierKeeps = PARTS == 2 && !(PRIMES == 2 && S::kLogN == 12);
 template <class S, int PARTS, int PRIMES>
-__host__ __device__ constexpr std::size_t fourier_kept_bytes(int levels) {
-  return PARTS == 2 && levels > 1 ? sizeof(typename FourierDigits<PRIMES>::Value) * S::kN : 0;
+__host__ __device__ constexpr std::size_t fourier_ciphertext_bytes(int levels) {
+  const int kept = kFourierKeeps<S, PARTS, PRIMES> && levels > 1 ? 1 : 0;
+  return sizeof(double2) * S::kSlot +
+         sizeof(typename FourierDigits<PRIMES>::Value) * (PARTS + kept) * S::kN;
 }
 
 // The threads of a ciphertext.
@@ -39,19 +39,17 @@ struct FourierUnit {
   FourierRoots<kPlaced> roots;
   double2* slot;  // of the polynomial that changes hands
   Value* acc;     // [component][N]
-  bool keeps;
-  uint4* kept;  // rounded differences of a component, those of a thread together
+  uint4* kept;    // rounded differences of a component, those of a thread together
 
   // Unit `unit` of `bytes` of a block's shared memory, which begins with roots.
   __device__ __forceinline__ void place(double2* shared_roots, int unit, std::size_t bytes,
-                                        const FourierRotateArgs& a, bool keeps_differences) {
+                                        const FourierRotateArgs& a) {
     constexpr int kRoots = kFourierRoots<S, PARTS, PRIMES>;
     t = threadIdx.x % S::kThreads;
     barrier = 1 + unit;
     roots = {kRoots != 0 ? shared_roots : a.roots, a.first};
     slot = shared_roots + kRoots + unit * (bytes / sizeof(double2));
     acc = reinterpret_cast<Value*>(slot + S::kSlot);
-    keeps = PARTS == 2 && keeps_differences;
     kept = reinterpret_cast<uint4*>(acc + PARTS * S::kN);
   }
 
@@ -64,13 +62,13 @@ struct FourierUnit {
       uint4 vector[kVectors];
       Word word[2 * S::kV];
     } packed;
-    if (!keeps || level == 0) {
+    if (!kFourierKeeps<S, PARTS, PRIMES> || level == 0) {
 #pragma unroll
       for (int r = 0; r < 2 * S::kV; ++r) {
         const int i = S::index(0, t, r / 2) + r % 2 * S::kM;
         packed.word[r] = pack(i);
       }
-      if (keeps && form.levels > 1) {
+      if (kFourierKeeps<S, PARTS, PRIMES> && form.levels > 1) {
 #pragma unroll
         for (int i = 0; i < kVectors; ++i) kept[i * S::kThreads + t] = packed.vector[i];
       }
@@ -185,9 +183,7 @@ __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
             units);
   if (unit >= units) return;
   Unit u;
-  const bool keeps = kFourierKeeps<PRIMES> || a.keeps;
-  const std::size_t kept = fourier_kept_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
-  u.place(roots, unit, kFourierCiphertextBytes<S, PARTS, PRIMES> + (keeps ? kept : 0), a, keeps);
+  u.place(roots, unit, fourier_ciphertext_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels), a);
 
   const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(part.group, unit));
   u.begin(a, part, c);
@@ -206,19 +202,13 @@ __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
 struct FourierLimits {
   int threads = 0, most_threads = 0;                   // of a ciphertext, of a block
   std::size_t shared_bytes = 0, ciphertext_bytes = 0;  // of all ciphertexts, of one
-  int latency = 0;             // a block of c takes some c + latency units of time, on an H200
-  std::size_t kept_bytes = 0;  // of one ciphertext, where all of a block find room
+  int latency = 0;  // a block of c takes some c + latency units of time, on an H200
 };
 template <class S, int PARTS, int PRIMES, class Keys = FourierKeyPath<S, PARTS, PRIMES>>
 constexpr FourierLimits fourier_limits(int levels) {
-  constexpr bool kKeeps = kFourierKeeps<PRIMES>;
-  const std::size_t kept = fourier_kept_bytes<S, PARTS, PRIMES>(levels);
-  return {S::kThreads,
-          kMostFourierThreads<S, PARTS>,
+  return {S::kThreads, kMostFourierThreads<S, PARTS>,
           sizeof(double2) * (kFourierRoots<S, PARTS, PRIMES> + Keys::kNumbers),
-          kFourierCiphertextBytes<S, PARTS, PRIMES> + (kKeeps ? kept : 0),
-          S::kV == 8 ? 4 : 8,
-          kKeeps ? 0 : kept};
+          fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels), S::kV == 8 ? 4 : 8};
 }
 
 // k = 2 has a file of its own (blind_fourier_k2.cu), as have several key bits a step

@@ -124,7 +124,7 @@ __device__ __forceinline__ void fourier_group_step(const FourierUnit<S, PARTS, P
 
 template <class S, int PARTS, int PRIMES>
 __host__ __device__ constexpr std::size_t fourier_group_bytes(int levels) {
-  return kFourierCiphertextBytes<S, PARTS, PRIMES> + fourier_kept_bytes<S, PARTS, PRIMES>(levels) +
+  return fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels) +
          sizeof(std::uint32_t) * kMostSelectors;
 }
 
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kMostGroupThreads)
   if (unit >= a.units(part)) return;
   FourierUnit<S, PARTS, PRIMES> u;
   const std::size_t bytes = fourier_group_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
-  u.place(roots, unit, bytes, a, true);
+  u.place(roots, unit, bytes, a);
   auto* exponents =
       reinterpret_cast<std::uint32_t*>(u.slot + bytes / sizeof(double2)) - kMostSelectors;
 

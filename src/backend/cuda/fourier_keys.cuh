@@ -16,29 +16,30 @@ template <class S, int PARTS>
 constexpr int kMostFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
 
 // Straight through the L1, which the ciphertexts of a block share: they read the same rows at about
-// the same time. Who takes a row up has a part of the next one fetched there: the first warp to
-// wait for the L2 would hold up all others, who soon stand behind it. Rows of N = 2^12, of 64 KiB,
-// find room there beside one ciphertext only.
+// the same time. Who takes a row up has a part of the next one fetched: the first warp to wait for
+// the L2 would hold up all others, who soon stand behind it. Rows of N = 2^12, of 64 KiB, find no
+// room in the L1 beside two ciphertexts; fetched to the L2 they come from the device's memory in
+// time, as the key is larger than that.
 template <class S, int PARTS>
 struct KeyStream {
-  static constexpr std::size_t kNumbers = 0;                 // of shared memory
-  static constexpr int kChunk = PARTS * S::kM, kSector = 2;  // numbers
-  static constexpr int kFetched = kChunk / kSector / kMostFourierThreads<S, PARTS>;  // of a thread
+  static constexpr std::size_t kNumbers = 0;  // of shared memory
+  static constexpr bool kToL1 = PARTS == 3 || S::kLogN < 12;
+  static constexpr int kChunk = PARTS * S::kM, kPiece = kToL1 ? 2 : 8;              // numbers
+  static constexpr int kFetched = kChunk / kPiece / kMostFourierThreads<S, PARTS>;  // of a thread
 
   const double2* next;
   std::uint32_t left;  // chunks
-  bool fetches;
 
-  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::uint32_t chunks,
-                                       int units)
-      : next(key), left(chunks), fetches(S::kLogN < 12 || units == 1) {}
+  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::uint32_t chunks, int)
+      : next(key), left(chunks) {}
   __device__ __forceinline__ const double2* take() {
     const double2* row = next;
     next += kChunk;
-    if (--left != 0 && fetches) {
+    if (--left != 0) {
 #pragma unroll
       for (int i = 0; i < kFetched; ++i) {
-        fetch_to_l1(next + kSector * (threadIdx.x + i * blockDim.x));
+        const double2* const piece = next + kPiece * (threadIdx.x + i * blockDim.x);
+        kToL1 ? fetch_to_l1(piece) : fetch_to_l2(piece);
       }
     }
     return row;

@@ -24,7 +24,6 @@ struct FourierRotateArgs {
   RotationParts parts;  // of groups of ciphertexts, per_block each or one less
   // Zeros before: blocks that have begun, then [group][warp], whether the first part is done.
   std::uint32_t* handed;
-  bool keeps;  // differences in shared memory (blind_fourier.cuh), over two primes
 
   // That of a unit in a group, where it is below the total.
   LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
