@@ -2,7 +2,8 @@
 # Everything that docs/performance.md records of a GPU, with the C++ programs alone (no Python package):
 #   LATTICINO_COMMIT=abc1234 bench/record_gpu.sh BUILD OUT
 # BUILD: a build with -DLATTICINO_BENCH=ON. Kernel variants are tuned first, and everything after that
-# runs with the new table (OUT/tuned.txt), which belongs into src/backend/tuned. About five minutes on an H200.
+# runs with the new table (OUT/tuned.txt), which belongs into src/backend/tuned. About five minutes on an H200,
+# and the tuning of TFHE sets, which was not timed.
 set -u
 build=$1 out=$2 here=$(dirname "$0") status=0
 mkdir -p "$out"
