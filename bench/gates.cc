@@ -10,10 +10,8 @@
 // extraction as one program.
 #include <cstdio>
 
-#include "params/switch_params.h"
 #include "sample.h"
-#include "tfhe/client.h"
-#include "tfhe/evaluator.h"
+#include "tfhe_world.h"
 
 namespace latticino::bench {
 namespace {
@@ -30,48 +28,21 @@ std::unique_ptr<Backend> backend(const Arguments& arguments, std::shared_ptr<Tun
   return make_cuda_backend({.tuning = std::move(tuning)});
 }
 
-std::shared_ptr<const TfheParams> params_of(const std::string& set) {
-  return set.starts_with("switch-") || set.starts_with("test-switch-") ? switch_preset(set)->tfhe()
-                                                                       : tfhe_preset(set);
-}
-
 class TfheBench {
  public:
   TfheBench(const Arguments& arguments, const std::string& set)
       : arguments_(arguments),
-        params_(params_of(set)),
-        context_(tfhe::Context::create(params_,
-                                       std::make_unique<Queue>(backend(arguments, tuning_)),
-                                       tfhe::arithmetic_of(arguments.text("arithmetic")))),
-        secret_(tfhe::SecretKey::generate(params_, random_)) {
-    const Stopwatch watch;
-    keys_ = tfhe::make_server_keys(*context_, secret_, random_);
-    context_->queue().synchronize();
-    std::printf("%s: keys in %.2f s\n", set.c_str(), watch.seconds());
-  }
+        world_(tfhe_params_of(set), backend(arguments, tuning_),
+               tfhe::arithmetic_of(arguments.text("arithmetic"))) {}
 
   void run(int batch, std::vector<Row>& rows) {
-    const tfhe::Encoding encoding =
-        params_->booleans() ? tfhe::Encoding::Boolean : tfhe::Encoding::Padded;
-    std::vector<std::uint32_t> messages;
-    for (int i = 0; i < batch; ++i) messages.push_back(static_cast<std::uint32_t>(i % 2));
-    const tfhe::Ciphertext x = tfhe::encrypt(context_, secret_, messages, encoding, random_);
-    const tfhe::Evaluator evaluator(context_, keys_);
-    const tfhe::Table table = params_->booleans()
-                                  ? tfhe::Table{}
-                                  : make_table(context_, [](std::uint32_t m) { return m ^ 1; });
+    const TfheFlips flips(world_, batch);
     tfhe::Ciphertext y;
-    const auto gate = [&] {
-      y = params_->booleans() ? evaluator.gate(tfhe::Gate::Nand, x, x) : evaluator.apply(x, table);
-    };
+    const auto gate = [&] { y = flips(); };
     each_variant(gate, [&] {
       measure(rows, "gate", batch, gate);
-      const std::vector<std::uint32_t> results = tfhe::decrypt(secret_, y);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        if (results[i] == (messages[i] ^ 1)) continue;
-        throw ValueError("bench.tfhe", "a wrong result", "the right one", "run the tests");
-      }
-      records(rows, batch, x);
+      flips.check(y);
+      records(rows, batch, flips.x);
     });
   }
 
@@ -106,40 +77,23 @@ class TfheBench {
   }
 
   void records(std::vector<Row>& rows, int batch, const tfhe::Ciphertext& x) {
-    const auto count = static_cast<std::uint32_t>(batch);
-    const auto n = static_cast<std::uint32_t>(params_->lwe_dimension());
-    const auto parts = static_cast<std::uint32_t>(params_->glwe_dimension()) + 1;
-    const auto switched = context_->allocate(n, count);
-    const auto exponents = context_->allocate(n, count, 2u * params_->n());
-    const auto rotated = context_->allocate_polys(count * parts, Domain::Coeff);
-    const auto out =
-        context_->allocate(static_cast<std::uint32_t>(params_->big_dimension()), count);
-    const Poly tv = tfhe::constant_polynomial(*context_, params_->lwe_modulus() / 8);
-    BlindRotate rotate = tfhe::blind_rotation(*context_, *keys_);
-    rotate.items = {{exponents.view, tv.view, rotated.view}};
-    Queue& queue = context_->queue();
-    const auto key_switch = [&] {
-      queue.submit(LweKeySwitch{
-          keys_->key_switch.view, params_->literal().key_switch, {{x.view, switched.view}}});
-    };
-    const auto mod_switch = [&] {
-      queue.submit(ModSwitch{true, 0, {{switched.view, exponents.view}}});
-    };
-    const auto blind_rotate = [&] { queue.submit(rotate); };
-    const auto extract = [&] {
-      queue.submit(SampleExtract{params_->glwe_dimension(), {{rotated.view, {0}, out.view}}});
-    };
-    measure(rows, "key_switch", batch, key_switch);
-    measure(rows, "mod_switch", batch, mod_switch);
-    measure(rows, "blind_rotate", batch, blind_rotate);
-    measure(rows, "extract", batch, extract);
-    measure(rows, "pbs", batch, [&] { mod_switch(), blind_rotate(), extract(); });
+    const TfheRecords records(world_, x);
+    Queue& queue = world_.context->queue();
+    measure(rows, "key_switch", batch, [&] { queue.submit(records.key_switch); });
+    measure(rows, "mod_switch", batch, [&] { queue.submit(records.mod_switch); });
+    measure(rows, "blind_rotate", batch, [&] { queue.submit(records.rotate); });
+    measure(rows, "extract", batch, [&] { queue.submit(records.extract); });
+    measure(rows, "pbs", batch, [&] {
+      queue.submit(records.mod_switch);
+      queue.submit(records.rotate);
+      queue.submit(records.extract);
+    });
   }
 
   template <class Work>
   void measure(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
     const int runs = arguments_.number("runs");
-    Queue& queue = context_->queue();
+    Queue& queue = world_.context->queue();
     work();  // tables exist before recording
     queue.synchronize();
     const Clock clock = arguments_.flag("cpu-time") ? Clock::Processor : Clock::Wall;
@@ -151,7 +105,7 @@ class TfheBench {
   }
 
   void add(std::vector<Row>& rows, const char* what, int batch, const Sample& seconds) {
-    const DeviceInfo device = context_->queue().device();
+    const DeviceInfo device = world_.context->queue().device();
     Row params, row;
     params.add("batch", batch).add("threads", arguments_.number("threads"));
     params.add("arithmetic", arguments_.text("arithmetic"));
@@ -163,7 +117,7 @@ class TfheBench {
     row.add("device", device.name).add("backend", device.backend);
     row.add("mode", arguments_.text("mode"));
     row.add("clock", arguments_.flag("cpu-time") ? "cpu" : "wall");
-    row.add("preset", params_->name()).add("params", params);
+    row.add("preset", world_.params->name()).add("params", params);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows.push_back(row);
     if (variant_ >= 0) std::printf("  variant %d", variant_);
@@ -175,11 +129,7 @@ class TfheBench {
   const Arguments& arguments_;
   std::shared_ptr<Tuning> tuning_ = std::make_shared<Tuning>();
   int variant_ = -1;  // -1: the backend's choice
-  std::shared_ptr<const TfheParams> params_;
-  std::shared_ptr<const tfhe::Context> context_;
-  rlwe::Random random_;
-  tfhe::SecretKey secret_;
-  std::shared_ptr<const tfhe::ServerKeys> keys_;
+  TfheWorld world_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 #   LATTICINO_COMMIT=abc1234 bench/record_gpu.sh BUILD OUT
 # BUILD: a build with -DLATTICINO_BENCH=ON. Kernel variants are tuned first, and everything after that
 # runs with the new table (OUT/tuned.txt), which belongs into src/backend/tuned. Its parts before gates
-# and switching take about five minutes on an H200; the rest, whose parts were timed alone, some five more.
+# and switching take about five minutes on an H200, but for the tuning of TFHE sets, which was not timed;
+# the rest, whose parts were timed alone, some five more.
 set -u
 build=$1 out=$2 here=$(dirname "$0") status=0
 mkdir -p "$out"

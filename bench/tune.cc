@@ -1,14 +1,18 @@
 // Measures every variant of every kernel at the shapes that parameter sets use, and writes the
 // table of the fastest (src/backend/tuned, or a file for CudaOptions::tuning_file):
 //   bench_tune --presets n16-d40-boot-v1,n16-d35-boot-v1 --table sm_90.txt
+//   bench_tune --presets= --tfhe-sets tfhe-gates-v1 --batches 1,132,1056 --table tfhe.txt
 // Bootstrapping and the operations below it are recorded once; each shape is then timed at the
-// places where it came up, after the record before it, so that the cache is as it will be.
+// places where it came up, after the record before it, so that the cache is as it will be. Of TFHE
+// sets blind rotations are timed, of batches of these sizes, exact and, where a set allows it, in
+// FP64: an entry is of one size.
 #include <cstdio>
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "sample.h"
+#include "tfhe_world.h"
 #include "trace.h"
 #include "world.h"
 
@@ -31,10 +35,7 @@ class Tuner {
       : runs_(arguments.number("runs")), tuning_(std::move(tuning)) {}
 
   void tune(const std::string& preset_name) {
-    auto inner = make_cuda_backend({.tuning = tuning_});
-    backend_ = inner.get();
-    log_ = std::make_shared<Log>();
-    World world(preset_name, std::make_unique<Trace>(std::move(inner), log_));
+    World world(preset_name, traced_backend());
     const Params& params = *world.params();
     const int slots = params.max_slots();
     std::printf("%s\n", preset_name.c_str());
@@ -43,7 +44,7 @@ class Tuner {
       const Bootstrapper bootstrapper(world.context());
       const Ciphertext x = world.encrypt(world.message("complex", slots), 0);
       Ciphertext y;
-      measure(world, [&] { y = bootstrapper.bootstrap(world.evaluator(), x); });
+      measure(world.queue(), [&] { y = bootstrapper.bootstrap(world.evaluator(), x); });
     }
     const std::vector<int> steps{1, 2, 3, 4, 5, 6, 7, 8};
     const auto operations = [&](const ckks::Evaluator& e, const Ciphertext& x) {
@@ -61,7 +62,7 @@ class Tuner {
       x.push_back(world.encrypt(world.message("complex", slots), level));
     }
     std::vector<Ciphertext> out;
-    measure(world, [&] {
+    measure(world.queue(), [&] {
       out.clear();
       for (const Ciphertext& c : x) {
         operations(world.evaluator(), c);
@@ -72,12 +73,44 @@ class Tuner {
     });
   }
 
+  void tune_rotations(const std::string& set, const std::vector<int>& batches) {
+    const auto params = tfhe_params_of(set);
+    for (const auto arithmetic : {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64}) {
+      const bool fourier = arithmetic == BlindRotateArithmetic::Fft64;
+      if (fourier && !params->fourier_refusal().empty()) continue;
+      TfheWorld world(params, traced_backend(), arithmetic);
+      for (const int batch : batches) {
+        std::printf("%s, %s, batch %d\n", set.c_str(), tfhe::name(arithmetic), batch);
+        tune_batch(world, batch);
+      }
+    }
+  }
+
   double before = 0, after = 0;  // seconds of all timed places
 
  private:
-  void measure(World& world, const std::function<void()>& body) {
-    const Program program = world.queue().record(body);  // keeps the memory of the log's views
-    world.queue().synchronize();
+  std::unique_ptr<Backend> traced_backend() {
+    auto inner = make_cuda_backend({.tuning = tuning_});
+    backend_ = inner.get();
+    log_ = std::make_shared<Log>();
+    return std::make_unique<Trace>(std::move(inner), log_);
+  }
+
+  void tune_batch(TfheWorld& world, int batch) {
+    const TfheFlips flips(world, batch);
+    Queue& queue = world.context->queue();
+    const TfheRecords records(world, flips.x);
+    queue.submit(records.key_switch);
+    measure(queue, [&] {
+      queue.submit(records.mod_switch);
+      queue.submit(records.rotate);
+    });
+    flips.check(flips());
+  }
+
+  void measure(Queue& queue, const std::function<void()>& body) {
+    const Program program = queue.record(body);  // keeps the memory of the log's views
+    queue.synchronize();
     for (const Subject& subject : subjects()) tune(subject);
   }
 
@@ -158,16 +191,27 @@ class Tuner {
   std::set<std::uint64_t> done_;
 };
 
+std::string measured_sets(const Arguments& arguments) {
+  const std::string &presets = arguments.text("presets"), &tfhe = arguments.text("tfhe-sets");
+  if (tfhe.empty()) return presets;
+  return presets + (presets.empty() ? "" : "; ") + tfhe + " in batches of " +
+         arguments.text("batches");
+}
+
 int run(const Arguments& arguments) {
   const DeviceInfo device = make_cuda_backend()->info();
   const auto tuning = std::make_shared<Tuning>(device.arch);
   Tuner tuner(arguments, tuning);
   for (const std::string& name : words(arguments.text("presets"))) tuner.tune(name);
+  const std::vector<int> batches = numbers(arguments.text("batches"));
+  for (const std::string& set : words(arguments.text("tfhe-sets"))) {
+    tuner.tune_rotations(set, batches);
+  }
   std::printf("timed places: %.3f ms by the kernels' rules, %.3f ms tuned; %zu entries\n",
               tuner.before * 1e3, tuner.after * 1e3, tuning->size());
   const std::string& path = arguments.text("table");
   std::ofstream file(path);
-  file << tuning->text(device.name + ", " + today() + ", " + arguments.text("presets"));
+  file << tuning->text(device.name + ", " + today() + ", " + measured_sets(arguments));
   if (!file.flush()) {
     throw FileError("tune", path, "a path that can be written", "choose another --table");
   }
@@ -182,6 +226,10 @@ int main(int argc, char** argv) {
   using namespace latticino;
   return bench::run_program(
       argc, argv,
-      {{"presets", "n16-d40-boot-v1,n16-d35-boot-v1"}, {"table", "tuned.txt"}, {"runs", "9"}},
+      {{"presets", "n16-d40-boot-v1,n16-d35-boot-v1"},
+       {"tfhe-sets", "tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1"},
+       {"batches", "1,132,1056"},
+       {"table", "tuned.txt"},
+       {"runs", "9"}},
       [](const bench::Arguments& arguments) { return bench::run(arguments); });
 }

@@ -62,7 +62,7 @@ def _bench(args: argparse.Namespace) -> int:
 def _tune(args: argparse.Namespace) -> int:
     from .measure import programs
 
-    return programs.tune(args.presets, args.table)
+    return programs.tune(args.presets, args.table, args.tfhe_sets, args.batches)
 
 
 def _conformance(args: argparse.Namespace) -> int:
@@ -116,6 +116,8 @@ def _parser() -> argparse.ArgumentParser:
 
     tune = command("tune", _tune, "measure every variant of the GPU's kernels and write the table of the fastest")
     tune.add_argument("--presets", help="whose shapes; default: those of the shipped table")
+    tune.add_argument("--tfhe-sets", help="whose blind rotations; default: the 128-bit sets; empty for none")
+    tune.add_argument("--batches", help="ciphertexts of a blind rotation, an entry each; default: 1,132,1056")
     tune.add_argument("--table", type=Path, default=Path("tuned.txt"), help="the file to write")
 
     conformance = command("conformance", _conformance, "compare a device with the reference, bit for bit")

@@ -22,7 +22,9 @@ using test::range;
 using test::Words;
 
 constexpr int kSmallestDegree = 10, kLargestDegree = 17, kLargestTfheDegree = 13;
-constexpr int kRotations = 6;  // variants of a blind rotation
+// Forms of a blind rotation that one shape can have: exact ones gathered, spread over 1, 2, 4 and
+// 8 blocks, and by steps.
+constexpr int kRotations = 6;
 constexpr int kVariants = 12;  // of a kernel here; one more would be seen as a kernel left out
 
 // Two primes a level, two auxiliaries: up to five digits.

@@ -198,6 +198,8 @@ def test_ablation_and_tuning_run_their_programs(fake, monkeypatch, tmp_path):
     (tmp_path / "bench_tune").write_text(f"#!/bin/sh\necho \"$@\" > {told}\n")
     assert cli.main(["tune", "--presets", "p,q", "--table", "t.txt"]) == 0
     assert told.read_text() == "--presets=p,q --table=t.txt\n"
+    assert cli.main(["tune", "--presets", "", "--tfhe-sets", "s", "--batches", "1,7"]) == 0
+    assert told.read_text() == "--presets= --table=tuned.txt --tfhe-sets=s --batches=1,7\n"
 
 
 def test_systems_are_all_sets_that_bootstrap(fake, monkeypatch, capsys):

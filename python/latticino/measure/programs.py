@@ -126,10 +126,13 @@ def is_system(name: str) -> bool:
     return params.has_bootstrap and params.log_n == 16 and "structured" not in name
 
 
-def tune(presets: str | None, table: Path) -> int:
+def tune(presets: str | None, table: Path, tfhe_sets: str | None = None, batches: str | None = None) -> int:
     """Measures all kernel variants and writes the table of the fastest."""
     program = _program("bench_tune")
-    return subprocess.call([str(program), f"--presets={presets or TUNED_SETS}", f"--table={table}"])
+    presets = TUNED_SETS if presets is None else presets
+    options = {"tfhe-sets": tfhe_sets, "batches": batches}
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return subprocess.call([str(program), f"--presets={presets}", f"--table={table}", *given])
 
 
 def _fits(rows: list[Row]) -> bool:

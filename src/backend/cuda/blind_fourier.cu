@@ -5,6 +5,7 @@
 
 #include "backend/cuda/blind_fourier_pair.cuh"
 #include "backend/cuda/blind_fourier_spread.h"
+#include "backend/cuda/rotate_forms.h"
 
 namespace latticino::cuda {
 namespace {
@@ -69,21 +70,17 @@ const SpreadTimes& spread_times(int primes, int keys) {
   return primes == 1 ? kOne : kTwo;
 }
 
-// Variants for tuning.h: 0 gathers ciphertexts in blocks, 1 + log2 C spreads each over C of them.
-// `gathered`: the time of that, over one ciphertext a block.
+static_assert(kLogFourierSpreadBlocks == kLogMostSpreadBlocks);
+
+// None where ciphertexts are gathered; `gathered`: the time of that, over one ciphertext a block.
 std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& args, int primes,
                                         double gathered) {
   std::optional<FourierSpreadPlan> plan[kLogFourierSpreadBlocks + 1];
-  Tuning::Variants can_run = 1;
-  int own = 0;
   const SpreadTimes& times = spread_times(primes, args.keys);
-  double best = times.gathered * gathered;
+  RotationForms forms(kGatheredForm, times.gathered * gathered);
   for (int b = 0; b <= kLogFourierSpreadBlocks; ++b) {
     plan[b] = plan_fourier_spread(launcher, args, primes, b);
-    if (!plan[b]) continue;
-    can_run |= 2u << b;
-    const double time = times.spread[b].all(plan[b]->clusters, args.total);
-    if (time < best) best = time, own = 1 + b;
+    if (plan[b]) forms.add(spread_form(b), times.spread[b].all(plan[b]->clusters, args.total));
   }
   // Exact rotations have 16 levels + keys here, levels up to 62. What they cannot have is FP64: no
   // keys stand for one key a step, levels from 64 on for several.
@@ -93,8 +90,8 @@ std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& ar
                       args.ring.log_n,
                       {args.parts, primes, 16 * args.gadget.levels + keys,
                        static_cast<int>(std::min(args.total, 1u << 30))}};
-  const int chosen = launcher.tuning().pick(key, own, can_run);
-  return chosen == 0 ? std::nullopt : plan[chosen - 1];
+  const int form = launcher.tuning().pick(key, forms.own(), forms.can_run());
+  return form == kGatheredForm ? std::nullopt : plan[form - spread_form(0)];
 }
 
 }  // namespace

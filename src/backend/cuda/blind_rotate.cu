@@ -1,5 +1,5 @@
-// BlindRotate: chooses the kernel, and how many ciphertexts share a block or blocks a ciphertext.
-// Rotations that do not fit a block's shared memory go step by step.
+// BlindRotate: chooses the form (rotate_forms.h), and how many ciphertexts share a block or blocks
+// a ciphertext. Rotations that do not fit a block's shared memory go step by step.
 #include <algorithm>
 #include <optional>
 
@@ -7,6 +7,7 @@
 #include "backend/cuda/blind_spread.h"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/rotate_forms.h"
 
 namespace latticino::cuda {
 namespace {
@@ -118,41 +119,38 @@ class Rotation {
     if (op_.arithmetic == BlindRotateArithmetic::Fft64) {
       return launch_fourier_rotate(launcher_, op_, args);
     }
-    if (const std::optional<SpreadPlan> plan = spread()) {
-      return launch_spread(launcher_, args, *plan);
+    const std::uint32_t each = gathered_each();
+    std::optional<SpreadPlan> plan[kLogSpreadBlocks + 1];
+    for (int b = 0; b <= kLogSpreadBlocks; ++b) {
+      plan[b] = plan_spread(launcher_, args, ring_, primes_, b);
     }
-    args.per_block = gathered_each();
-    if (args.per_block == 0) return launch_rotate_steps(launcher_, op_, args);
+    const int form = chosen_form(each, plan);
+    if (form == kStepForm) return launch_rotate_steps(launcher_, op_, args);
+    if (form != kGatheredForm) {
+      return launch_spread(launcher_, args, *plan[form - spread_form(0)]);
+    }
+    args.per_block = each;
     cuda::launch(launcher_, args, ring_.log_n(), primes_);
   }
 
   RotateArgs args{};
 
  private:
-  // Variants for tuning.h: 0 for kernels that gather ciphertexts in blocks or launches, 1 + log2 of
-  // the blocks that one ciphertext is spread over.
-  std::optional<SpreadPlan> spread() {
-    std::optional<SpreadPlan> plan[kLogSpreadBlocks + 1];
+  int chosen_form(std::uint32_t each,
+                  const std::optional<SpreadPlan> (&plan)[kLogSpreadBlocks + 1]) {
     const WaveCosts& costs = wave_costs(primes_, args.keys);
-    Tuning::Variants can_run = 1;
-    int own = 0;
-    double best = gathered_cost(costs);
+    RotationForms forms = RotationForms::exact(each > 0, gathered_cost(costs, each));
     for (int b = 0; b <= kLogSpreadBlocks; ++b) {
-      plan[b] = plan_spread(launcher_, args, ring_, primes_, b);
-      if (!plan[b]) continue;
-      can_run |= 2u << b;
-      const double cost = costs.spread[b].all(plan[b]->clusters, args.total);
-      if (cost < best) best = cost, own = 1 + b;
+      if (plan[b]) forms.add(spread_form(b), costs.spread[b].all(plan[b]->clusters, args.total));
     }
     const TuningKey key{TunedKernel::BlindRotate,
                         ring_.log_n(),
                         {args.parts, primes_, 16 * args.gadget.levels + args.keys,
                          static_cast<int>(std::min(args.total, 1u << 30))}};
-    const int chosen = launcher_.tuning().pick(key, own, can_run);
-    return chosen == 0 ? std::nullopt : plan[chosen - 1];
+    return launcher_.tuning().pick(key, forms.own(), forms.can_run());
   }
 
-  // Ciphertexts of a block that gathers them; 0 where one does not fit, and steps are launches.
+  // Ciphertexts of a block that gathers them; 0 where one does not fit.
   std::uint32_t gathered_each() const {
     const Properties& device = launcher_.properties();
     const Limits limits = limits_of(ring_.log_n(), primes_, args.parts, args.gadget.levels);
@@ -166,8 +164,8 @@ class Rotation {
   }
 
   // Launches by steps are taken for blocks of one.
-  double gathered_cost(const WaveCosts& costs) const {
-    const std::uint32_t each = std::max(gathered_each(), 1u);
+  double gathered_cost(const WaveCosts& costs, std::uint32_t of_block) const {
+    const std::uint32_t each = std::max(of_block, 1u);
     const auto sms = static_cast<std::uint32_t>(launcher_.properties().sms);
     return waves(waves(args.total, each), sms) *
            std::max(costs.gathered, costs.gathered_each * each);

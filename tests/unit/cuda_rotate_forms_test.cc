@@ -1,0 +1,71 @@
+// Forms of blind rotations and their numbers in tables (backend/cuda/rotate_forms.h).
+#include "backend/cuda/rotate_forms.h"
+
+#include <gtest/gtest.h>
+
+namespace latticino::cuda {
+namespace {
+
+// Tables hold these numbers: they must not change.
+TEST(RotateForms, HaveTheirNumbers) {
+  EXPECT_EQ(kGatheredForm, 0);
+  for (int log_blocks = 0; log_blocks <= 4; ++log_blocks) {
+    EXPECT_EQ(spread_form(log_blocks), 1 + log_blocks);
+  }
+  EXPECT_EQ(kStepForm, 6);
+}
+
+TEST(RotateForms, ExactRotationsCanGoByStepsAndGatherByTheirOwnRule) {
+  RotationForms forms = RotationForms::exact(true, 2.0);
+  EXPECT_EQ(forms.own(), kGatheredForm);
+  EXPECT_EQ(forms.can_run(), 0b1000001u);
+  forms.add(spread_form(1), 3.0);
+  EXPECT_EQ(forms.own(), kGatheredForm);
+  forms.add(spread_form(2), 1.0);
+  forms.add(spread_form(3), 1.5);
+  EXPECT_EQ(forms.own(), spread_form(2));
+  EXPECT_EQ(forms.can_run(), 0b1011101u);
+}
+
+TEST(RotateForms, ExactRotationsThatNoBlockHoldsGoBySteps) {
+  RotationForms forms = RotationForms::exact(false, 2.0);
+  EXPECT_EQ(forms.own(), kStepForm);
+  EXPECT_EQ(forms.can_run(), 0b1000000u);
+  forms.add(spread_form(3), 1.0);
+  EXPECT_EQ(forms.own(), spread_form(3));
+  EXPECT_EQ(forms.can_run(), 0b1010000u);
+}
+
+// As in tables of before: 0 where nothing gathers, and numbers that only FP64 has.
+TEST(RotateForms, EntriesThatCannotRunLeaveTheRule) {
+  const TuningKey key{TunedKernel::BlindRotate, 13, {2, 1, 33, 1}};
+  const RotationForms forms = RotationForms::exact(false, 2.0);
+  for (const int variant : {kGatheredForm, spread_form(4)}) {
+    Tuning table;
+    table.set(key, variant);
+    EXPECT_EQ(table.pick(key, forms.own(), forms.can_run()), kStepForm);
+  }
+}
+
+TEST(RotateForms, InFp64NothingGoesBySteps) {
+  RotationForms forms(kGatheredForm, 2.0);
+  forms.add(spread_form(4), 1.0);
+  EXPECT_EQ(forms.own(), spread_form(4));
+  EXPECT_EQ(forms.can_run(), 0b100001u);
+}
+
+// Picks of a table are followed, whatever the rule says.
+TEST(RotateForms, TablesMaySayBySteps) {
+  Tuning table =
+      Tuning::parse("latticino tuning 1\narch 90\nblind_rotate 10  3 1 33 1056 = 6\n", "x");
+  const RotationForms forms = RotationForms::exact(true, 2.0);
+  const auto pick = [&](int ciphertexts) {
+    const TuningKey key{TunedKernel::BlindRotate, 10, {3, 1, 33, ciphertexts}};
+    return table.pick(key, forms.own(), forms.can_run());
+  };
+  EXPECT_EQ(pick(1056), kStepForm);
+  EXPECT_EQ(pick(1055), kGatheredForm);  // an entry is of one number of ciphertexts
+}
+
+}  // namespace
+}  // namespace latticino::cuda
