@@ -216,7 +216,7 @@ def records_row(name, value, limbs, nbytes):
 def test_the_roofline_names_what_binds(tmp_path, capsys):
     a, out = tmp_path / "a.json", tmp_path / "b.json"
     rows = [records_row("poly.mod_up", 50.0, 47, 60_000_000), records_row("poly.copy", 20.0, 47, 49_283_072),
-            records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.expand", 1.0, 47, 1)]
+            records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.unknown", 1.0, 47, 1)]
     rows.append(timed("counters.mod_up", 6e7, "bytes", limbs=47, aux=12) | {
         "preset": "none", "counted_l2_bytes": 66_000_000, "issue_percent": 51.0})
     records.write(a, rows)
@@ -239,6 +239,35 @@ def test_least_work_by_hand():
     words = 2 * 2**16
     assert tile.matrix == words * 24 * 12 * 16
     assert tile.multiply == words * ((12 + 24) * 4 * 4 + 12 * 4 + 24 * 3)
+
+
+def test_least_work_of_one_digit_and_of_rescaling_by_hand():
+    n, shape = 2**16, roofline.Shape(2**16, 7, 12)
+    assert shape.one_aux == 7
+    inner = roofline.work("poly.key_inner_one_digit", shape)
+    assert inner.issue == n * ((7 + 14) * 4 * 10 + 14 * 1 + 14 * 5)  # rows and rows back, products, one reduction
+    assert inner.multiply == n * ((7 + 14) * 4 * 5 + 14 * 2 + 14 * 3)
+    assert roofline.work("poly.mod_up_one_digit", shape).matrix == n * 7 * 7 * 16
+    last = roofline.work("poly.subtract_scale_one_digit", shape)
+    assert last.issue == n * 14 * (4 * 10 + 9 + 6) and last.shared == n * 7 * 4
+    tile = roofline.work("poly.rescale_tile", shape)  # two sources: no matrix units
+    assert tile.matrix == 0 and tile.multiply == 2 * n * ((2 + 5) * 4 * 4 + 2 * 4 + 5 * (2 * 2 + 3))
+    whole = roofline.work("ckks.rotate_one_digit", shape)
+    assert whole.shared == last.shared and whole.matrix == n * 7 * 7 * 16 * 3
+    embed, expand = (roofline.work(f"poly.{name}", shape) for name in ("embed", "expand"))
+    assert embed.double == 15 * n / 4 * 10 + 3 * n and expand.issue == 7 * n * (976 / 4 + 15)
+
+
+def test_the_recorded_roofline_is_what_the_formulas_make_of_the_measured_rows():
+    measured, counted, recorded = (records.read(records.CHECKOUT / "bench" / "records" / f"2026-11-22-h200-{name}.json")
+                                   for name in ("passes", "counters", "roofline"))
+    rows = [roofline.rooflined(row) for row in measured]
+    assert None not in rows  # every record has a formula
+    assert roofline.checked(rows, counted) == recorded
+    page = (records.CHECKOUT / "docs" / "performance.md").read_text()
+    assert all(row["name"].split(".")[1] in page for row in measured)
+    inputs_once = next(row for row in rows if row["name"] == "roofline.subtract_scale_one_digit")
+    assert inputs_once["least_us"] == pytest.approx((117 - 13) * 2**18 / 4.2e12 * 1e6, abs=1e-3)
 
 
 # Stands for the profiler: three counters of every kernel that it is asked for, as its CSV.
