@@ -296,6 +296,23 @@ def test_counters_of_all_five_passes_become_rows(tmp_path, monkeypatch):
                for row in rows)
 
 
+def test_the_documented_batches_are_those_of_the_record():
+    rows = records.read(records.CHECKOUT / "bench" / "records" / "2026-11-22-h200-growth.json")
+    by_batch = {}
+    for row in rows:
+        if row["axis"] == "batch":
+            by_batch.setdefault(row["params"]["batch"], []).append(row)
+    page = (records.CHECKOUT / "docs" / "performance.md").read_text()
+    for batch, cells in by_batch.items():
+        cells.sort(key=lambda row: row["params"]["limbs"])
+        shown = " | ".join(f"{row['value']:.1f} ({row['footprint_bytes'] / 1e6:.0f})" for row in cells)
+        assert f"| {batch} | {shown} |" in page
+    # Beyond a cache of 60 MB each larger batch is still no slower.
+    for cells in zip(*(by_batch[batch] for batch in sorted(by_batch)), strict=True):
+        values = [row["value"] for row in cells]
+        assert values == sorted(values, reverse=True) and cells[1]["footprint_bytes"] > 60e6
+
+
 def test_growth_is_drawn(tmp_path):
     record, picture = tmp_path / "r.json", tmp_path / "p.png"
     rows = [timed("growth.rotate", 10.0 * limbs / batch + n / 2**16, "us", limbs=limbs, batch=batch) |

@@ -21,7 +21,6 @@ Properties read_properties(int device) {
   out.name = p.name;
   out.arch = 10 * p.major + p.minor;
   out.sms = p.multiProcessorCount;
-  out.l2_bytes = static_cast<std::size_t>(p.l2CacheSize);
   out.shared_per_block = p.sharedMemPerBlockOptin;
   out.shared_per_sm = p.sharedMemPerMultiprocessor;
   out.total_bytes = p.totalGlobalMem;

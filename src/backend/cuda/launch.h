@@ -26,7 +26,6 @@ struct Properties {
   std::string name;
   int arch = 0;  // 10 * major + minor: 90 on an H200
   int sms = 0;   // streaming multiprocessors
-  std::size_t l2_bytes = 0;
   std::size_t shared_per_block = 0;  // most dynamic shared memory a block may ask for
   std::size_t shared_per_sm = 0;
   std::size_t total_bytes = 0;
