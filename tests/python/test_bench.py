@@ -265,7 +265,7 @@ def test_the_recorded_roofline_is_what_the_formulas_make_of_the_measured_rows():
     assert None not in rows  # every record has a formula
     assert roofline.checked(rows, counted) == recorded
     page = (records.CHECKOUT / "docs" / "performance.md").read_text()
-    assert all(row["name"].split(".")[1] in page for row in measured)
+    assert all(f"`{row['name']}`" in page for row in measured)
     inputs_once = next(row for row in rows if row["name"] == "roofline.subtract_scale_one_digit")
     assert inputs_once["least_us"] == pytest.approx((117 - 13) * 2**18 / 4.2e12 * 1e6, abs=1e-3)
 
