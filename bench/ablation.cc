@@ -1,6 +1,6 @@
 // What each step of the design gives: key switching at several numbers of limbs and full-slot
 // bootstrapping, first with everything left out and one step more at a time, then with everything
-// but one step. Every run must give the same ciphertext, bit for bit.
+// but one step. Every run of one kind of bootstrapping must give the same ciphertext, bit for bit.
 //   bench_ablation --device cuda --output rows.json
 #include <cstdio>
 
@@ -16,28 +16,52 @@ namespace {
 
 constexpr int kAux = 12;  // auxiliary primes, and primes of a digit
 
+enum class Of { Both, Rotations, Bootstrapping };
+// Bootstrappings, each with one choice more than the one before. Their bits differ.
+enum class Plan { MinimalKeys, Hoisted, SlotToCoeffFirst, OverModRaise };
+constexpr int kPlans = 4;
+
+BootstrapOptions options_of(Plan plan) {
+  BootstrapOptions options;
+  options.minimal_keys = plan == Plan::MinimalKeys;
+  options.slot_to_coeff_first = plan >= Plan::SlotToCoeffFirst;
+  options.over_mod_raise = plan >= Plan::OverModRaise;
+  return options;
+}
+
 struct Step {
   const char* name;
   const char* left_out;  // features.h
-  bool hoisting = true;  // without: rotations one after the other, with minimal keys
-  int batch = 1;         // independent rotations at once (key switching only)
+  Plan plan = Plan::Hoisted;
+  Of of = Of::Both;
+  int batch = 1;         // rotations at once
+  bool hoisted = false;  // of one ciphertext, by as many keys; otherwise independent, by one key
 };
-// In the order of the papers' tables (Cheddar, Table 8; Theodosian, Fig. 7 and 8).
+constexpr char kEverything[] = "tiles,matrix,inner,last_step,sums,batches,overlap,graphs,tuning";
+// In the order of the papers' tables (Cheddar, Table 8; Theodosian, Fig. 7 and 8). Kernels with
+// variants take part from the tiles on.
 constexpr Step kSteps[] = {
-    {"unfused", "tiles,inner,last_step,sums,batches,graphs,tuning", false},
-    {"+ kernel variants", "tiles,inner,last_step,sums,batches,graphs", false},
-    {"+ sequential fusion", "tiles,sums,batches,graphs", false},
-    {"+ parallel fusion", "tiles,graphs", false},
-    {"+ tiles", "graphs", false},
-    {"+ graph", "", false},
-    {"+ hoisting", "", true},
-    {"+ batch of 4", "", true, 4},
-    {"+ batch of 16", "", true, 16},
+    {"unfused", kEverything, Plan::MinimalKeys},
+    {"+ sequential fusion", "tiles,matrix,sums,batches,overlap,graphs,tuning", Plan::MinimalKeys},
+    {"+ parallel fusion", "tiles,matrix,overlap,graphs,tuning", Plan::MinimalKeys},
+    {"+ tiles", "matrix,overlap,graphs,tuning", Plan::MinimalKeys},
+    {"+ matrix units", "overlap,graphs,tuning", Plan::MinimalKeys},
+    {"+ kernel variants", "overlap,graphs", Plan::MinimalKeys},
+    {"+ overlap of launches", "graphs", Plan::MinimalKeys},
+    {"+ graph", "", Plan::MinimalKeys},
+    {"+ hoisting", "", Plan::Hoisted, Of::Bootstrapping},
+    {"+ SlotToCoeff first", "", Plan::SlotToCoeffFirst, Of::Bootstrapping},
+    {"+ OverModRaise", "", Plan::OverModRaise, Of::Bootstrapping},
+    {"+ 8 hoisted", "", Plan::Hoisted, Of::Rotations, 8, true},
+    {"+ batch of 4", "", Plan::Hoisted, Of::Rotations, 4},
+    {"+ batch of 16", "", Plan::Hoisted, Of::Rotations, 16},
     {"all but tiles", "tiles"},
+    {"all but matrix units", "matrix"},
     {"all but fused inner products", "inner"},
     {"all but the fused last step", "last_step"},
     {"all but long sums", "sums"},
     {"all but batches", "batches"},
+    {"all but overlap of launches", "overlap"},
     {"all but graphs", "graphs"},
     {"all but tuned variants", "tuning"},
 };
@@ -61,13 +85,13 @@ class Ablation {
     const bool cuda = device == "cuda";
     if (cuda) shipped_ = Tuning::shipped(make_cuda_backend()->info().arch);
     return std::make_unique<Trace>(
-        make_lowered_backend(
-            cuda ? make_cuda_backend({.tuning = tuning_}) : make_backend(device, 0), features_),
+        cuda ? make_cuda_backend({.tuning = tuning_, .shared_features = features_})
+             : make_lowered_backend(make_backend(device, 0), features_),
         log_);
   }
 
-  void choose(const Step& step) {
-    *features_ = Features::without(step.left_out);
+  void choose(const char* left_out) {
+    *features_ = Features::without(left_out);
     *tuning_ = features_->tuning ? shipped_ : Tuning(shipped_.arch());
   }
 
@@ -75,11 +99,11 @@ class Ablation {
     Queue& queue = world_.queue();
     const Ring ring(16, ntt_primes_below(16, 1u << 30, limbs + kAux));
     Shapes shapes(queue, ring, limbs, kAux);
-    overlap(limbs);
+    side_by_side(limbs);
     for (const Step& step : kSteps) {
-      if (step.name == std::string("+ hoisting")) continue;  // of several rotations
-      choose(step);
-      const Case c = shapes.rotations(step.batch);
+      if (step.of == Of::Bootstrapping) continue;
+      choose(step.left_out);
+      const Case c = step.hoisted ? shapes.hoisted(step.batch) : shapes.rotations(step.batch);
       const int rounds = std::max(2, shapes.sets() / step.batch);
       for (int k = 0; k < rounds; ++k) c.make(k);
       const Sample sample = replayed(queue, runs_, [&] {
@@ -94,7 +118,7 @@ class Ablation {
   }
 
   // Rotations of two programs on two streams, at once and one program after the other.
-  void overlap(int limbs) {
+  void side_by_side(int limbs) {
     if (arguments_.text("device") != "cuda") return;
     Side sides[2] = {Side(limbs), Side(limbs)};
     const auto both = [&](bool at_once) {
@@ -139,46 +163,66 @@ class Ablation {
     std::unique_ptr<Program> program;
   };
 
+  // A plan, a ciphertext at its level, and the bits that every choice of features must give: those
+  // of the plainest one.
+  struct Bootstrapping {
+    std::unique_ptr<Bootstrapper> plan;
+    Ciphertext input;
+    std::vector<std::uint32_t> want;
+  };
+
   void bootstrap() {
     const std::shared_ptr<const Params>& params = world_.params();
     const int slots = params->max_slots();
+    const auto level_of = [&](Plan plan) {
+      return options_of(plan).slot_to_coeff_first ? params->bootstrap()->stc_levels : 0;
+    };
     rlwe::KeyRequest request;
-    std::unique_ptr<Bootstrapper> plans[2];
-    for (const bool hoisting : {false, true}) {
-      BootstrapOptions options;
-      options.minimal_keys = !hoisting;
-      for (const auto& [label, level] : dry_run(params, 0, slots, bootstrapping(options)).request) {
+    for (int i = 0; i < kPlans; ++i) {
+      const Plan plan{i};
+      const DryRun dry = dry_run(params, level_of(plan), slots, bootstrapping(options_of(plan)));
+      for (const auto& [label, level] : dry.request) {
         request[label] = std::max(request[label], level);
       }
-      plans[hoisting] = std::make_unique<Bootstrapper>(world_.context(), options);
     }
     world_.make_keys(request);
-    const Ciphertext x = world_.encrypt(world_.message("complex", slots), 0);
+    Bootstrapping of[kPlans];
+    const std::vector<Complex> message = world_.message("complex", slots);
+    choose(kEverything);
+    for (int i = 0; i < kPlans; ++i) {
+      of[i].plan = std::make_unique<Bootstrapper>(world_.context(), options_of(Plan{i}));
+      of[i].input = world_.encrypt(message, level_of(Plan{i}));
+      of[i].want = words_of(of[i].plan->bootstrap(world_.evaluator(), of[i].input));
+    }
+    for (const Step& step : kSteps) {
+      if (step.of != Of::Rotations) bootstrap(step, of[static_cast<int>(step.plan)]);
+    }
+  }
+
+  void bootstrap(const Step& step, const Bootstrapping& of) {
+    const std::shared_ptr<const Params>& params = world_.params();
+    choose(step.left_out);
+    Ciphertext y;
+    const auto body = [&] { y = of.plan->bootstrap(world_.evaluator(), of.input); };
+    const Sample sample = replayed(world_.queue(), runs_, body).over(1e-3);
     Row sizes;
     sizes.add("N", params->n()).add("limbs", params->limbs(params->top_level()));
-    sizes.add("slots", slots).add("batch", 1);
-    std::vector<std::uint32_t> want[2];
-    for (const Step& step : kSteps) {
-      if (step.batch > 1) continue;
-      choose(step);
-      Ciphertext y;
-      const auto body = [&] { y = plans[step.hoisting]->bootstrap(world_.evaluator(), x); };
-      const Sample sample = replayed(world_.queue(), runs_, body).over(1e-3);
-      if (step.name == std::string("+ hoisting")) add_chain(sizes);
-      add("ablation.bootstrap", step, sample, "ms", sizes);
-      std::vector<std::uint32_t> words;
-      for (const Poly& part : y.parts) {
-        std::vector<std::uint32_t> host(static_cast<std::size_t>(part.view.limbs()) * params->n());
-        world_.queue().download(host.data(), part.view);
-        words.insert(words.end(), host.begin(), host.end());
-      }
-      std::vector<std::uint32_t>& first = want[step.hoisting];
-      if (first.empty()) first = words;
-      if (words != first) {
-        equal_ = false;
-        std::fprintf(stderr, "WRONG RESULT: %s differs from the first\n", step.name);
-      }
+    sizes.add("slots", params->max_slots()).add("batch", 1);
+    if (step.name == std::string("+ hoisting")) add_chain(sizes);
+    add("ablation.bootstrap", step, sample, "ms", sizes);
+    if (words_of(y) == of.want) return;
+    equal_ = false;
+    std::fprintf(stderr, "WRONG RESULT: %s differs from the plainest form\n", step.name);
+  }
+
+  std::vector<std::uint32_t> words_of(const Ciphertext& x) const {
+    std::vector<std::uint32_t> words;
+    for (const Poly& part : x.parts) {
+      const std::size_t at = words.size();
+      words.resize(at + static_cast<std::size_t>(part.view.limbs()) * world_.params()->n());
+      world_.queue().download(words.data() + at, part.view);
     }
+    return words;
   }
 
   // How much of the bootstrapping recorded last could run side by side.
@@ -199,7 +243,7 @@ class Ablation {
     const DeviceInfo device = world_.queue().device();
     Row row;
     row.add("name", name).add("step", step.name).add("left_out", step.left_out);
-    row.add("hoisting", int{step.hoisting});
+    row.add("hoisting", int{step.plan != Plan::MinimalKeys});
     sample.add_to(row, unit);
     row.add("device", device.name).add("backend", device.backend);
     row.add("mode", features_->graphs ? "replayed" : "launched");

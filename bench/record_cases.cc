@@ -258,6 +258,28 @@ Case Shapes::rotations(int batch) {
   return {"ckks.rotate", [=, this](int k) { return switched(k, batch, false); }};
 }
 
+Case Shapes::hoisted(int count) {
+  return {"ckks.rotate_hoisted", [=, this](int k) {
+            const int first = k * count;
+            auto inner = std::get<KeyInner>(key_inner(first));
+            auto down = std::get<Convert>(mod_down(first));
+            auto last = std::get<SubtractScale>(subtract(first, kGalois));
+            for (int set = first + 1; set < first + count; ++set) {
+              const auto more_inner = std::get<KeyInner>(key_inner(set));
+              const auto more_down = std::get<Convert>(mod_down(set));
+              auto more_last = std::get<SubtractScale>(subtract(set, kGalois));
+              more_last.items[0].add = last.items[0].add;
+              inner.groups[0].targets.push_back(more_inner.groups[0].targets[0]);
+              down.items.insert(down.items.end(), more_down.items.begin(), more_down.items.end());
+              last.items.insert(last.items.end(), more_last.items.begin(), more_last.items.end());
+            }
+            return std::vector<Operation>{
+                Transform{
+                    {{poly("a1", first, q_, Domain::Eval), poly("half", first, q_, Domain::Half)}}},
+                mod_up(first), std::move(inner), std::move(down), std::move(last)};
+          }};
+}
+
 std::vector<Operation> Shapes::switched(int k, int batch, bool products) {
   Transform rows;
   Convert up, down;

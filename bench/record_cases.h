@@ -28,6 +28,9 @@ class Shapes {
   std::vector<Case> cases();
   // `batch` rotations by one key as one record a pass; the k-th case works on sets k batch and on.
   Case rotations(int batch);
+  // `count` rotations of one ciphertext by as many keys, digits made once; the k-th case works on
+  // sets k count and on.
+  Case hoisted(int count);
   // The passes of so many rotations, or products, by one key, each alone, and all together.
   std::vector<Case> batched_passes(int batch);
 

@@ -85,6 +85,8 @@ struct CudaOptions {
   std::string tuning_file;
   std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
   Features features;               // what is left out, for measurements (scratch is not cleared)
+  // Instead, with a table of its own: may change between records and between recordings.
+  std::shared_ptr<const Features> shared_features;
   std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
 };
 // Throws DeviceError where the library was built without CUDA or no device answers.

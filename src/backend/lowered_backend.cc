@@ -14,9 +14,10 @@ struct Flag {
   const char* name;
   bool Features::*member;
 };
-constexpr Flag kFlags[] = {{"tiles", &Features::tiles},         {"inner", &Features::inner},
-                           {"last_step", &Features::last_step}, {"sums", &Features::sums},
-                           {"batches", &Features::batches},     {"graphs", &Features::graphs},
+constexpr Flag kFlags[] = {{"tiles", &Features::tiles},     {"matrix", &Features::matrix},
+                           {"inner", &Features::inner},     {"last_step", &Features::last_step},
+                           {"sums", &Features::sums},       {"batches", &Features::batches},
+                           {"overlap", &Features::overlap}, {"graphs", &Features::graphs},
                            {"tuning", &Features::tuning}};
 
 struct Fill {

@@ -56,10 +56,36 @@ INSTANTIATE_TEST_SUITE_P(Features, LeftOut, testing::ValuesIn(choices()), [](con
   return info.param.find(',') == std::string::npos ? info.param : std::string("all");
 });
 
+// One backend, as `bench ablation` uses it: what is left out changes between its records.
+TEST(Features, SharedOnesChangeBetweenRecords) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  const auto features = std::make_shared<Features>();
+  Queue queue(make_cuda_backend({.shared_features = features}));
+  const Ring ring(16, test::ntt_primes(16, 29, 1u << 30));
+  std::mt19937_64 random(1);
+  for (const int sources : {3, 12, 17}) {
+    const Basis from = test::range(0, sources), to = test::range(17, 29);
+    const BaseConversion table(ring, from, to);
+    const Poly x =
+        test::upload(queue, ring, from, Domain::Half, test::random_words(ring, from, random));
+    const Poly y = queue.allocate(ring, to, Domain::Half);
+    test::Words want;
+    for (const char* left_out : {"", "matrix", "tiles", "overlap", "matrix,overlap"}) {
+      *features = Features::without(left_out);
+      queue.submit(Convert{{{&table, x.view, y.view}}});
+      const test::Words have = test::download(queue, y.view);
+      if (want.empty()) want = have;
+      EXPECT_TRUE(have == want) << sources << " sources without " << left_out;
+    }
+  }
+}
+
 TEST(Features, UnknownNamesAreErrors) {
   EXPECT_EQ(Features::without(""), Features{});
   EXPECT_FALSE(Features::without("tiles,graphs").graphs);
   EXPECT_TRUE(Features::without("tiles,graphs").sums);
+  EXPECT_FALSE(Features::without("matrix,overlap").matrix);
+  EXPECT_FALSE(Features::without("matrix,overlap").overlap);
   EXPECT_THROW(Features::without("tiles,magic"), UnsupportedError);
 }
 

@@ -176,7 +176,7 @@ def test_the_counters():
                 yield key, read.split("/")[i], row["counted_dram_read"] / inputs
                 yield key, written.split("/")[i], row["counted_dram_write"] / 1e6
                 yield (key, instructions.split("/")[i],
-                       row["counted_instructions"] / roofline.work_of(f"poly.{name}", shape).issue)
+                       row["counted_instructions"] / roofline.work(f"poly.{name}", shape).issue)
 
     assert wrong(cells()) == []
 

@@ -218,7 +218,7 @@ def records_row(name, value, limbs, nbytes):
 def test_the_roofline_names_what_binds(tmp_path, capsys):
     a, out = tmp_path / "a.json", tmp_path / "b.json"
     rows = [records_row("poly.mod_up", 50.0, 47, 60_000_000), records_row("poly.copy", 20.0, 47, 49_283_072),
-            records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.expand", 1.0, 47, 1)]
+            records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.unknown", 1.0, 47, 1)]
     rows.append(timed("counters.mod_up", 6e7, "bytes", limbs=47, aux=12) | {
         "preset": "none", "counted_l2_bytes": 66_000_000, "counted_dram_read": 15_400_960, "issue_percent": 51.0})
     records.write(a, rows)
@@ -254,6 +254,35 @@ def test_least_work_by_hand():
     assert tile.multiply == words * ((12 + 24) * 4 * 4 + 12 * 4 + 24 * 3)
 
 
+def test_least_work_of_one_digit_and_of_rescaling_by_hand():
+    n, shape = 2**16, roofline.Shape(2**16, 7, 12)
+    assert shape.one_aux == 7
+    inner = roofline.work("poly.key_inner_one_digit", shape)
+    assert inner.issue == n * ((7 + 14) * 4 * 10 + 14 * 1 + 14 * 5)  # rows and rows back, products, one reduction
+    assert inner.multiply == n * ((7 + 14) * 4 * 5 + 14 * 2 + 14 * 3)
+    assert roofline.work("poly.mod_up_one_digit", shape).matrix == n * 7 * 7 * 16
+    last = roofline.work("poly.subtract_scale_one_digit", shape)
+    assert last.issue == n * 14 * (4 * 10 + 9 + 6) and last.shared == n * 7 * 4
+    tile = roofline.work("poly.rescale_tile", shape)  # two sources: no matrix units
+    assert tile.matrix == 0 and tile.multiply == 2 * n * ((2 + 5) * 4 * 4 + 2 * 4 + 5 * (2 * 2 + 3))
+    whole = roofline.work("ckks.rotate_one_digit", shape)
+    assert whole.shared == last.shared and whole.matrix == n * 7 * 7 * 16 * 3
+    embed, expand = (roofline.work(f"poly.{name}", shape) for name in ("embed", "expand"))
+    assert embed.double == 15 * n / 4 * 10 + 3 * n and expand.issue == 7 * n * (976 / 4 + 15)
+
+
+def test_the_recorded_roofline_is_what_the_formulas_make_of_the_measured_rows():
+    measured, counted, recorded = (records.read(records.CHECKOUT / "bench" / "records" / f"2026-11-22-h200-{name}.json")
+                                   for name in ("passes", "counters", "roofline"))
+    rows = [roofline.rooflined(row) for row in measured]
+    assert None not in rows  # every record has a formula
+    assert roofline.checked(rows, counted) == recorded
+    page = (records.CHECKOUT / "docs" / "performance.md").read_text()
+    assert all(f"`{row['name']}`" in page for row in measured)
+    inputs_once = next(row for row in rows if row["name"] == "roofline.subtract_scale_one_digit")
+    assert inputs_once["least_us"] == pytest.approx((117 - 13) * 2**18 / 4.2e12 * 1e6, abs=1e-3)
+
+
 # Stands for the profiler: three counters of every kernel that it is asked for, as its CSV.
 PROFILER = """#!{python}
 import sys
@@ -278,6 +307,23 @@ def test_counters_of_all_five_passes_become_rows(tmp_path, monkeypatch):
     assert {row["name"] for row in rows} == {"counters." + name.split(".")[1] for name in roofline.PASSES}
     assert all(row["counted_dram_write"] == 1000 and "counted_dram_read" not in row and row["commit"] == "abc"
                for row in rows)
+
+
+def test_the_documented_batches_are_those_of_the_record():
+    rows = records.read(records.CHECKOUT / "bench" / "records" / "2026-11-22-h200-growth.json")
+    by_batch = {}
+    for row in rows:
+        if row["axis"] == "batch":
+            by_batch.setdefault(row["params"]["batch"], []).append(row)
+    page = (records.CHECKOUT / "docs" / "performance.md").read_text()
+    for batch, cells in by_batch.items():
+        cells.sort(key=lambda row: row["params"]["limbs"])
+        shown = " | ".join(f"{row['value']:.1f} ({row['footprint_bytes'] / 1e6:.0f})" for row in cells)
+        assert f"| {batch} | {shown} |" in page
+    # Beyond a cache of 60 MB each larger batch is still no slower.
+    for cells in zip(*(by_batch[batch] for batch in sorted(by_batch)), strict=True):
+        values = [row["value"] for row in cells]
+        assert values == sorted(values, reverse=True) and cells[1]["footprint_bytes"] > 60e6
 
 
 def test_growth_is_drawn(tmp_path, monkeypatch):

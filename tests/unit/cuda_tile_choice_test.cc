@@ -42,6 +42,19 @@ TEST(TileChoice, OnlyWhatExistsAndHasTargetsEnoughCanRun) {
   EXPECT_EQ(small.own().number(), 2);
 }
 
+// Deep tiles stand for all but the few sources there (convert.cu).
+TEST(TileChoice, WithoutMatrixUnitsWhatIsLeftCanRun) {
+  for (const int items : {1, 2, 3, 32}) {
+    TilePlace deep = place(12, 47, items);
+    deep.kinds = bit(TileKind::Deep);
+    EXPECT_EQ(deep.own().number(), items == 1 ? 4 : 1) << items;
+    EXPECT_NE(deep.can_run() >> deep.own().number() & 1, 0u) << items;
+    TilePlace few = place(2, 45, items);
+    few.kinds = bit(TileKind::Deep) | bit(TileKind::Few);
+    EXPECT_EQ(TileVariant::of(few.own().number()).kind, TileKind::Few) << items;
+  }
+}
+
 // The fastest of all variants by `latticino tune` on an H200.
 TEST(TileChoice, TheRuleIsWhatWasMeasured) {
   for (const int targets : {3, 10, 17, 22}) EXPECT_EQ(own(3, targets, 2), 12) << targets;

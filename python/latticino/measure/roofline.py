@@ -10,30 +10,37 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from .. import errors
 from . import programs, records
 from .records import Row
 
-# Measured rates a second; int8 products of the matrix units from the data sheet.
-CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e12, "matrix": 989e12}}
-LIMBS = "47,23,7"
+# Measured rates a second; int8 products of the matrix units and operations of doubles from the data sheet.
+CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e12, "matrix": 989e12,
+                            "double": 17e12}}
+LIMBS = "47,23,13,7"
 EXPLAINED = 0.6  # of the binding ceiling; below it docs/performance.md says why
 
 
 @dataclass
 class Work:
     """Operations of one kernel: thread instructions issued, slots of the 32-bit multiplier (a high
-    half or a wide product takes two), products of bytes on the matrix units."""
+    half or a wide product takes two), products of bytes on the matrix units, operations of doubles;
+    and bytes of inputs that items share, which a row's bytes_moved counts for each item."""
 
     issue: float = 0
     multiply: float = 0
     matrix: float = 0
+    double: float = 0
+    shared: float = 0
 
-    def add(self, count: float, issue: float, multiply: float = 0, matrix: float = 0) -> Work:
-        return Work(self.issue + count * issue, self.multiply + count * multiply, self.matrix + count * matrix)
+    def add(self, count: float, issue: float, multiply: float = 0, matrix: float = 0, double: float = 0,
+            shared: float = 0) -> Work:
+        return Work(self.issue + count * issue, self.multiply + count * multiply, self.matrix + count * matrix,
+                    self.double + count * double, self.shared + count * shared)
 
 
 # (instructions, multiplier slots) of the steps, with sums and minima apart. Hopper takes a sum and a minimum
@@ -43,9 +50,20 @@ BUTTERFLY_COLUMNS = (9, 4)   # Shoup: high and two low products
 SCALE = (5, 4)               # by a constant, Shoup
 JOIN = (8, 3)                # four planes of a conversion to one residue
 PRODUCT = (1, 2)             # 64-bit multiply-add
+FOLD = (2, 0)                # of a sum that has no room for two products more
 REDUCE = (10, 8)             # a sum of products of data: two Montgomery reductions
+REDUCE_ONCE = (5, 3)         # of data and constants, or where a transform takes R^-1 away
+MULTIPLY = (6, 5)            # a product and one reduction
+SUM = (3, 0)
 COMBINE = (9, 4)             # x f - y + add: a product (Shoup), a difference, a sum
+DIFFERENCE = (6, 4)          # x f - y
+LIFT = (7, 7)                # a 64-bit integer: two words times constants, one reduction
+WORDS = (15, 11)             # 128 bits: four words times constants, folds, one reduction
+QUARTER_ROUND = 12           # of ChaCha20: four sums, exclusive ors and rotations
 PLANES = 16                  # products of bytes for one word times one word
+FEW_SOURCES = 4              # up to so many a conversion takes no matrix units
+SLOT_BUTTERFLY = 10          # of doubles: four products and six sums, none fused (ops/slot_transform.h)
+GUESS = 4                    # primes below 2^30 that a decoded integer is put together from
 
 
 @dataclass
@@ -68,54 +86,126 @@ class Shape:
     def log_columns(self) -> int:
         return int(math.log2(self.n)) - self.log_rows
 
+    @property
+    def words(self) -> int:
+        return self.limbs * self.n
+
+    @property
+    def one_aux(self) -> int:
+        """Auxiliary primes where all limbs are one digit: no more than that has."""
+        return min(self.aux, self.limbs)
+
+    @property
+    def left(self) -> int:
+        """Limbs after a rescaling by two primes."""
+        return self.limbs - 2
+
     def rows(self, work: Work, limbs: float) -> Work:
         return work.add(limbs * self.n * self.log_columns / 2, *BUTTERFLY_ROWS)
 
     def columns(self, work: Work, limbs: float) -> Work:
         return work.add(limbs * self.n * self.log_rows / 2, *BUTTERFLY_COLUMNS)
 
+    def inverse_rows(self, limbs: float) -> Work:
+        return self.rows(Work(), limbs).add(limbs * self.n, *SCALE)
+
     def tile(self, conversions: list[tuple[int, int]]) -> Work:
-        """Of (sources, targets): columns back, scale, products on the matrix units, columns."""
+        """Of (sources, targets): columns back, scale, products, columns."""
         work = Work()
+        few = max(sources for sources, _ in conversions) <= FEW_SOURCES
         for sources, targets in conversions:
             work = self.columns(work, sources + targets).add(sources * self.n, *SCALE)
-            work = work.add(targets * self.n, *JOIN, PLANES * sources)
+            if few:
+                work = work.add(targets * self.n * sources, *PRODUCT).add(targets * self.n, *REDUCE_ONCE)
+            else:
+                work = work.add(targets * self.n, *JOIN, PLANES * sources)
         return work
+
+    def inner(self, digits: int, rows: int, evals: int, halves: int) -> Work:
+        """Digits times a key, `rows` of their limbs in Half; limbs of each result in Eval and in Half."""
+        work = self.rows(Work(), rows + 2 * halves)
+        work = work.add(2 * (evals + halves) * self.n * digits, *PRODUCT)
+        return work.add(2 * evals * self.n, *REDUCE).add(2 * halves * self.n, *REDUCE_ONCE)
+
+    def key_inner(self) -> Work:
+        rows = sum(self.limbs + self.aux - own for own in self.digits)
+        return self.inner(len(self.digits), rows, self.limbs, self.aux)
+
+    def key_inner_product(self) -> Work:
+        """Own limbs a1 b1; a0 b0 and a0 b1 + a1 b0, reduced once, times [P]."""
+        work = self.key_inner().add(self.words, *PRODUCT).add(self.words, *REDUCE)
+        return work.add(3 * self.words, *PRODUCT).add(2 * self.words, *MULTIPLY)
+
+    def slot_stages(self) -> Work:
+        """The special FFT of n/2 slots."""
+        return Work().add(self.n // 4 * int(math.log2(self.n // 2)), SLOT_BUTTERFLY, double=SLOT_BUTTERFLY)
+
+    def project(self) -> Work:
+        """Mixed-radix digits of a few primes, agreement of the others, a quotient, the FFT."""
+        guess = min(GUESS, self.limbs)
+        work = self.slot_stages().add(self.n, 1, double=1)
+        work = work.add(self.n * guess * (guess + 1) / 2, *MULTIPLY)
+        return work.add((self.limbs - guess) * self.n, *WORDS)
+
+
+# By benchmark of bench_records, in its order (bench/record_cases.cc).
+FORMULAS: dict[str, Callable[[Shape], Work]] = {
+    "poly.copy": lambda s: Work(),
+    "ckks.add": lambda s: Work().add(2 * s.words, *SUM),
+    "poly.linear4": lambda s: Work().add(8 * s.words, *PRODUCT).add(2 * s.words, *FOLD)
+                              .add(2 * s.words, *REDUCE_ONCE),
+    "poly.automorphism": lambda s: Work(),
+    "poly.automorphism_sum4": lambda s: Work().add(3 * s.words, *SUM),
+    "poly.tensor": lambda s: Work().add(4 * s.words, *PRODUCT).add(3 * s.words, *REDUCE),
+    "ckks.mul_plain": lambda s: Work().add(2 * s.words, *PRODUCT).add(2 * s.words, *REDUCE),
+    "poly.dot8x4": lambda s: Work().add(64 * s.words, *PRODUCT).add(3 * 8 * s.words, *FOLD)
+                             .add(8 * s.words, *REDUCE),
+    # Of two primes: two products modulo the second, one of 64 bits.
+    "poly.mod_raise": lambda s: Work().add(2 * s.n, *MULTIPLY).add(s.n, *PRODUCT).add(s.words, *LIFT),
+    # Of each coefficient two products and a rounding.
+    "poly.embed": lambda s: s.slot_stages().add(s.n, 3, double=3).add(s.words, *LIFT),
+    "poly.project": lambda s: s.project(),
+    # A block of ChaCha20 has four coefficients: 80 quarter rounds and 16 sums.
+    "poly.expand": lambda s: Work().add(s.words / 4, 80 * QUARTER_ROUND + 16).add(s.words, *WORDS),
+    "poly.ntt": lambda s: s.rows(s.columns(Work(), s.limbs), s.limbs),
+    "poly.intt": lambda s: s.rows(s.columns(Work(), s.limbs), s.limbs),
+    "poly.ntt_columns": lambda s: s.columns(Work(), s.limbs),
+    "poly.ntt_rows": lambda s: s.rows(Work(), s.limbs),
+    "poly.intt_rows": lambda s: s.inverse_rows(s.limbs),
+    "poly.mod_up": lambda s: s.tile([(own, s.limbs + s.aux - own) for own in s.digits]),
+    "poly.key_inner": lambda s: s.key_inner(),
+    "poly.mod_switch_tile": lambda s: s.tile([(s.aux, s.limbs)] * 2),
+    "poly.subtract_scale": lambda s: s.rows(Work(), 2 * s.limbs).add(2 * s.words, *COMBINE),
+    "poly.product_rows": lambda s: s.inverse_rows(s.limbs).add(s.words, *MULTIPLY),
+    "poly.key_inner_product": lambda s: s.key_inner_product(),
+    "poly.mod_up_one_digit": lambda s: s.tile([(s.limbs, s.one_aux)]),
+    "poly.key_inner_one_digit": lambda s: s.inner(1, s.one_aux, 0, s.one_aux),
+    "poly.mod_switch_tile_one_digit": lambda s: s.tile([(s.one_aux, s.limbs)] * 2),
+    # Both halves multiply the limbs of one polynomial by the key.
+    "poly.subtract_scale_one_digit": lambda s: s.rows(Work(), 2 * s.limbs).add(2 * s.words, *COMBINE)
+                                               .add(2 * s.words, *MULTIPLY).add(s.words, 0, shared=4),
+    "poly.rescale_rows": lambda s: s.inverse_rows(4),
+    "poly.rescale_tile": lambda s: s.tile([(2, s.left)] * 2),
+    "poly.rescale_last": lambda s: s.rows(Work(), 2 * s.left).add(2 * s.left * s.n, *DIFFERENCE),
+}
+PASSES = ("poly.intt_rows", "poly.mod_up", "poly.key_inner", "poly.mod_switch_tile", "poly.subtract_scale")
+PARTS = {
+    "poly.mod_down": PASSES[3:],
+    "ckks.mul_relin": ("poly.product_rows", "poly.mod_up", "poly.key_inner_product", *PASSES[3:]),
+    "ckks.rotate": PASSES,
+    "ckks.rotate_one_digit": ("poly.intt_rows", *(f"{name}_one_digit" for name in PASSES[1:])),
+    "ckks.rescale": ("poly.rescale_rows", "poly.rescale_tile", "poly.rescale_last"),
+}
 
 
 def work(name: str, shape: Shape) -> Work | None:
     """The least work of a benchmark of bench_records; None for those that have no formula."""
-    n, limbs, aux, extended = shape.n, shape.limbs, shape.aux, shape.limbs + shape.aux
-    up = [(own, extended - own) for own in shape.digits]
-    if name == "poly.intt_rows":
-        return shape.rows(Work(), limbs).add(limbs * n, *SCALE)
-    if name == "poly.ntt_rows":
-        return shape.rows(Work(), limbs)
-    if name in ("poly.ntt", "poly.intt"):
-        return shape.rows(shape.columns(Work(), limbs), limbs)
-    if name == "poly.mod_up":
-        return shape.tile(up)
-    if name == "poly.key_inner":
-        work = shape.rows(Work(), sum(targets for _, targets in up) + 2 * aux)
-        return work.add(2 * extended * n * len(up), *PRODUCT).add(2 * extended * n, *REDUCE)
-    if name == "poly.mod_switch_tile":
-        return shape.tile([(aux, limbs)] * 2)
-    if name == "poly.subtract_scale":
-        return shape.rows(Work(), 2 * limbs).add(2 * limbs * n, *COMBINE)
-    if name == "ckks.rotate":
+    if name in PARTS:
         total = Work()
-        for part in PASSES:
-            one = work_of(part, shape)
-            total = total.add(1, one.issue, one.multiply, one.matrix)
+        for part in PARTS[name]:
+            total = total.add(1, *astuple(FORMULAS[part](shape)))
         return total
-    if name == "ckks.add":
-        return Work().add(2 * limbs * n, 3)
-    if name == "poly.tensor":
-        return Work().add(4 * limbs * n, *PRODUCT).add(3 * limbs * n, *REDUCE)
-    return Work() if name == "poly.copy" else None
-
-
-PASSES = ("poly.intt_rows", "poly.mod_up", "poly.key_inner", "poly.mod_switch_tile", "poly.subtract_scale")
+    return FORMULAS[name](shape) if name in FORMULAS else None
 
 
 def input_bytes(name: str, shape: Shape) -> int | None:
@@ -126,12 +216,6 @@ def input_bytes(name: str, shape: Shape) -> int | None:
     return 4 * shape.n * read[name] if name in read else None
 
 
-def work_of(name: str, shape: Shape) -> Work:
-    found = work(name, shape)
-    assert found is not None, name
-    return found
-
-
 def rooflined(row: Row) -> Row | None:
     """The row with its least work, the resource that binds and the fraction of it that is reached."""
     params, ceilings = row.get("params", {}), CEILINGS.get(row.get("device", ""))
@@ -140,19 +224,21 @@ def rooflined(row: Row) -> Row | None:
     least = work(row["name"], Shape(params["N"], params["limbs"], params["aux"]))
     if least is None:
         return None
-    amounts = {"memory": row["bytes_moved"], "issue": least.issue, "multiply": least.multiply, "matrix": least.matrix}
+    amounts = {"memory": row["bytes_moved"] - least.shared, "issue": least.issue, "multiply": least.multiply,
+               "matrix": least.matrix, "double": least.double}
     seconds = {k: v / ceilings[k] for k, v in amounts.items()}
     binding = max(seconds, key=lambda k: seconds[k])
     return {**row, "name": f"roofline.{row['name'].split('.', 1)[1]}", "least_us": round(1e6 * seconds[binding], 3),
             "binding": binding, "ceiling_fraction": round(1e6 * seconds[binding] / row["value"], 3),
-            "instructions": round(least.issue), "multiplies": round(least.multiply), "products8": round(least.matrix)}
+            "instructions": round(least.issue), "multiplies": round(least.multiply), "products8": round(least.matrix),
+            "doubles": round(least.double)}
 
 
 def show(rows: list[Row]) -> None:
-    print(f"{'kernel':18} {'limbs':>5} {'us':>8} {'MB':>7} {'G instr':>8} {'G mul':>7} {'G int8':>7} "
+    print(f"{'kernel':26} {'limbs':>5} {'us':>8} {'MB':>7} {'G instr':>8} {'G mul':>7} {'G int8':>7} "
           f"{'least us':>8} {'bound by':>9} {'fraction':>8}")
     for r in rows:
-        print(f"{r['name'][9:]:18} {r['params']['limbs']:5} {r['value']:8.2f} {r['bytes_moved'] / 1e6:7.1f} "
+        print(f"{r['name'][9:]:26} {r['params']['limbs']:5} {r['value']:8.2f} {r['bytes_moved'] / 1e6:7.1f} "
               f"{r['instructions'] / 1e9:8.3f} {r['multiplies'] / 1e9:7.3f} {r['products8'] / 1e9:7.2f} "
               f"{r['least_us']:8.2f} {r['binding']:>9} {r['ceiling_fraction']:8.2f}"
               + ("  *" if r["ceiling_fraction"] < EXPLAINED else ""))
@@ -174,7 +260,7 @@ def checked(rows: list[Row], counted: list[Row]) -> list[Row]:
                      "instructions": ("counted_instructions", row["instructions"])}
             ratios = {label: extra[key] / value for label, (key, value) in least.items() if key in extra and value}
             busy = {k[:-8]: v for k, v in extra.items() if k.endswith("_percent")}
-            print(f"{row['name'][9:]:18} {row['params']['limbs']:5} counted / least: "
+            print(f"{row['name'][9:]:26} {row['params']['limbs']:5} counted / least: "
                   + ", ".join(f"{k} {v:.2f}" for k, v in ratios.items())
                   + "; busy %: " + ", ".join(f"{k} {v:.0f}" for k, v in busy.items()))
         out.append({**row, **extra})

@@ -138,12 +138,15 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
                       "one of " + std::to_string(devices) + " devices that answer",
                       "choose another device, check the driver, or use the CPU backend");
   }
-  const Features all;
   CudaOptions chosen = options;
-  if (!options.features.tuning) chosen.tuning = std::make_shared<Tuning>();
+  const bool all = options.shared_features == nullptr && options.features == Features{};
+  if (options.shared_features == nullptr) {
+    chosen.shared_features = std::make_shared<const Features>(options.features);
+    if (!options.features.tuning) chosen.tuning = std::make_shared<Tuning>();
+  }
   auto backend = std::make_unique<cuda::CudaBackend>(chosen);
-  if (options.features == all) return backend;
-  return make_lowered_backend(std::move(backend), std::make_shared<Features>(options.features));
+  if (all) return backend;
+  return make_lowered_backend(std::move(backend), chosen.shared_features);
 }
 
 bool cuda_built() { return true; }

@@ -1,5 +1,6 @@
 // Convert: column tiles where both ends are in Half, entry by entry in Coeff.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "backend/cuda/convert_few.cuh"
@@ -11,7 +12,8 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kMaxSources = 24;  // of a tile: six steps of the matrix units
+constexpr int kMaxSources = 24;    // of a tile: six steps of the matrix units
+constexpr int kSquareDegree = 16;  // log2 N of square tiles: others always take matrix units
 constexpr int kPlainThreads = 128;
 
 // x R^-2 mod q for any signed 64-bit sum: the first step leaves at most 2^31 + 2^30.
@@ -49,6 +51,10 @@ __global__ void __launch_bounds__(kPlainThreads)
 // The least a tile can be: whole warps on whole strips.
 template <int LOG_ROWS, int STEPS>
 using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, 1, STEPS>;
+
+// Of square tiles without matrix units: deep ones, in as few sizes as will do.
+template <int STEPS>
+using IntegerTile = TileShape<8, 8, 1, 512, 2, 1, STEPS, false, false>;
 
 struct Job {
   const Convert::Item* item;
@@ -126,17 +132,20 @@ struct ConvertBatch {
     // Wide: more sources fit into no multiprocessor. Narrow: never faster than Teams where these
     // take as much memory. Teams: beside more sources there is no room for a second block.
     constexpr bool kWide = STEPS <= 3, kNarrow = STEPS >= 3, kTeams = STEPS <= 4;
+    using Integer = IntegerTile<STEPS <= 3 ? 3 : 6>;
+    const bool matrix = launcher.features().matrix;
     const Properties& device = launcher.properties();
     TilePlace place{sources, targets, (count << args.log_cols) / Deep::kColumns,
                     static_cast<unsigned>(device.sms), 0};
     const auto add = [&](TileKind kind, bool exists, std::size_t bytes) {
       if (exists && bytes <= device.shared_per_block) place.kinds |= 1u << static_cast<int>(kind);
     };
-    add(TileKind::Wide, kWide, Wide::shared_bytes(targets));
-    add(TileKind::Deep, true, Deep::shared_bytes(targets));
-    add(TileKind::Narrow, kNarrow, Narrow::shared_bytes(targets));
+    add(TileKind::Wide, kWide && matrix, Wide::shared_bytes(targets));
+    add(TileKind::Deep, true,
+        matrix ? Deep::shared_bytes(targets) : Integer::shared_bytes(targets));
+    add(TileKind::Narrow, kNarrow && matrix, Narrow::shared_bytes(targets));
     add(TileKind::Few, sources <= kFewSources, FewShape<kFewSources>::shared_bytes(targets));
-    add(TileKind::Teams, kTeams, Teams::shared_bytes(targets));
+    add(TileKind::Teams, kTeams && matrix, Teams::shared_bytes(targets));
     const TileVariant chosen = pick(place, count);
     const auto splits = static_cast<unsigned>(chosen.splits);
     if constexpr (kWide) {
@@ -149,6 +158,7 @@ struct ConvertBatch {
       if (chosen.kind == TileKind::Teams) return launch_tile<Teams>(args, targets, count, splits);
     }
     if (chosen.kind == TileKind::Few) return launch_few(args, sources, targets, count, splits);
+    if (!matrix) return launch_tile<Integer>(args, targets, count, splits);
     launch_tile<Deep>(args, targets, count, splits);
   }
 
@@ -174,9 +184,10 @@ struct ConvertBatch {
   }
 };
 
-// Shared memory of the smallest tile of a conversion.
-std::size_t least_shared_bytes(int log_n, int sources, int targets) {
-  std::size_t bytes = 0;
+// Shared memory of the smallest tile of a conversion; more than any device has where there is none.
+std::size_t least_shared_bytes(int log_n, int sources, int targets, bool matrix) {
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();
+  if (!matrix) return log_n == kSquareDegree ? IntegerTile<6>::shared_bytes(targets) : bytes;
   dispatch<5, 8>(half_log_rows(log_n), [&](auto log_rows) {
     constexpr int kLogRows = decltype(log_rows)::value;
     bytes = sources <= 12 ? NarrowTile<kLogRows, 3>::shared_bytes(targets)
@@ -224,7 +235,8 @@ void run(Launcher& launcher, const Convert& op) {
     if (item.in.domain == Domain::Coeff) {
       entries.push_back({&item, &table});
     } else if (sources <= kMaxSources && table.fits_matrix_units() &&
-               least_shared_bytes(ring.log_n(), sources, table.view().targets) <=
+               least_shared_bytes(ring.log_n(), sources, table.view().targets,
+                                  launcher.features().matrix) <=
                    launcher.properties().shared_per_block) {
       tiles.push_back({&item, &table});
     } else {

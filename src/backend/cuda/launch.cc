@@ -21,7 +21,6 @@ Properties read_properties(int device) {
   out.name = p.name;
   out.arch = 10 * p.major + p.minor;
   out.sms = p.multiProcessorCount;
-  out.l2_bytes = static_cast<std::size_t>(p.l2CacheSize);
   out.shared_per_block = p.sharedMemPerBlockOptin;
   out.shared_per_sm = p.sharedMemPerMultiprocessor;
   out.total_bytes = p.totalGlobalMem;
@@ -60,13 +59,13 @@ std::string kernel_name(const void* function) {
 
 }  // namespace
 
-LaunchConfig::LaunchConfig(const Shape& shape, cudaStream_t stream, int arch) {
+LaunchConfig::LaunchConfig(const Shape& shape, cudaStream_t stream) {
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
   config.attrs = attributes;
-  if (shape.overlap && arch >= 90) {
+  if (shape.overlap) {
     cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -83,6 +82,9 @@ Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
       properties_(read_properties(options.device)),
       tuning_(tuning_of(options, properties_.arch)),
+      features_(options.shared_features != nullptr
+                    ? options.shared_features
+                    : std::make_shared<const Features>(options.features)),
       pool_(options.device),
       launched_(options.launched) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");
@@ -159,7 +161,9 @@ std::uint32_t Launcher::clusters_at_once(const void* kernel, const Shape& shape)
     if (shape.cluster > kPortable) {
       status = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     }
-    const LaunchConfig config(shape, stream_, properties_.arch);
+    Shape launched = shape;
+    launched.overlap = overlaps(shape);
+    const LaunchConfig config(launched, stream_);
     if (status == cudaSuccess) {
       status = cudaOccupancyMaxActiveClusters(&count, kernel, &config.config);
     }

@@ -26,7 +26,6 @@ struct Properties {
   std::string name;
   int arch = 0;  // 10 * major + minor: 90 on an H200
   int sms = 0;   // streaming multiprocessors
-  std::size_t l2_bytes = 0;
   std::size_t shared_per_block = 0;  // most dynamic shared memory a block may ask for
   std::size_t shared_per_sm = 0;
   std::size_t total_bytes = 0;
@@ -45,7 +44,7 @@ struct Shape {
 
 // A shape as the runtime takes it.
 struct LaunchConfig {
-  LaunchConfig(const Shape& shape, cudaStream_t stream, int arch);
+  LaunchConfig(const Shape& shape, cudaStream_t stream);
   LaunchConfig(const LaunchConfig&) = delete;
   LaunchConfig& operator=(const LaunchConfig&) = delete;
 
@@ -68,6 +67,7 @@ class Launcher {
   cudaStream_t stream() const { return stream_; }
   const Properties& properties() const { return properties_; }
   Tuning& tuning() { return *tuning_; }
+  const Features& features() const { return *features_; }
   // Names this launcher for as long as somebody holds it.
   const std::shared_ptr<const int>& identity() const { return identity_; }
   // Makes the device current for the calling thread.
@@ -78,9 +78,10 @@ class Launcher {
     if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
     const void* function = reinterpret_cast<const void*>(kernel);
     Shape sized = shape;
-    if (shape.overlap && properties_.arch >= 90) sized.shared_bytes = even_shared(function, shape);
+    sized.overlap = overlaps(shape);
+    if (sized.overlap) sized.shared_bytes = even_shared(function, shape);
     raise_shared_limit(function, sized.shared_bytes);
-    const LaunchConfig config(sized, stream_, properties_.arch);
+    const LaunchConfig config(sized, stream_);
     note_launch(function);
     check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
   }
@@ -110,6 +111,9 @@ class Launcher {
 
  private:
   friend class Scratch;
+  bool overlaps(const Shape& shape) const {
+    return shape.overlap && properties_.arch >= 90 && features_->overlap;
+  }
   void raise_shared_limit(const void* function, std::size_t bytes);
   std::size_t static_shared(const void* function);
   std::size_t even_shared(const void* function, const Shape& shape);
@@ -120,6 +124,7 @@ class Launcher {
   std::shared_ptr<const int> identity_;
   Properties properties_;
   std::shared_ptr<Tuning> tuning_;
+  std::shared_ptr<const Features> features_;
   cudaStream_t stream_ = nullptr;
   volatile std::uint32_t* fault_ = nullptr;
   std::uint32_t* device_fault_ = nullptr;

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backend/cuda/ntt_columns.cuh"
 #include "backend/cuda/overlap.cuh"
+#include "backend/cuda/tile_integer.cuh"
 #include "backend/cuda/tile_matrix.cuh"
 #include "backend/cuda/tile_shape.cuh"
 #include "backend/cuda/tile_sources.cuh"
@@ -27,7 +29,7 @@ __device__ __forceinline__ void super_barrier(int super) {
 // target first + g.
 template <class S>
 struct BatchConstants {
-  Fragments<S::kSteps> fragments;
+  std::conditional_t<S::kMatrix, Fragments<S::kSteps>, IntegerRow> fragments;
   Shoup wide[S::kTeamRounds ? 1 : S::kWideTwiddles];
 
   __device__ __forceinline__ void load(const TileArgs& a, const TileArgs::Item& item, int first,
@@ -53,19 +55,23 @@ __device__ __forceinline__ void convert_batch(std::uint32_t outputs, const Batch
   for (int pass = warp; pass < S::kThreads * S::kStrips; pass += S::kSuperWarps) {
     const int t = pass % S::kThreads;
     const std::uint32_t strip = pass / S::kThreads * S::kStripBytes;
-    const std::uint32_t from =
-        strip + i * S::kLimbBytes + row_byte<S>(t, source_key(i)) + g / 2 * 4;
-    const std::uint32_t b = g % 2 == 0 ? from : row_from<S>(from, S::kThreads);
     std::uint32_t x[S::kValues];
+    if constexpr (S::kMatrix) {
+      const std::uint32_t from =
+          strip + i * S::kLimbBytes + row_byte<S>(t, source_key(i)) + g / 2 * 4;
+      const std::uint32_t b = g % 2 == 0 ? from : row_from<S>(from, S::kThreads);
 #pragma unroll
-    for (int f = 0; f < S::kValues / 2; ++f) {
-      std::uint32_t y[S::kSteps];
+      for (int f = 0; f < S::kValues / 2; ++f) {
+        std::uint32_t y[S::kSteps];
 #pragma unroll
-      for (int s = 0; s < S::kSteps; ++s) {
-        y[s] = tile_word(row_from<S>(b, 2 * f * S::kThreads) + 4 * s * S::kLimbBytes);
+        for (int s = 0; s < S::kSteps; ++s) {
+          y[s] = tile_word(row_from<S>(b, 2 * f * S::kThreads) + 4 * s * S::kLimbBytes);
+        }
+        const uint2 z = batch.fragments.multiply(y);
+        x[2 * f] = z.x, x[2 * f + 1] = z.y;
       }
-      const uint2 z = batch.fragments.multiply(y);
-      x[2 * f] = z.x, x[2 * f + 1] = z.y;
+    } else {
+      batch.fragments.template convert<S>(x, strip, t, i, m);
     }
     if constexpr (!S::kTeamRounds) forward_stages<S::kValues / 2>(x, batch.wide, m);
     write_wide<S>(x, outputs + strip + g * S::kLimbBytes + row_byte<S>(t, output_key(g)) + 4 * i);

@@ -65,7 +65,8 @@ struct TilePlace {
       return {TileKind::Teams, filling(TileKind::Teams)};
     if (has(TileKind::Deep) && blocks <= sms) return {TileKind::Deep, filling(TileKind::Deep)};
     if (has(TileKind::Wide) && blocks > sms && blocks <= 2 * sms) return {TileKind::Wide, 1};
-    return {has(TileKind::Narrow) ? TileKind::Narrow : TileKind::Teams, 1};
+    if (has(TileKind::Narrow)) return {TileKind::Narrow, 1};
+    return {has(TileKind::Teams) ? TileKind::Teams : TileKind::Deep, 1};
   }
 
  private:

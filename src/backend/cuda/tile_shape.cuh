@@ -50,8 +50,9 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
 // a batch instead of two). STEPS: source limbs / 4. LOG_COLS 0: known at run time only. TEAMS: the
 // matrix units only convert, and a team runs both rounds of one target, its prime in uniform
 // registers (convert_few.cuh says what that gives); 64 registers, so two blocks a multiprocessor.
+// Without MATRIX it converts on integers (tile_integer.cuh).
 template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int SUPERS, int BUFFERS, int STEPS,
-          bool TEAMS = false>
+          bool TEAMS = false, bool MATRIX = true>
 struct TileShape : ColumnShape<LOG_ROWS> {
   using Base = ColumnShape<LOG_ROWS>;
   static constexpr int kLogCols = LOG_COLS;
@@ -59,6 +60,7 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static constexpr int kColumns = kLineColumns * STRIPS;
   static constexpr int kBlockThreads = THREADS;
   static constexpr bool kTeamRounds = TEAMS;
+  static constexpr bool kMatrix = MATRIX;
   static constexpr int kMinBlocks = THREADS > 256 && !TEAMS ? 1 : 2;
   static constexpr int kSupers = SUPERS, kBuffers = BUFFERS;
   static constexpr int kSteps = STEPS;

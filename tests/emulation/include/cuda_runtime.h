@@ -10,6 +10,7 @@
 #define __host__
 #define __global__
 #define __shared__
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__

@@ -1,0 +1,97 @@
+// The conversion of a tile on integers (backend/cuda/tile_integer.cuh), lane by lane on the host,
+// against its definition. It has no barrier: one lane can run after the other.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "backend/cuda/tile_integer.cuh"
+#include "math/modulus.h"
+#include "ops/conversion.h"
+#include "support/ring_support.h"
+
+namespace latticino {
+namespace cuda {
+alignas(1024) unsigned char tile_memory[232 << 10];
+}
+namespace {
+
+using test::range;
+using Shape6 = cuda::TileShape<8, 8, 1, 512, 2, 1, 6, false, false>;
+using Shape3 = cuda::TileShape<8, 8, 1, 512, 2, 1, 3, false, false>;
+
+// As ConversionTables has them.
+struct HostTables {
+  explicit HostTables(const BaseConversion& c) {
+    for (int i = 0; i < c.to().size(); ++i) {
+      const Modulus m = make_modulus(c.ring().prime(c.to().prime(i)));
+      const std::uint32_t r2 = pow_mod(2, 64, m);
+      target.push_back({m.q, static_cast<std::uint32_t>(m.q_inverse), 0, m.q - 1});
+      for (int j = 0; j < c.from().size(); ++j) {
+        matrix.push_back(centre(mul_mod(c.matrix(i, j), r2, m), m.q));
+      }
+    }
+    view.target = target.data();
+    view.matrix = matrix.data();
+    view.sources = static_cast<std::uint16_t>(c.from().size());
+    view.targets = static_cast<std::uint16_t>(target.size());
+  }
+  std::vector<cuda::ConversionTarget> target;
+  std::vector<std::int32_t> matrix;
+  cuda::ConversionView view;
+};
+
+template <class S>
+void expect_conversion(int sources, std::uint32_t bound, bool largest) {
+  constexpr int kTargets = 3;
+  const Ring ring(10, test::ntt_primes(10, sources + kTargets, bound));
+  const BaseConversion c(ring, range(0, sources), range(sources, sources + kTargets));
+  const HostTables tables(c);
+  std::mt19937_64 random(sources);
+  std::vector<std::vector<std::uint32_t>> words(sources);  // [row * 4 + column]
+  for (int j = 0; j < sources; ++j) {
+    for (int r = 0; r < S::kLength; ++r) {
+      for (int column = 0; column < 4; ++column) {
+        const std::uint32_t q = ring.prime(j);
+        words[j].push_back(largest ? q - 1 : static_cast<std::uint32_t>(random() % q));
+        cuda::tile_word(j * S::kLimbBytes + cuda::row_byte<S>(r, cuda::source_key(j)) +
+                        4 * column) = words[j].back();
+      }
+    }
+  }
+  for (int i = 0; i < kTargets; ++i) {
+    cuda::IntegerRow row;
+    row.load(tables.view, i);
+    const cuda::Modulus m{row.target.q, row.target.inv, 0, 0};
+    for (int t = 0; t < S::kThreads; ++t) {
+      for (int column = 0; column < 4; ++column) {
+        std::uint32_t x[S::kValues];
+        row.convert<S>(x, 0, t, column, m);
+        for (int k = 0; k < S::kValues; ++k) {
+          std::uint64_t want = row.target.offset;
+          for (int j = 0; j < sources; ++j) {
+            want +=
+                std::uint64_t{words[j][(t + S::kThreads * k) * 4 + column]} * c.matrix(i, j) % m.q;
+          }
+          ASSERT_EQ(x[k] % m.q, want % m.q) << sources << " sources, target " << i;
+          ASSERT_LT(x[k], 2 * m.q);
+        }
+      }
+    }
+  }
+}
+
+TEST(TileInteger, IsTheConversion) {
+  for (const int sources : {1, 2, 5, 12}) expect_conversion<Shape3>(sources, 1u << 30, false);
+  for (const int sources : {13, 17, 24}) expect_conversion<Shape6>(sources, 1u << 30, false);
+}
+
+// Sums stay in 64 bits for the largest words, of the largest primes and of the most sources.
+TEST(TileInteger, LargestWords) {
+  expect_conversion<Shape3>(4, 1u << 31, true);
+  expect_conversion<Shape6>(24, 1u << 30, true);
+}
+
+}  // namespace
+}  // namespace latticino
