@@ -85,10 +85,6 @@ class World {
   std::unique_ptr<ckks::Evaluator> evaluator_;
 };
 
-// Independent rotations by one key, submitted pass by pass as one batch.
-void rotate_batch(const World& world, std::span<const Ciphertext> x, int step,
-                  std::vector<Ciphertext>& out);
-
 // Median seconds of `body`, after runs that are not counted.
 double median_seconds(Queue& queue, int runs, const std::function<void()>& body, int before = 1);
 
