@@ -62,6 +62,7 @@ class World {
   const ckks::Evaluator& evaluator() const { return *evaluator_; }
   const rlwe::SecretKey& secret() const { return secret_; }
   std::size_t key_bytes() const { return keys_->bytes(); }
+  std::size_t sum_bytes() const { return keys_->sum_bytes(); }
 
   void make_keys(const rlwe::KeyRequest& request);
   std::vector<Complex> message(const std::string& kind, int slots) {

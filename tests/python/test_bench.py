@@ -1,6 +1,7 @@
 """`latticino bench`: which programs run, and what becomes of their rows."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -114,6 +115,19 @@ def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
     assert cli.main(["bench", "gpu"]) == 1
     rows[-1] = timed("ckks.bootstrap", 10.4, "ms", slots=32768) | {"key_bytes": 7 * 2**30, "matrix_bytes": 1}
     assert cli.main(["bench", "gpu"]) == 1
+
+
+@pytest.mark.skipif(not os.path.exists(f"{os.environ.get('LATTICINO_BUILD')}/bench_bootstrap"),
+                    reason="LATTICINO_BUILD names no folder with benchmark programs")
+@pytest.mark.parametrize("replay", [0, 1])
+def test_bootstrapping_writes_what_further_runs_gave(tmp_path, replay):
+    file = tmp_path / "row.json"
+    subprocess.run([os.environ["LATTICINO_BUILD"] + "/bench_bootstrap", "--device=cpu", "--preset=test-n10-boot-insecure",
+                    "--runs=3", "--replays=4", "--poison=1", f"--replay={replay}", f"--output={file}"], check=True)
+    row, = json.loads(file.read_text())
+    assert (row["replays"], row["poisoned_runs"], row["different"]) == (4, 4 if replay else 1, 0)
+    assert row["median_of"] == 3 and 0 < row["low"] <= row["value"] <= row["high"]
+    assert row["sum_bytes"] < row["key_bytes"] and row["mode"] == ("replayed" if replay else "immediate")
 
 
 def test_switching_measures_everything_on_a_gpu_and_a_sample_on_a_cpu(fake, monkeypatch):
