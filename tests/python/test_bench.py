@@ -97,13 +97,14 @@ def test_gpu_replays_bootstrapping_and_times_the_records(fake, monkeypatch):
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     record = fake()
     assert cli.main(["bench", "gpu", "--record", str(record)]) == 0
-    boots, ops, client, parts = (rows := json.loads(record.read_text()))[:2], *rows[2:]
-    assert [b["options"]["preset"] for b in boots] == ["n16-d40-boot-v1", "n16-d35-boot-v1"]
+    boots, ops, client, parts = (rows := json.loads(record.read_text()))[:3], *rows[3:]
+    assert [b["options"]["preset"] for b in boots] == ["n16-d40-boot-v1", "n16-d35-boot-v1", "n16-d40-boot-v1"]
+    assert [b["options"].get("minimal-keys") for b in boots] == [None, None, "1"]
     assert boots[0]["options"] | {"output": ""} == {"output": "", "device": "cuda", "preset": "n16-d40-boot-v1",
                                                     "runs": "20", "replay": "1"}
     assert [ops["name"], client["name"], parts["name"]] == ["bench_operations", "bench_client", "bench_records"]
     assert cli.main(["bench", "gpu", "--tuning", "t.txt", "--preset", "p", "--record", str(record)]) == 0
-    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 4
+    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 5
 
 
 def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
@@ -115,6 +116,20 @@ def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
     assert cli.main(["bench", "gpu"]) == 1
     rows[-1] = timed("ckks.bootstrap", 10.4, "ms", slots=32768) | {"key_bytes": 7 * 2**30, "matrix_bytes": 1}
     assert cli.main(["bench", "gpu"]) == 1
+
+
+def test_keys_sums_and_tables_fit_with_all_keys_and_with_minimal_ones(capsys):
+    def row(value, gib, minimal):
+        held = {"key_bytes": (gib - 1) << 30, "sum_bytes": 2**29, "matrix_bytes": 2**29}
+        return timed("ckks.bootstrap", value, "ms", slots=32768, minimal_keys=minimal) | held
+
+    assert targets.check_memory([row(8, 7, 0), row(14, 2, 1)]) and capsys.readouterr().out.count(": met") == 2
+    for full, minimal in ((row(8, 7, 0) | {"sum_bytes": 2**29 + 1}, row(14, 2, 1)), (row(8, 7, 0), row(14, 3, 1))):
+        assert not targets.check_memory([full, minimal]) and capsys.readouterr().out.count("MISSED") == 1
+    assert targets.check_memory([row(8, 9, 0) | {"preset": "other"}])
+    assert targets.check_minimal_keys([row(8, 7, 0), row(14.4, 2, 1)])
+    assert not targets.check_minimal_keys([row(8, 7, 0), row(14.5, 2, 1)])
+    assert targets.check_minimal_keys([row(14.5, 2, 1)])
 
 
 @pytest.mark.skipif(not os.path.exists(f"{os.environ.get('LATTICINO_BUILD')}/bench_bootstrap"),
