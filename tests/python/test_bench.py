@@ -9,7 +9,9 @@ import pytest
 from record_rows import timed
 
 from latticino import cli, tfhe
-from latticino.measure import exactness, peer_environments, peers, programs, records, report, roofline, targets
+from latticino.context import preset
+from latticino.measure import (conformance, exactness, peer_environments, peers, programs, records, report, roofline,
+                               targets)
 from latticino.workloads import demo
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
@@ -347,6 +349,28 @@ def test_a_package_without_the_programs_says_so(monkeypatch, capsys):
     monkeypatch.delenv(programs.FOLDER, raising=False)
     assert cli.main(["bench", "cpu"]) == 1
     assert "UnsupportedError" in (err := capsys.readouterr().err) and "checkout" in err
+
+
+def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "rows.json"
+    command = ["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure", "--record", str(file)]
+    assert cli.main(command) == 0
+    row, = records.read(file)
+    levels = preset("test-n10-leveled-insecure").top_level + 1
+    assert (row["name"], row["value"], row["failures"], row["passed"]) == ("conformance", 0, 0, True)
+    assert row["comparisons"] > 100 and row["oracle"] == "cpu, plain code" and row["device"] and row["seconds"] > 0
+    assert row["params"] == {"N": 1024, "levels": levels, "of_levels": levels}
+    assert row.items() >= records.provenance().items() and row["date"]
+    assert cli.main(["bench", "report", "--record", str(file)]) == 0
+    capsys.readouterr()
+
+    class Report:
+        failures, comparisons, passed = 2, 3, False
+
+    monkeypatch.setattr(conformance._native, "conformance", lambda *arguments, **options: Report)
+    assert cli.main([*command, "--threads", "1"]) == 1
+    row, = records.read(file)
+    assert (row["value"], row["passed"]) == (2, False) and "2 DIFFERENCES" in capsys.readouterr().out
 
 
 def test_the_demo_makes_a_row():
