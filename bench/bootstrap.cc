@@ -12,6 +12,7 @@
 #include <iostream>
 
 #include "runtime/rates.h"
+#include "sample.h"
 #include "world.h"
 
 namespace latticino::bench {
@@ -26,6 +27,17 @@ BootstrapOptions options_of(const Arguments& arguments) {
   if (arguments.text("message") == "real") options.message = BootstrapOptions::Message::Real;
   return options;
 }
+
+// Further runs of one input, and those of them whose bits were others.
+struct Repeats {
+  int replays = 0, poisoned = 0, different = 0;
+};
+
+// Before further runs, which hold two programs at once.
+struct Memory {
+  std::uint64_t peak;
+  MemoryUse device;
+};
 
 class Benchmark {
  public:
@@ -80,8 +92,12 @@ class Benchmark {
       std::cout << "run " << i << ": " << seconds.back() * 1e3 << " ms, mean " << errors.mean_bits()
                 << " bits, max " << errors.max_bits() << " bits so far" << std::endl;
     }
-    const int status = report(seconds, errors);
-    return same_bits() ? status : 1;
+    const Memory memory{context_->queue().peak_bytes(), context_->queue().device_memory()};
+    const Repeats repeats = same_bits();
+    const Sample sample = sample_of(seconds);
+    write(sample, errors, memory, repeats);
+    const bool good = within_bounds(sample.median, errors, memory);
+    return good && repeats.different == 0 ? 0 : 1;
   }
 
  private:
@@ -129,13 +145,14 @@ class Benchmark {
   }
 
   // One input again and again, as it is and with poisoned buffers: always the same bits.
-  bool same_bits() {
+  Repeats same_bits() {
+    Repeats out;
+    if (arguments_.number("replays") == 0 && !arguments_.flag("poison")) return out;
     Queue& queue = context_->queue();
     const std::vector<std::uint32_t> want = bits(refresh(input_));
-    int runs = 0, different = 0;
-    const auto compare = [&](const Ciphertext& x) {
+    const auto compare = [&](const Ciphertext& x, int& runs) {
       ++runs;
-      different += bits(x) != want;
+      out.different += bits(x) != want;
     };
     const Stopwatch watch;
     for (int i = 0; i < arguments_.number("replays"); ++i) {
@@ -143,29 +160,27 @@ class Benchmark {
         // Overwritten first: no result stands for the next.
         for (const Poly& part : output_.parts) queue.submit(Copy{{{PolyView{}, part.view}}});
         program_->run();
-        compare(output_);
+        compare(output_, out.replays);
       } else {
-        compare(refresh(input_));
+        compare(refresh(input_), out.replays);
       }
     }
     if (arguments_.flag("poison")) {
       queue.poison(true);
-      compare(refresh(input_));
+      compare(refresh(input_), out.poisoned);
       if (program_) {
         program_.reset();
         Program poisoned = queue.record([this] { output_ = refresh(input_); });
         for (int i = 0; i < 3; ++i) {
           poisoned.run();
-          compare(output_);
+          compare(output_, out.poisoned);
         }
       }
       queue.poison(false);
     }
-    if (runs > 0) {
-      std::cout << runs << " more runs of one input in " << watch.seconds() << " s, " << different
-                << " with other bits" << std::endl;
-    }
-    return different == 0;
+    std::cout << out.replays + out.poisoned << " more runs of one input in " << watch.seconds()
+              << " s, " << out.different << " with other bits" << std::endl;
+    return out;
   }
 
   std::vector<Complex> message() { return world_.message(arguments_.text("message"), slots_); }
@@ -177,10 +192,7 @@ class Benchmark {
                            : bootstrapper_->predicted_precision(make_message(kind, slots_, unused));
   }
 
-  int report(const std::vector<double>& seconds, const Errors& errors) const {
-    const Bootstrapper::Precision predicted = prediction();
-    const Queue& queue = context_->queue();
-    const DeviceInfo device = queue.device();
+  Row sizes() const {
     Row sizes;
     sizes.add("N", params_->n()).add("limbs", params_->limbs(params_->top_level()));
     sizes.add("slots", slots_).add("batch", 1).add("threads", arguments_.number("threads"));
@@ -189,46 +201,66 @@ class Benchmark {
     sizes.add("minimal_keys", int{options_.minimal_keys});
     if (options_.slot_to_coeff_first) sizes.add("slot_to_coeff_first", 1);
     if (options_.over_mod_raise) sizes.add("over_mod_raise", 1);
+    return sizes;
+  }
+
+  double dry_peak() const { return static_cast<double>(dry_.key_bytes + dry_.report.peak_bytes); }
+
+  double predicted_time() const {
+    const Rates rates = rates_of(arguments_.text("device"), arguments_.number("threads"));
+    return predicted_seconds(dry_.report, rates.table, rates.threads);
+  }
+
+  void write(const Sample& seconds, const Errors& errors, const Memory& memory,
+             const Repeats& repeats) const {
+    const Bootstrapper::Precision predicted = prediction();
+    const DeviceInfo device = context_->queue().device();
     Row row;
-    row.add("name", "ckks.bootstrap").add("value", median(seconds) * 1e3).add("unit", "ms");
-    row.add("median_of", static_cast<int>(seconds.size())).add("device", device.name);
-    row.add("backend", device.backend).add("mode", program_ ? "replayed" : "immediate");
-    row.add("preset", params_->name()).add("params", sizes);
+    row.add("name", "ckks.bootstrap");
+    seconds.over(1e-3).add_to(row, "ms");
+    row.add("device", device.name);
+    row.add("backend", device.backend)
+        .add("mode", arguments_.flag("replay") ? "replayed" : "immediate");
+    row.add("preset", params_->name()).add("params", sizes());
     row.add("commit", arguments_.text("commit")).add("date", today());
-    const MemoryUse memory = queue.device_memory();
-    const double dry_peak = static_cast<double>(dry_.key_bytes + dry_.report.peak_bytes);
-    row.add("bytes_moved", dry_.report.bytes_moved).add("peak_bytes", queue.peak_bytes());
-    row.add("dry_peak_bytes", dry_peak).add("device_peak_bytes", std::uint64_t{memory.peak});
-    row.add("device_held_bytes", std::uint64_t{memory.held});
+    row.add("bytes_moved", dry_.report.bytes_moved).add("peak_bytes", memory.peak);
+    row.add("dry_peak_bytes", dry_peak());
+    row.add("device_peak_bytes", std::uint64_t{memory.device.peak});
+    row.add("device_held_bytes", std::uint64_t{memory.device.held});
     row.add("key_bytes", std::uint64_t{world_.key_bytes()});
+    row.add("sum_bytes", std::uint64_t{world_.sum_bytes()});
     row.add("matrix_bytes", std::uint64_t{bootstrapper_->bytes()});
     row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
     row.add("predicted_mean_bits", predicted.mean_bits);
     row.add("predicted_max_bits", predicted.max_bits);
     row.add("levels_left", bootstrapper_->output_level() - level_);
-    const Rates rates = rates_of(arguments_.text("device"), arguments_.number("threads"));
-    const double time = median(seconds),
-                 predicted_time = predicted_seconds(dry_.report, rates.table, rates.threads);
-    row.add("predicted_ms", predicted_time * 1e3);
+    row.add("predicted_ms", predicted_time() * 1e3);
+    row.add("replays", repeats.replays).add("poisoned_runs", repeats.poisoned);
+    row.add("different", repeats.different);
     write_rows({row}, arguments_.text("output"));
-    std::cout << "median " << time * 1e3 << " ms (predicted " << predicted_time * 1e3 << "), peak "
-              << queue.peak_bytes() / 1e9 << " GB (dry run " << dry_peak / 1e9 << ", device "
-              << memory.peak / 1e9 << ", held " << memory.held / 1e9 << "), mean "
-              << errors.mean_bits() << " bits (predicted " << predicted.mean_bits << "), max "
-              << errors.max_bits() << " bits (predicted " << predicted.max_bits << ")" << std::endl;
+  }
+
+  bool within_bounds(double time, const Errors& errors, const Memory& memory) const {
+    const Bootstrapper::Precision predicted = prediction();
+    std::cout << "median " << time * 1e3 << " ms (predicted " << predicted_time() * 1e3
+              << "), peak " << memory.peak / 1e9 << " GB (dry run " << dry_peak() / 1e9
+              << ", device " << memory.device.peak / 1e9 << ", held " << memory.device.held / 1e9
+              << "), mean " << errors.mean_bits() << " bits (predicted " << predicted.mean_bits
+              << "), max " << errors.max_bits() << " bits (predicted " << predicted.max_bits << ")"
+              << std::endl;
     const double tolerance = arguments_.number("tolerance");
     // Errors of a chain add up; each run's own are in the lines above.
     const bool right =
         arguments_.flag("chain") || (errors.mean_bits() > predicted.mean_bits - tolerance &&
                                      errors.max_bits() > predicted.max_bits - tolerance);
     if (!right) std::cerr << "WRONG RESULT: the error is larger than predicted\n";
-    const bool in_time =
-        !arguments_.flag("check") || (time < 2 * predicted_time && predicted_time < 2 * time);
+    const bool check = arguments_.flag("check");
+    const bool in_time = !check || (time < 2 * predicted_time() && predicted_time() < 2 * time);
     if (!in_time) std::cerr << "WRONG PREDICTION: the time is not within a factor 2\n";
-    const double ratio = dry_peak / static_cast<double>(memory.peak);
-    const bool in_memory = !arguments_.flag("check") || std::abs(ratio - 1) < 0.05;
+    const double ratio = dry_peak() / static_cast<double>(memory.device.peak);
+    const bool in_memory = !check || std::abs(ratio - 1) < 0.05;
     if (!in_memory) std::cerr << "WRONG PREDICTION: the memory is not within 5 %\n";
-    return right && in_time && in_memory ? 0 : 1;
+    return right && in_time && in_memory;
   }
 
   const Arguments& arguments_;

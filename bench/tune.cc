@@ -67,7 +67,9 @@ class Tuner {
       for (const Ciphertext& c : x) {
         operations(world.evaluator(), c);
         for (const int batch : {2, 4, 8, 16}) {
-          rotate_batch(world, std::vector<Ciphertext>(batch, c), 1, out);
+          for (Ciphertext& y : world.evaluator().rotate(std::vector<Ciphertext>(batch, c), 1)) {
+            out.push_back(std::move(y));
+          }
         }
       }
     });

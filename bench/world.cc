@@ -1,8 +1,6 @@
 #include "world.h"
 
 #include "backend/cpu_choice.h"
-#include "rlwe/galois.h"
-#include "rlwe/key_switch.h"
 
 namespace latticino::bench {
 namespace {
@@ -123,36 +121,6 @@ Row World::row(const std::string& name, double value, const std::string& unit, i
   row.add("name", name).add("value", value).add("unit", unit).add("median_of", runs);
   row.add("device", device.name).add("backend", device.backend).add("preset", params_->name());
   return row;
-}
-
-void rotate_batch(const World& world, std::span<const Ciphertext> x, int step,
-                  std::vector<Ciphertext>& out) {
-  Queue& queue = world.queue();
-  const rlwe::Constants& constants = world.context()->constants();
-  const int level = x[0].level;
-  const std::uint32_t galois = rlwe::rotation_element(step, world.params()->log_n());
-  const rlwe::SwitchKey& key =
-      world.evaluator().key("bench", x[0], {rlwe::KeyKind::Galois, galois});
-  std::vector<PolyView> a;
-  for (const Ciphertext& c : x) a.push_back(c.parts[1].view);
-  const std::vector<rlwe::Raised> raised = rlwe::mod_up(queue, constants, a, level);
-  std::vector<rlwe::InnerGroup> groups;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    groups.push_back({&raised[i], {{&key, {x[i].parts[0].view, {}}, 1, true, false}}});
-  }
-  const auto sums = rlwe::key_inner(queue, constants, groups);
-  std::vector<rlwe::DownItem> items;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    for (int h = 0; h < 2; ++h) {
-      items.push_back(rlwe::down_item(constants, sums[i][0], h, false, {}, galois));
-    }
-  }
-  std::vector<Poly> parts = rlwe::mod_down(queue, constants, items, level, false);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    Ciphertext y = x[i];
-    y.parts = {std::move(parts[2 * i]), std::move(parts[2 * i + 1])};
-    out.push_back(std::move(y));
-  }
 }
 
 double median_seconds(Queue& queue, int runs, const std::function<void()>& body, int before) {

@@ -62,6 +62,7 @@ class World {
   const ckks::Evaluator& evaluator() const { return *evaluator_; }
   const rlwe::SecretKey& secret() const { return secret_; }
   std::size_t key_bytes() const { return keys_->bytes(); }
+  std::size_t sum_bytes() const { return keys_->sum_bytes(); }
 
   void make_keys(const rlwe::KeyRequest& request);
   std::vector<Complex> message(const std::string& kind, int slots) {
@@ -84,10 +85,6 @@ class World {
   std::shared_ptr<rlwe::EvaluationKeys> keys_;
   std::unique_ptr<ckks::Evaluator> evaluator_;
 };
-
-// Independent rotations by one key, submitted pass by pass as one batch.
-void rotate_batch(const World& world, std::span<const Ciphertext> x, int step,
-                  std::vector<Ciphertext>& out);
 
 // Median seconds of `body`, after runs that are not counted.
 double median_seconds(Queue& queue, int runs, const std::function<void()>& body, int before = 1);

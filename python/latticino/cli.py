@@ -127,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     conformance.add_argument("--sampled", action="store_true", help="a sample of levels of large sets on a GPU too")
     conformance.add_argument("--simd-oracle", action="store_true", help="a GPU against the CPU's vector code, which "
                              "`conformance --device cpu` compares with the plain code")
+    conformance.add_argument("--record", type=Path, help="a JSON file to write a row for each set to")
     return parser
 
 

@@ -12,9 +12,9 @@
 namespace latticino::ckks {
 
 // Key switches of so many ciphertexts at once gain all there is to gain (docs/performance.md, "How
-// it grows": a third of the time at few limbs, a tenth at many), and hold as many times the
-// scratch.
-inline constexpr std::size_t kTogether = 8;
+// it grows": two fifths of the time at 7 limbs, a quarter at 23; the last doubling 3 to 4 %), and
+// hold as many times the scratch.
+inline constexpr std::size_t kTogether = 16;
 
 inline bool one_form(const Ciphertext& x, const Ciphertext& y) {
   return x.level == y.level && x.scale == y.scale && x.parts.size() == y.parts.size();

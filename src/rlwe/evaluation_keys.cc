@@ -82,6 +82,12 @@ std::size_t EvaluationKeys::bytes() const {
   return sum;
 }
 
+std::size_t EvaluationKeys::sum_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [label, key] : keys_) sum += key.merged->bytes();
+  return sum;
+}
+
 struct KeyRecorder::State {
   explicit State(const Constants& c) : constants(c) {}
   const Constants& constants;

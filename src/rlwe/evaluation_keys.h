@@ -32,6 +32,7 @@ class EvaluationKeys : public KeySource {
   const std::string& params_hash() const { return params_hash_; }
   std::vector<KeyLabel> labels() const;
   std::size_t bytes() const;
+  std::size_t sum_bytes() const;  // of the sums of digits that uses have made so far
 
  private:
   KeyId id_;

@@ -48,9 +48,10 @@ class MergedDigits {
   // The pair (b, a) of digits `first` and `last` of `key` over at least extended(level).
   std::array<PolyView, 2> get(Queue& queue, const Constants& constants, const SwitchKey& key,
                               int first, int last, int level);
+  std::size_t bytes() const;  // of the sums made so far
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::array<int, 2>, std::array<Poly, 2>> sums_;
 };
 

@@ -59,4 +59,13 @@ std::array<PolyView, 2> MergedDigits::get(Queue& queue, const Constants& constan
   return {sum[0].view, sum[1].view};
 }
 
+std::size_t MergedDigits::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& [digits, pair] : sums_) {
+    for (const Poly& part : pair) sum += part.buffer == nullptr ? 0 : part.buffer->bytes();
+  }
+  return sum;
+}
+
 }  // namespace latticino::rlwe

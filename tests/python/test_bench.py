@@ -1,6 +1,7 @@
 """`latticino bench`: which programs run, and what becomes of their rows."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,7 +9,9 @@ import pytest
 from record_rows import timed
 
 from latticino import cli, tfhe
-from latticino.measure import exactness, peer_environments, peers, programs, records, report, roofline, targets
+from latticino.context import preset
+from latticino.measure import (conformance, exactness, peer_environments, peers, programs, records, report, roofline,
+                               targets)
 from latticino.workloads import demo
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
@@ -96,13 +99,14 @@ def test_gpu_replays_bootstrapping_and_times_the_records(fake, monkeypatch):
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     record = fake()
     assert cli.main(["bench", "gpu", "--record", str(record)]) == 0
-    boots, ops, client, parts = (rows := json.loads(record.read_text()))[:2], *rows[2:]
-    assert [b["options"]["preset"] for b in boots] == ["n16-d40-boot-v1", "n16-d35-boot-v1"]
+    boots, ops, client, parts = (rows := json.loads(record.read_text()))[:3], *rows[3:]
+    assert [b["options"]["preset"] for b in boots] == ["n16-d40-boot-v1", "n16-d35-boot-v1", "n16-d40-boot-v1"]
+    assert [b["options"].get("minimal-keys") for b in boots] == [None, None, "1"]
     assert boots[0]["options"] | {"output": ""} == {"output": "", "device": "cuda", "preset": "n16-d40-boot-v1",
                                                     "runs": "20", "replay": "1"}
     assert [ops["name"], client["name"], parts["name"]] == ["bench_operations", "bench_client", "bench_records"]
     assert cli.main(["bench", "gpu", "--tuning", "t.txt", "--preset", "p", "--record", str(record)]) == 0
-    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 4
+    assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 5
 
 
 def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
@@ -114,6 +118,33 @@ def test_missed_targets_end_the_gpu_benchmark_with_status_1(fake, monkeypatch):
     assert cli.main(["bench", "gpu"]) == 1
     rows[-1] = timed("ckks.bootstrap", 10.4, "ms", slots=32768) | {"key_bytes": 7 * 2**30, "matrix_bytes": 1}
     assert cli.main(["bench", "gpu"]) == 1
+
+
+def test_keys_sums_and_tables_fit_with_all_keys_and_with_minimal_ones(capsys):
+    def row(value, gib, minimal):
+        held = {"key_bytes": (gib - 1) << 30, "sum_bytes": 2**29, "matrix_bytes": 2**29}
+        return timed("ckks.bootstrap", value, "ms", slots=32768, minimal_keys=minimal) | held
+
+    assert targets.check_memory([row(8, 7, 0), row(14, 2, 1)]) and capsys.readouterr().out.count(": met") == 2
+    for full, minimal in ((row(8, 7, 0) | {"sum_bytes": 2**29 + 1}, row(14, 2, 1)), (row(8, 7, 0), row(14, 3, 1))):
+        assert not targets.check_memory([full, minimal]) and capsys.readouterr().out.count("MISSED") == 1
+    assert targets.check_memory([row(8, 9, 0) | {"preset": "other"}])
+    assert targets.check_minimal_keys([row(8, 7, 0), row(14.4, 2, 1)])
+    assert not targets.check_minimal_keys([row(8, 7, 0), row(14.5, 2, 1)])
+    assert targets.check_minimal_keys([row(14.5, 2, 1)])
+
+
+@pytest.mark.skipif(not os.path.exists(f"{os.environ.get('LATTICINO_BUILD')}/bench_bootstrap"),
+                    reason="LATTICINO_BUILD names no folder with benchmark programs")
+@pytest.mark.parametrize("replay", [0, 1])
+def test_bootstrapping_writes_what_further_runs_gave(tmp_path, replay):
+    file = tmp_path / "row.json"
+    subprocess.run([os.environ["LATTICINO_BUILD"] + "/bench_bootstrap", "--device=cpu", "--preset=test-n10-boot-insecure",
+                    "--runs=3", "--replays=4", "--poison=1", f"--replay={replay}", f"--output={file}"], check=True)
+    row, = json.loads(file.read_text())
+    assert (row["replays"], row["poisoned_runs"], row["different"]) == (4, 4 if replay else 1, 0)
+    assert row["median_of"] == 3 and 0 < row["low"] <= row["value"] <= row["high"]
+    assert row["sum_bytes"] < row["key_bytes"] and row["mode"] == ("replayed" if replay else "immediate")
 
 
 def test_switching_measures_everything_on_a_gpu_and_a_sample_on_a_cpu(fake, monkeypatch):
@@ -383,6 +414,28 @@ def test_a_package_without_the_programs_says_so(monkeypatch, capsys):
     monkeypatch.delenv(programs.FOLDER, raising=False)
     assert cli.main(["bench", "cpu"]) == 1
     assert "UnsupportedError" in (err := capsys.readouterr().err) and "checkout" in err
+
+
+def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "rows.json"
+    command = ["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure", "--record", str(file)]
+    assert cli.main(command) == 0
+    row, = records.read(file)
+    levels = preset("test-n10-leveled-insecure").top_level + 1
+    assert (row["name"], row["value"], row["failures"], row["passed"]) == ("conformance", 0, 0, True)
+    assert row["comparisons"] > 100 and row["oracle"] == "cpu, plain code" and row["device"] and row["seconds"] > 0
+    assert row["params"] == {"N": 1024, "levels": levels, "of_levels": levels}
+    assert row.items() >= records.provenance().items() and row["date"]
+    assert cli.main(["bench", "report", "--record", str(file)]) == 0
+    capsys.readouterr()
+
+    class Report:
+        failures, comparisons, passed = 2, 3, False
+
+    monkeypatch.setattr(conformance._native, "conformance", lambda *arguments, **options: Report)
+    assert cli.main([*command, "--threads", "1"]) == 1
+    row, = records.read(file)
+    assert (row["value"], row["passed"]) == (2, False) and "2 DIFFERENCES" in capsys.readouterr().out
 
 
 def test_the_demo_makes_a_row():

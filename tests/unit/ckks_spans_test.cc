@@ -117,6 +117,33 @@ TEST_P(CkksSpans, WithKeys) {
   expect_equal(programs(true)(e, x), programs(false)(e, x), "with keys");
 }
 
+// What one rotation of each of `count` ciphertexts of 13 limbs submits.
+DryReport rotations(std::size_t count) {
+  const auto params = preset("n16-d40-boot-v1");
+  const auto context = Context::create_dry(params);
+  const auto keys = std::make_shared<rlwe::KeyRecorder>(context->constants());
+  int level = params->default_level();
+  while (params->limbs(level) > 13) --level;
+  World::Batch x;
+  for (std::size_t i = 0; i < count; ++i) {
+    x.push_back({context, {}, level, params->scale(level), params->max_slots(), keys->id()});
+    for (int h = 0; h < 2; ++h) {
+      x[i].parts.push_back(
+          context->queue().allocate(context->ring(), params->basis(level), Domain::Eval));
+    }
+  }
+  Evaluator(context, keys).rotate(Span(x), 1);
+  return context->queue().report();
+}
+
+// The batch whose time is stated (docs/performance.md, "Beside the targets").
+TEST(CkksBatches, SixteenRotationsAreOne) {
+  const DryReport one = rotations(1);
+  EXPECT_EQ(rotations(16).operations_by_name, one.operations_by_name);
+  EXPECT_EQ(one.operations_by_name.at("KeyInner"), 1u);
+  EXPECT_EQ(rotations(17).operations_by_name.at("KeyInner"), 2u);
+}
+
 TEST_P(CkksSpans, RefusesSpansOfTwoLengths) {
   const World::Batch x = ciphertexts(3), shorter(x.begin(), x.end() - 1);
   const Evaluator e(world().context(), nullptr);

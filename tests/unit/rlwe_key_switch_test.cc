@@ -200,9 +200,12 @@ TEST(MergedDigits, KeepNothingOfASumThatFailed) {
   PolyView& mask = key.digits.back()[1].view;
   const PolyView whole = mask;
   mask = whole.select(w.params->basis(0));
+  EXPECT_EQ(key.merged->bytes(), 0u);
   EXPECT_THROW(sum(), ShapeError);
+  EXPECT_EQ(key.merged->bytes(), 0u);
   mask = whole;
   const auto got = sum(), first = key.digit(group[0]), last = key.digit(group[1]);
+  EXPECT_EQ(key.merged->bytes(), sizeof(std::uint32_t) * 2 * w.params->n() * got[0].limbs());
   for (int h = 0; h < 2; ++h) {
     const Basis basis = got[h].basis();
     EXPECT_TRUE(basis.contains(w.params->extended(kLevel)));

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .. import _native, devices, errors
 from ..context import preset, presets
+from . import records
 
 SAMPLED = 5  # levels of a large set, both ends included
 SMALL = 12  # log2 N of the largest set that is small
@@ -31,18 +32,22 @@ def run(args: argparse.Namespace) -> int:
     names = [args.preset] if args.preset else presets()
     if not args.preset and kind == "cpu" and not args.all_levels:
         names = [name for name in names if preset(name).log_n <= SMALL]
-    failed = 0
+    failed, rows = 0, []
     start = time.monotonic()
     for name in names:
-        failed += not _compare(name, kind, index, args.threads or len(os.sched_getaffinity(0)), every,
-                               args.simd_oracle)
+        row = _compare(name, kind, index, args.threads or len(os.sched_getaffinity(0)), every, args.simd_oracle)
+        failed += not row["passed"]
+        rows.append(row)
     print(f"every result is equal, bit for bit ({time.monotonic() - start:.0f} s)" if not failed
           else f"{failed} of {len(names)} sets differ")
+    if args.record:
+        device = _native.Context.create(preset(names[0]), kind, index, args.threads, True).device["name"]
+        records.write(args.record, [records.stamped(row | {"device": device}) for row in rows])
     return 1 if failed else 0
 
 
-def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_oracle: bool) -> bool:
-    """One set, its levels spread over threads: most of the work is that of the host."""
+def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_oracle: bool) -> records.Row:
+    """One set, its levels spread over threads, as most of the work is that of the host: its row, without the device."""
     params = preset(name)
     levels = 0 if every or params.log_n <= SMALL else SAMPLED
     fit = (_free_bytes() << SMALL) // (LEVEL_BYTES << params.log_n >> (16 - SMALL))
@@ -52,15 +57,20 @@ def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_o
         reports = list(pool.map(
             lambda part: _native.conformance(params, kind, index, max(1, threads // parts), levels, part=part,
                                              parts=parts, simd_oracle=simd_oracle), range(parts)))
-    failures = sum(report.failures for report in reports)
+    failures, comparisons = (sum(getattr(r, what) for r in reports) for what in ("failures", "comparisons"))
+    seconds = time.monotonic() - start
     good = all(report.passed for report in reports)
     print(f"{name:34} {kind}: {'every level' if not levels else f'{levels} levels'}, "
-          f"{sum(report.comparisons for report in reports):>7,} comparisons, "
-          f"{'equal' if good else f'{failures} DIFFERENCES'} ({time.monotonic() - start:.1f} s)", flush=True)
+          f"{comparisons:>7,} comparisons, {'equal' if good else f'{failures} DIFFERENCES'} ({seconds:.1f} s)",
+          flush=True)
     for report in reports:
         if not report.passed:
             print(report)
-    return good
+    all_levels = params.top_level + 1
+    return {"name": "conformance", "value": failures, "unit": "differences", "backend": kind, "preset": name,
+            "params": {"N": params.n, "levels": min(levels or all_levels, all_levels), "of_levels": all_levels},
+            "comparisons": comparisons, "failures": failures, "passed": good,
+            "oracle": "cpu, vector code" if simd_oracle else "cpu, plain code", "seconds": round(seconds, 2)}
 
 
 def _free_bytes() -> int:

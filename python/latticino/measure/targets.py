@@ -16,6 +16,10 @@ OPERATIONS = {
     ("ckks.rescale", 47, 1): (45, 35), ("ckks.rescale", 23, 1): (28, 18),
     ("ckks.rotate", 13, 16): (32, 25),
 }
+BOOT_SET = "n16-d40-boot-v1"
+# Of keys, sums of their digits and tables of BOOT_SET: with all keys, and with minimal keys.
+MOST_BYTES = {0: 7 * 2**30, 1: 2 * 2**30}
+MOST_LONGER = 1.8  # as the bootstrapping with all keys, with minimal ones
 HELR = (16_000, 12_000)
 SWITCH_SET = "switch-n16-d40-fp64-v1"
 SWITCH = {  # nothing beyond is stated
@@ -67,6 +71,39 @@ def check(rows: list[Row]) -> bool:
         print(f"{row['name']:24} {_shape(row):22} {us:10.1f} us, to reach {least:8.0f}, "
               + (f"beyond {beyond:8.0f}: {word}" if beyond else word))
     return good
+
+
+def check_memory(rows: list[Row]) -> bool:
+    """Whether keys, sums of digits and tables of bootstrapping take no more than was stated."""
+    good = True
+    for row in rows:
+        if not _is_boot(row) or "key_bytes" not in row:
+            continue
+        minimal = row["params"].get("minimal_keys", 0)
+        held, most = row["key_bytes"] + row.get("sum_bytes", 0) + row["matrix_bytes"], MOST_BYTES[minimal]
+        good &= held <= most
+        print(f"{'minimal ' if minimal else ''}keys, sums of digits and tables {held / 2**30:.2f} GiB, "
+              f"at most {most / 2**30:.0f}: {'met' if held <= most else 'MISSED'}")
+    return good
+
+
+def check_minimal_keys(rows: list[Row]) -> bool:
+    """Whether minimal keys lengthen the bootstrapping by no more than was stated, where both were measured."""
+    times = {row["params"].get("minimal_keys", 0): row["value"] for row in rows if _is_boot(row)}
+    if len(times) < 2:
+        return True
+    ratio = times[1] / times[0]
+    print(f"minimal keys {ratio:.2f} times as long, at most {MOST_LONGER}: "
+          f"{'met' if ratio <= MOST_LONGER else 'MISSED'}")
+    return ratio <= MOST_LONGER
+
+
+def _is_boot(row: Row) -> bool:
+    """A bootstrapping of BOOT_SET of all slots, with all keys or minimal ones and no other option."""
+    params = row.get("params", {})
+    others = ("chain", "slot_to_coeff_first", "over_mod_raise")
+    return (row["name"] == "ckks.bootstrap" and row.get("preset") == BOOT_SET and params.get("slots") == 2**15
+            and not any(params.get(name) for name in others))
 
 
 def _shape(row: Row) -> str:
