@@ -146,9 +146,12 @@ inline std::string today() {
   return text;
 }
 
-// Writes a list of rows; "-" or an empty path prints them.
+// Writes a list of rows; "-" or an empty path prints them. A file that is there is exchanged for
+// the new one at once: who is stopped while writing leaves the old one.
 inline void write_rows(const std::vector<Row>& rows, const std::string& path) {
-  std::FILE* file = path.empty() || path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  const bool prints = path.empty() || path == "-";
+  const std::string part = path + ".new";
+  std::FILE* file = prints ? stdout : std::fopen(part.c_str(), "w");
   if (file == nullptr) {
     throw FileError("bench", path, "a path that can be written", "choose another --output");
   }
@@ -157,7 +160,10 @@ inline void write_rows(const std::vector<Row>& rows, const std::string& path) {
     std::fprintf(file, "%s%s", i == 0 ? "\n  " : ",\n  ", rows[i].str().c_str());
   }
   std::fputs("\n]\n", file);
-  if (file != stdout) std::fclose(file);
+  if (prints) return;
+  if (std::fclose(file) != 0 || std::rename(part.c_str(), path.c_str()) != 0) {
+    throw FileError("bench", path, "a path that can be written", "choose another --output");
+  }
 }
 
 // run_program for one whose `run(arguments)` gives the rows to write.

@@ -4,7 +4,9 @@
 // --routes: ring, matvec or automatic, the ways back; each is timed with the key made for it.
 // Errors: every function of switch_cases.h at each slot count, at the last one until `values`
 // values were compared for each. Fails where a mean or worst error misses what is promised or a
-// mean is not the predicted one. 2^12 slots and more are timed once.
+// mean is not the predicted one. 2^12 slots and more are timed once. --lwe-dimension 1024: the sets
+// with that n and the noise that it allows, named by it, to compare with rows of others at their n.
+// The output is written anew after each part, so that a run that is stopped leaves what it had.
 #include <cstdio>
 #include <optional>
 
@@ -35,6 +37,17 @@ Promise promise(const SwitchParams& params) {
   return {precise ? 0x1p-10 : 0x1p-8, 0x1p-6};
 }
 
+// The named set, or one like it that is looked up under a key of another dimension.
+std::shared_ptr<const SwitchParams> set_of(const Arguments& arguments, const std::string& name) {
+  const auto named = switch_preset(name);
+  const int dimension = arguments.number("lwe-dimension");
+  if (dimension == 0) return named;
+  SwitchLiteral literal = named->literal();
+  literal.lwe_dimension = dimension;
+  literal.name += "-n" + std::to_string(dimension);
+  return SwitchParams::check(named->shared_ckks(), std::move(literal));
+}
+
 double bits(double error) { return -std::log2(error); }
 
 switching::RouteChoice choice_of(const Arguments& arguments, const std::string& set, int slots,
@@ -42,7 +55,7 @@ switching::RouteChoice choice_of(const Arguments& arguments, const std::string& 
   switching::SwitchOptions options{slots, kBound};
   options.route = route;
   const Rates rates = rates_of(arguments.text("device"), arguments.number("threads"));
-  return switching::choose_route(switch_preset(set), options, rates.table, rates.threads);
+  return switching::choose_route(set_of(arguments, set), options, rates.table, rates.threads);
 }
 
 void print_costs(const Arguments& arguments, const std::string& set, int slots) {
@@ -57,11 +70,16 @@ void print_costs(const Arguments& arguments, const std::string& set, int slots) 
   }
 }
 
+void write_so_far(const std::vector<Row>& rows, const Arguments& arguments) {
+  if (arguments.text("output") != "-") write_rows(rows, arguments.text("output"));
+}
+
 class SwitchBench {
  public:
   SwitchBench(const Arguments& arguments, const std::string& set)
       : arguments_(arguments),
-        params_(switch_preset(set)),
+        set_(set),
+        params_(set_of(arguments, set)),
         world_(params_->ckks().name(),
                make_backend(arguments.text("device"), arguments.number("threads"))),
         context_(switching::Context::create(params_, world_.context())),
@@ -73,13 +91,12 @@ class SwitchBench {
       cases_.back().all.emplace(c, cases_.back().table);
     }
     world_.queue().synchronize();
-    say("%s: %.3f GB of switching keys in %.1f s\n", set.c_str(), giga(keys_->bytes()),
-        watch.seconds());
+    say("%s, n = %d: %.3f GB of switching keys in %.1f s\n", params_->name().c_str(),
+        params_->literal().lwe_dimension, giga(keys_->bytes()), watch.seconds());
   }
 
   void run(int slots, const std::string& route, bool last, std::vector<Row>& rows) {
-    const RouteCost way =
-        choice_of(arguments_, params_->name(), slots, switching::route_of(route)).best;
+    const RouteCost way = choice_of(arguments_, set_, slots, switching::route_of(route)).best;
     switching::SwitchOptions options{slots, kBound};
     options.route = way.route;
     keys_->matvec.clear();
@@ -98,7 +115,11 @@ class SwitchBench {
         slots, name(way.route), giga(dry.key_bytes), giga(keys_->bytes()), giga(switcher.bytes()),
         watch.seconds(), way.seconds * 1e3);
     times(rows, switcher, dry);
-    for (Case& c : cases_) errors(rows, switcher, c, last);
+    write_so_far(rows, arguments_);
+    for (Case& c : cases_) {
+      errors(rows, switcher, c, last);
+      write_so_far(rows, arguments_);
+    }
   }
 
   // Of all slot counts together.
@@ -241,6 +262,7 @@ class SwitchBench {
   Row shape(int slots) const {
     Row row;
     row.add("slots", slots).add("threads", arguments_.number("threads"));
+    row.add("lwe_dimension", params_->literal().lwe_dimension);
     return row.add("route", switching::name(keys_->matvec.empty() ? Route::Ring : Route::Matvec));
   }
 
@@ -253,6 +275,7 @@ class SwitchBench {
   }
 
   const Arguments& arguments_;
+  std::string set_;
   std::shared_ptr<const SwitchParams> params_;
   rlwe::Random random_;
   World world_;
@@ -276,7 +299,6 @@ int run(const Arguments& arguments) {
     for (const int n : slots) {
       for (const std::string& route : routes) {
         bench.run(n, route, n == slots.back() && route == routes.back(), rows);
-        if (arguments.text("output") != "-") write_rows(rows, arguments.text("output"));  // so far
       }
     }
     good &= bench.verdict(rows);
@@ -298,6 +320,7 @@ int main(int argc, char** argv) {
        {"slots", "64,256,1024"},
        {"values", "10000"},
        {"routes", "automatic"},
+       {"lwe-dimension", "0"},
        {"dry", "0"},
        {"replay", "0"},
        {"runs", "5"}},

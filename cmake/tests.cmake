@@ -21,6 +21,8 @@ foreach(folder unit conformance kat property noise fuzz)
     add_test(NAME ${folder} COMMAND ${folder}_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   endif()
 endforeach()
+# Programs whose tests run on the device that LATTICINO_TEST_DEVICE names (tests/unit/ckks_world.h).
+set_tests_properties(unit kat property noise PROPERTIES LABELS device)
 # Device code on the host (tests/emulation/machine.h). Fibers change stacks, which sanitizers refuse.
 if(NOT LATTICINO_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS tests/emulation/*.cc)

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backend/tuning.h"
+#include "params/switch_params.h"
 #include "support/ring_support.h"
 #include "support/tfhe_support.h"
 
@@ -20,10 +21,15 @@ void PrintTo(const NamedSet& set, std::ostream* out) {
   *out << set.name << (set.arithmetic == BlindRotateArithmetic::Exact ? ", exact" : ", FP64");
 }
 
+// Of TFHE alone, or the tables of a set of switching.
+std::shared_ptr<const TfheParams> params_of(const std::string& name) {
+  return name.starts_with("switch-") ? switch_preset(name)->tfhe() : tfhe_preset(name);
+}
+
 // A set's keys from a fixed seed on some backend.
 struct Rotations {
   Rotations(const NamedSet& set, std::unique_ptr<Backend> backend)
-      : context(tfhe::Context::create(tfhe_preset(set.name),
+      : context(tfhe::Context::create(params_of(set.name),
                                       std::make_unique<Queue>(std::move(backend)), set.arithmetic)),
         random(test::fixed_random(11)),
         secret(tfhe::SecretKey::generate(context->shared_params(), random)),
@@ -96,21 +102,22 @@ TEST_P(RotationsOfNamedSets, AreTheSameInEveryVariant) {
   }
 }
 
-// Batches of more than a device gathers at once: blocks hand groups of them over to each other.
-class RotationsInLargeBatches : public testing::TestWithParam<const char*> {};
+// Blocks of one ciphertext and of two (265 are two each, and one, on 132 multiprocessors), whose
+// kernels differ at the sets of switching in FP64; and batches of more than a device gathers at
+// once: blocks hand groups of them over to each other.
+class RotationsInLargeBatches : public testing::TestWithParam<NamedSet> {};
 
 TEST_P(RotationsInLargeBatches, AreTheSame) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
-  const NamedSet set{GetParam(), BlindRotateArithmetic::Fft64};
-  const Rotations cpu(set, make_cpu_backend({true, 0}));
-  const Rotations cuda(set, make_cuda_backend({}));
+  const Rotations cpu(GetParam(), make_cpu_backend({true, 0}));
+  const Rotations cuda(GetParam(), make_cuda_backend({}));
   const TfheParams& params = cpu.context->params();
   const std::uint32_t period = 37;
   std::mt19937_64 random(13);
   Words exponents(static_cast<std::size_t>(period) * (params.lwe_dimension() + 1));
   for (auto& e : exponents) e = static_cast<std::uint32_t>(random() % (2 * params.n()));
   const Words expected = cpu.rotate(exponents, period, 1);
-  for (const std::uint32_t count : {1201u, 2500u}) {
+  for (const std::uint32_t count : {1u, 265u, 1201u, 2500u}) {
     Words many, all;
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto copy = [&](const Words& from, Words& to) {
@@ -124,20 +131,24 @@ TEST_P(RotationsInLargeBatches, AreTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sets, RotationsInLargeBatches,
-                         testing::Values("chameleon-630-legacy", "tfhe-gates-v1", "tfhe-gates-v2",
-                                         "tfhe-2-2-v1", "tfhe-2-2-group3-fft64-v1"));
+constexpr BlindRotateArithmetic kFp64 = BlindRotateArithmetic::Fft64;
+
+INSTANTIATE_TEST_SUITE_P(
+    Sets, RotationsInLargeBatches,
+    testing::Values(NamedSet{"chameleon-630-legacy", kFp64}, NamedSet{"tfhe-gates-v1", kFp64},
+                    NamedSet{"tfhe-gates-v2", kFp64}, NamedSet{"tfhe-2-2-v1", kFp64},
+                    NamedSet{"tfhe-2-2-group3-fft64-v1", kFp64},
+                    NamedSet{"switch-n16-d40-fp64-v1", kFp64}, NamedSet{"switch-n16-d40-v1"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Sets, RotationsOfNamedSets,
     testing::Values(NamedSet{"chameleon-630-legacy"}, NamedSet{"tfhe-gates-v1"},
                     NamedSet{"tfhe-gates-v2"}, NamedSet{"tfhe-2-2-v1"},
-                    NamedSet{"tfhe-2-2-group3-v1"},
-                    NamedSet{"chameleon-630-legacy", BlindRotateArithmetic::Fft64},
-                    NamedSet{"tfhe-gates-v2", BlindRotateArithmetic::Fft64},
-                    NamedSet{"tfhe-2-2-v1", BlindRotateArithmetic::Fft64},
-                    NamedSet{"chameleon-630-group3-legacy", BlindRotateArithmetic::Fft64},
-                    NamedSet{"tfhe-2-2-group3-fft64-v1", BlindRotateArithmetic::Fft64}));
+                    NamedSet{"tfhe-2-2-group3-v1"}, NamedSet{"chameleon-630-legacy", kFp64},
+                    NamedSet{"tfhe-gates-v2", kFp64}, NamedSet{"tfhe-2-2-v1", kFp64},
+                    NamedSet{"chameleon-630-group3-legacy", kFp64},
+                    NamedSet{"tfhe-2-2-group3-fft64-v1", kFp64}, NamedSet{"switch-n16-d40-v1"},
+                    NamedSet{"switch-n16-d40-fp64-v1", kFp64}));
 
 }  // namespace
 }  // namespace latticino

@@ -171,8 +171,24 @@ def test_switching_has_targets_of_time(monkeypatch, capsys):
     assert targets.target(row | {"preset": "switch-n16-d40-precise-v1"}) is None
     assert targets.check([row]) and "1024 slots" in capsys.readouterr().out
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
-    monkeypatch.setattr(programs, "run_program", lambda name, options: ([row | {"value": 201}], True))
+    monkeypatch.setattr(programs, "run_program", lambda name, options, part: ([row | {"value": 201}], True))
     assert cli.main(["bench", "switching"]) == 1
+
+
+def test_switching_that_is_stopped_leaves_its_rows(fake, tmp_path, monkeypatch, capsys):
+    record = fake()
+    monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
+    good = (tmp_path / "bench_switch").read_text()
+    stop = "if 'precise' in options['sets']: os.kill(os.getpid(), 9)\nsys.exit"
+    (tmp_path / "bench_switch").write_text(good.replace("sys.exit", stop))
+    assert cli.main(["bench", "switching", "--record", str(record)]) != 0
+    assert not record.exists() and "bench_switch" in capsys.readouterr().err
+    for i in range(2):  # what the first program wrote to its end, the second one so far
+        row, = json.loads((tmp_path / f"record.json.part{i}").read_text())
+        assert row["name"] == "bench_switch"
+    (tmp_path / "bench_switch").write_text(good)
+    assert cli.main(["bench", "switching", "--record", str(record)]) == 0
+    assert len(json.loads(record.read_text())) == 2 and not list(tmp_path.glob("*.part*"))
 
 
 def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):

@@ -16,6 +16,7 @@
 
 #include "ckks/encoder.h"
 #include "ckks/evaluator.h"
+#include "math/errors.h"
 #include "rlwe/client.h"
 #include "rlwe/evaluation_keys.h"
 
@@ -43,9 +44,12 @@ class WitnessKeys : public rlwe::KeySource {
 
 // The CPU with one thread, or with LATTICINO_TEST_DEVICE=cuda the GPU.
 inline std::unique_ptr<Backend> test_backend() {
-  const char* device = std::getenv("LATTICINO_TEST_DEVICE");
-  if (device != nullptr && std::string(device) == "cuda") return make_cuda_backend();
-  return make_cpu_backend({true, 1});
+  const char* given = std::getenv("LATTICINO_TEST_DEVICE");
+  const std::string device = given == nullptr ? "cpu" : given;
+  if (device == "cuda") return make_cuda_backend();
+  if (device == "cpu") return make_cpu_backend({true, 1});
+  throw UnsupportedError("tests", "LATTICINO_TEST_DEVICE=" + device, "cpu or cuda",
+                         "choose one, or leave it out for the CPU");
 }
 
 class World {

@@ -114,11 +114,15 @@ def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
         options = {"values": 10_000, "runs": args.runs or 9, "replay": 1}
     else:
         sets, options = {args.preset or SWITCH_CPU: "64"}, {"values": 64, "runs": args.runs or 1}
-    rows, good = [], True
-    for names, slots in sets.items():
+    rows, good, parts = [], True, []
+    for i, (names, slots) in enumerate(sets.items()):
+        part = args.record.with_name(f"{args.record.name}.part{i}") if args.record else None
         more, well = run_program("bench_switch", {"device": device, "threads": args.threads, "sets": names,
-                                                  "slots": slots, **options})
+                                                  "slots": slots, **options}, part)
         rows, good = rows + more, good and well
+        parts += [part] if part else []
+    for part in parts:  # a run that is stopped leaves them
+        part.unlink()
     return rows, targets.check(rows) and good
 
 
@@ -154,11 +158,14 @@ def _program(name: str) -> Path:
     return path
 
 
-def run_program(name: str, options: dict[str, str | int]) -> tuple[list[Row], bool]:
-    """Its rows, and whether it was satisfied (status 0, not 1)."""
+def run_program(name: str, options: dict[str, str | int], part: Path | None = None) -> tuple[list[Row], bool]:
+    """Its rows, and whether it was satisfied (status 0, not 1). ``part``: a file that it writes them to, and that stays."""
     program = _program(name)
+    if part:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "rows.json"
+        output = part or Path(folder) / "rows.json"
         command = [str(program), f"--output={output}", *(f"--{k}={v}" for k, v in options.items())]
         status = subprocess.call(command, env=dict(os.environ, LATTICINO_COMMIT=provenance()["commit"]))
         if status not in (0, 1) or not output.exists():
