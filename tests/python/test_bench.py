@@ -9,10 +9,7 @@ import pytest
 from record_rows import timed
 
 from latticino import cli, tfhe
-from latticino.context import preset
-from latticino.measure import (conformance, exactness, peer_environments, peers, programs, records, report, roofline,
-                               targets)
-from latticino.workloads import demo
+from latticino.measure import exactness, peer_environments, peers, programs, records, report, roofline, targets
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
 PROGRAM = """#!{python}
@@ -349,56 +346,3 @@ def test_a_package_without_the_programs_says_so(monkeypatch, capsys):
     monkeypatch.delenv(programs.FOLDER, raising=False)
     assert cli.main(["bench", "cpu"]) == 1
     assert "UnsupportedError" in (err := capsys.readouterr().err) and "checkout" in err
-
-
-def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "rows.json"
-    command = ["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure", "--record", str(file)]
-    assert cli.main(command) == 0
-    row, = records.read(file)
-    levels = preset("test-n10-leveled-insecure").top_level + 1
-    assert (row["name"], row["value"], row["failures"], row["passed"]) == ("conformance", 0, 0, True)
-    assert row["comparisons"] > 100 and row["oracle"] == "cpu, plain code" and row["device"] and row["seconds"] > 0
-    assert row["params"] == {"N": 1024, "levels": levels, "of_levels": levels}
-    assert row.items() >= records.provenance().items() and row["date"]
-    assert cli.main(["bench", "report", "--record", str(file)]) == 0
-    capsys.readouterr()
-
-    class Report:
-        failures, comparisons, passed = 2, 3, False
-
-    monkeypatch.setattr(conformance._native, "conformance", lambda *arguments, **options: Report)
-    assert cli.main([*command, "--threads", "1"]) == 1
-    row, = records.read(file)
-    assert (row["value"], row["passed"]) == (2, False) and "2 DIFFERENCES" in capsys.readouterr().out
-
-
-def test_the_demo_makes_a_row():
-    shown = demo.Row(1, 2.0, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.8)
-    result = demo.Result("digits", "p", "cuda:0", {"N": 8, "rows": 2, "features": 3}, "H200", [shown, shown], [4.0],
-                         1, 0.9, 0.8, 10, 2, 20)
-    row = demo.row(result)
-    assert (row["name"], row["value"], row["unit"], row["backend"]) == ("helr.iteration", 2000.0, "ms", "cuda")
-    assert row["params"] == {"N": 8, "rows": 2, "features": 3, "iterations": 2, "dataset": "digits"}
-    assert (row["key_bytes"], row["peak_bytes"], row["bootstraps"]) == (10, 20, 1)
-    assert (row["accuracy"], row["clear_accuracy"]) == (0.9, 0.8)
-    assert row["median_of"] == 1 and "low" not in row
-    result.walls = [4.0, 8.0, 6.0]
-    assert {"value": 3000, "median_of": 3, "low": 2500, "high": 3500}.items() <= demo.row(result).items()
-
-
-def test_the_demos_record_stands_beside_its_target_and_others_figures(tmp_path, monkeypatch, capsys):
-    shown = demo.Row(32, 0.01, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.9)
-    sizes = {"N": 65536, "limbs": 47, "slots": 32768, "batch": 1, "rows": 1024, "features": 196}
-    result = demo.Result("MNIST 14x14, 3 against 8", "n16-d40-boot-v1", "cuda", sizes, targets.DEVICE, [shown] * 32,
-                         [0.6, 0.5, 0.4], accuracy=0.9, clear_accuracy=0.9)
-    monkeypatch.setattr(demo, "run", lambda *arguments: result)
-    command = ["demo", "--no-plot", "--repeat", "3", "--record", str(tmp_path / "row.json")]
-    assert cli.main(command) == 0
-    printed = capsys.readouterr().out
-    assert "15625.0 us, to reach    16000" in printed and ": met" in printed and "x: 26.5 ms" in printed
-    result.walls = [0.6]
-    assert cli.main(command) == 0 and "MISSED" in capsys.readouterr().out
-    row, = records.read(tmp_path / "row.json")
-    for other in ({"device": "other"}, {"preset": "other"}, {"params": row["params"] | {"rows": 512}}):
-        assert targets.target(row | other) is None
