@@ -5,8 +5,9 @@
 // A switching set stands for its tables, which are rotated for gates here.
 // --cpu-time counts what the process used instead of the time that passed: for one thread of a
 // machine that is busy with other work. --variants: own (what the backend chooses), all, or numbers
-// of kernels that can run a blind rotation (backend/tuning.h). Keys are real. pbs rows leave the
-// key switch out, gate rows do not.
+// of kernels that can run a blind rotation (backend/tuning.h). Keys are real. gate rows
+// are all of a gate or table; pbs rows leave the key switch out: modulus switch, rotation and
+// extraction as one program.
 #include <cstdio>
 
 #include "params/switch_params.h"
@@ -64,13 +65,13 @@ class TfheBench {
       y = params_->booleans() ? evaluator.gate(tfhe::Gate::Nand, x, x) : evaluator.apply(x, table);
     };
     each_variant(gate, [&] {
-      const double whole = measure(rows, "gate", batch, gate);
+      measure(rows, "gate", batch, gate);
       const std::vector<std::uint32_t> results = tfhe::decrypt(secret_, y);
       for (std::size_t i = 0; i < results.size(); ++i) {
         if (results[i] == (messages[i] ^ 1)) continue;
         throw ValueError("bench.tfhe", "a wrong result", "the right one", "run the tests");
       }
-      records(rows, batch, x, whole);
+      records(rows, batch, x);
     });
   }
 
@@ -104,7 +105,7 @@ class TfheBench {
     }
   }
 
-  void records(std::vector<Row>& rows, int batch, const tfhe::Ciphertext& x, double whole) {
+  void records(std::vector<Row>& rows, int batch, const tfhe::Ciphertext& x) {
     const auto count = static_cast<std::uint32_t>(batch);
     const auto n = static_cast<std::uint32_t>(params_->lwe_dimension());
     const auto parts = static_cast<std::uint32_t>(params_->glwe_dimension()) + 1;
@@ -117,23 +118,26 @@ class TfheBench {
     BlindRotate rotate = tfhe::blind_rotation(*context_, *keys_);
     rotate.items = {{exponents.view, tv.view, rotated.view}};
     Queue& queue = context_->queue();
-    const double key_switch = measure(rows, "key_switch", batch, [&] {
+    const auto key_switch = [&] {
       queue.submit(LweKeySwitch{
           keys_->key_switch.view, params_->literal().key_switch, {{x.view, switched.view}}});
-    });
-    measure(rows, "mod_switch", batch, [&] {
+    };
+    const auto mod_switch = [&] {
       queue.submit(ModSwitch{true, 0, {{switched.view, exponents.view}}});
-    });
-    measure(rows, "blind_rotate", batch, [&] { queue.submit(rotate); });
-    measure(rows, "extract", batch, [&] {
+    };
+    const auto blind_rotate = [&] { queue.submit(rotate); };
+    const auto extract = [&] {
       queue.submit(SampleExtract{params_->glwe_dimension(), {{rotated.view, {0}, out.view}}});
-    });
-    const double pbs = whole - key_switch;
-    add(rows, "pbs", batch, {pbs, pbs, pbs, arguments_.number("runs")});
+    };
+    measure(rows, "key_switch", batch, key_switch);
+    measure(rows, "mod_switch", batch, mod_switch);
+    measure(rows, "blind_rotate", batch, blind_rotate);
+    measure(rows, "extract", batch, extract);
+    measure(rows, "pbs", batch, [&] { mod_switch(), blind_rotate(), extract(); });
   }
 
   template <class Work>
-  double measure(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
+  void measure(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
     const int runs = arguments_.number("runs");
     Queue& queue = context_->queue();
     work();  // tables exist before recording
@@ -144,7 +148,6 @@ class TfheBench {
                               : timed(
                                     runs, work, [&] { queue.synchronize(); }, clock);
     add(rows, what, batch, sample);
-    return sample.median;
   }
 
   void add(std::vector<Row>& rows, const char* what, int batch, const Sample& seconds) {

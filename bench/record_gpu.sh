@@ -1,8 +1,9 @@
 #!/bin/sh
-# Everything that docs/performance.md records of a GPU, with the C++ programs alone (no Python package):
+# Everything that docs/performance.md, tfhe.md and switching.md record of a GPU, with the C++ programs alone (no Python package):
 #   LATTICINO_COMMIT=abc1234 bench/record_gpu.sh BUILD OUT
 # BUILD: a build with -DLATTICINO_BENCH=ON. Kernel variants are tuned first, and everything after that
-# runs with the new table (OUT/tuned.txt), which belongs into src/backend/tuned. About five minutes on an H200.
+# runs with the new table (OUT/tuned.txt), which belongs into src/backend/tuned. Its parts before gates
+# and switching take about five minutes on an H200; the rest, whose parts were timed alone, some five more.
 set -u
 build=$1 out=$2 here=$(dirname "$0") status=0
 mkdir -p "$out"
@@ -25,6 +26,18 @@ for mode in minimal-keys=1 stc-first=1 over-raise=1 slots=256; do
 done
 step "$build/bench_operations" --tuning="$out/tuned.txt" --output="$out/operations.json"
 step "$build/bench_records" --tuning="$out/tuned.txt" --output="$out/records.json"
+for arithmetic in exact fft64; do
+  sets=chameleon-500-legacy,chameleon-592-legacy,chameleon-630-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,tfhe-2-2-v2
+  [ "$arithmetic" = exact ] || sets=$sets,chameleon-630-group3-legacy,tfhe-2-2-group3-fft64-v1,switch-n16-d40-fp64-v1
+  step "$build/bench_gates" --device=cuda --mode=replayed --arithmetic="$arithmetic" --sets="$sets" \
+    --batches=1,8,132,1056,4096 --runs=11 --output="$out/gates-$arithmetic.json"
+done
+for set in d40-fp64 d35-fp64 d40-precise; do
+  slots=64,256,1024
+  [ "$set" = d40-precise ] || slots=$slots,32768
+  step "$build/bench_switch" --device=cuda --replay=1 --sets="switch-n16-$set-v1" --slots="$slots" \
+    --output="$out/switch-$set.json"
+done
 step "$build/bench_ablation" --output="$out/ablation.json"
 step "$build/bench_growth" --output="$out/growth.json"
 step python3 "$here/counters.py" "$build" "$out/counters.json"

@@ -72,6 +72,7 @@ nb::dict device(const Queue& queue) {
 void bind_context(nb::module_& m) {
   m.def("cuda_built", &cuda_built);
   m.def("cuda_device_count", &cuda_device_count);
+  m.def("cuda_has_fast_doubles", &cuda_has_fast_doubles, "index"_a);
   m.def(
       "cpu_choice",
       [](int threads, bool simd) {

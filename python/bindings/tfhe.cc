@@ -58,6 +58,7 @@ void bind_tfhe_params(nb::module_& m) {
                    [](const TfheParams& p) {
                      return p.literal().security == ParamsLiteral::Security::Bits128;
                    })
+      .def_prop_ro("has_fft64", [](const TfheParams& p) { return p.fourier_refusal().empty(); })
       .def_prop_ro("bootstrap_key_bytes", &TfheParams::bootstrap_key_bytes)
       .def_prop_ro("key_switch_key_bytes", &TfheParams::key_switch_key_bytes)
       .def("canonical_text", &TfheParams::canonical_text)
@@ -94,8 +95,15 @@ void bind_tfhe_context(nb::module_& m) {
       .def("device_bytes", &tfhe::ServerKeys::device_bytes, "context"_a);
   m.def(
       "tfhe_shape_of_keys",
-      [](const TfheContextPtr& context) { return tfhe::allocate_server_keys(*context, {}); },
-      "context"_a, "Keys of the right shape without meaning: for dry contexts.", ReleaseGil());
+      [](const TfheContextPtr& context) {
+        const auto keys = tfhe::allocate_server_keys(*context, {});
+        const std::size_t fourier = keys->device_bytes(*context) - keys->bytes();
+        if (fourier != 0) keys->fourier = context->queue().allocate(fourier);
+        return keys;
+      },
+      "context"_a,
+      "Keys of the right shape without meaning, as after a first bootstrapping: for dry contexts.",
+      ReleaseGil());
 }
 
 void bind_tfhe_batches(nb::module_& m) {

@@ -132,6 +132,8 @@ def cuda_built() -> bool: ...
 
 def cuda_device_count() -> int: ...
 
+def cuda_has_fast_doubles(index: int) -> bool: ...
+
 def cpu_choice(threads: int, simd: bool) -> tuple[str, int, int]:
     """
     Kernels, threads, and how many of these run at once, that a context on this CPU has.
@@ -594,6 +596,9 @@ class TfheParams:
     def secure(self) -> bool: ...
 
     @property
+    def has_fft64(self) -> bool: ...
+
+    @property
     def bootstrap_key_bytes(self) -> int: ...
 
     @property
@@ -665,7 +670,9 @@ class TfheServerKeys:
     def device_bytes(self, context: TfheContext) -> int: ...
 
 def tfhe_shape_of_keys(context: TfheContext) -> TfheServerKeys:
-    """Keys of the right shape without meaning: for dry contexts."""
+    """
+    Keys of the right shape without meaning, as after a first bootstrapping: for dry contexts.
+    """
 
 class TfheCiphertext:
     """A batch of LWE ciphertexts."""

@@ -91,5 +91,8 @@ struct CudaOptions {
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});
 bool cuda_built();
 int cuda_device_count() noexcept;  // 0 without a build, driver or device
+// Whether a device has FP64 at half the rate of FP32 (sm_80, sm_90, sm_100), not at 1/64 (sm_89,
+// sm_120). False where it does not answer.
+bool cuda_has_fast_doubles(int device) noexcept;
 
 }  // namespace latticino

@@ -15,6 +15,8 @@ bool cuda_built() { return false; }
 
 int cuda_device_count() noexcept { return 0; }
 
+bool cuda_has_fast_doubles(int) noexcept { return false; }
+
 }  // namespace latticino
 
 #endif

@@ -29,10 +29,10 @@ struct Count {
     }
     return e;
   }
-  // Of each step: the digits' transforms, and those back of each key, of every prime; a complex
-  // butterfly takes the time of two. On the path of one ciphertext several keys share those back
-  // and their products count, two for a butterfly; eight processors share it, but in FP64 only
-  // those of spreads_in_fft64(), which make products of several keys beside the path.
+  // Of each step: the digits' transforms, and those back of each key, of every prime. On the path
+  // of one ciphertext several keys share those back and their products count, two for a butterfly;
+  // eight processors share it, but in FP64 only those of spreads_in_fft64(), which make products of
+  // several keys beside the path.
   Effort operator()(const BlindRotate& op) const {
     Effort e;
     const PolyView& key = op.key.first;
@@ -50,8 +50,8 @@ struct Count {
     const double share = fft && !spreads ? 8 : 1;
     for (const BlindRotate::Item& item : op.items) {
       const double steps = item.exponents.dimension / op.group;
-      e.path = share * steps * path;
-      e.work += steps * work * item.exponents.count;
+      (fft ? e.fourier_path : e.path) = share * steps * path;
+      (fft ? e.fourier_work : e.work) += steps * work * item.exponents.count;
       e.items += item.exponents.count;
     }
     return e;

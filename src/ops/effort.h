@@ -12,6 +12,7 @@ struct Effort {
   std::uint64_t items = 0;  // ciphertexts
   double work = 0;          // butterflies of transforms, or multiply-adds, of all of them
   double path = 0;          // of one, which no number of processors shortens
+  double fourier_work = 0, fourier_path = 0;  // the same in FP64, in complex butterflies
 };
 
 Effort effort(const Operation& op);  // zeros for other records

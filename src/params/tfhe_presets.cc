@@ -75,6 +75,8 @@ std::vector<TfheLiteral> literals() {
       set("tfhe-gates-v2", 721, 1, 11, 2, {23, 1}, {4, 3}),
       failing(set("tfhe-gates-p64-v2", 699, 1, 11, 2, {23, 1}, {4, 3}), -64),
       integers(set("tfhe-2-2-v1", 868, 1, 11, 2, {23, 1}, {3, 5}), -128),
+      // Eight digits of two bits instead of five of three take 36 steps from a rotation.
+      integers(set("tfhe-2-2-v2", 832, 1, 11, 2, {23, 1}, {2, 8}), -128),
       integers(set("tfhe-2-2-p64-v1", 840, 1, 11, 2, {23, 1}, {4, 4}), -64),
       integers(grouped(set("tfhe-2-2-group3-v1", 870, 1, 11, 2, {23, 1}, {3, 5}), 3), -128),
       integers(grouped(set("tfhe-2-2-group3-fft64-v1", 876, 1, 11, 2, {23, 1}, {3, 5}), 3), -128),

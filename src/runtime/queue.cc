@@ -119,6 +119,8 @@ void Queue::submit(Operation op) {
       sum.items += e.items;
       sum.work += e.work;
       sum.path += e.path;
+      sum.fourier_work += e.fourier_work;
+      sum.fourier_path += e.fourier_path;
     }
     return;
   }

@@ -180,8 +180,8 @@ def test_gates_run_in_every_arithmetic_that_a_set_has(fake, monkeypatch):
         "output": "", "device": "cpu", "threads": "1", "mode": "replayed", "batches": "1,8", "runs": "3",
         "arithmetic": "exact", "sets": programs.GATE_SETS}
     assert fft64["options"]["arithmetic"] == "fft64" and fft64["options"]["sets"] == (
-        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,"
-        "tfhe-2-2-group3-fft64-v1")
+        "chameleon-630-legacy,chameleon-630-group3-legacy,tfhe-gates-v1,tfhe-gates-v2,tfhe-2-2-v1,tfhe-2-2-v2,"
+        "tfhe-2-2-group3-fft64-v1,chameleon-500-legacy,chameleon-592-legacy")
     monkeypatch.setattr(programs.devices, "choose", lambda name: ("cuda", 0))
     assert cli.main(["bench", "gates", "--preset", "tfhe-2-2-group3-v1", "--record", str(record)]) == 0
     row, = json.loads(record.read_text())
@@ -246,7 +246,7 @@ def test_the_roofline_names_what_binds(tmp_path, capsys):
     rows = [records_row("poly.mod_up", 50.0, 47, 60_000_000), records_row("poly.copy", 20.0, 47, 49_283_072),
             records_row("ckks.rotate", 200.0, 47, 400_000_000), records_row("poly.expand", 1.0, 47, 1)]
     rows.append(timed("counters.mod_up", 6e7, "bytes", limbs=47, aux=12) | {
-        "preset": "none", "counted_l2_bytes": 66_000_000, "issue_percent": 51.0})
+        "preset": "none", "counted_l2_bytes": 66_000_000, "counted_dram_read": 15_400_960, "issue_percent": 51.0})
     records.write(a, rows)
     assert cli.main(["bench", "roofline", str(a), "--record", str(out)]) == 0
     tile, copy, rotate = json.loads(out.read_text())
@@ -254,10 +254,21 @@ def test_the_roofline_names_what_binds(tmp_path, capsys):
     assert copy["binding"] == "memory" and copy["ceiling_fraction"] == pytest.approx(49_283_072 / 4.2e12 / 20e-6, abs=1e-3)
     passes = [roofline.work(name, roofline.Shape(65536, 47, 12)) for name in roofline.PASSES]
     assert rotate["instructions"] == round(sum(p.issue for p in passes))
-    assert "L2 bytes 1.10" in capsys.readouterr().out
+    assert "DRAM reads 1.25, L2 bytes 1.10" in capsys.readouterr().out  # of 47 limbs read, of all bytes
     assert tile["issue_percent"] == 51.0 and "issue_percent" not in copy
     records.write(a, [timed("ckks.rotate", 1.0, "us", limbs=47) | {"device": "other"}])
     assert cli.main(["bench", "roofline", str(a)]) == 1
+
+
+def test_inputs_are_what_a_pass_does_not_write():
+    rows = {r["name"]: r for r in records.read(records.FOLDER / "2026-11-22-h200-passes.json")
+            if r["params"]["limbs"] == 47}
+    written = {"poly.intt_rows": 47, "poly.mod_up": 4 * 59 - 47, "poly.key_inner": 2 * 59,
+               "poly.mod_switch_tile": 2 * 47, "poly.subtract_scale": 2 * 47}
+    for name in roofline.PASSES:
+        read = roofline.input_bytes(name, roofline.Shape(2**16, 47, 12))
+        assert read + 4 * 2**16 * written[name] == rows[name]["bytes_moved"]
+    assert roofline.input_bytes("poly.ntt", roofline.Shape(2**16, 47, 12)) is None
 
 
 def test_least_work_by_hand():
@@ -295,7 +306,11 @@ def test_counters_of_all_five_passes_become_rows(tmp_path, monkeypatch):
                for row in rows)
 
 
-def test_growth_is_drawn(tmp_path):
+def test_growth_is_drawn(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn, save = [], Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path: (drawn.append(figure), save(figure, path)))
     record, picture = tmp_path / "r.json", tmp_path / "p.png"
     rows = [timed("growth.rotate", 10.0 * limbs / batch + n / 2**16, "us", limbs=limbs, batch=batch) |
             {"axis": axis, "footprint_bytes": 4_000_000 * limbs * batch, "params": {"N": n, "limbs": limbs, "batch": batch}}
@@ -304,6 +319,8 @@ def test_growth_is_drawn(tmp_path):
     records.write(record, rows)
     assert cli.main(["bench", "growth", str(record), "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+    time, _, _, memory, *_ = drawn[0].axes
+    assert list(time.lines[0].get_ydata()) == [71.0, 471.0] and list(memory.lines[0].get_ydata()) == [28.0, 188.0]
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])

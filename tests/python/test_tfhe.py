@@ -344,11 +344,15 @@ def test_plans_count_what_runs(integers, rng):
 
 def test_plans_predict_recorded_times(monkeypatch):
     monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: ("avx512", threads, threads))
-    one = lt.tfhe.Context("tfhe-gates-v1", "cpu", threads=1)
-    many = lt.tfhe.Context("tfhe-2-2-v1", "cpu", threads=1)
+    one = lt.tfhe.Context("tfhe-gates-v1", "cpu", threads=1, arithmetic="exact")
+    many = lt.tfhe.Context("tfhe-2-2-v1", "cpu", threads=1, arithmetic="exact")
     gate = lambda n: one.plan(lambda a, b: a & b, *[lt.tfhe.Shape((n,))] * 2).seconds  # noqa: E731
     assert 0.5 < gate(1) / 15.3e-3 < 2 and 0.5 < gate(8) / (8 * 12.1e-3) < 2
     table = many.plan(lambda a: a.apply(lambda v: 3 - v), lt.tfhe.Shape((8,), "u2"))
     assert table.bootstrappings == 8 and 0.5 < table.seconds / (8 * 26.8e-3) < 2
     one.device = "cuda:0"
     assert 0.5 < gate(1) / 1.40e-3 < 2 and 0.5 < gate(4096) / (4096 / 37597) < 2
+    one = lt.tfhe.Context("tfhe-gates-v2", "cpu", threads=1, arithmetic="fft64")
+    assert 0.5 < gate(1) / 11.5e-3 < 2
+    one.device = "cuda:0"
+    assert 0.5 < gate(1) / 1.00e-3 < 2 and 0.5 < gate(4096) / (4096 / 72107) < 2

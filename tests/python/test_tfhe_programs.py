@@ -68,6 +68,25 @@ def test_failure_probabilities_of_arrays_count_the_rounding(device):
     assert before < after < before / 2
 
 
+@pytest.mark.parametrize("kernels, fast, index", [("avx2", "fft64", None), ("reference", "exact", None),
+                                                  (True, "fft64", 0), (False, "exact", 0)])
+def test_contexts_choose_the_faster_arithmetic_that_a_set_has(monkeypatch, kernels, fast, index):
+    from latticino import _native
+    from latticino.tfhe import context
+
+    monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: (kernels, 1, 1))
+    monkeypatch.setattr(_native, "cuda_has_fast_doubles", lambda index: kernels)
+    kind = "cpu" if index is None else "cuda"
+    chosen = {name: context._faster(lt.tfhe.preset(name), kind, index or 0, 1, True)
+              for name in ("tfhe-2-2-v1", "tfhe-gates-v1", "tfhe-2-2-group3-v1", "test-tfhe-ternary-insecure")}
+    assert list(chosen.values()) == [fast, fast, "exact", "exact"]
+
+
+def test_contexts_without_vector_code_are_exact():
+    ctx = lt.tfhe.Context(INTEGERS, "cpu", threads=1, simd=False)
+    assert ctx.arithmetic == "exact" and "exact arithmetic" in repr(ctx)
+
+
 @pytest.mark.parametrize("where", [*DEVICES, "not-encrypted"])
 def test_arithmetics_that_a_set_does_not_have_are_refused(where):
     for name, told in (("tfhe-2-2-group3-v1", "failure probability"), ("test-tfhe-ternary-insecure", "ternary")):

@@ -123,48 +123,57 @@ double rotation_ratio(const Measured& m, const RateTable& table) {
 }
 
 // Rotations of a batch as bench_gates times them: bench/records/2026-11-21-xeon-tfhe.json,
-// 2026-11-22-epyc-rates.json, and of the H200's, those of 2026-11-22-h200-tfhe-latency.json and
-// -fp64.json.
+// 2026-11-22-xeon-tfhe-fp64.json, 2026-11-23-epyc-tfhe.json and 2026-11-22-epyc-rates.json, and of
+// the H200's, 2026-11-22-h200-tfhe-latency.json in exact arithmetic and -gates.json in FP64.
 TEST(Rates, PredictBlindRotations) {
   constexpr auto kExact = BlindRotateArithmetic::Exact, kFft64 = BlindRotateArithmetic::Fft64;
   for (const Measured& m : {Measured{"tfhe-gates-v1", kExact, 1, 13.3e-3},
                             {"tfhe-gates-v1", kExact, 8, 8 / 87.2},
                             {"tfhe-2-2-v1", kExact, 1, 27.1e-3},
-                            {"tfhe-2-2-v1", kExact, 8, 8 / 39.1}}) {
+                            {"tfhe-2-2-v1", kExact, 8, 8 / 39.1},
+                            {"tfhe-gates-v1", kFft64, 1, 10.8e-3},
+                            {"tfhe-gates-v1", kFft64, 8, 8 / 122.},
+                            {"tfhe-gates-v2", kFft64, 1, 6.1e-3},
+                            {"tfhe-gates-v2", kFft64, 8, 8 / 137.},
+                            {"tfhe-2-2-v1", kFft64, 1, 7.3e-3}}) {
     EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cpu_rates("avx512")))), 1)
         << m.set << " " << m.count;
   }
   for (const Measured& m : {Measured{"tfhe-gates-v1", kExact, 1, 46.7e-3},
                             {"tfhe-gates-v1", kExact, 8, 347e-3},
                             {"tfhe-2-2-v1", kExact, 1, 102e-3},
-                            {"tfhe-2-2-v1", kExact, 8, 806e-3}}) {
+                            {"tfhe-2-2-v1", kExact, 8, 806e-3},
+                            {"tfhe-gates-v1", kFft64, 1, 35.9e-3},
+                            {"tfhe-gates-v1", kFft64, 8, 8 / 37.}}) {
     EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cpu_rates("avx2")))), 1)
         << m.set << " " << m.count;
   }
   for (const Measured& m : {Measured{"chameleon-630-legacy", kExact, 1, 1.12e-3},
                             {"chameleon-630-legacy", kExact, 32, 2.25e-3},
                             {"chameleon-630-legacy", kExact, 1024, 1024 / 43061.},
-                            {"chameleon-630-legacy", kFft64, 1, 1.09e-3},
-                            {"chameleon-630-legacy", kFft64, 4096, 4096 / 64663.},
+                            {"chameleon-630-legacy", kFft64, 1, 0.83e-3},
+                            {"chameleon-630-legacy", kFft64, 4096, 4096 / 87697.},
                             {"tfhe-gates-v1", kExact, 1, 1.37e-3},
                             {"tfhe-gates-v1", kExact, 132, 3.98e-3},
                             {"tfhe-gates-v1", kExact, 1024, 1024 / 37450.},
-                            {"tfhe-gates-v1", kFft64, 1, 8.90e-3},
-                            {"tfhe-gates-v1", kFft64, 4096, 4096 / 40453.},
+                            {"tfhe-gates-v1", kFft64, 1, 6.74e-3},
+                            {"tfhe-gates-v1", kFft64, 1056, 1056 / 59062.},
                             {"tfhe-gates-v2", kExact, 1, 1.64e-3},
                             {"tfhe-gates-v2", kExact, 4096, 4096 / 15990.},
-                            {"tfhe-gates-v2", kFft64, 1, 1.16e-3},
+                            {"tfhe-gates-v2", kFft64, 1, 0.98e-3},
+                            {"tfhe-gates-v2", kFft64, 4096, 4096 / 72774.},
                             {"tfhe-2-2-v1", kExact, 1, 2.02e-3},
                             {"tfhe-2-2-v1", kExact, 132, 11.7e-3},
                             {"tfhe-2-2-group3-v1", kExact, 1, 1.58e-3},
                             {"tfhe-2-2-group3-v1", kExact, 32, 4.73e-3},
                             {"tfhe-2-2-v1", kExact, 4096, 4096 / 10666.},
-                            {"tfhe-2-2-v1", kFft64, 1, 1.39e-3},
-                            {"tfhe-2-2-v1", kFft64, 4096, 4096 / 34874.},
-                            {"chameleon-630-group3-legacy", kFft64, 1, 0.455e-3},
-                            {"chameleon-630-group3-legacy", kFft64, 1056, 22.5e-3},
-                            {"tfhe-2-2-group3-fft64-v1", kFft64, 1, 0.496e-3},
-                            {"tfhe-2-2-group3-fft64-v1", kFft64, 1056, 29.9e-3}}) {
+                            {"tfhe-2-2-v1", kFft64, 1, 1.17e-3},
+                            {"tfhe-2-2-v1", kFft64, 132, 132 / 21179.},
+                            {"tfhe-2-2-v1", kFft64, 4096, 4096 / 58644.},
+                            {"chameleon-630-group3-legacy", kFft64, 1, 0.428e-3},
+                            {"chameleon-630-group3-legacy", kFft64, 1056, 23.4e-3},
+                            {"tfhe-2-2-group3-fft64-v1", kFft64, 1, 0.482e-3},
+                            {"tfhe-2-2-group3-fft64-v1", kFft64, 1056, 30.2e-3}}) {
     EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cuda_rates()))), 1) << m.set << " " << m.count;
   }
 }

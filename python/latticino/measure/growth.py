@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from . import programs, records
 from .records import Row
 
 L2_BYTES = {"NVIDIA H200": 60e6}
+PANELS = (("limbs", "", "limbs"), ("N", "", "N"), ("batch", "limbs", "independent rotations in a batch"))
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
@@ -32,7 +34,8 @@ def series(rows: list[Row], axis: str, by: str) -> dict[int | None, list[Row]]:
 
 
 def plot(rows: list[Row], path: Path) -> None:
-    """Three panels: microseconds of one rotation against limbs, N and batch; over it the memory touched."""
+    """Three panels: microseconds of one rotation against limbs, N and batch; on a second axis the memory
+    that one batch touches."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -40,27 +43,39 @@ def plot(rows: list[Row], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
     l2 = L2_BYTES.get(rows[0].get("device", ""))
-    panels = (("limbs", "", "limbs"), ("N", "", "N"), ("batch", "limbs", "independent rotations in a batch"))
-    for ax, (axis, by, label) in zip(axes, panels):
+    for ax, (axis, by, label) in zip(axes, PANELS):
+        memory = ax.twinx()
         for value, line in series(rows, axis, by).items():
-            x = [r["params"][axis] for r in line]
-            time, = ax.plot(x, [r["value"] for r in line], "o-", label=f"{value} limbs" if value else "time")
-            over = [r for r in line if l2 and r["footprint_bytes"] > l2]
-            if over and over[0] is not line[0]:
-                ax.plot(over[0]["params"][axis], over[0]["value"], "s", ms=11, mfc="none", color=time.get_color())
+            draw(ax, memory, line, axis, f"{value} limbs" if value else "time", l2)
+        if l2:
+            memory.axhline(l2 / 1e6, color="gray", lw=0.8, ls=":")
         ax.set(xlabel=label, ylabel="us a rotation")
+        memory.set_ylabel("MB touched (dashed)")
         if axis != "limbs":
             ax.set_xscale("log", base=2)
-        if axis == "N":
-            ax.set_yscale("log", base=2)
-        else:
-            ax.set_ylim(0, None)  # a logarithmic axis has no 0
+        for y in (ax, memory):
+            if axis == "N" or (axis, y) == ("batch", memory):
+                y.set_yscale("log", base=2)
+            else:
+                y.set_ylim(0, None)  # a logarithmic axis has no 0
         if by:
-            ax.legend()
+            for y, more in ((ax, 1.15), (memory, 4)):  # room for the legend above the lines
+                y.set_ylim(None, y.get_ylim()[1] * more)
+            ax.legend(loc="upper center", ncols=4, columnspacing=1, fontsize="small")
         ax.grid(alpha=0.3)
     device = rows[0].get("device", "")
-    figure.suptitle(f"Key switching of one rotation, {device}; squares: the first point whose memory exceeds the L2")
+    figure.suptitle(f"Key switching of one rotation, {device}; dotted: the L2, squares: the first point beyond it")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     plt.close(figure)
     print(f"plot written to {path}")
+
+
+def draw(ax: Any, memory: Any, line: list[Row], axis: str, label: str, l2: float | None) -> None:
+    """One line of times and, in its colour, that of memory."""
+    x = [r["params"][axis] for r in line]
+    time, = ax.plot(x, [r["value"] for r in line], "o-", label=label)
+    memory.plot(x, [r["footprint_bytes"] / 1e6 for r in line], ".--", color=time.get_color(), alpha=0.6, lw=1)
+    over = [r for r in line if l2 and r["footprint_bytes"] > l2]
+    if over and over[0] is not line[0]:
+        ax.plot(over[0]["params"][axis], over[0]["value"], "s", ms=11, mfc="none", color=time.get_color())

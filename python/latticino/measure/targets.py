@@ -34,7 +34,7 @@ GATES = {
     ("tfhe.gate_latency", "chameleon-630-legacy", 1): 0.9, ("tfhe.gate_latency", "chameleon-630-group3-legacy", 1): 0.9,
     ("tfhe.gate_throughput", "chameleon-630-legacy", 4096): 85_000,
     ("tfhe.pbs_latency", "tfhe-2-2-v1", 1): 1.2, ("tfhe.pbs_latency", "tfhe-2-2-group3-fft64-v1", 1): 0.9,
-    ("tfhe.pbs_throughput", "tfhe-2-2-v1", 4096): 60_000,
+    ("tfhe.pbs_throughput", "tfhe-2-2-v2", 4096): 60_000,
 }
 SCALE = {"us": 1.0, "ms": 1e3}
 

@@ -30,35 +30,47 @@ def presets() -> list[str]:
     return list(_native.tfhe_preset_names())
 
 
+def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, simd: bool) -> str:
+    """The arithmetic of a context that was asked for none."""
+    if kind == "cuda":
+        fast = _native.cuda_has_fast_doubles(index)
+    else:
+        fast = _native.cpu_choice(threads, simd)[0] != "reference"
+    return "fft64" if params.has_fft64 and fast else "exact"
+
+
 class Context:
     """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
-    ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and ``tuning`` as for ``lt.Context``. The
-    device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
+    ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
+    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
     errors but those of keys and noise: for debugging at full speed. ``arithmetic`` multiplies the
-    polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64, which
-    on a GPU is faster for large batches (docs/tfhe.md). May be shared between threads.
+    polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
+    ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
+    code or many FP64 units for it. Keys and ciphertexts serve both. May be shared between threads.
 
     Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure
     probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
     """
 
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
-                 threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str = "exact") -> None:
+                 threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str | None = None) -> None:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
-        self.threads, self.simd, self.arithmetic = threads, simd, str(arithmetic)
+        self.threads, self.simd = threads, simd
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
         if device == NOT_ENCRYPTED:
+            self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
             self._evaluator = NotEncryptedEvaluator(self.params.message_bits, types.plain_bits(self.params))
             return
         kind, index = devices.choose(device)
+        self.arithmetic = str(arithmetic or _faster(self.params, kind, index, threads, simd))
         self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
                                                   self.arithmetic)
         self.device = kind if kind == "cpu" else f"cuda:{index}"

@@ -155,4 +155,14 @@ int cuda_device_count() noexcept {
   return 0;
 }
 
+bool cuda_has_fast_doubles(int device) noexcept {
+  int ratio = 0;  // of the rates of FP32 and FP64
+  if (cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device) ==
+      cudaSuccess) {
+    return ratio <= 4;
+  }
+  cudaGetLastError();
+  return false;
+}
+
 }  // namespace latticino

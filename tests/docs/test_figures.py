@@ -1,0 +1,253 @@
+"""The figures of tables in the documents are those of the records that they link, rounded as they are printed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PASSES = {"rows of the input": "intt_rows", "ModUp tile": "mod_up", "`key_inner`": "key_inner",
+          "ModDown tile": "mod_switch_tile", "`subtract_scale`": "subtract_scale"}
+
+
+def record(name):
+    return json.loads((ROOT / "bench" / "records" / name).read_text())
+
+
+def table(document, section, first=0):
+    """{first cell: other cells} of the table number `first` of a section, and what is said before it."""
+    text = (ROOT / "docs" / document).read_text()
+    chapter = re.split(r"^#+ ", text[text.index(f"# {section}\n") + 2:], maxsplit=1, flags=re.MULTILINE)[0]
+    parts = re.split(r"((?:^\|.*\n)+)", chapter, flags=re.MULTILINE)
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in parts[2 * first + 1].splitlines()]
+    return {line[0].strip("*"): line[1:] for line in lines[:1] + lines[2:]}, "".join(parts[:2 * first + 1])
+
+
+def numbers(cell):
+    """Those of a cell as printed, without the ones in brackets."""
+    return re.findall(r"(?<![\w.])\d+(?:\.\d+)?", re.sub(r"\([^)]*\)", "", cell))
+
+
+def same(cell, *values):
+    """Whether a cell begins with these values."""
+    printed = numbers(cell)
+    return len(printed) >= len(values) and all(
+        f"{value:.{len(text.partition('.')[2])}f}" == text for text, value in zip(printed, values))
+
+
+def wrong(cells):
+    """What is left of (where, cell, values): the cells that say something else."""
+    cells = list(cells)
+    assert cells
+    return [entry for entry in cells if not same(*entry[1:])]
+
+
+def by(rows, *keys):
+    """Rows by name and members of params (or of the row)."""
+    return {(row["name"], *(row["params"].get(k, row.get(k, 0)) for k in keys)): row for row in rows}
+
+
+def test_the_passes_of_key_switching():
+    rows, said = table("performance.md", "Key switching on the GPU")
+    assert "2026-11-22-h200-passes.json" in said
+    measured = by(record("2026-11-22-h200-passes.json"), "limbs")
+    limbs = [int(cell) for cell in rows.pop("limbs")]
+    names = {key: re.search(r"`((?:poly|ckks)\.\w+)`", key) for key in rows}
+    assert sum(name is not None for name in names.values()) == 7
+    assert wrong((key, cell, measured[names[key][1], count]["value"]) for key, cells in rows.items() if names[key]
+                 for count, cell in zip(limbs, cells)) == []
+
+
+def test_operations_beside_the_targets():
+    rows, said = table("performance.md", "Beside the targets")
+    assert "2026-11-22-h200-operations.json" in said
+    measured = by(record("2026-11-22-h200-operations.json"), "limbs", "batch")
+    names = {"multiply, relinearise, rescale": ("ckks.mul_relin_rescale", 1), "rotate": ("ckks.rotate", 1),
+             "one of 16 independent rotations, one key": ("ckks.rotate", 16),
+             "one of 8 hoisted rotations": ("ckks.rotate_hoisted", 1), "rescale": ("ckks.rescale", 1)}
+    assert wrong((key, cell, measured[name, limbs, batch]["value"]) for key, (name, batch) in names.items()
+                 for limbs, cell in zip((47, 23, 13, 7), rows[key])) == []
+
+
+CHEDDAR = "Cheddar 1.0, measured 2026-11"
+BOOTSTRAPS = ("preset", "slots", "minimal_keys", "slot_to_coeff_first", "over_mod_raise")
+
+
+def test_bootstrapping_beside_the_targets():
+    rows, said = table("performance.md", "Beside the targets", 1)
+    assert "2026-11-22-h200-bootstrap.json" in said
+    measured = by(record("2026-11-22-h200-bootstrap.json"), *BOOTSTRAPS)
+    d40 = "n16-d40-boot-v1"
+    options = {"`n16-d40-boot-v1`, 2^15 slots, 13 levels left": (d40, 32768, 0, 0, 0),
+               "`n16-d35-boot-v1`, 15 levels left": ("n16-d35-boot-v1", 32768, 0, 0, 0),
+               "d40 with minimal keys": (d40, 32768, 1, 0, 0), "d40, SlotToCoeff first": (d40, 32768, 0, 1, 0),
+               "d40, OverModRaise": (d40, 32768, 0, 0, 1), "d40, 256 slots": (d40, 256, 0, 0, 0)}
+    assert set(options) == set(rows) - {""}
+
+    def cells():
+        for key, option in options.items():
+            time, _, bits, tables, peak = rows[key]
+            row = measured[("ckks.bootstrap", *option)]
+            yield key, time, row["value"]
+            yield key, bits, row["mean_error_bits"], row["max_error_bits"]
+            yield key, tables, (row["key_bytes"] + row["matrix_bytes"]) / 1e9
+            yield key, peak, row["peak_bytes"] / 1e9
+
+    assert wrong(cells()) == []
+
+
+def test_memory_beside_dry_runs():
+    rows = record("2026-11-22-h200-bootstrap.json")
+    said = " ".join((ROOT / "docs" / "performance.md").read_text().split())
+
+    def percent(words, member, under):
+        shares = [row["dry_peak_bytes"] / row[member] if under else row[member] / row["dry_peak_bytes"] for row in rows]
+        low, high = sorted((100 * abs(1 - min(shares)), 100 * abs(1 - max(shares))))
+        assert f"{low:.1f} to {high:.1f} % {words}" in said
+
+    percent("below it, and", "peak_bytes", True)
+    percent("below what was in use in the pool at once", "device_peak_bytes", True)
+    percent("above the dry run's peak, 7.25 GB for 6.67", "device_held_bytes", False)
+    assert [round(rows[0][m] / 1e9, 2) for m in ("device_held_bytes", "dry_peak_bytes")] == [7.25, 6.67]
+
+
+@pytest.mark.parametrize("first, steps", [
+    (0, {"unfused: every pass its own records, one polynomial and two terms at a time, launch after launch, "
+         "minimal keys": "unfused", "+ kernel variants from the table that is shipped": "+ kernel variants",
+         "+ sequential fusion: `KeyInner` and `SubtractScale` as one pass each": "+ sequential fusion",
+         "+ parallel fusion: batches and long sums in one launch": "+ parallel fusion",
+         "+ column tiles: base conversion between two `Half` ends, on the matrix units": "+ tiles",
+         "+ one graph": "+ graph", "+ double hoisting instead of minimal keys": "+ hoisting",
+         "+ 4 independent rotations at once, for each": "+ batch of 4", "+ 16": "+ batch of 16"}),
+    (1, {"(nothing left out)": "+ graph", "column tiles": "all but tiles", "batches": "all but batches",
+         "fused inner products": "all but fused inner products", "long sums": "all but long sums",
+         "the fused last step": "all but the fused last step", "the graph": "all but graphs",
+         "variants from the table": "all but tuned variants"})])
+def test_the_ablation(first, steps):
+    rows, said = table("performance.md", "Ablation", first)
+    assert "2026-11-22-h200-ablation.json" in said
+    measured = by(record("2026-11-22-h200-ablation.json"), "limbs", "step")
+    assert set(steps) == set(list(rows)[1:])
+
+    def cells():
+        for key, step in steps.items():
+            columns = (("rotate", 47), ("rotate", 23), ("rotate", 7), ("bootstrap", 47))
+            for (name, limbs), cell in zip(columns, rows[key]):
+                hoisted = name == "bootstrap" and key == "(nothing left out)"
+                if cell:
+                    yield key, cell, measured[f"ablation.{name}", limbs, "+ hoisting" if hoisted else step]["value"]
+
+    assert wrong(cells()) == []
+
+
+def test_the_roofline():
+    rows, said = table("performance.md", "Roofline")
+    assert "2026-11-22-h200-roofline.json" in said
+    measured = by(record("2026-11-22-h200-roofline.json"), "limbs")
+
+    def cells():
+        for key, name in PASSES.items():
+            limbs, *found = rows[key]
+            at = [measured[f"roofline.{name}", int(count)] for count in numbers(limbs)]
+            members = {"value": 1, "bytes_moved": 1e6, "instructions": 1e9, "multiplies": 1e9, "products8": 1e9,
+                       "binding": 0, "ceiling_fraction": 1}
+            for cell, (member, unit) in zip(found, members.items()):
+                if member == "binding":
+                    assert {row["binding"] for row in at} == {cell}
+                elif cell:
+                    yield key, cell, *(row[member] / unit for row in at)
+
+    assert wrong(cells()) == []
+
+
+def test_the_counters():
+    from latticino.measure import roofline
+    rows, said = table("performance.md", "Roofline", 1)
+    assert "2026-11-22-h200-counters.json" in said
+    counted = by(record("2026-11-22-h200-counters.json"), "limbs")
+
+    def cells():
+        for key, name in PASSES.items():
+            limbs, read, written, instructions = rows[key]
+            for i, count in enumerate(map(int, numbers(limbs))):
+                shape, row = roofline.Shape(2**16, count, 12), counted[f"counters.{name}", count]
+                inputs = roofline.input_bytes(f"poly.{name}", shape)
+                yield key, read.split("/")[i], row["counted_dram_read"] / inputs
+                yield key, written.split("/")[i], row["counted_dram_write"] / 1e6
+                yield (key, instructions.split("/")[i],
+                       row["counted_instructions"] / roofline.work_of(f"poly.{name}", shape).issue)
+
+    assert wrong(cells()) == []
+
+
+def test_prime_systems():
+    rows, said = table("performance.md", "Prime systems")
+    assert "2026-11-22-h200-bootstrap.json" in said
+    measured = by(record("2026-11-22-h200-bootstrap.json"), *BOOTSTRAPS)
+
+    def cells():
+        for i, scale in enumerate((30, 35, 40, 45, 50)):
+            assert rows["scale"][i] == f"2^{scale}"
+            row = measured["ckks.bootstrap", f"n16-d{scale}-boot-v1", 32768, 0, 0, 0]
+            yield scale, rows["levels left"][i], row["levels_left"]
+            yield scale, rows["bootstrapping"][i], row["value"]
+            yield scale, rows["a level"][i], row["value"] / row["levels_left"]
+        for i, scale in enumerate((30, 35, 40)):
+            for other in others[f"n16-d{scale}-boot-v1"]:
+                at = -1 if "64-bit" in other["source"] else 0
+                left = int(re.match(r"(\d+) levels left", other["note"])[1])
+                values = {"Cheddar's code": other["value"], "levels that it leaves": left,
+                          "its time a level": other["value"] / left}
+                for key, value in values.items():
+                    cell = rows[key][i].split("(")[at].replace("with limbs of 64 bits", "")
+                    yield f"{key}, {other['source']}", cell, value
+
+    others = {}
+    for other in json.loads((ROOT / "python" / "latticino" / "measure" / "references.json").read_text()):
+        if other["name"] == "ckks.bootstrap" and other["source"] in (CHEDDAR, CHEDDAR + ", 64-bit limbs"):
+            others.setdefault(other["preset"], []).append(other)
+    assert [len(others[f"n16-d{scale}-boot-v1"]) for scale in (30, 35, 40)] == [1, 1, 2]
+    assert wrong(cells()) == []
+
+
+def test_growth():
+    rows, said = table("performance.md", "How it grows")
+    assert "2026-11-22-h200-growth.json" in said
+    measured = by([row for row in record("2026-11-22-h200-growth.json") if row["axis"] == "limbs"], "limbs")
+    for key, member, unit in (("us", "value", 1), ("MB", "footprint_bytes", 1e6)):
+        assert wrong((limbs, cell, measured["growth.rotate", int(limbs)][member] / unit)
+                     for limbs, cell in zip(rows["limbs"], rows[key])) == []
+
+
+def test_dry_runs_of_bootstrapping():
+    rows, said = table("bootstrapping.md", "Options")
+    assert "2026-11-23-dry-bootstrap.json" in said
+    dry = by(record("2026-11-23-dry-bootstrap.json"), *BOOTSTRAPS)
+    options = {"as it is": (0, 0, 0), "minimal keys": (1, 0, 0), "SlotToCoeff first": (0, 1, 0),
+               "OverModRaise": (0, 0, 1), "SlotToCoeff first, OverModRaise": (0, 1, 1),
+               "minimal keys, SlotToCoeff first": (1, 1, 0),
+               "minimal keys, OverModRaise": (1, 0, 1), "all three": (1, 1, 1)}
+    assert set(options) == set(rows) - {""}
+
+    def cells():
+        for key, option in options.items():
+            row = dry[("ckks.bootstrap_dry", "n16-d40-boot-v1", 32768, *option)]
+            members = ("key_bytes", "matrix_bytes", "dry_peak_bytes", "records", "bytes_moved", "value")
+            for cell, member in zip(rows[key], members):
+                yield key, cell, row[member] / (1e9 if member.endswith(("bytes", "moved")) else 1)
+            yield key, rows[key][6], row["predicted_mean_bits"], row["predicted_max_bits"]
+            yield key, rows[key][7], row["predicted_ones_bits"]
+
+    assert wrong(cells()) == []
+
+
+def test_a_gpu_that_ran_knew_as_much_before():
+    dry = by(record("2026-11-23-dry-bootstrap.json"), *BOOTSTRAPS)
+    ran = by(record("2026-11-22-h200-bootstrap.json"), *BOOTSTRAPS)
+    both = [(row, dry[known]) for (_, *key), row in ran.items() if (known := ("ckks.bootstrap_dry", *key)) in dry]
+    assert len(both) == 6
+    for row, known in both:
+        for member in ("key_bytes", "matrix_bytes", "dry_peak_bytes", "bytes_moved"):
+            assert row[member] == pytest.approx(known[member], rel=1e-5)
+        assert row["predicted_ms"] == pytest.approx(known["value"], rel=1e-5)
