@@ -16,13 +16,16 @@ DEFAULT_PRESET = "n16-d40-boot-v1"
 def _demo(args: argparse.Namespace) -> int:
     from .workloads import demo
 
-    result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads)
+    result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads, args.repeat)
     if not args.no_plot:
         demo.plot(result, args.output)
     if args.record:
-        from .measure import records
+        from .measure import records, report, targets
 
-        records.write(args.record, [records.stamped(demo.row(result))])
+        row = records.stamped(demo.row(result))
+        targets.check([row])
+        report.print_references(row)
+        records.write(args.record, [row])
     return demo.verdict(result)
 
 
@@ -90,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
     demo.add_argument("--iterations", type=int)
     demo.add_argument("--rows", type=int, help="rows of a mini-batch, a power of two")
+    demo.add_argument("--repeat", type=int, default=1, help="trainings, of whose times the record has the median")
     demo.add_argument("--output", type=Path, default=Path("latticino-demo.png"), help="the plot")
     demo.add_argument("--no-plot", action="store_true")
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")

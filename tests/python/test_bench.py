@@ -9,10 +9,7 @@ import pytest
 from record_rows import timed
 
 from latticino import cli, tfhe
-from latticino.context import preset
-from latticino.measure import (conformance, exactness, peer_environments, peers, programs, records, report, roofline,
-                               targets)
-from latticino.workloads import demo
+from latticino.measure import exactness, peer_environments, peers, programs, records, report, roofline, targets
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
 PROGRAM = """#!{python}
@@ -430,36 +427,3 @@ def test_a_package_without_the_programs_says_so(monkeypatch, capsys):
     monkeypatch.delenv(programs.FOLDER, raising=False)
     assert cli.main(["bench", "cpu"]) == 1
     assert "UnsupportedError" in (err := capsys.readouterr().err) and "checkout" in err
-
-
-def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "rows.json"
-    command = ["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure", "--record", str(file)]
-    assert cli.main(command) == 0
-    row, = records.read(file)
-    levels = preset("test-n10-leveled-insecure").top_level + 1
-    assert (row["name"], row["value"], row["failures"], row["passed"]) == ("conformance", 0, 0, True)
-    assert row["comparisons"] > 100 and row["oracle"] == "cpu, plain code" and row["device"] and row["seconds"] > 0
-    assert row["params"] == {"N": 1024, "levels": levels, "of_levels": levels}
-    assert row.items() >= records.provenance().items() and row["date"]
-    assert cli.main(["bench", "report", "--record", str(file)]) == 0
-    capsys.readouterr()
-
-    class Report:
-        failures, comparisons, passed = 2, 3, False
-
-    monkeypatch.setattr(conformance._native, "conformance", lambda *arguments, **options: Report)
-    assert cli.main([*command, "--threads", "1"]) == 1
-    row, = records.read(file)
-    assert (row["value"], row["passed"]) == (2, False) and "2 DIFFERENCES" in capsys.readouterr().out
-
-
-def test_the_demo_makes_a_row():
-    shown = demo.Row(1, 2.0, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.8)
-    result = demo.Result("digits", "p", "cuda:0", {"N": 8, "rows": 2, "features": 3}, "H200", [shown, shown], 4.0,
-                         1, 0.9, 0.8, 10, 2, 20)
-    row = demo.row(result)
-    assert (row["name"], row["value"], row["unit"], row["backend"]) == ("helr.iteration", 2000.0, "ms", "cuda")
-    assert row["params"] == {"N": 8, "rows": 2, "features": 3, "iterations": 2, "dataset": "digits"}
-    assert (row["key_bytes"], row["peak_bytes"], row["bootstraps"]) == (10, 20, 1)
-    assert (row["accuracy"], row["clear_accuracy"]) == (0.9, 0.8)

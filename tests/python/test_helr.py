@@ -57,12 +57,13 @@ def test_the_clear_algorithm_reaches_the_paper_on_mnist():
 
 
 def test_the_demo_runs_and_plots(device, tmp_path, capsys):
-    result = demo.run("test-n12-boot-insecure", device, "digits", iterations=2, rows=32)
+    result = demo.run("test-n12-boot-insecure", device, "digits", iterations=2, rows=32, repeat=2)
     demo.plot(result, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     printed = capsys.readouterr().out
     assert "peak memory" in printed and "in the clear" in printed and result.bootstraps >= 1
     assert abs(result.accuracy - result.clear_accuracy) <= 0.01 and len(result.rows) == 2
+    assert len(result.walls) == 2 and all(w > 0 for w in result.walls) and "median of 2 trainings" in printed
 
 
 @pytest.mark.parametrize("accuracy, status", [(0.95, 0), (0.96, 0), (0.94, 0), (0.961, 1), (0.5, 1)])
@@ -82,6 +83,8 @@ def test_momentum_is_nesterovs():
 def test_unknown_data_is_refused(monkeypatch):
     with pytest.raises(lt.UnsupportedError):
         demo.choose_data("letters")
+    with pytest.raises(lt.UnsupportedError, match="--repeat 0"):
+        demo.run("test-n12-boot-insecure", repeat=0)
     monkeypatch.delenv("LATTICINO_DATA", raising=False)
     with pytest.raises(lt.FileError, match="LATTICINO_DATA"):
         demo.choose_data("mnist")

@@ -103,6 +103,11 @@ def _print(row: Row) -> None:
     where = f"{row.get('device', '?')}, {row.get('date', '?')}, {row.get('commit', '?')}"
     print(f"  {row['value']:10.4g} {row['unit']:4} {described(row)}"
           + (f"; {', '.join(more)}" if more else "") + f"  [{where}]")
+    print_references(row)
+
+
+def print_references(row: Row) -> None:
+    """Others' figures for the benchmark of this row, and how many times as long they are."""
     for r in references(row):
         note = f"; {r['note']}" if "note" in r else ""
         print(f"             {ratio(r, row):4.1f} x: {r['value']:g} {r['unit']}, {r['source']}, {r['device']}{note}")

@@ -1,0 +1,83 @@
+"""What `./latticino test --sanitize` runs on a GPU, and a record of it in the format of docs/performance.md."""
+
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+SOURCES = ("src", "cmake", "tests", "CMakeLists.txt")  # what the programs that run are built from
+# Memcheck and racecheck end each program with one.
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
+
+
+def racecheck_parts():
+    """Tests, and options that choose kernels: all at once they ask racecheck for over 100 GB of host memory.
+
+    `reorder`, which turns words for transfers, asks for over 50 GB alone: it has tests of its own, of few transfers.
+    Where a kernel of clusters runs, all are chosen: racecheck loses the context of one that runs without it."""
+    def option(name, kernels):
+        return [word for k in kernels for word in (name, "kernel_substring=" + k)]
+    tfhe = ("rotate", "fourier", "switch", "byte_digits", "lwe_", "sample_extract")
+    groups = (["transform_rows"], ["transform_columns"], ["convert"], ["key_inner"], ["subtract_scale"],
+              ["dot", "tensor", "linear", "automorphism"])
+    chosen = [option("--kernel-name", g) for g in groups]
+    chosen.append(option("--kernel-name-exclude", [*sum(groups, []), "reorder"]))
+    return [("*/CudaSanitizeTransfers.*", []), ("*/CudaSanitizeTfhe.*", option("--kernel-name", tfhe)),
+            *[("*/CudaSanitizeDegree.*", kernels) for kernels in chosen],
+            *[("*/CudaSanitizeVariant.*", option("--kernel-name", [k])) for k in ("convert", "key_inner")]]
+
+
+def errors_in(lines):
+    """The sum of all summaries; None where no tool wrote one, as when it died."""
+    found = [int(m.group(1)) for m in map(SUMMARY.search, lines) if m]
+    return sum(found) if found else None
+
+
+def kernels_in(options):
+    """What compute-sanitizer's options choose: all kernels where they name none."""
+    chosen = {}
+    for name, value in zip(options[::2], options[1::2]):
+        what = {"--kernel-name": "kernels", "--kernel-name-exclude": "kernels_left_out"}[name]
+        chosen.setdefault(what, []).append(value.partition("=")[2])
+    return {"kernels": "all", **chosen}
+
+
+class SanitizerRecord:
+    """Rows of one run, written after each so that a run that is stopped leaves what it did; without a path none."""
+
+    def __init__(self, root, path):
+        self.root, self.path, self.rows, self.start = root, path and Path(path), [], time.monotonic()
+
+    def add(self, tool, tests, failed, *, errors=None, left_out=0, device=None, architectures=None, options=None):
+        """One program: `failed` is its status, `errors` what the tool counted where it does, `options` its own."""
+        now = time.monotonic()
+        row = {"name": "sanitize." + tool, "value": int(failed != 0) if errors is None else errors,
+               "unit": "failed runs" if errors is None else "errors", "tests": tests,
+               **({} if options is None else kernels_in(options)),
+               "failed": bool(failed), "left_out": left_out, "device": device or _processor(),
+               "architectures": architectures or [], "seconds": round(now - self.start, 1),
+               **self._provenance(), "date": time.strftime("%Y-%m-%d", time.gmtime())}
+        self.start = now
+        self.rows.append(row)
+        if self.path:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in self.rows) + "\n]\n")
+
+    def _provenance(self):
+        commit = self._git("rev-parse", "--short=7", "HEAD")
+        return {"commit": commit, "dirty": bool(self._git("status", "--porcelain", "--", *SOURCES))} if commit else {
+            "commit": "unknown"}
+
+    def _git(self, *command):
+        try:
+            done = subprocess.run(["git", *command], cwd=self.root, capture_output=True, text=True)
+        except OSError:
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _processor():
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), "unknown")
