@@ -200,30 +200,9 @@ std::shared_ptr<tfhe::ServerKeys> TfheClient::server_keys(
   return make_server_keys(*context_, secret_, random_, progress);
 }
 
-void bind_tfhe(nb::module_& m) {
-  bind_tfhe_params(m);
-  bind_tfhe_context(m);
-  bind_tfhe_batches(m);
-  nb::class_<TfheClient>(m, "TfheClient", "Holds a secret key of TFHE.")
-      .def(nb::init<TfheContextPtr>(), "context"_a, ReleaseGil())
-      .def_prop_ro("key_id", &TfheClient::key_id)
-      .def(
-          "encrypt",
-          [](TfheClient& client, const IntegerInput& values, int bits) {
-            return client.encrypt(as_span(values), bits);
-          },
-          "values"_a, "bits"_a, ReleaseGil())
-      .def(
-          "decrypt",
-          [](const TfheClient& client, const TfheBatches& x) {
-            std::vector<std::uint64_t> values;
-            {
-              nb::gil_scoped_release release;
-              values = client.decrypt(x);
-            }
-            return to_numpy(std::move(values));
-          },
-          "x"_a)
+// For measurements of noise.
+static void bind_tfhe_errors(nb::class_<TfheClient>& client) {
+  client
       .def(
           "errors",
           [](const TfheClient& client, const Ciphertext& x) {
@@ -245,7 +224,33 @@ void bind_tfhe(nb::module_& m) {
             }
             return to_numpy(std::move(values));
           },
-          "keys"_a, "x"_a)
+          "keys"_a, "x"_a);
+}
+
+void bind_tfhe(nb::module_& m) {
+  bind_tfhe_params(m);
+  bind_tfhe_context(m);
+  bind_tfhe_batches(m);
+  nb::class_<TfheClient> client(m, "TfheClient", "Holds a secret key of TFHE.");
+  client.def(nb::init<TfheContextPtr>(), "context"_a, ReleaseGil())
+      .def_prop_ro("key_id", &TfheClient::key_id)
+      .def(
+          "encrypt",
+          [](TfheClient& client, const IntegerInput& values, int bits) {
+            return client.encrypt(as_span(values), bits);
+          },
+          "values"_a, "bits"_a, ReleaseGil())
+      .def(
+          "decrypt",
+          [](const TfheClient& client, const TfheBatches& x) {
+            std::vector<std::uint64_t> values;
+            {
+              nb::gil_scoped_release release;
+              values = client.decrypt(x);
+            }
+            return to_numpy(std::move(values));
+          },
+          "x"_a)
       .def(
           "server_keys",
           [](TfheClient& client, const nb::object& progress) {
@@ -260,6 +265,7 @@ void bind_tfhe(nb::module_& m) {
             return client.server_keys(report);
           },
           "progress"_a.none());
+  bind_tfhe_errors(client);
 }
 
 }  // namespace latticino::python
