@@ -1,6 +1,6 @@
 """A network on encrypted patients: linear layers in CKKS, exact thresholds in TFHE, the clear model's decisions.
 
-    ./latticino python examples/thresholds.py [--preset n16-d40-boot-v1] [--device cpu|cuda] [--all]
+    ./latticino python examples/thresholds.py [--preset n16-d40-boot-v1] [--device cpu|cuda] [--all] [--record FILE]
 
 Breast cancer (Wisconsin): 30 features, 400 patients to train on in the clear, 169 to test encrypted (32 of them
 on a CPU, unless --all). The hidden layer's activation is the sign, which no polynomial is near enough to be
@@ -10,11 +10,13 @@ are odd: no sum is nearer to 0 than 1, many deviations of the noise beside a bou
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import latticino as lt
+from latticino.measure import records
 
 TRAIN, SAMPLE = 400, 32
 MOST = 7      # of a feature
@@ -79,6 +81,7 @@ parser.add_argument("--preset", default="n16-d40-boot-v1")
 parser.add_argument("--device")
 parser.add_argument("--hidden", type=int, default=8, help="units, a power of two")
 parser.add_argument("--all", action="store_true", help="all patients on a CPU, too")
+parser.add_argument("--record", type=Path, help="a JSON file to write what was measured to")
 args = parser.parse_args()
 
 x, y = patients()
@@ -105,4 +108,13 @@ decided = client.decrypt(result).real[:len(test)] > 0.5
 print(f"{seconds:.1f} s for {len(truth)} of {len(x) - TRAIN} patients, {room * (args.hidden + 1)} thresholds in two "
       f"round trips; right: {np.mean(clear == truth):.4f} in the clear, {np.mean(decided == truth):.4f} encrypted; "
       f"{np.sum(clear != decided)} decided otherwise")
+if args.record:
+    on_gpu = ctx.device.startswith("cuda")
+    records.write(args.record, [records.stamped({
+        "name": "switch.thresholds", "value": round(seconds, 4), "unit": "s",
+        "device": ctx._native.device["name"] if on_gpu else records.cpu_name(), "backend": ctx.device.partition(":")[0],
+        "mode": "immediate", "preset": args.preset, "switching": ctx.switch_set(), "patients": len(truth),
+        "accuracy_clear": round(float(np.mean(clear == truth)), 4),
+        "accuracy_encrypted": round(float(np.mean(decided == truth)), 4),
+        "decided_otherwise": int(np.sum(clear != decided)), "params": {"hidden": args.hidden, "slots": room * args.hidden}})])
 assert (clear == decided).all()

@@ -51,6 +51,13 @@ void bind_tfhe_params(nb::module_& m) {
       .def_prop_ro("message_bits", [](const TfheParams& p) { return p.literal().message_bits; })
       .def_prop_ro("carry_bits", [](const TfheParams& p) { return p.literal().carry_bits; })
       .def_prop_ro("log_failure", [](const TfheParams& p) { return p.log_failure(); })
+      .def(
+          "variances",
+          [](const TfheParams& p, bool fourier) {
+            return std::pair(p.result_variance(fourier), p.switch_variance());
+          },
+          "fourier"_a, "Of a bootstrapping's result, and of key switch and modulus switch.")
+      .def("log_failure_of", &TfheParams::log_failure_of, "result_variance"_a, "switch_variance"_a)
       .def_prop_ro("stated_log_failure",
                    [](const TfheParams& p) { return p.literal().log_failure; })
       .def_prop_ro("security_bits", &TfheParams::security_bits)
@@ -201,12 +208,39 @@ std::shared_ptr<tfhe::ServerKeys> TfheClient::server_keys(
   return make_server_keys(*context_, secret_, random_, progress);
 }
 
+// For measurements of noise.
+static void bind_tfhe_errors(nb::class_<TfheClient>& client) {
+  client
+      .def(
+          "errors",
+          [](const TfheClient& client, const Ciphertext& x) {
+            std::vector<double> values;
+            {
+              nb::gil_scoped_release release;
+              values = tfhe::errors(client.secret(), x);
+            }
+            return to_numpy(std::move(values));
+          },
+          "x"_a)
+      .def(
+          "switch_errors",
+          [](const TfheClient& client, const tfhe::ServerKeys& keys, const Ciphertext& x) {
+            std::vector<double> values;
+            {
+              nb::gil_scoped_release release;
+              values = tfhe::switch_errors(client.secret(), keys, x);
+            }
+            return to_numpy(std::move(values));
+          },
+          "keys"_a, "x"_a);
+}
+
 void bind_tfhe(nb::module_& m) {
   bind_tfhe_params(m);
   bind_tfhe_context(m);
   bind_tfhe_batches(m);
-  nb::class_<TfheClient>(m, "TfheClient", "Holds a secret key of TFHE.")
-      .def(nb::init<TfheContextPtr>(), "context"_a, ReleaseGil())
+  nb::class_<TfheClient> client(m, "TfheClient", "Holds a secret key of TFHE.");
+  client.def(nb::init<TfheContextPtr>(), "context"_a, ReleaseGil())
       .def_prop_ro("key_id", &TfheClient::key_id)
       .def(
           "encrypt",
@@ -239,6 +273,7 @@ void bind_tfhe(nb::module_& m) {
             return client.server_keys(report);
           },
           "progress"_a.none());
+  bind_tfhe_errors(client);
 }
 
 }  // namespace latticino::python

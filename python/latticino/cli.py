@@ -109,7 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
                        "work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
-    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide"), help="exactness: this part alone")
+    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise"),
+                       help="exactness: this part alone; noise is in no run of all, and measures deviations")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth: the picture to draw")

@@ -134,16 +134,26 @@ double TfheParams::fresh_sigma() const {
   return std::max(kLeastSigma, noise_.glwe_sigma * lwe_modulus());
 }
 
+double TfheParams::result_variance(bool fourier) const {
+  return bootstrap_variance(noise_) + drop_variance(noise_) +
+         (fourier ? fourier_variance(noise_) : 0);
+}
+
+double TfheParams::switch_variance(int log_many) const {
+  return key_switch_variance(noise_) + mod_switch_variance(noise_, log_many);
+}
+
 double TfheParams::decision_variance(double norm, int log_many, bool fourier) const {
-  const double bootstrap =
-      bootstrap_variance(noise_) + drop_variance(noise_) + (fourier ? fourier_variance(noise_) : 0);
-  return norm * norm * bootstrap + key_switch_variance(noise_) +
-         mod_switch_variance(noise_, log_many);
+  return norm * norm * result_variance(fourier) + switch_variance(log_many);
 }
 
 double TfheParams::log_failure(bool fourier) const {
+  return log_failure_of(result_variance(fourier), switch_variance());
+}
+
+double TfheParams::log_failure_of(double result_variance, double switch_variance) const {
   const auto failure = [&](double norm, double distance) {
-    return latticino::log_failure(decision_variance(norm, 0, fourier), distance);
+    return latticino::log_failure(norm * norm * result_variance + switch_variance, distance);
   };
   if (booleans()) return std::max(failure(std::sqrt(2.0), 0.125), failure(std::sqrt(8.0), 0.25));
   return failure(literal_.max_norm, std::exp2(-(plain_bits() + 2)));

@@ -62,9 +62,14 @@ class TfheParams {
   // ciphertexts: norm^2 (bootstrap + drop) + key switch + modulus switch.
   // `fourier`: with blind rotations in FP64.
   double decision_variance(double norm, int log_many = 0, bool fourier = false) const;
+  // Its parts: of one bootstrapped ciphertext, and of key switch and modulus switch.
+  double result_variance(bool fourier = false) const;
+  double switch_variance(int log_many = 0) const;
   // log2 of the failure probability: the worst gate of booleans (and: distance q/8, norm sqrt 2;
   // xor: q/4, norm sqrt 8), or a table on a block of norm max_norm (half a box).
   double log_failure(bool fourier = false) const;
+  // The same from variances of these parts, as measured for instance.
+  double log_failure_of(double result_variance, double switch_variance) const;
   // Empty, or why blind rotations cannot be in FP64: their shape (math/fourier.h), or a failure
   // probability above the one stated.
   fourier::Refusal fourier_refusal() const;

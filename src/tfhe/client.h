@@ -59,5 +59,9 @@ std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secre
                                   const LweView& x);
 // (phase - residue of what it decodes to) / q of every ciphertext.
 std::vector<double> errors(const SecretKey& secret, const Ciphertext& x);
+// What key switch and modulus switch add to each of them in front of a table, in units of the
+// torus.
+std::vector<double> switch_errors(const SecretKey& secret, const ServerKeys& keys,
+                                  const Ciphertext& x);
 
 }  // namespace latticino::tfhe

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <cmath>
 
+#include <cmath>
 #include "crypto/expand.h"
 #include "crypto/secure_memory.h"
+
 #include "math/errors.h"
 #include "tfhe/client.h"
 #include "tfhe/secret_lwe.h"
@@ -100,6 +103,35 @@ std::vector<double> errors(const SecretKey& secret, const Ciphertext& x) {
     out.push_back(
         static_cast<double>(centre(sub_mod(phase, exact, x.view.modulus), x.view.modulus)) /
         x.view.modulus);
+  }
+  return out;
+}
+
+std::vector<double> switch_errors(const SecretKey& secret, const ServerKeys& keys,
+                                  const Ciphertext& x) {
+  const Context& context = *x.context;
+  const TfheParams& params = secret.params();
+  const auto small = static_cast<std::uint32_t>(params.lwe_dimension());
+  const std::uint32_t turn = 2 * static_cast<std::uint32_t>(params.n());
+  const Context::Lwe switched = context.allocate(small, x.size());
+  const Context::Lwe exponents = context.allocate(small, x.size(), turn);
+  Queue& queue = context.queue();
+  queue.submit(
+      LweKeySwitch{keys.key_switch.view, params.literal().key_switch, {{x.view, switched.view}}});
+  queue.submit(ModSwitch{!params.literal().ternary, 0, {{switched.view, exponents.view}}});
+  std::vector<std::uint32_t> words(exponents.view.words());
+  queue.copy_out(words.data(), exponents.view.data, words.size() * sizeof(std::uint32_t));
+  const std::vector<std::uint32_t> before = phases(context, secret, x.view);
+  std::vector<double> out;
+  for (std::uint32_t i = 0; i < x.size(); ++i) {
+    const std::uint32_t* e = words.data() + std::size_t{i} * exponents.view.stride;
+    std::uint32_t phase = e[small];
+    for (std::uint32_t k = 0; k < small; ++k) {
+      phase += e[k] * static_cast<std::uint32_t>(secret.lwe()[k]);
+    }
+    const double added =
+        static_cast<double>(phase % turn) / turn - static_cast<double>(before[i]) / x.view.modulus;
+    out.push_back(added - std::round(added));
   }
   return out;
 }

@@ -1,6 +1,7 @@
 """The documentation tells the truth: its programs run, its commands and links exist."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 # The programs run on a small set: what is tested is that they work, not how fast.
 SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure",
          "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v2": "test-tfhe-gates-v2-insecure"}
-MORE = {"thresholds.py": ["--all"]}  # its whole test set: fast at the small set
+MORE = {"thresholds.py": ["--all", "--record", "record.json"]}  # its whole test set: fast at the small set
 
 
 def blocks(path, language):
@@ -51,6 +52,12 @@ def test_examples_run(path, device, tmp_path, child_environment):
     run = subprocess.run([sys.executable, path, *options], cwd=tmp_path, capture_output=True, text=True, timeout=300,
                          env=child_environment)
     assert run.returncode == 0, run.stderr
+    if path.name == "thresholds.py":
+        row, = json.loads((tmp_path / "record.json").read_text())
+        assert row["unit"] == "s" and row["value"] > 0 and row["patients"] == 169 and row["decided_otherwise"] == 0
+        assert 0.9 < row["accuracy_clear"] == row["accuracy_encrypted"] < 1
+        assert row["preset"] == "test-n12-boot-insecure" and row["switching"].startswith("test-switch-")
+        assert row["backend"] == device.partition(":")[0] and row["device"] and row["commit"]
 
 
 def test_the_first_program_is_short():

@@ -1,10 +1,12 @@
 """`latticino bench`: which programs run, and what becomes of their rows."""
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from record_rows import timed
 
@@ -83,6 +85,30 @@ def test_exactness_sees_wrong_results(monkeypatch, capsys):
     monkeypatch.setattr(tfhe.EncryptedArray, "apply", lambda x, f: x)
     assert cli.main(["bench", "exactness", "--device", "cpu", "--runs", "1", "--part", "tables"]) == 1
     assert "a stated target was missed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "fft64"])
+def test_exactness_measures_noise(tmp_path, monkeypatch, capsys, arithmetic):
+    record = tmp_path / "record.json"
+    monkeypatch.setattr(exactness, "NOISE", ("test-tfhe-gates-insecure", "test-tfhe-2-2-insecure"))
+    command = ["bench", "exactness", "--part", "noise", "--device", "cpu", "--runs", "50", "--arithmetic", arithmetic,
+               "--record", str(record)]
+    assert cli.main(command) == 0
+    rows = json.loads(record.read_text())
+    assert [row["preset"] for row in rows] == list(exactness.NOISE)
+    for row in rows:
+        assert (row["name"], row["unit"], row["wrong"]) == ("tfhe.exactness.noise", "log2 failure", 0)
+        assert row["samples"] == row["cases"] == row["bootstrappings"] == 204 and row["backend"] == "cpu"
+        for part in ("result", "switch"):
+            assert row[f"{part}_log2_measured"] == pytest.approx(row[f"{part}_log2_predicted"], abs=0.4)
+        assert row["value"] / row["log2_failure_predicted"] == pytest.approx(1, abs=0.5)
+    # Twice the deviation that was predicted is seen.
+    part = exactness._Part("test-tfhe-gates-insecure", argparse.Namespace(
+        device="cpu", threads=1, arithmetic="exact"))
+    sigmas = [2 * v**0.5 for v in part.ctx.params.variances(False)]
+    rng = np.random.default_rng(1)
+    row, good = exactness._deviations(part, *(rng.normal(0, s, 400) for s in sigmas))
+    assert not good and "DIFFERS" in capsys.readouterr().out and row["value"] > row["log2_failure_predicted"]
 
 
 def test_cpu_asks_for_one_thread_and_all(fake):

@@ -1,8 +1,9 @@
-"""`latticino bench exactness`: are TFHE's results right, many times over? Counts, and a record."""
+"""`latticino bench exactness`: are TFHE's results right, many times over? Counts, deviations, and a record."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import operator
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ from .records import Row, cpu_name, stamped
 
 GATES = {"exact": "tfhe-gates-v1", "fft64": "tfhe-gates-v2"}  # the faster one of each arithmetic
 INTEGERS, SMALL = "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"
+NOISE = ("tfhe-gates-v1", "tfhe-gates-v2", "tfhe-2-2-v1")
+NOISE_SAMPLES = 4096
 RUNS = 1000  # repetitions of every table entry; the other parts grow with them
 BATCH = 4096
 WIDTHS = (16, 32, 64)
@@ -85,6 +88,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Every part that was asked for; good where nothing is wrong."""
     devices.choose(args.device)
     runs = args.runs or RUNS
+    if args.part == "noise":
+        return _noise(args, runs)
     parts = {"gates": _gates, "tables": _tables, "u8": _u8, "wide": _wide}
     rows = [row for name in ([args.part] if args.part else parts) for row in parts[name](args, runs)]
     wrong, cases = sum(r["value"] for r in rows), sum(r["cases"] for r in rows)
@@ -115,6 +120,53 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
         if 0.1 < cz.mean() < 0.9:  # chains of one kind end in constants
             y, cy = z, cz
     yield part.row("gates")
+
+
+def _noise(args: argparse.Namespace, runs: int) -> tuple[list[Row], bool]:
+    """Deviations of fresh results of bootstrappings, and what key and modulus switch add before the next one.
+
+    Good where results are right and both are the predicted ones within four deviations of an estimate from so many samples
+    and the key's n random bits.
+    """
+    samples, rows, good = max(16, NOISE_SAMPLES * runs // RUNS), [], True
+    for name in [args.preset] if args.preset else NOISE:
+        part = _Part(name, args)
+        clear, errors = part.rng.integers(0, 2 if part.ctx.params.booleans else 4, samples, dtype=np.uint8), ([], [])
+        for at in progress.track(range(0, samples, 256), name):
+            want = clear[at:at + 256]
+            if part.ctx.params.booleans:
+                want = want.astype(bool)
+                got = part.client.encrypt(want) & part.client.encrypt(np.ones_like(want))
+            else:
+                got = part.client.encrypt(want, "u2").apply(np.arange(4, dtype=np.uint8))  # a block each
+            part.bootstrappings += want.size
+            part.compare(got, want)
+            for batch in got._parts:
+                errors[0].append(part.client._native.errors(batch))
+                errors[1].append(part.client._native.switch_errors(part.ctx.keys._native, batch))
+        row, well = _deviations(part, *(np.concatenate(e) for e in errors))
+        rows, good = [*rows, stamped(row)], good and well
+    return rows, good
+
+
+def _deviations(part: _Part, results: np.ndarray, switches: np.ndarray) -> tuple[Row, bool]:
+    """One row: measured and predicted deviations, log2 of the torus, and the failure exponents of both."""
+    params, fourier = part.ctx.params, part.ctx.arithmetic == "fft64"
+    predicted = params.variances(fourier)
+    measured = [float(np.mean(e * e)) for e in (results, switches)]
+    exponents = params.log_failure_of(*measured), params.log_failure_of(*predicted)
+    near = 4 * math.sqrt(2 / results.size + 1 / params.lwe_dimension)
+    agrees = all(abs(m / p - 1) <= near for m, p in zip(measured, predicted))
+    row = part.row("noise")
+    log2 = {f"{what}_log2_{name}": round(math.log2(v) / 2, 3) for name, values in (("measured", measured), (
+        "predicted", predicted)) for what, v in zip(("result", "switch"), values)}
+    print("  result 2^{result_log2_measured} (predicted 2^{result_log2_predicted}), switches 2^{switch_log2_measured} "
+          "(2^{switch_log2_predicted})".format(**log2) + f"; fails with 2^{exponents[0]:.1f} (2^{exponents[1]:.1f})"
+          + ("" if agrees else "  DIFFERS FROM THE PREDICTION"))
+    more = {"samples": results.size, **log2, "log2_failure_predicted": round(exponents[1], 1),
+            "params": {**row["params"], "threads": part.ctx.threads}}
+    wrong = row["value"]
+    return {**row, "value": round(exponents[0], 1), "unit": "log2 failure", "wrong": wrong, **more}, agrees and wrong == 0
 
 
 def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
