@@ -106,7 +106,7 @@ struct FourDigits {
 // and up do the same, in places of their own: sitting out takes longer.
 template <class S>
 struct FoursUnit : FourierSpreadUnit<S> {
-  std::uint32_t component, low, group;  // number low + 8 r, then 8 group + 2 r + low
+  std::uint32_t component, low, group;  // number low + 8 r, then 8 group + 2 r + low % 2
   std::uint32_t q, element;             // element + 4 r, then 4 element + r of tuple q / 2
   FourRoots slice[2], tuple[2];
   Complex last[2];     // of the stage on the way to blocks lane / 4 and 8 more
