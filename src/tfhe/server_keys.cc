@@ -81,26 +81,32 @@ BlindRotate blind_rotation(const Context& context, const ServerKeys& keys) {
   return op;
 }
 
-void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
-            std::span<const Rotation> rotations, int log_many) {
+Context::Lwe exponents_of(const Context& context, const ServerKeys& keys, const LweView& lwe,
+                          int log_many) {
   const TfheParams& params = context.params();
   const auto n = static_cast<std::uint32_t>(params.lwe_dimension());
   const Context::Lwe switched = context.allocate(n, lwe.count);
-  const Context::Lwe exponents =
+  Context::Lwe exponents =
       context.allocate(n, lwe.count, 2 * static_cast<std::uint32_t>(params.n()));
-  BlindRotate op = blind_rotation(context, keys);
-  std::uint32_t at = 0;
-  for (const Rotation& r : rotations) {
-    op.items.push_back({exponents.view.part(at, r.count), r.table, r.out});
-    at += r.count;
-  }
   Queue& queue = context.queue();
   queue.submit(
       LweKeySwitch{keys.key_switch.view, params.literal().key_switch, {{lwe, switched.view}}});
   queue.submit(ModSwitch{params.noise().centred && !params.literal().ternary,
                          log_many,
                          {{switched.view, exponents.view}}});
-  queue.submit(std::move(op));
+  return exponents;
+}
+
+void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
+            std::span<const Rotation> rotations, int log_many) {
+  BlindRotate op = blind_rotation(context, keys);
+  const Context::Lwe exponents = exponents_of(context, keys, lwe, log_many);
+  std::uint32_t at = 0;
+  for (const Rotation& r : rotations) {
+    op.items.push_back({exponents.view.part(at, r.count), r.table, r.out});
+    at += r.count;
+  }
+  context.queue().submit(std::move(op));
 }
 
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id) {

@@ -51,6 +51,10 @@ struct Rotation {
   PolyView table;
   PolyArray out;
 };
+// What blind rotations turn by: exponents of ciphertexts at rest behind key switch and modulus
+// switch; 2^log_many neighbouring positions stay free for several tables.
+Context::Lwe exponents_of(const Context& context, const ServerKeys& keys, const LweView& lwe,
+                          int log_many = 0);
 // Key switch, modulus switch and blind rotation of ciphertexts at rest; 2^log_many neighbouring
 // positions stay free for several tables.
 void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
