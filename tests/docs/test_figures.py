@@ -113,21 +113,27 @@ def test_memory_beside_dry_runs():
 
 
 @pytest.mark.parametrize("first, steps", [
-    (0, {"unfused: every pass its own records, one polynomial and two terms at a time, launch after launch, "
-         "minimal keys": "unfused", "+ kernel variants from the table that is shipped": "+ kernel variants",
+    (0, {"unfused: every pass its own records, one polynomial and two terms at a time, conversions on integers through "
+         "Coeff, launch after launch, minimal keys": "unfused",
          "+ sequential fusion: `KeyInner` and `SubtractScale` as one pass each": "+ sequential fusion",
          "+ parallel fusion: batches and long sums in one launch": "+ parallel fusion",
-         "+ column tiles: base conversion between two `Half` ends, on the matrix units": "+ tiles",
+         "+ column tiles: base conversion between two `Half` ends, on integers": "+ tiles",
+         "+ matrix units": "+ matrix units",
+         "+ kernel variants from the table that is shipped": "+ kernel variants",
+         "+ overlap of launches: the next one begins while its predecessor ends": "+ overlap of launches",
          "+ one graph": "+ graph", "+ double hoisting instead of minimal keys": "+ hoisting",
+         "+ SlotToCoeff first": "+ SlotToCoeff first", "+ OverModRaise": "+ OverModRaise",
+         "+ 8 hoisted rotations of one ciphertext, for each": "+ 8 hoisted",
          "+ 4 independent rotations at once, for each": "+ batch of 4", "+ 16": "+ batch of 16"}),
     (1, {"(nothing left out)": "+ graph", "column tiles": "all but tiles", "batches": "all but batches",
+         "matrix units": "all but matrix units", "overlap of launches": "all but overlap of launches",
          "fused inner products": "all but fused inner products", "long sums": "all but long sums",
          "the fused last step": "all but the fused last step", "the graph": "all but graphs",
          "variants from the table": "all but tuned variants"})])
 def test_the_ablation(first, steps):
     rows, said = table("performance.md", "Ablation", first)
-    assert "2026-11-22-h200-ablation.json" in said
-    measured = by(record("2026-11-22-h200-ablation.json"), "limbs", "step")
+    assert "2026-11-23-h200-ablation.json" in said
+    measured = by(record("2026-11-23-h200-ablation.json"), "limbs", "step")
     assert set(steps) == set(list(rows)[1:])
 
     def cells():
@@ -251,3 +257,24 @@ def test_a_gpu_that_ran_knew_as_much_before():
         for member in ("key_bytes", "matrix_bytes", "dry_peak_bytes", "bytes_moved"):
             assert row[member] == pytest.approx(known[member], rel=1e-5)
         assert row["predicted_ms"] == pytest.approx(known["value"], rel=1e-5)
+
+
+def test_tfhe_noise():
+    rows, said = table("tfhe.md", "Noise")
+    names = ("2026-11-23-h200-tfhe-noise.json", "2026-11-23-epyc-tfhe-noise.json")
+    assert all(name in said for name in names)
+    gpu, cpu = (by(record(name), "preset", "arithmetic") for name in names)
+
+    def cells():
+        for key, printed in list(rows.items())[1:]:
+            name, arithmetic = key.split(", ")
+            at = "tfhe.exactness.noise", name.strip("`"), {"exact": "exact", "FP64": "fft64"}[arithmetic]
+            members = [(f"{what}_log2_measured", f"{what}_log2_predicted") for what in ("result", "switch")]
+            for cell, (measured, predicted) in zip(printed, [*members, ("value", "log2_failure_predicted")]):
+                found = re.findall(r"2\^(-[\d.]+)", cell)
+                yield key, found, [gpu[at][measured], gpu[at][predicted]]
+            yield key, re.findall(r"2\^(-[\d.]+)", printed[3]), [cpu[at]["value"]]
+
+    checked = [(key, f"{value:.{len(text.partition('.')[2])}f}" == text)
+               for key, found, values in cells() for text, value in zip(found, values, strict=True)]
+    assert len(checked) == 6 * 7 and all(good for _, good in checked), checked
