@@ -278,3 +278,20 @@ def test_tfhe_noise():
     checked = [(key, f"{value:.{len(text.partition('.')[2])}f}" == text)
                for key, found, values in cells() for text, value in zip(found, values, strict=True)]
     assert len(checked) == 6 * 7 and all(good for _, good in checked), checked
+
+
+def test_tfhe_on_the_gpu():
+    text = (ROOT / "docs" / "tfhe.md").read_text()
+    chapter = text[text.index("\n## On the GPU"):text.index("### One ciphertext on several multiprocessors\n")]
+    assert "2026-11-23-h200-gates.json" in chapter
+    measured = by((r for r in record("2026-11-23-h200-gates.json") if r["params"]["arithmetic"] == "fft64"), "preset", "batch")
+    legacy, group3, gates = "chameleon-630-legacy", "chameleon-630-group3-legacy", "tfhe-gates-v2"
+    rows = [("gate_throughput", legacy, 4096), ("gate_latency", legacy, 1), ("gate_latency", group3, 1),
+            ("pbs_throughput", "tfhe-2-2-v2", 4096), ("pbs_latency", "tfhe-2-2-v2", 1),
+            ("pbs_throughput", "tfhe-2-2-v1", 4096), ("pbs_latency", "tfhe-2-2-v1", 1),
+            ("pbs_latency", "tfhe-2-2-group3-fft64-v1", 1), ("gate_latency", gates, 1), ("gate_throughput", gates, 4096)]
+    printed = [line.split("|") for line in re.findall(r"^\|.*$", chapter, flags=re.MULTILINE)[2:]]
+    assert len(printed) == len(rows)
+    for (name, *where), (_, row, _, _, here, *_) in zip(rows, printed):
+        value = measured["tfhe." + name, *where]["value"]
+        assert here.split()[0] == (f"{value:.3f}" if where[1] == 1 else f"{value:,.0f}"), row
