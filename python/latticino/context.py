@@ -70,8 +70,10 @@ class Context:
         self._bootstrap_errors: dict[tuple, float] = {}
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}
-        # The device's first choice first: FP64 is faster on a GPU.
-        self._switch_sets: list[str] = _native.switch_sets_for(self.params, self.device.startswith("cuda"))
+        # The device's first choice first. A twin's are those of what it is like.
+        kind, _, index = self.device.partition(":")
+        self._switch_sets: list[str] = _native.switch_sets_for(
+            self.params, kind != "dry" and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
         self._switchers: dict[tuple, _native.Switcher] = {}
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
@@ -267,8 +269,8 @@ class Context:
     def switch_set(self, name: str | None = None) -> str:
         """The name of a set of switching for these parameters; the default one for None.
 
-        That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU, exact ones
-        on a CPU.
+        That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU that is fast at
+        it and on a CPU with vector code, exact ones elsewhere.
         """
         sets = self._sets_of_switching()
         if not sets or name not in (None, *sets):

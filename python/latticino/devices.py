@@ -36,6 +36,13 @@ def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
     return kernels, usable
 
 
+def fast_doubles(kind: str, index: int, number: int, simd: bool) -> bool:
+    """Whether blind rotations in FP64 are the faster ones: GPUs made for it, and vector code on a CPU."""
+    if kind == "cuda":
+        return _native.cuda_has_fast_doubles(index)
+    return _native.cpu_choice(number, simd)[0] != "reference"
+
+
 def _require_cuda(index: int) -> None:
     if not _native.cuda_built():
         raise errors.DeviceError.explain(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import devices
 
 SLOTS = 64
 ERROR = 2**-6  # of the bound: five deviations of the small set
@@ -136,7 +137,8 @@ def test_routes_without_keys_and_unknown_ones(ctx, client):
 def test_the_default_set_is_that_of_the_keys_or_the_device(device):
     ctx = lt.Context("test-n12-boot-insecure", device, threads=1)
     exact, fp64 = "test-switch-n12-insecure", "test-switch-n12-fp64-insecure"
-    first, other = (fp64, exact) if device == "cuda" else (exact, fp64)
+    first, other = (fp64, exact) if devices.fast_doubles(device, 0, 1, True) else (exact, fp64)
+    assert lt.Context("test-n12-boot-insecure", "cpu", simd=False).switch_set() == exact
     client, x = lt.keygen(ctx), spread(SLOTS)
 
     def program(a):

@@ -32,11 +32,8 @@ def presets() -> list[str]:
 
 def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, simd: bool) -> str:
     """The arithmetic of a context that was asked for none."""
-    if kind == "cuda":
-        fast = _native.cuda_has_fast_doubles(index)
-    else:
-        fast = _native.cpu_choice(threads, simd)[0] != "reference"
-    return "fft64" if params.has_fft64 and fast else "exact"
+    fast = params.has_fft64 and devices.fast_doubles(kind, index, threads, simd)
+    return "fft64" if fast else "exact"
 
 
 class Context:
