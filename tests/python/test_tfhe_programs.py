@@ -68,16 +68,16 @@ def test_failure_probabilities_of_arrays_count_the_rounding(device):
     assert before < after < before / 2
 
 
-@pytest.mark.parametrize("kernels, fast, index", [("avx2", "fft64", None), ("reference", "exact", None),
-                                                  (True, "fft64", 0), (False, "exact", 0)])
-def test_contexts_choose_the_faster_arithmetic_that_a_set_has(monkeypatch, kernels, fast, index):
+@pytest.mark.parametrize("kind, cpu_kernels, gpu_is_fast, fast", [
+    ("cpu", "avx2", False, "fft64"), ("cpu", "reference", True, "exact"),
+    ("cuda", "reference", True, "fft64"), ("cuda", "avx512", False, "exact")])
+def test_contexts_choose_the_faster_arithmetic_that_a_set_has(monkeypatch, kind, cpu_kernels, gpu_is_fast, fast):
     from latticino import _native
     from latticino.tfhe import context
 
-    monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: (kernels, 1, 1))
-    monkeypatch.setattr(_native, "cuda_has_fast_doubles", lambda index: kernels)
-    kind = "cpu" if index is None else "cuda"
-    chosen = {name: context._faster(lt.tfhe.preset(name), kind, index or 0, 1, True)
+    monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: (cpu_kernels, 1, 1))
+    monkeypatch.setattr(_native, "cuda_has_fast_doubles", lambda index: gpu_is_fast)
+    chosen = {name: context._faster(lt.tfhe.preset(name), kind, 0, 1, True)
               for name in ("tfhe-2-2-v1", "tfhe-gates-v1", "tfhe-2-2-group3-v1", "test-tfhe-ternary-insecure")}
     assert list(chosen.values()) == [fast, fast, "exact", "exact"]
 
