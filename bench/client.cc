@@ -1,9 +1,10 @@
 // The owner's operations end to end, from values on the host to values on the host: encoding,
 // encryption under the secret key, decryption, decoding; one vector and a batch, full slots.
 //   bench_client --device cuda --preset n16-d40-boot-v1 --limbs 47,13 --batch 64 --output rows.json
-// Beside them what bounds them: the transform on the host, the sampling of one error, and encoding
-// from the device's own memory, replayed.
+// Beside them what bounds them: the transform on the host, the sampling of one error there and as a
+// record, and encoding from the device's own memory, replayed.
 #include "ckks/client.h"
+#include "crypto/gaussian.h"
 #include "world.h"
 
 namespace latticino::bench {
@@ -26,7 +27,10 @@ class Benchmark {
     for (const int limbs : numbers(arguments_.text("limbs"))) {
       level_ = world_.params()->top_level();
       while (level_ > 0 && world_.params()->limbs(level_) > limbs) --level_;
-      for (const int batch : {1, arguments_.number("batch")}) client_rows(batch);
+      for (const int batch : {1, arguments_.number("batch")}) {
+        error_row(batch);
+        client_rows(batch);
+      }
       resident_row(arguments_.number("batch"));
     }
     write_rows(rows_, arguments_.text("output"));
@@ -55,7 +59,26 @@ class Benchmark {
     const std::vector<Complex> z = world_.message("complex", slots());
     level_ = 0;
     add("ckks.encoder.embed_host", 1, [&] { context_->encoder().embed(z, 0x1p40); });
-    add("rlwe.gaussian_host", 1, [&] { random_.gaussian(world_.params()->n(), 3.19); });
+    add("rlwe.gaussian_host", 1, [&] { random_.gaussian(world_.params()->n(), kErrorSigma); });
+  }
+
+  // The record alone, on all limbs of the level.
+  void error_row(int batch) {
+    Queue& queue = context_->queue();
+    const Params& params = *world_.params();
+    std::vector<std::uint8_t> fresh(32);
+    random_.fill(fresh);
+    const Buffer seed = queue.allocate(fresh.size());
+    queue.copy_in(seed->data(), fresh.data(), fresh.size());
+    std::vector<Poly> errors;
+    SampleGaussian sample{&table_, {}};
+    for (int i = 0; i < batch; ++i) {
+      errors.push_back(
+          queue.allocate(context_->constants().ring(), params.basis(level_), Domain::Coeff));
+      sample.items.push_back({static_cast<const std::uint8_t*>(seed->data()),
+                              static_cast<std::uint64_t>(i), errors.back().view});
+    }
+    add("rlwe.sample_errors", batch, [&] { queue.submit(sample); });
   }
 
   void client_rows(int batch) {
@@ -112,6 +135,7 @@ class Benchmark {
   std::shared_ptr<const ckks::Context> context_;
   rlwe::Random random_;
   rlwe::SecretKey secret_;
+  const crypto::GaussianTable table_{kErrorSigma};
   int level_ = 0;
   std::vector<Row> rows_;
 };

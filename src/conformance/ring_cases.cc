@@ -297,23 +297,6 @@ Case mod_raise(const Basis& from, const Basis& to) {
   return c;
 }
 
-Case expansion(const Basis& basis) {
-  Case c{"ExpandUniform", "two streams", {}, {}};
-  c.build = [basis](Side& side) -> Operations {
-    ExpandUniform::Item item;
-    for (std::size_t i = 0; i < item.seed.size(); ++i) {
-      item.seed[i] = static_cast<std::uint8_t>(mix(i));
-    }
-    item.stream = 3;
-    item.out = side.output(basis, Domain::Eval);
-    ExpandUniform::Item other = item;
-    other.stream = ~std::uint64_t{0} - 1;
-    other.out = side.output(basis, Domain::Coeff);
-    return {ExpandUniform{{item, other}}};
-  };
-  return c;
-}
-
 Case copies(const Basis& basis) {
   Case c{"Copy", "copy and clear", {}, {}};
   c.build = [basis](Side& side) -> Operations {
@@ -339,6 +322,7 @@ Case copies(const Basis& basis) {
 std::vector<Case> linear_cases(const Basis& basis, const Basis& wide);
 std::vector<Case> dot_cases(const Ring& ring, const Basis& basis, const Basis& wide);
 std::vector<Case> slot_cases(const Basis& basis);
+std::vector<Case> seed_cases(const Basis& basis);
 
 std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
   const Basis wide{
@@ -351,7 +335,6 @@ std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
                              automorphisms(basis, Domain::Eval),
                              automorphisms(basis, Domain::Coeff),
                              integers(basis),
-                             expansion(basis),
                              copies(basis)};
   if (basis.size() >= 3) cases.push_back(transforms_apart(basis));
   const auto first = static_cast<std::uint16_t>(basis.prime(0));
@@ -360,8 +343,8 @@ std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
     const Basis from{{first, static_cast<std::uint16_t>(first + count)}};
     cases.push_back(mod_raise(from, basis));
   }
-  for (const auto& more :
-       {linear_cases(basis, wide), dot_cases(ring, basis, wide), slot_cases(basis)}) {
+  for (const auto& more : {linear_cases(basis, wide), dot_cases(ring, basis, wide),
+                           slot_cases(basis), seed_cases(basis)}) {
     cases.insert(cases.end(), more.begin(), more.end());
   }
   return cases;

@@ -7,6 +7,10 @@
 // 2i, w1 = word 2i+1 of the keystream seen as 64-bit words (16 bytes a coefficient, four
 // coefficients a block), and is (w1 * 2^64 + w0) mod q: bias below 2^-96, no rejection, every
 // coefficient addressable on its own.
+//
+// Errors come from the same keystream under secret seeds (ops/operations.h, SampleGaussian): nonce
+// = index (64 bits) || kErrorNonce, which is the index of no prime (a Ring has fewer than 2^16), so
+// that not even a seed used for both would give a word twice. No file depends on them.
 #pragma once
 
 #include <array>
@@ -14,6 +18,8 @@
 #include <span>
 
 namespace latticino::crypto {
+
+inline constexpr std::uint32_t kErrorNonce = 0xFFFFFFFF;
 
 // One ChaCha20 block (RFC 8439 Sec. 2.3) as 16 little-endian words.
 std::array<std::uint32_t, 16> chacha20_block(std::span<const std::uint8_t, 32> key,

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "crypto/gaussian.h"
 #include "math/errors.h"
 #include "ops/check_lwe.h"
 #include "ops/operations.h"
@@ -348,6 +351,26 @@ void check_record(Checker& c, const Project& op) {
 
 void check_record(Checker& c, const ExpandUniform& op) {
   for (const ExpandUniform::Item& item : op.items) c.output(item.out, "out");
+}
+
+void check_record(Checker& c, const SampleGaussian& op) {
+  c.require(op.table != nullptr, "no table", "a GaussianTable");
+  c.require(
+      op.table->entries().size() <= kMaxSampleEntries,
+      [&] { return "sigma " + std::to_string(op.table->sigma()); },
+      "a sigma of at most 4: sample wider errors on the host");
+  std::vector<std::pair<const std::uint8_t*, std::uint64_t>> errors;
+  for (std::size_t i = 0; i < op.items.size(); ++i) {
+    const SampleGaussian::Item& item = op.items[i];
+    const Label out("out of item", i);
+    c.output(item.out, out);
+    c.domain(item.out, out, {kCoeff});
+    c.read_memory(item.seed, 32, item.out);
+    if (item.seed != nullptr) errors.emplace_back(item.seed, item.index);
+  }
+  std::sort(errors.begin(), errors.end());
+  c.require(std::adjacent_find(errors.begin(), errors.end()) == errors.end(),
+            "one index twice under one seed", "an index of its own for each item");
 }
 
 void check_record(Checker& c, const Copy& op) {

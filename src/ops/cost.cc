@@ -179,6 +179,7 @@ struct Name {
   const char* operator()(const Embed&) const { return "Embed"; }
   const char* operator()(const Project&) const { return "Project"; }
   const char* operator()(const ExpandUniform&) const { return "ExpandUniform"; }
+  const char* operator()(const SampleGaussian&) const { return "SampleGaussian"; }
   const char* operator()(const Copy&) const { return "Copy"; }
   const char* operator()(const LweLinear&) const { return "LweLinear"; }
   const char* operator()(const LweKeySwitch&) const { return "LweKeySwitch"; }

@@ -17,6 +17,10 @@
 
 namespace latticino {
 
+namespace crypto {
+class GaussianTable;
+}
+
 // Moves polynomials between domains: out = the same polynomial in out.domain. Every pair of domains
 // is allowed; in and out have equal bases and may alias exactly (same limbs). With `times` (Eval,
 // covers the basis) it is the product in * times that moves, from Eval to Half, where the key
@@ -233,6 +237,25 @@ struct ExpandUniform {
   std::vector<Item> items;
 };
 
+// Error polynomials from a secret 256-bit seed: discrete Gaussian integers, reduced into every
+// prime of out (Coeff). Coefficient i is gaussian_from_word (crypto/gaussian.h) of `table` and the
+// 128-bit little-endian word i of the ChaCha20 keystream with key = seed, 96-bit nonce = index (64
+// bits, little endian) || kErrorNonce (crypto/expand.h), block counter from 0: four coefficients a
+// block. Constant time in seed and values. Seeds lie in backend memory, in a secret block
+// (runtime/queue.h): neither the record nor what a backend makes of it (launch parameters, a
+// driver's queue) holds a secret that nobody would clear. No two items may have one seed and index:
+// equal errors give away the difference of two messages.
+inline constexpr int kMaxSampleEntries = 56;  // of the table: what sigma = 4 has
+struct SampleGaussian {
+  struct Item {
+    const std::uint8_t* seed = nullptr;  // 32 bytes
+    std::uint64_t index = 0;
+    PolyView out;
+  };
+  const crypto::GaussianTable* table = nullptr;
+  std::vector<Item> items;
+};
+
 // Copies limbs (equal bases and domains), or clears out where x has no segments.
 struct Copy {
   struct Item {
@@ -241,10 +264,10 @@ struct Copy {
   std::vector<Item> items;
 };
 
-using Operation =
-    std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot, Automorphism,
-                 ModRaise, FromIntegers, Embed, Project, ExpandUniform, Copy, LweLinear,
-                 LweKeySwitch, ModSwitch, SampleExtract, LweSlots, FourierKey, BlindRotate>;
+using Operation = std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot,
+                               Automorphism, ModRaise, FromIntegers, Embed, Project, ExpandUniform,
+                               SampleGaussian, Copy, LweLinear, LweKeySwitch, ModSwitch,
+                               SampleExtract, LweSlots, FourierKey, BlindRotate>;
 
 const char* name(const Operation& op);
 

@@ -97,7 +97,7 @@ struct Walker {
     for (const Project::Item& item : op.items) read(item.in);
   }
   template <class OutOnly>
-  void operator()(const OutOnly& op) const {  // FromIntegers, Embed, ExpandUniform
+  void operator()(const OutOnly& op) const {  // FromIntegers, Embed, and what expands seeds
     for (const auto& item : op.items) write(item.out);
   }
   void operator()(const SampleExtract& op) const {
@@ -132,6 +132,9 @@ struct AddressWalker {
   void operator()(const Record&) const {}
   void operator()(const FromIntegers& op) const {
     for (const FromIntegers::Item& item : op.items) visit(item.in);
+  }
+  void operator()(const SampleGaussian& op) const {
+    for (const SampleGaussian::Item& item : op.items) visit(item.seed);
   }
   void operator()(const Embed& op) const {
     for (const Embed::Item& item : op.items) visit(item.in);

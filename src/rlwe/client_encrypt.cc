@@ -37,7 +37,9 @@ std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queu
   std::vector<PolyView> messages;
   for (const PolyView& x : m) messages.push_back(message_at(constants, x, level));
   const Basis basis = constants.params().basis(level);
+  // Secrets before the long work: clearing what they were staged in waits for what came before.
   const Poly s = secret_poly(queue, ring, basis, secret.coefficients());
+  const std::vector<Poly> errors = error_polys(queue, ring, basis, random, m.size());
   std::vector<FreshPair> out(m.size());
   std::vector<Poly> products;
   ExpandUniform expand;
@@ -52,7 +54,6 @@ std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queu
   }
   queue.submit(std::move(expand));
   queue.submit(std::move(dot));
-  const std::vector<Poly> errors = error_polys(queue, ring, basis, random, m.size());
   Linear sum;
   for (std::size_t i = 0; i < out.size(); ++i) {
     sum.items.push_back(

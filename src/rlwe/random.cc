@@ -5,12 +5,15 @@
 #include <new>
 #include <string>
 
+#include "crypto/gaussian.h"
 #include "crypto/random_stream.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
-#include "rlwe/gaussian.h"
 
 namespace latticino::rlwe {
+
+using crypto::Wide;
+
 namespace {
 
 // Domain labels of the streams.
@@ -83,7 +86,7 @@ struct Random::State {
     const crypto::ClearOnExit clear(bytes);
     fill(kGaussian, bytes);
     std::vector<std::int64_t> out(n);
-    gaussian_from_words(table, bytes, out);
+    crypto::gaussian_from_words(table, bytes, out);
     return out;
   }
 
@@ -130,6 +133,8 @@ Seed Random::seed() {
   state_->fill(kPublicSeeds, seed);
   return seed;
 }
+
+void Random::error_seed(std::span<std::uint8_t, 32> out) { state_->fill(kGaussian, out); }
 
 std::vector<std::int8_t> Random::binary(int n) {
   std::vector<std::uint8_t> bytes(n);
@@ -185,8 +190,8 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
 }
 
 std::vector<std::int64_t> Random::gaussian(int n, double sigma) {
-  const Convolution plan = plan_convolution(sigma);
-  return state_->convolved(n, gaussian_table(plan.base_sigma), plan.factors);
+  const crypto::Convolution plan = crypto::plan_convolution(sigma);
+  return state_->convolved(n, crypto::gaussian_table(plan.base_sigma), plan.factors);
 }
 
 }  // namespace latticino::rlwe

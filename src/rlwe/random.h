@@ -24,12 +24,14 @@ class Random {
   void fill(std::span<std::uint8_t> out);
   std::uint64_t next64();
   Seed seed();  // a fresh public seed
+  // A fresh seed of errors that a backend samples: as secret as they are; the caller clears it.
+  void error_seed(std::span<std::uint8_t, 32> out);
 
   // Samplers, constant time in the sampled values.
   std::vector<std::int8_t> binary(int n);   // uniform in {0, 1}
   std::vector<std::int8_t> ternary(int n);  // uniform in {-1, 0, 1}
   std::vector<std::int8_t> ternary_weight(int n, int weight);
-  // Discrete Gaussian, 0.5 <= sigma <= 2^57, every probability right to 2^-128 (rlwe/gaussian.h).
+  // Discrete Gaussian, 0.5 <= sigma <= 2^57, every probability right to 2^-128 (crypto/gaussian.h).
   std::vector<std::int64_t> gaussian(int n, double sigma);
 
  private:

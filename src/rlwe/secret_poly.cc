@@ -1,9 +1,9 @@
 #include "rlwe/secret_poly.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "crypto/gaussian.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 
@@ -11,41 +11,34 @@ namespace latticino::rlwe {
 
 namespace {
 
-// Several polynomials, their coefficients one after another.
-std::vector<Poly> secret_polys(Queue& queue, const Ring& ring, const Basis& basis,
-                               std::span<const std::int64_t> coefficients, std::size_t count,
-                               Domain domain) {
-  if (queue.recording()) {
-    throw UnsupportedError(
-        "rlwe.secret_poly", "a recording",
-        "a queue that computes now: a replay would use secrets and randomness again",
-        "encrypt, decrypt and make keys outside of recorded functions");
-  }
-  const Buffer integers = queue.allocate(coefficients.size_bytes(), true);
-  if (!queue.is_dry()) {
-    queue.copy_in(integers->data(), coefficients.data(), coefficients.size_bytes());
-  }
-  std::vector<Poly> out;
-  FromIntegers reduce;
-  Transform transform;
-  const auto* in = static_cast<const std::int64_t*>(integers->data());
-  for (std::size_t i = 0; i < count; ++i) {
-    Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
-    reduce.items.push_back({in == nullptr ? nullptr : in + i * ring.n(), poly.view});
-    transform.items.push_back({poly.view, poly.view.in(domain)});
-    poly.view = poly.view.in(domain);
-    out.push_back(std::move(poly));
-  }
-  queue.submit(std::move(reduce));
-  if (domain != Domain::Coeff) queue.submit(std::move(transform));
-  return out;
+// A replay would use secrets and randomness again.
+void refuse_recording(const Queue& queue) {
+  if (!queue.recording()) return;
+  throw UnsupportedError(
+      "rlwe.secret_poly", "a recording",
+      "a queue that computes now: a replay would use secrets and randomness again",
+      "encrypt, decrypt and make keys outside of recorded functions");
+}
+
+const crypto::GaussianTable& error_table() {
+  static const crypto::GaussianTable kTable(kErrorSigma);
+  return kTable;
 }
 
 }  // namespace
 
 Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
                  std::span<const std::int64_t> coefficients, Domain domain) {
-  return std::move(secret_polys(queue, ring, basis, coefficients, 1, domain).front());
+  refuse_recording(queue);
+  const Buffer integers = queue.allocate(coefficients.size_bytes(), true);
+  if (!queue.is_dry()) {
+    queue.copy_in(integers->data(), coefficients.data(), coefficients.size_bytes());
+  }
+  Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
+  queue.submit(FromIntegers{{{static_cast<const std::int64_t*>(integers->data()), poly.view}}});
+  if (domain != Domain::Coeff) queue.submit(Transform{{{poly.view, poly.view.in(domain)}}});
+  poly.view = poly.view.in(domain);
+  return poly;
 }
 
 Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
@@ -57,15 +50,28 @@ Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
 
 std::vector<Poly> error_polys(Queue& queue, const Ring& ring, const Basis& basis, Random& random,
                               std::size_t count) {
-  const std::size_t n = ring.n();
-  std::vector<std::int64_t> all(n * count);
-  const crypto::ClearOnExit clear(all);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::vector<std::int64_t> error = random.gaussian(ring.n(), kErrorSigma);
-    const crypto::ClearOnExit clear_one(error);
-    std::copy(error.begin(), error.end(), all.begin() + static_cast<std::ptrdiff_t>(i * n));
+  refuse_recording(queue);
+  std::vector<std::uint8_t> fresh(32);
+  const crypto::ClearOnExit clear(fresh);
+  const Buffer seed = queue.allocate(fresh.size(), true);
+  if (!queue.is_dry()) {
+    random.error_seed(std::span<std::uint8_t, 32>(fresh));
+    queue.copy_in(seed->data(), fresh.data(), fresh.size());
   }
-  return secret_polys(queue, ring, basis, all, count, Domain::Eval);
+  std::vector<Poly> out;
+  SampleGaussian sample{&error_table(), {}};
+  Transform transform;
+  const auto* key = static_cast<const std::uint8_t*>(seed->data());
+  for (std::size_t i = 0; i < count; ++i) {
+    Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
+    sample.items.push_back({key, i, poly.view});
+    transform.items.push_back({poly.view, poly.view.in(Domain::Eval)});
+    poly.view = poly.view.in(Domain::Eval);
+    out.push_back(std::move(poly));
+  }
+  queue.submit(std::move(sample));
+  queue.submit(std::move(transform));
+  return out;
 }
 
 Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& random) {

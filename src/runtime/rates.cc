@@ -10,13 +10,13 @@ namespace {
 double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
 // From bench_records at N = 2^16, one thread. FromIntegers, which no benchmark times alone, is
-// taken to be like ModRaise. TFHE's are from bench_gates (CPU) and the records of TFHE on the H200,
-// within a factor 2 for batches of 1 and of thousands, rotations in FP64 on the GPU as well (a
-// test); LweLinear, LweSlots, FourierKey (once a key), and ModSwitch and SampleExtract of the GPU
-// and of AVX2 and plain code, were not timed alone and count for little: they are taken to move
-// bytes as polynomial records do. LweKeySwitch of AVX2 and plain code is that of AVX-512, scaled.
-// Rotations of plain code in FP64 took 2.2 times those in exact arithmetic on a newer EPYC (no
-// record), and are taken to do so.
+// taken to be like ModRaise, and SampleGaussian, which only clients run, like ExpandUniform. TFHE's
+// are from bench_gates (CPU) and the records of TFHE on the H200, within a factor 2 for batches of
+// 1 and of thousands, rotations in FP64 on the GPU as well (a test); LweLinear, LweSlots,
+// FourierKey (once a key), and ModSwitch and SampleExtract of the GPU and of AVX2 and plain code,
+// were not timed alone and count for little: they are taken to move bytes as polynomial records do.
+// LweKeySwitch of AVX2 and plain code is that of AVX-512, scaled. Rotations of plain code in FP64
+// took 2.2 times those in exact arithmetic on a newer EPYC (no record), and are taken to do so.
 
 // The rate between two sizes, and what is left at the smaller one. Embed and Project were timed
 // beside other work, and scaled by what copies took at that time.
@@ -41,6 +41,7 @@ const RateTable& avx512_rates() {
                                     {"ModSwitch", {2.9e+09, 0}},
                                     {"Project", {4.9e+09, 0.0014}},
                                     {"SampleExtract", {1.6e+09, 0}},
+                                    {"SampleGaussian", {7.05e+08, 0.0011}},
                                     {"SubtractScale", {7.6e+09, 0}},
                                     {"Tensor", {1.18e+10, 1.1e-05}},
                                     {"Transform", {8.3e+09, 1e-05}},
@@ -65,7 +66,7 @@ const RateTable& avx2_rates() {
           {"ModRaise", {1.85e+09}},      {"ModSwitch", {7e+08}},
           {"Project", {9.29e+08}},       {"SampleExtract", {6e+08}},
           {"SubtractScale", {2.46e+09}}, {"Tensor", {2.58e+09}},
-          {"Transform", {1.51e+09}},
+          {"Transform", {1.51e+09}},     {"SampleGaussian", {1.32e+08}},
       },
       0.046};
   return kTable;
@@ -86,7 +87,7 @@ const RateTable& reference_rates() {
           {"ModRaise", {1.54e+09}},      {"ModSwitch", {4e+08}},
           {"Project", {8.33e+08}},       {"SampleExtract", {4e+08}},
           {"SubtractScale", {6.63e+08}}, {"Tensor", {3.02e+09}},
-          {"Transform", {6.65e+08}},
+          {"Transform", {6.65e+08}},     {"SampleGaussian", {1.45e+08}},
       },
       0.046};
   return kTable;
@@ -123,6 +124,7 @@ const RateTable& cuda_rates() {
                                     {"ModSwitch", {2e+12, 3e-06}},
                                     {"Project", {3.89e+11, 1.8e-05}},
                                     {"SampleExtract", {2e+12, 3e-06}},
+                                    {"SampleGaussian", {3.22e+11, 9.6e-08}},
                                     {"SubtractScale", {2.99e+12, 4.7e-06}},
                                     {"Tensor", {3.77e+12, 1.6e-06}},
                                     {"Transform", {2.81e+12, 3.2e-06}},

@@ -34,9 +34,9 @@ class SwitchingKnownAnswers : public testing::TestWithParam<bool> {};
 
 TEST_P(SwitchingKnownAnswers, ExtractedAndBack) {
   const Known known[] = {
-      {"test-switch-n12-insecure", Route::Ring, "b99de7d39eca5285", "5645c5c0df0695fa"},
-      {"test-switch-n12-insecure", Route::Matvec, "6d16dddea857dce6", "e518ed96e969f8d1"},
-      {"test-switch-n12-fp64-insecure", Route::Ring, "b99de7d39eca5285", "707ec15728d945bc"},
+      {"test-switch-n12-insecure", Route::Ring, "48f738b71892671b", "14aa5730e05b5421"},
+      {"test-switch-n12-insecure", Route::Matvec, "b46e45baa6bea70e", "831bab75d32ac450"},
+      {"test-switch-n12-fp64-insecure", Route::Ring, "48f738b71892671b", "01cfbe52998f0a13"},
   };
   for (const Known& k : known) {
     SCOPED_TRACE(std::string(k.set) + (k.route == Route::Ring ? ", ring" : ", matvec"));

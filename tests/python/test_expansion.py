@@ -16,3 +16,7 @@ def test_rfc8439_keystream():
 
 def test_known_answers_match_the_independent_library():
     assert (DATA / "expansion_v1.txt").read_text() == expansion_reference.text()
+
+
+def test_errors_match_the_independent_library():
+    assert (DATA / "errors_v1.txt").read_text() == expansion_reference.error_text()

@@ -1,6 +1,7 @@
 // The CUDA kernels that work entry by entry, against the CPU reference: equal in every bit.
 #include <climits>
 
+#include "crypto/gaussian.h"
 #include "unit/cuda_pair.h"
 
 namespace latticino {
@@ -282,6 +283,36 @@ TEST_F(CudaElementwise, ExpandsSeedsInEveryDomain) {
             return Operation(op);
           },
           {a, b});
+    }
+  }
+}
+
+// More items than one launch takes, from two seeds.
+TEST_F(CudaElementwise, SamplesErrors) {
+  std::vector<std::uint8_t> seeds(64);
+  for (std::uint8_t& x : seeds) x = static_cast<std::uint8_t>(random_());
+  for (const int log_n : {10, 13}) {
+    use(log_n);
+    const std::uint8_t* device[2];
+    for (int s = 0; s < 2; ++s) {
+      void* p = backend_[s]->allocate(seeds.size());
+      backend_[s]->copy_in(p, seeds.data(), seeds.size());
+      owned_[s].emplace_back(p, seeds.size());
+      device[s] = static_cast<const std::uint8_t*>(p);
+    }
+    std::vector<Twin> out;
+    for (int i = 0; i < 83; ++i) out.push_back(poly(i % 2 == 0 ? kWide : kSome, Domain::Coeff));
+    for (const double sigma : {0.5, 3.19, 4.0}) {
+      const crypto::GaussianTable table(sigma);
+      expect_equal(
+          [&](int s) {
+            SampleGaussian op{&table, {}};
+            for (std::size_t i = 0; i < out.size(); ++i) {
+              op.items.push_back({device[s] + i % 2 * 32, ~std::uint64_t{0} - i, out[i].view[s]});
+            }
+            return Operation(op);
+          },
+          out);
     }
   }
 }

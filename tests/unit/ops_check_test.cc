@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "crypto/gaussian.h"
 #include "math/errors.h"
 #include "support/ring_support.h"
 
@@ -224,6 +225,36 @@ TEST_F(Check, RemainingRecords) {
   EXPECT_NO_THROW(check(Copy{{{{}, b}}}));
   EXPECT_THROW(check(Copy{{{a, b.in(Domain::Half)}}}), ShapeError);
   EXPECT_THROW(check(ExpandUniform{{{{}, 0, a}, {{}, 1, a}}}), ShapeError);
+}
+
+TEST_F(Check, ErrorsHaveATableASeedAndAnIndexOfTheirOwn) {
+  const crypto::GaussianTable table(3.19), widest(4), wide(4.5);
+  const PolyView a = view(range(0, 2), Domain::Coeff, 0), b = view(range(0, 2), Domain::Coeff, 2);
+  const auto* seed = reinterpret_cast<const std::uint8_t*>(memory_.data() + (20 << 10));
+  const SampleGaussian good{&table, {{seed, 0, a}, {seed, 1, b}}};
+  const auto sample = [&](auto change) {
+    SampleGaussian op = good;
+    change(op);
+    return op;
+  };
+  EXPECT_NO_THROW(check(good));
+  EXPECT_NO_THROW(check(sample([&](auto& op) { op.table = &widest; })));
+  EXPECT_NO_THROW(check(sample([&](auto& op) {
+    op.items[1].index = 0;
+    op.items[1].seed = seed + 32;
+  })));
+  EXPECT_THROW(check(sample([](auto& op) { op.table = nullptr; })), ShapeError);
+  EXPECT_THROW(check(sample([&](auto& op) { op.table = &wide; })), ShapeError);
+  EXPECT_THROW(check(sample([](auto& op) { op.items[1].index = 0; })), ShapeError);
+  EXPECT_THROW(check(sample([](auto& op) { op.items[0].seed = nullptr; })), ShapeError);
+  EXPECT_THROW(check(sample([&](auto& op) { op.items[0].seed = seed + 4; })), ShapeError);
+  EXPECT_THROW(check(sample([&](auto& op) { op.items[1].out = a; })), ShapeError);
+  EXPECT_THROW(check(sample([&](auto& op) { op.items[0].out = a.in(Domain::Eval); })), ShapeError);
+  EXPECT_THROW(check(sample([&](auto& op) {
+                 op.items[0].seed = reinterpret_cast<const std::uint8_t*>(a.data);
+               })),
+               ShapeError)
+      << "written over";
 }
 
 TEST_F(Check, SlotsHaveATransformACountAndMemoryOfTheirOwn) {

@@ -132,6 +132,7 @@ void run(Executor& executor, const FromIntegers& op);
 void run(Executor& executor, const Embed& op);
 void run(Executor& executor, const Project& op);
 void run(Executor& executor, const ExpandUniform& op);
+void run(Executor& executor, const SampleGaussian& op);
 void run(Executor& executor, const Copy& op);
 void run(Executor& executor, const LweLinear& op);
 void run(Executor& executor, const LweKeySwitch& op);

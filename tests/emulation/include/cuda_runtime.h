@@ -42,6 +42,10 @@ inline std::uint32_t __umulhi(std::uint32_t a, std::uint32_t b) {
 inline std::int32_t __mulhi(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::int64_t>(a) * b >> 32);
 }
+inline std::uint32_t __funnelshift_l(std::uint32_t low, std::uint32_t high, std::uint32_t by) {
+  const std::uint64_t both = static_cast<std::uint64_t>(high) << 32 | low;
+  return static_cast<std::uint32_t>(both << (by % 32) >> 32);
+}
 inline std::uint32_t __brev(std::uint32_t x) {
   std::uint32_t y = 0;
   for (int i = 0; i < 32; ++i) y |= (x >> i & 1) << (31 - i);

@@ -14,6 +14,7 @@ struct Properties;
 struct Shape {
   dim3 grid, block;
   std::size_t shared_bytes = 0;
+  bool overlap = false;
 };
 class Launcher {
  public:

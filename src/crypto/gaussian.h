@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace latticino::rlwe {
+namespace latticino::crypto {
 
 __extension__ typedef unsigned __int128 Wide;
 
@@ -35,6 +35,19 @@ std::span<const GaussianScan> gaussian_scans();  // the fastest first, the last 
 void gaussian_from_words(const std::vector<Wide>& table, std::span<const std::uint8_t> words,
                          std::span<std::int64_t> out);
 
+// The table of one sigma, made once and shared by every record that samples with it
+// (SampleGaussian).
+class GaussianTable {
+ public:
+  explicit GaussianTable(double sigma) : sigma_(sigma), entries_(gaussian_table(sigma)) {}
+  double sigma() const { return sigma_; }
+  const std::vector<Wide>& entries() const { return entries_; }
+
+ private:
+  double sigma_;
+  std::vector<Wide> entries_;
+};
+
 // Wide Gaussians by convolution (Micciancio-Walter, CRYPTO 2017, Thm. 2 / Sec. 3): with x, y of
 // parameter s_i independent, x + c y has parameter s_i sqrt(1 + c^2) as long as s_i >= sqrt(2) c
 // eta(Z); eta here is the smoothing parameter for 2^-100. sigma = base * prod sqrt(1 + c_i^2).
@@ -45,4 +58,4 @@ struct Convolution {
 };
 Convolution plan_convolution(double sigma);
 
-}  // namespace latticino::rlwe
+}  // namespace latticino::crypto

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "crypto/gaussian.h"
 #include "crypto/secure_memory.h"
-#include "rlwe/gaussian.h"
 
-namespace latticino::rlwe {
+namespace latticino::crypto {
 namespace {
 
 // One type a width: GCC takes no vector size that depends on a template argument.
@@ -48,9 +48,9 @@ template <class Lane>
     std::memcpy(value, &signed_value, sizeof value);
     std::memcpy(out.data() + first, value, count * sizeof(std::int64_t));
   }
-  crypto::secure_clear(low, sizeof low);
-  crypto::secure_clear(high, sizeof high);
-  crypto::secure_clear(value, sizeof value);
+  secure_clear(low, sizeof low);
+  secure_clear(high, sizeof high);
+  secure_clear(value, sizeof value);
 }
 
 void scan_portable(const std::vector<Wide>& table, std::span<const std::uint8_t> words,
@@ -96,4 +96,4 @@ void gaussian_from_words(const std::vector<Wide>& table, std::span<const std::ui
   kBest.run(table, words, out);
 }
 
-}  // namespace latticino::rlwe
+}  // namespace latticino::crypto

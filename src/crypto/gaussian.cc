@@ -1,4 +1,4 @@
-#include "rlwe/gaussian.h"
+#include "crypto/gaussian.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "math/errors.h"
 
-namespace latticino::rlwe {
+namespace latticino::crypto {
 namespace {
 
 // Unsigned fixed point: 64 integer bits, 192 fraction bits; word 0 is the lowest. Products
@@ -117,7 +117,7 @@ Wide ratio(const Fixed& a, const Fixed& total) {
 
 std::vector<Wide> gaussian_table(double sigma) {
   if (!(sigma >= 0.5 && sigma <= kMaxTableSigma)) {
-    throw ParameterError("rlwe.gaussian_table", "sigma " + std::to_string(sigma),
+    throw ParameterError("crypto.gaussian_table", "sigma " + std::to_string(sigma),
                          "0.5 <= sigma <= 26", "use Random::gaussian for wide Gaussians");
   }
   const Fixed g = exp_minus(from_double(1.0 / (2.0 * sigma * sigma)));
@@ -171,4 +171,4 @@ Convolution plan_convolution(double sigma) {
   return plan;
 }
 
-}  // namespace latticino::rlwe
+}  // namespace latticino::crypto
