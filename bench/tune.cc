@@ -5,12 +5,14 @@
 // Bootstrapping and the operations below it are recorded once; each shape is then timed at the
 // places where it came up, after the record before it, so that the cache is as it will be. Of TFHE
 // sets blind rotations are timed, of batches of these sizes, exact and, where a set allows it, in
-// FP64: an entry is of one size.
+// FP64, and the transforms of those that go by steps: an entry is of one size.
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "backend/cuda/rotate_forms.h"
 #include "sample.h"
 #include "tfhe_world.h"
 #include "trace.h"
@@ -103,27 +105,37 @@ class Tuner {
     Queue& queue = world.context->queue();
     const TfheRecords records(world, flips.x);
     queue.submit(records.key_switch);
-    measure(queue, [&] {
+    const auto rotate = [&] {
       queue.submit(records.mod_switch);
       queue.submit(records.rotate);
-    });
+    };
+    // Transforms of rotations by steps first: these are timed among the forms of rotations then.
+    if (world.context->arithmetic() == BlindRotateArithmetic::Exact) {
+      tuning_->force(TunedKernel::BlindRotate, cuda::kStepForm);
+      measure(queue, rotate, TunedKernel::Transform);
+      tuning_->force(TunedKernel::BlindRotate, -1);
+    }
+    measure(queue, rotate);
     flips.check(flips());
   }
 
-  void measure(Queue& queue, const std::function<void()>& body) {
+  // `only`: shapes of that kernel.
+  void measure(Queue& queue, const std::function<void()>& body,
+               std::optional<TunedKernel> only = {}) {
     const Program program = queue.record(body);  // keeps the memory of the log's views
     queue.synchronize();
-    for (const Subject& subject : subjects()) tune(subject);
+    for (const Subject& subject : subjects(only)) tune(subject);
   }
 
   // Every shape with a choice that has no entry yet, with the places where it comes up.
-  std::vector<Subject> subjects() {
+  std::vector<Subject> subjects(std::optional<TunedKernel> only) {
     std::map<std::uint64_t, Subject> found;
     for (std::size_t i = 0; i < log_->size(); ++i) {
       tuning_->watch(true);
       backend_->run((*log_)[i]);
       for (const Tuning::Question& q : tuning_->seen()) {
-        if ((q.can_run & (q.can_run - 1)) == 0) continue;
+        if ((q.can_run & (q.can_run - 1)) == 0 || q.key.kernel != only.value_or(q.key.kernel))
+          continue;
         Subject& subject = found[q.key.packed()];
         subject.question = q;
         if (subject.places.size() < kPlaces) subject.places.push_back(i);
@@ -160,10 +172,11 @@ class Tuner {
     const double rule = seconds(subject);
     double best = rule;
     int choice = own;
+    std::map<int, double> times{{own, rule}};
     for (int v = 0; v < Tuning::kVariants; ++v) {
       if (v == own || (subject.question.can_run >> v & 1) == 0) continue;
       tuning_->set(key, v);
-      const double time = seconds(subject);
+      const double time = times[v] = seconds(subject);
       if (time < best) best = time, choice = v;
     }
     // Once more side by side, so that one lucky run does not decide.
@@ -182,7 +195,9 @@ class Tuner {
                 name(key.kernel), key.log_n, key.shape[0], key.shape[1], key.shape[2], key.shape[3],
                 own, rule * each);
     if (choice != own) std::printf("; variant %d %.2f us", choice, best * each);
-    std::printf("\n");
+    std::printf(" (all:");
+    for (const auto& [v, time] : times) std::printf(" %d %.2f", v, time * each);
+    std::printf(")\n");
     std::fflush(stdout);
   }
 

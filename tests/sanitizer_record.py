@@ -24,6 +24,7 @@ def racecheck_parts():
     chosen = [option("--kernel-name", g) for g in groups]
     chosen.append(option("--kernel-name-exclude", [*sum(groups, []), "reorder"]))
     return [("*/CudaSanitizeTransfers.*", []), ("*/CudaSanitizeTfhe.*", option("--kernel-name", tfhe)),
+            ("*/CudaSanitizeForms.*", option("--kernel-name", ["transform_"])),
             *[("*/CudaSanitizeDegree.*/N16:*/CudaSanitizeDegree.*/N17", kernels) for kernels in chosen],
             *[("*/CudaSanitizeVariant.*", option("--kernel-name", [k])) for k in ("convert", "key_inner")]]
 

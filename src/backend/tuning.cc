@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kShapeBits = 12, kShapeMax = (1 << kShapeBits) - 1;
 constexpr const char* kHeader = "latticino tuning 1";
-constexpr const char* kNames[] = {"convert_tile", "key_inner", "blind_rotate"};
+constexpr const char* kNames[] = {"convert_tile", "key_inner", "blind_rotate", "transform"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(TunedKernel::kCount));
 
 // Words and numbers without streams: no locale decides what a number is, and none is needed in a
@@ -146,11 +146,23 @@ void Tuning::watch(bool on) {
   if (on) seen_.clear();
 }
 
+void Tuning::force(int n) {
+  forced_ = n;
+  forced_any_ = forced_ >= 0 || std::ranges::max(forced_kernel_) >= 0;
+}
+
+void Tuning::force(TunedKernel kernel, int variant) {
+  forced_kernel_[static_cast<std::size_t>(kernel)] = variant;
+  force(forced_);
+}
+
 int Tuning::pick_for_tuner(const TuningKey& key, int own, Variants can_run) {
   const auto same = [&](const Question& q) { return q.key.packed() == key.packed(); };
   if (watching_ && std::none_of(seen_.begin(), seen_.end(), same)) {
     seen_.push_back({key, own, can_run});
   }
+  const int forced = forced_kernel_[static_cast<std::size_t>(key.kernel)];
+  if (forced >= 0 && (can_run >> forced & 1) != 0) return forced;
   if (forced_ >= 0 && can_run != 0) {
     for (int skip = forced_ % std::popcount(can_run); skip > 0; --skip) can_run &= can_run - 1;
     return std::countr_zero(can_run);

@@ -18,6 +18,7 @@ enum class TunedKernel : std::uint8_t {
   ConvertTile,  // shape: source limbs, target limbs, items
   KeyInner,     // shape: digits, primes, targets of all groups, groups
   BlindRotate,  // shape: k + 1, primes, 16 levels + keys of a step, ciphertexts
+  Transform,    // shape: 0 from Coeff to Eval or 1 back, limbs, polynomials
   kCount
 };
 const char* name(TunedKernel kernel);
@@ -39,7 +40,7 @@ class Tuning {
   // Bit v: the kernel can run variant v for this shape on this device.
   using Variants = std::uint32_t;
 
-  explicit Tuning(int arch = 0) : arch_(arch) {}  // 0: for any
+  explicit Tuning(int arch = 0) : arch_(arch) { forced_kernel_.fill(-1); }  // 0: for any
   // The table shipped for an architecture (90: sm_90); empty where none is.
   static Tuning shipped(int arch);
   // FileError tells the line that is wrong. Format: the first lines are "latticino tuning 1" and
@@ -53,7 +54,7 @@ class Tuning {
 
   // The variant to run: the table's if it can run, otherwise `own`, the kernel's choice.
   int pick(const TuningKey& key, int own, Variants can_run) {
-    if (forced_ < 0 && !watching_) {
+    if (!forced_any_ && !watching_) {
       const auto it = entries_.find(key.packed());
       return it != entries_.end() && (can_run >> it->second & 1) != 0 ? it->second : own;
     }
@@ -64,14 +65,16 @@ class Tuning {
   void erase(const TuningKey& key) { entries_.erase(key.packed()); }
 
   // For tuners and tests. force(n): every kernel runs the n-th of the variants that it can run,
-  // counted round; -1 ends that. watch() begins to note what is asked; seen() tells it once a
+  // counted round; force(kernel, v): that kernel runs variant v wherever it can; -1 ends either.
+  // watch() begins to note what is asked; seen() tells it once a
   // shape.
   struct Question {
     TuningKey key;
     int own = 0;
     Variants can_run = 0;
   };
-  void force(int n) { forced_ = n; }
+  void force(int n);
+  void force(TunedKernel kernel, int variant);
   void watch(bool on);
   const std::vector<Question>& seen() const { return seen_; }
 
@@ -82,7 +85,8 @@ class Tuning {
   int pick_for_tuner(const TuningKey& key, int own, Variants can_run);
 
   int arch_ = 0, forced_ = -1;
-  bool watching_ = false;
+  std::array<int, static_cast<std::size_t>(TunedKernel::kCount)> forced_kernel_;
+  bool forced_any_ = false, watching_ = false;
   std::unordered_map<std::uint64_t, std::uint8_t> entries_;
   std::vector<Question> seen_;
 };

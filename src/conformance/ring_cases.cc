@@ -124,6 +124,28 @@ Case transforms_apart(const Basis& basis) {
   return c;
 }
 
+// Several polynomials each way, with the same primes and with others, some of them in place.
+Case transforms_of_batches(const Basis& basis) {
+  const auto last = static_cast<std::uint16_t>(basis.prime(basis.size() - 1));
+  const Basis part{{last, static_cast<std::uint16_t>(last + 1)}};
+  Case c{"Transform", "batches", {}, {}};
+  c.build = [basis, part](Side& side) -> Operations {
+    Transform alike, mixed;
+    for (const auto& [from, to] :
+         {std::pair(Domain::Coeff, Domain::Eval), std::pair(Domain::Eval, Domain::Coeff)}) {
+      for (int i = 0; i < 5; ++i) {
+        const PolyView in = i == 1 ? side.in_out(basis, from, to) : side.input(basis, from);
+        alike.items.push_back({in, i == 1 ? in.in(to) : side.output(basis, to)});
+      }
+      for (const Basis& b : {basis, part}) {
+        mixed.items.push_back({side.input(b, from), side.output(b, to)});
+      }
+    }
+    return {alike, mixed};
+  };
+  return c;
+}
+
 Case negacyclic_product(const Basis& basis) {
   Case c{"Tensor", "product of polynomials", {}, {}};
   c.build = [basis](Side& side) -> Operations {
@@ -330,6 +352,7 @@ std::vector<Case> ring_cases(const Ring& ring, const Basis& basis) {
   std::vector<Case> cases = {all_transforms(basis),
                              transforms_in_place(basis),
                              transforms_of_products(basis),
+                             transforms_of_batches(basis),
                              negacyclic_product(basis),
                              tensor_sums(basis, wide),
                              automorphisms(basis, Domain::Eval),

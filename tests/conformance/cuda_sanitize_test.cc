@@ -10,6 +10,8 @@
 #include <string>
 #include <tuple>
 
+#include "backend/cuda/rotate_forms.h"
+#include "backend/cuda/transform_forms.h"
 #include "conformance/conformance.h"
 #include "support/ring_support.h"
 
@@ -99,10 +101,27 @@ class CudaSanitize : public testing::Test {
   void expect_tfhe(int log_n, int variant) {
     const Words primes = test::ntt_primes(log_n, 2, variant < 0 ? 1u << 31 : 1u << 30);
     Options options = once();
-    if (variant >= 0) options.record = "BlindRotate";  // nothing else has these variants
+    if (variant >= 0) options.record = "BlindRotate";  // transforms have tests of theirs
     const Report report = conformance::run(
         log_n, primes, oracle, [&] { return device(variant); }, options);
     EXPECT_TRUE(report.passed()) << report.str();
+  }
+
+  // Transforms in one form, and in rotations by steps, which have arrays of them.
+  void expect_transforms(int log_n, int form) {
+    const auto on_device = [&] {
+      auto tuning = std::make_shared<Tuning>();
+      tuning->force(TunedKernel::Transform, form);
+      tuning->force(TunedKernel::BlindRotate, cuda::kStepForm);
+      return make_cuda_backend({.tuning = tuning, .launched = launched_});
+    };
+    for (const char* record : {"Transform", "BlindRotate"}) {
+      Options options = once();
+      options.record = record;
+      const Report report =
+          conformance::run(log_n, test::ntt_primes(log_n, 2, 1u << 30), oracle, on_device, options);
+      EXPECT_TRUE(report.passed()) << report.str();
+    }
   }
 
   // Conversions of each size that has a kernel of its own, at the fewest limbs that choose it.
@@ -204,6 +223,9 @@ TEST_F(CudaSanitize, EveryKernelThatShips) {
   for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) expect_degree(log_n);
   for (int variant = 0; variant < kVariants; ++variant) expect_variant(variant);
   expect_conversions(16, -1, Features::without("matrix"));
+  for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) {
+    for (int form = 0; form <= cuda::kKeptRows; ++form) expect_transforms(log_n, form);
+  }
   for (int log_n = kSmallestDegree; log_n <= kLargestTfheDegree; ++log_n) {
     for (int rotation = -1; rotation < kRotations; ++rotation) expect_tfhe(log_n, rotation);
   }
@@ -234,6 +256,23 @@ TEST_P(CudaSanitizeTfhe, Records) {
   const auto [log_n, variant] = GetParam();
   expect_tfhe(log_n, variant);
 }
+
+// Degree and form.
+class CudaSanitizeForms : public CudaSanitize,
+                          public testing::WithParamInterface<std::tuple<int, int>> {};
+
+TEST_P(CudaSanitizeForms, Transforms) {
+  const auto [log_n, form] = GetParam();
+  expect_transforms(log_n, form);
+}
+
+INSTANTIATE_TEST_SUITE_P(Degrees, CudaSanitizeForms,
+                         testing::Combine(testing::Range(kSmallestDegree, kLargestDegree + 1),
+                                          testing::Range(0, cuda::kKeptRows + 1)),
+                         [](const auto& p) {
+                           return "N" + std::to_string(std::get<0>(p.param)) + "Form" +
+                                  std::to_string(std::get<1>(p.param));
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Degrees, CudaSanitizeTfhe,
                          testing::Combine(testing::Range(kSmallestDegree, kLargestTfheDegree + 1),

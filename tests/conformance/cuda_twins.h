@@ -43,7 +43,7 @@ class CudaTwins : public ::testing::TestWithParam<int> {
   }
 
   // Primes from the top of the range, then around 2^30, 2^25 and a small one: mixed in one ring.
-  void open(int log_n, int count) {
+  void open(int log_n, int count, std::shared_ptr<Tuning> tuning = nullptr) {
     Words primes = test::ntt_primes(log_n, count / 2);
     for (const std::uint32_t q : test::ntt_primes(log_n, count - count / 2 - 2, 1u << 30)) {
       primes.push_back(q);
@@ -51,8 +51,9 @@ class CudaTwins : public ::testing::TestWithParam<int> {
     for (const std::uint32_t q : test::ntt_primes(log_n, 2, 1u << 25)) primes.push_back(q);
     side_[0] = {
         std::make_unique<Queue>(make_cpu_backend()), std::make_unique<Ring>(log_n, primes), {}};
-    side_[1] = {
-        std::make_unique<Queue>(make_cuda_backend()), std::make_unique<Ring>(log_n, primes), {}};
+    side_[1] = {std::make_unique<Queue>(make_cuda_backend({.tuning = std::move(tuning)})),
+                std::make_unique<Ring>(log_n, primes),
+                {}};
   }
 
   const Ring& ring() const { return *side_[0].ring; }

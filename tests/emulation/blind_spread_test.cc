@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/cuda/blind_spread_kernel.cuh"
+#include "emulation/device_tables.h"
 #include "emulation/machine.h"
 #include "emulation/rotation_on_cpu.h"
 #include "support/ring_support.h"
@@ -13,44 +14,6 @@ namespace latticino {
 namespace {
 
 using test::Words;
-
-// Tables of a ring as the device has them (backend/cuda/tables.h).
-struct DeviceTables {
-  explicit DeviceTables(const Ring& ring) {
-    const int log_n = ring.log_n();
-    const auto n = static_cast<std::uint32_t>(ring.n());
-    for (int p = 0; p < ring.prime_count(); ++p) {
-      const Modulus m = make_modulus(ring.prime(p));
-      const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
-      modulus.push_back({m.q, static_cast<std::uint32_t>(m.q_inverse), r, mul_mod(r, r, m)});
-      for (int direction = 0; direction < 2; ++direction) {
-        const std::uint32_t root = direction == 0 ? ring.psi(p) : inverse_mod(ring.psi(p), m);
-        Words power(n);
-        power[0] = r;
-        for (std::uint32_t i = 1; i < n; ++i) power[i] = mul_mod(power[i - 1], root, m);
-        for (std::uint32_t i = 0; i < n; ++i) {
-          psi[direction].push_back(power[test::bit_reverse(i, log_n)]);
-        }
-      }
-      const auto degree = [&](int log) {
-        const ShoupFactor f = make_shoup(inverse_mod(1u << log, m), m);
-        return cuda::Shoup{f.w, f.quotient};
-      };
-      const int log_rows = cuda::log_rows_of(log_n);
-      inverse.push_back({degree(log_rows), degree(log_n - log_rows)});
-    }
-    view.modulus = modulus.data();
-    view.psi = psi[0].data();
-    view.psi_inv = psi[1].data();
-    view.inverse = inverse.data();
-    view.log_n = log_n;
-  }
-
-  std::vector<cuda::Modulus> modulus;
-  Words psi[2];
-  std::vector<cuda::InverseDegrees> inverse;
-  cuda::RingView view;
-};
 
 struct Secret {
   int k = 1, levels = 2, group = 1;
@@ -82,7 +45,7 @@ class SpreadRotation : emulation::RotationOnCpu<S> {
 
  private:
   Words on_device(int stages) const {
-    const DeviceTables tables(ring_);
+    const emulation::DeviceTables tables(ring_);
     Words key(key_.size() * kPrimes * S::kN), out(this->parts() * kPrimes * S::kN);
     for (std::size_t i = 0; i < key_.size() * kPrimes; ++i) {
       for (std::uint32_t j = 0; j < S::kN; ++j) {

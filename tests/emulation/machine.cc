@@ -18,7 +18,7 @@
 #include "backend/cuda/cluster.cuh"
 #include "backend/cuda/handover.cuh"
 
-dim3 threadIdx, blockIdx, blockDim;
+dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace latticino::emulation {
 namespace {
@@ -154,6 +154,7 @@ void run_cluster(int blocks, int threads, std::size_t shared_words, unsigned see
   m.kernel = kernel;
   m.blocks.resize(static_cast<std::size_t>(blocks));
   blockDim = {static_cast<unsigned>(threads), 1, 1};
+  gridDim = {static_cast<unsigned>(blocks), 1, 1};
   for (unsigned b = 0; b < m.blocks.size(); ++b) {
     m.blocks[b].shared.assign(shared_words / 4 * 4 + 4, kNoWord);
     m.blocks[b].warp.resize(static_cast<std::size_t>(threads) / 32);

@@ -99,6 +99,23 @@ TEST(Tuning, ForcedAndWatched) {
   EXPECT_EQ(t.pick(tile(1, 2, 3), 5, 0b101001), 3);
 }
 
+TEST(Tuning, OneKernelForced) {
+  Tuning t(90);
+  const TuningKey transform{TunedKernel::Transform, 12, {0, 2, 7}};
+  t.set(transform, 1);
+  t.force(TunedKernel::Transform, 3);
+  EXPECT_EQ(t.pick(transform, 0, 0b1011), 3);
+  EXPECT_EQ(t.pick(transform, 0, 0b0011), 1) << "the table's where it cannot run";
+  EXPECT_EQ(t.pick(tile(1, 2, 3), 5, 0b101001), 5) << "no other kernel";
+  t.force(0);
+  EXPECT_EQ(t.pick(transform, 0, 0b1011), 3);
+  EXPECT_EQ(t.pick(tile(1, 2, 3), 5, 0b101001), 0);
+  t.force(-1);
+  EXPECT_EQ(t.pick(transform, 0, 0b1011), 3);
+  t.force(TunedKernel::Transform, -1);
+  EXPECT_EQ(t.pick(transform, 0, 0b1011), 1);
+}
+
 TEST(Tuning, BadFilesAreTypedErrorsThatNameTheLine) {
   const std::string head = "latticino tuning 1\narch 90\n";
   const char* entries[] = {"convert_tile 16 12 47 4 0 3",    "convert_tile 16 12 47 4 = 3",

@@ -1,11 +1,12 @@
 // Blind rotation step by step: all ciphertexts of a batch go through a step together (paper:
 // Chameleon, Sec. 4: one pass over the key for a batch), in any ring. The accumulators are `out`;
-// digits and products pass through memory between launches.
+// digits and products pass through memory between launches, five a step where a block transforms a
+// limb.
 #include <algorithm>
 #include <vector>
 
 #include "backend/cuda/blind_rotate.cuh"
-#include "backend/cuda/kernels.h"
+#include "backend/cuda/ntt_block.h"
 
 namespace latticino::cuda {
 namespace {
@@ -128,15 +129,11 @@ __global__ void __launch_bounds__(kStepThreads)
   acc = add_mod(acc, a.product[(poly << log_n) + i], a.rotate.ring.modulus[a.rotate.prime[p]].q);
 }
 
-Transform transform(const Ring& ring, const Basis& basis, std::uint32_t* data, std::uint32_t count,
+// All polynomials at `data`, in place.
+TransformPair array(const Ring& ring, const Basis& basis, std::uint32_t* data, std::uint32_t count,
                     Domain from, Domain to) {
-  Transform t;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto limb = i * static_cast<std::uint32_t>(basis.size());
-    t.items.push_back({PolyView::contiguous(data, ring, basis, from, limb),
-                       PolyView::contiguous(data, ring, basis, to, limb)});
-  }
-  return t;
+  const PolyView first = PolyView::contiguous(data, ring, basis, from);
+  return {first, first.in(to), {}, count};
 }
 
 }  // namespace
@@ -158,17 +155,17 @@ void launch_rotate_steps(Launcher& launcher, const BlindRotate& op, const Rotate
   const dim3 threads(kStepThreads);
   for (; a.first < args.total; a.first += part) {
     const unsigned count = std::min(part, args.total - a.first);
-    const Transform forward =
-        transform(ring, basis, a.digits, count * rows, Domain::Coeff, Domain::Eval);
-    const Transform inverse =
-        transform(ring, basis, a.product, count * args.parts, Domain::Eval, Domain::Coeff);
+    const TransformPair forward =
+        array(ring, basis, a.digits, count * rows, Domain::Coeff, Domain::Eval);
+    const TransformPair inverse =
+        array(ring, basis, a.product, count * args.parts, Domain::Eval, Domain::Coeff);
     launcher.launch(rotate_begin, {dim3(blocks, polys, count), threads}, a, primes);
     for (a.step = 0; a.step < args.steps; ++a.step) {
       const Shape digits{dim3(blocks, static_cast<unsigned>(args.parts), count), threads};
       launcher.launch(primes == 1 ? rotate_digits<1> : rotate_digits<2>, digits, a);
-      run(launcher, forward);
+      transform_array(launcher, forward);
       launcher.launch(rotate_products, {dim3((blocks + 3) / 4, polys, count), threads}, a, primes);
-      run(launcher, inverse);
+      transform_array(launcher, inverse);
       launcher.launch(rotate_add, {dim3(blocks, polys, count), threads}, a, primes);
     }
   }

@@ -9,6 +9,7 @@
 
 #include "backend/cuda/layout.h"
 #include "poly/poly_view.h"
+#include "poly/ring.h"
 
 namespace latticino::cuda {
 

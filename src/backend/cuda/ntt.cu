@@ -1,4 +1,5 @@
-// Transform: columns (Coeff <-> Half) and rows (Half <-> Eval), each one launch for a batch.
+// Transform: columns (Coeff <-> Half) and rows (Half <-> Eval), each one launch for a batch, or
+// both in one (ntt_block.cu).
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -6,46 +7,15 @@
 #include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
-#include "backend/cuda/limb_base.h"
+#include "backend/cuda/ntt_batch.h"
+#include "backend/cuda/ntt_block.h"
 #include "backend/cuda/ntt_columns.cuh"
 #include "backend/cuda/ntt_rows.cuh"
 #include "backend/cuda/overlap.cuh"
-#include "backend/cuda/tables.h"
+#include "backend/cuda/transform_forms.h"
 
 namespace latticino::cuda {
 namespace {
-
-constexpr int kItems = 60, kRuns = 128;  // of one launch
-
-// A block reads the addresses of its limb from the parameters.
-struct TransformArgs {
-  RingView ring;
-  RowView rows;
-  int log_rows, log_cols;
-  struct Item {
-    std::int16_t first_run, runs, limbs;
-  } item[kItems];
-  struct Run {
-    std::int16_t begin, prime;  // place of its first prime among the limbs of the item
-    LimbBase in, out, times;    // times: of products only
-  } run[kRuns];
-};
-
-struct BlockLimb {
-  int prime;
-  const std::uint32_t *in, *times;
-  std::uint32_t* out;
-  __device__ __forceinline__ BlockLimb(const TransformArgs& a, const TransformArgs::Item& item,
-                                       int place) {
-    const TransformArgs::Run* run = a.run + item.first_run;
-    for (int r = 1; r < item.runs && run[1].begin <= place; ++r) ++run;
-    prime = run->prime + place - run->begin;
-    const std::size_t offset = static_cast<std::size_t>(prime) << a.ring.log_n;
-    in = run->in.limb(offset);
-    times = run->times.limb(offset);
-    out = run->out.limb(offset);
-  }
-};
 
 // A factor of products, on its way while tables and the other factor are loaded: slots of the
 // thread's own.
@@ -75,40 +45,75 @@ struct FactorCopies {
 
 enum class Rows { Forward, Inverse, InverseOfProduct };
 
-template <class S, Rows KIND>
-__global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
-    transform_rows(const __grid_constant__ TransformArgs a) {
-  constexpr bool FORWARD = KIND == Rows::Forward, PRODUCT = KIND == Rows::InverseOfProduct;
-  __shared__ std::uint32_t shared[S::kSharedWords];
-  __shared__ uint4 slots[PRODUCT ? S::kVectors * S::kBlockThreads : 1];
-  const TransformArgs::Item& item = a.item[blockIdx.z];
-  const int place = blockIdx.y;
-  if (place >= item.limbs) return;
-  const BlockLimb limb(a, item, place);
-  const int prime = limb.prime;
-  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
-  const Modulus m = load_modulus(a.ring.modulus + prime);
-  RowTwiddles<S> twiddles;
-  twiddles.load(FORWARD ? a.rows.psi : a.rows.psi_inv, FORWARD ? a.rows.units : a.rows.units_inv,
-                prime, at);
+template <class S, Rows KIND, class Twiddles>
+__device__ __forceinline__ void transform_row(const TransformArgs& a, const BlockLimb& limb,
+                                              const Twiddles& twiddles, const RowPosition<S>& at,
+                                              const Modulus& m, uint4* slots, bool last) {
   std::uint32_t x[S::kValues];
-  wait_for_previous();
-  if constexpr (FORWARD) {
+  if constexpr (KIND == Rows::Forward) {
     load_half<S>(x, limb.in, at);
     row_forward<S>(x, twiddles, at, m);
 #pragma unroll
     for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], m.q);
-    allow_next();
+    if (last) allow_next();
     store_eval<S>(x, limb.out, at);
   } else {
+    constexpr bool PRODUCT = KIND == Rows::InverseOfProduct;
     FactorCopies<S> factor{slots + threadIdx.x};
     if constexpr (PRODUCT) factor.request(limb.times, at);
     load_eval<S>(x, limb.in, at);
-    const Shoup inverse_cols = a.ring.inverse[prime].cols;
+    const Shoup inverse_cols = a.ring.inverse[limb.prime].cols;
     if constexpr (PRODUCT) factor.multiply(x, m);
     row_inverse<S>(x, twiddles, at, inverse_cols, m);
-    allow_next();
+    if (last) allow_next();
     store_half<S>(x, limb.out, at);
+  }
+}
+
+template <class S>
+__device__ __forceinline__ RowTwiddles<S> load_row_twiddles(const TransformArgs& a, bool forward,
+                                                            int prime, const RowPosition<S>& at) {
+  RowTwiddles<S> twiddles;
+  twiddles.load(forward ? a.rows.psi : a.rows.psi_inv, forward ? a.rows.units : a.rows.units_inv,
+                prime, at);
+  return twiddles;
+}
+
+template <class S, Rows KIND>
+__global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
+    transform_rows(const __grid_constant__ TransformArgs a) {
+  __shared__ std::uint32_t shared[S::kSharedWords];
+  __shared__ uint4 slots[KIND == Rows::InverseOfProduct ? S::kVectors * S::kBlockThreads : 1];
+  const TransformArgs::Item& item = a.item[blockIdx.z];
+  const int place = blockIdx.y;
+  if (place >= item.limbs) return;
+  const BlockLimb limb(a, item, place);
+  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
+  const Modulus m = load_modulus(a.ring.modulus + limb.prime);
+  const auto twiddles = load_row_twiddles<S>(a, KIND == Rows::Forward, limb.prime, at);
+  wait_for_previous();
+  transform_row<S, KIND>(a, limb, twiddles, at, m, slots, true);
+}
+
+// A block keeps the twiddles of its rows for every gridDim.z-th polynomial; all have the same
+// primes. 102 or 128 registers a thread.
+template <class S>
+constexpr int kKeptRowBlocks = S::kValues > 16 ? 3 : 5;
+
+template <class S, Rows KIND>
+__global__ void __launch_bounds__(S::kBlockThreads, kKeptRowBlocks<S>)
+    transform_kept_rows(const __grid_constant__ TransformArgs a) {
+  __shared__ std::uint32_t shared[S::kSharedWords];
+  const int place = blockIdx.y;
+  const int prime = BlockLimb(a, a.item[blockIdx.z], place).prime;
+  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
+  const Modulus m = load_modulus(a.ring.modulus + prime);
+  const HeldRowTwiddles<S> twiddles(load_row_twiddles<S>(a, KIND == Rows::Forward, prime, at), m);
+  wait_for_previous();
+#pragma unroll 1
+  for (std::uint32_t poly = blockIdx.z; poly < a.count; poly += gridDim.z) {
+    transform_row<S, KIND>(a, BlockLimb(a, a.item[poly], place), twiddles, at, m, nullptr,
+                           poly + gridDim.z >= a.count);
   }
 }
 
@@ -200,90 +205,46 @@ __global__ void __launch_bounds__(S::kBlockThreads)
   }
 }
 
-struct Pair {
-  PolyView in, out;
-  PolyView times = {};
-};
+using Pair = TransformPair;
 
-// Packs pairs into launches.
-class Batch {
- public:
-  Batch(Launcher& launcher, const Ring& ring) : launcher_(launcher), ring_(ring) {
-    args_.ring = ring_view(launcher, ring);
-    args_.rows = row_view(launcher, ring);
-    args_.log_rows = half_log_rows(ring.log_n());
-    args_.log_cols = ring.log_n() - args_.log_rows;
-  }
-
-  template <Rows KIND>
-  void rows(const std::vector<Pair>& pairs) {
-    each_chunk(pairs, [&](unsigned limbs, unsigned count) {
-      dispatch<5, 9>(args_.log_cols, [&](auto log_cols) {
-        using S = RowShape<decltype(log_cols)::value>;
-        const Shape shape{dim3((1u << args_.log_rows) / S::kRows, limbs, count),
-                          dim3(S::kBlockThreads), 0, true};
-        launcher_.launch(transform_rows<S, KIND>, shape, args_);
-      });
+template <Rows KIND>
+void launch_rows(TransformBatch& batch, const std::vector<Pair>& pairs) {
+  batch.each_launch(pairs, [&](const TransformArgs& args, unsigned limbs) {
+    dispatch<5, 9>(args.log_cols, [&](auto log_cols) {
+      using S = RowShape<decltype(log_cols)::value>;
+      const Shape shape{dim3((1u << args.log_rows) / S::kRows, limbs, args.count),
+                        dim3(S::kBlockThreads), 0, true};
+      batch.launcher().launch(transform_rows<S, KIND>, shape, args);
     });
-  }
+  });
+}
 
-  void columns(const std::vector<Pair>& pairs, bool forward) {
-    each_chunk(pairs, [&](unsigned limbs, unsigned count) {
-      dispatch<5, 8>(args_.log_rows, [&](auto log_rows) {
-        using S = ColumnBlock<decltype(log_rows)::value>;
-        const Shape shape{dim3((1u << args_.log_cols) / S::kColumns, limbs, count),
-                          dim3(S::kBlockThreads)};
-        launcher_.launch(forward ? transform_columns<S, true> : transform_columns<S, false>, shape,
-                         args_);
-      });
+template <Rows KIND>
+void launch_kept_rows(TransformBatch& batch, const std::vector<Pair>& pairs) {
+  batch.each_launch(pairs, [&](const TransformArgs& args, unsigned limbs) {
+    dispatch<5, 9>(args.log_cols, [&](auto log_cols) {
+      using S = RowShape<decltype(log_cols)::value>;
+      const unsigned blocks = (1u << args.log_rows) / S::kRows;
+      const auto at_once =
+          static_cast<unsigned>(batch.launcher().properties().sms) * kKeptRowBlocks<S>;
+      const Shape shape{dim3(blocks, limbs, even_blocks(args.count, blocks * limbs, at_once)),
+                        dim3(S::kBlockThreads), 0, true};
+      batch.launcher().launch(transform_kept_rows<S, KIND>, shape, args);
     });
-  }
+  });
+}
 
- private:
-  // The bounds of the runs in which all views stay in one segment.
-  static std::vector<int> bounds_of(const Pair& pair) {
-    RunBounds bounds;
-    bounds.add(pair.in);
-    bounds.add(pair.out);
-    bounds.add(pair.times);
-    std::vector<int> at;
-    for (const int prime : bounds.sorted()) {
-      if (pair.in.basis().contains(prime)) at.push_back(prime);
-    }
-    return at;
-  }
-
-  template <class Launch>
-  void each_chunk(const std::vector<Pair>& pairs, const Launch& launch) {
-    int items = 0, runs = 0, limbs = 0;
-    const auto flush = [&] {
-      if (items > 0) launch(static_cast<unsigned>(limbs), static_cast<unsigned>(items));
-      items = runs = limbs = 0;
-    };
-    for (const Pair& pair : pairs) {
-      const std::vector<int> starts = bounds_of(pair);
-      const int count = static_cast<int>(starts.size());
-      if (items == kItems || runs + count > kRuns) flush();
-      TransformArgs::Item& item = args_.item[items++];
-      item = {static_cast<std::int16_t>(runs), static_cast<std::int16_t>(count),
-              static_cast<std::int16_t>(pair.in.limbs())};
-      limbs = std::max<int>(limbs, item.limbs);
-      const Basis basis = pair.in.basis();
-      for (int place = 0, next = 0; place < basis.size(); ++place) {
-        if (next == count || basis.prime(place) != starts[next]) continue;
-        const int prime = starts[next++];
-        args_.run[runs++] = {static_cast<std::int16_t>(place), static_cast<std::int16_t>(prime),
-                             LimbBase(pair.in, prime), LimbBase(pair.out, prime),
-                             LimbBase(pair.times, prime)};
-      }
-    }
-    flush();
-  }
-
-  Launcher& launcher_;
-  const Ring& ring_;
-  TransformArgs args_{};
-};
+void launch_columns(TransformBatch& batch, const std::vector<Pair>& pairs, bool forward) {
+  batch.each_launch(pairs, [&](const TransformArgs& args, unsigned limbs) {
+    dispatch<5, 8>(args.log_rows, [&](auto log_rows) {
+      using S = ColumnBlock<decltype(log_rows)::value>;
+      const Shape shape{dim3((1u << args.log_cols) / S::kColumns, limbs, args.count),
+                        dim3(S::kBlockThreads)};
+      batch.launcher().launch(forward ? transform_columns<S, true> : transform_columns<S, false>,
+                              shape, args);
+    });
+  });
+}
 
 // The same primes in scratch memory, limbs one after another from `first`.
 PolyView scratch_view(const PolyView& like, std::uint32_t* data, std::uint32_t first, Domain d) {
@@ -294,71 +255,140 @@ bool same_limbs(const PolyView& a, const PolyView& b) {
   return a.limb(a.segment[0].prime) == b.limb(b.segment[0].prime);
 }
 
-bool two_phases(const Transform::Item& i) {
+bool whole(const Pair& i) {
   return i.in.domain != i.out.domain && i.in.domain != Domain::Half && i.out.domain != Domain::Half;
 }
 
-// A phase moves entries between blocks (the orders of its two sides differ), so it never runs in
-// place: two phases meet in scratch, and one phase in place reads from a copy.
-struct Phases {
-  Copy before;
-  std::vector<Pair> columns[2], rows[2];  // [forward]
-  std::vector<Pair> products;             // rows
+// All transforms of a record, by launches. A phase moves entries between blocks (the orders of its
+// two sides differ), so it never runs in place: two phases meet in scratch, and one phase in place
+// reads from a copy.
+class Phases {
+ public:
+  Phases(Launcher& launcher, const Ring& ring) : batch_(launcher, ring), ring_(ring) {}
 
-  void add(const PolyView& in, const PolyView& out) {
-    const bool forward = in.domain < out.domain;
-    const bool coeff = in.domain == Domain::Coeff || out.domain == Domain::Coeff;
-    (coeff ? columns : rows)[forward].push_back({in, out});
-  }
-
-  void add(const Transform::Item& i, std::uint32_t* scratch, std::uint32_t& used) {
-    if (i.times.segments > 0) return products.push_back({i.in, i.out, i.times});
-    const bool two = two_phases(i), in_place = same_limbs(i.in, i.out);
+  void add(const Pair& i) {
+    if (i.times.segments > 0) return products_.push_back(i);
+    if (whole(i)) return whole_[forward(i)].push_back(i);
+    const bool in_place = same_limbs(i.in, i.out);
     if (i.in.domain == i.out.domain) {
-      if (!in_place) before.items.push_back({i.in, i.out});
-      return;
-    }
-    if (!two && !in_place) return add(i.in, i.out);
-    const Domain d = two ? Domain::Half : i.in.domain;
-    const PolyView middle = scratch_view(i.in, scratch, used, d);
-    used += static_cast<std::uint32_t>(i.in.limbs());
-    if (two) {
-      add(i.in, middle);
+      if (!in_place) copies_.items.push_back({i.in, i.out});
     } else {
-      before.items.push_back({i.in, middle});
+      (in_place ? in_place_ : single_).push_back(i);
     }
-    add(middle, i.out);
   }
-};
 
-std::size_t scratch_limbs(const Transform& op) {
-  std::size_t limbs = 0;
-  for (const Transform::Item& i : op.items) {
-    if (two_phases(i) || same_limbs(i.in, i.out)) limbs += i.in.limbs();
+  void run() {
+    const int form[2] = {chosen_form(false), chosen_form(true)};
+    std::size_t limbs = limbs_of(in_place_);
+    for (const bool direction : {false, true}) {
+      if (in_launches(form[direction])) limbs += limbs_of(whole_[direction]);
+    }
+    std::optional<Scratch> scratch;
+    if (limbs > 0) {
+      scratch.emplace(batch_.launcher().scratch(sizeof(std::uint32_t) * limbs * ring_.n()));
+      middle_ = scratch->as<std::uint32_t>();
+    }
+    for (const Pair& i : single_) add_phase(i, false);
+    for (const Pair& i : in_place_) {
+      const PolyView copy = take(i, i.in.domain);
+      copies_.items.push_back({i.in, copy});
+      add_phase({copy, i.out}, false);
+    }
+    for (const bool direction : {false, true}) {
+      if (in_launches(form[direction])) split(whole_[direction], form[direction] == kKeptRows);
+    }
+    launch();
+    for (const bool direction : {true, false}) {
+      if (!in_launches(form[direction])) {
+        launch_blocks(batch_, whole_[direction], direction, form[direction]);
+      }
+    }
   }
-  return limbs;
-}
+
+ private:
+  static bool forward(const Pair& i) { return i.in.domain < i.out.domain; }
+  static bool in_launches(int form) { return form == kTwoLaunches || form == kKeptRows; }
+  static std::size_t limbs_of(const std::vector<Pair>& pairs) {
+    std::size_t limbs = 0;
+    for (const Pair& i : pairs) limbs += std::size_t{i.count} * i.in.limbs();
+    return limbs;
+  }
+
+  int chosen_form(bool direction) const {
+    const std::vector<Pair>& pairs = whole_[direction];
+    if (pairs.empty()) return kTwoLaunches;
+    TransformCase x{ring_.log_n(), direction};
+    const Basis basis = pairs[0].in.basis();
+    for (const Pair& i : pairs) {
+      x.limbs = std::max(x.limbs, i.in.limbs());
+      x.items += i.count;
+      x.alike = x.alike && i.in.basis() == basis;
+      x.array = x.array || i.count > 1;
+    }
+    Launcher& launcher = batch_.launcher();
+    const TransformForms forms(x, launcher.properties().sms,
+                               launcher.properties().shared_per_block);
+    return launcher.tuning().pick(tuning_key(x), forms.own(), forms.can_run());
+  }
+
+  PolyView take(const Pair& i, Domain d) {
+    const std::uint32_t first = used_;
+    used_ += static_cast<std::uint32_t>(i.in.limbs());
+    return scratch_view(i.in, middle_, first, d);
+  }
+
+  void add_phase(const Pair& i, bool kept) {
+    const bool coeff = i.in.domain == Domain::Coeff || i.out.domain == Domain::Coeff;
+    (coeff ? columns_ : kept ? kept_rows_ : rows_)[forward(i)].push_back(i);
+  }
+
+  // Each member of an array is an item here: its offset would cost registers that the kernels of
+  // the largest degrees do not have.
+  void split(const std::vector<Pair>& pairs, bool kept) {
+    for (const Pair& array : pairs) {
+      for (std::uint32_t k = 0; k < array.count; ++k) {
+        const Pair i = member(array, k);
+        const PolyView middle = take(i, Domain::Half);
+        add_phase({i.in, middle}, kept);
+        add_phase({middle, i.out}, kept);
+      }
+    }
+  }
+
+  void launch() {
+    if (!copies_.items.empty()) cuda::run(batch_.launcher(), copies_);
+    launch_columns(batch_, columns_[true], true);
+    launch_rows<Rows::Forward>(batch_, rows_[true]);
+    launch_kept_rows<Rows::Forward>(batch_, kept_rows_[true]);
+    launch_rows<Rows::Inverse>(batch_, rows_[false]);
+    launch_kept_rows<Rows::Inverse>(batch_, kept_rows_[false]);
+    launch_rows<Rows::InverseOfProduct>(batch_, products_);
+    launch_columns(batch_, columns_[false], false);
+  }
+
+  TransformBatch batch_;
+  const Ring& ring_;
+  // Of the record; those with an index are [forward].
+  std::vector<Pair> whole_[2], single_, in_place_, products_;
+  Copy copies_;
+  std::vector<Pair> columns_[2], rows_[2], kept_rows_[2];
+  std::uint32_t* middle_ = nullptr;
+  std::uint32_t used_ = 0;  // limbs of the scratch memory
+};
 
 }  // namespace
 
 void run(Launcher& launcher, const Transform& op) {
   if (op.items.empty()) return;
-  const Ring& ring = *op.items.front().out.ring;
-  const std::size_t bytes = scratch_limbs(op) * sizeof(std::uint32_t) * ring.n();
-  std::optional<Scratch> scratch;
-  if (bytes > 0) scratch.emplace(launcher.scratch(bytes));
-  std::uint32_t* middle = scratch ? scratch->as<std::uint32_t>() : nullptr;
-  Phases phases;
-  std::uint32_t used = 0;
-  for (const Transform::Item& i : op.items) phases.add(i, middle, used);
+  Phases phases(launcher, *op.items.front().out.ring);
+  for (const Transform::Item& i : op.items) phases.add({i.in, i.out, i.times});
+  phases.run();
+}
 
-  Batch batch(launcher, ring);
-  if (!phases.before.items.empty()) run(launcher, phases.before);
-  batch.columns(phases.columns[true], true);
-  batch.rows<Rows::Forward>(phases.rows[true]);
-  batch.rows<Rows::Inverse>(phases.rows[false]);
-  batch.rows<Rows::InverseOfProduct>(phases.products);
-  batch.columns(phases.columns[false], false);
+void transform_array(Launcher& launcher, const TransformPair& first) {
+  Phases phases(launcher, *first.out.ring);
+  phases.add(first);
+  phases.run();
 }
 
 }  // namespace latticino::cuda

@@ -129,6 +129,43 @@ struct RowTwiddles {
   }
 };
 
+// The same as Shoup pairs, for threads that take one polynomial after the other: nothing is made
+// anew in a narrow round, and a butterfly costs four slots of the multiplier instead of five.
+template <class S>
+struct HeldRowTwiddles {
+  Shoup wide[S::kValues];  // entry 0 unused
+  Shoup narrow[S::kNarrowTwiddles];
+
+  __device__ __forceinline__ HeldRowTwiddles(const RowTwiddles<S>& words, const Modulus& m) {
+    std::uint32_t w[S::kNarrowTwiddles];
+    words.narrow(w, m);
+#pragma unroll
+    for (int i = 1; i < S::kValues; ++i) wide[i] = shoup_of(words.wide[i], m);
+#pragma unroll
+    for (int i = 0; i < S::kNarrowTwiddles; ++i) narrow[i] = shoup_of(w[i], m);
+  }
+
+  __device__ __forceinline__ void forward_wide(std::uint32_t (&x)[S::kValues],
+                                               const Modulus& m) const {
+    forward_stages<S::kValues / 2, false, true>(x, wide + 1, m);
+  }
+  __device__ __forceinline__ void forward_narrow(std::uint32_t (&x)[S::kValues],
+                                                 const Modulus& m) const {
+    forward_stages<S::kThreads / 2, false>(x, narrow, m);
+  }
+  __device__ __forceinline__ void inverse_narrow(std::uint32_t (&x)[S::kValues],
+                                                 const Modulus& m) const {
+    inverse_stages<S::kThreads / 2, false>(x, narrow, m);
+  }
+  template <bool SUMS>
+  __device__ __forceinline__ void inverse_wide(std::uint32_t (&x)[S::kValues], Shoup inverse_cols,
+                                               const Modulus& m) const {
+    static_assert(!SUMS);
+    inverse_stages<S::kValues / 4, false>(x, wide + 2, m);
+    inverse_last_stage(x, inverse_cols, wide[1], m);
+  }
+};
+
 // ONCE: nobody reads them again.
 template <class S, bool ONCE = false>
 __device__ __forceinline__ void load_half(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
@@ -149,9 +186,9 @@ __device__ __forceinline__ void store_half(const std::uint32_t (&x)[S::kValues],
   for (int j = 0; j < S::kValues; ++j) p[j * kLineRows * S::kThreads] = x[j];
 }
 
-template <class S>
+template <class S, class At>
 __device__ __forceinline__ void load_eval(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
-                                          const RowPosition<S>& at) {
+                                          const At& at) {
   const uint4* p = reinterpret_cast<const uint4*>(global(limb)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {
@@ -160,9 +197,9 @@ __device__ __forceinline__ void load_eval(std::uint32_t (&x)[S::kValues], const 
   }
 }
 
-template <class S>
+template <class S, class At>
 __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
-                                           std::uint32_t* limb, const RowPosition<S>& at) {
+                                           std::uint32_t* limb, const At& at) {
   uint4* p = reinterpret_cast<uint4*>(global(limb)) + at.vector();
 #pragma unroll
   for (int j = 0; j < S::kVectors; ++j) {

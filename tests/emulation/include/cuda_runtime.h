@@ -76,7 +76,7 @@ T __ldg(const T* p) {
 using std::max;
 using std::min;
 
-extern dim3 threadIdx, blockIdx, blockDim;
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void __syncwarp();
 void __syncthreads();
 double __shfl_xor_sync(unsigned mask, double x, int lanes);

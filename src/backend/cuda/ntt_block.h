@@ -1,0 +1,17 @@
+// Transforms between Coeff and Eval, one block a limb (ntt_block.cuh).
+#pragma once
+
+#include <vector>
+
+#include "backend/cuda/ntt_batch.h"
+
+namespace latticino::cuda {
+
+// In the forms kOneBlock and kKeptBlock (transform_forms.h). Limbs may be transformed in place.
+void launch_blocks(TransformBatch& batch, const std::vector<TransformPair>& pairs, bool forward,
+                   int form);
+
+// An array of `first.count` polynomials, one after the other, from Coeff to Eval or back (ntt.cu).
+void transform_array(Launcher& launcher, const TransformPair& first);
+
+}  // namespace latticino::cuda
