@@ -17,7 +17,7 @@ Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
 Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
                  std::span<const std::int8_t> coefficients, Domain domain = Domain::Eval);
 
-// Fresh error polynomials, Eval.
+// Fresh error polynomials, Eval, from one fresh seed: the backend samples them (SampleGaussian).
 std::vector<Poly> error_polys(Queue& queue, const Ring& ring, const Basis& basis, Random& random,
                               std::size_t count);
 Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& random);

@@ -17,7 +17,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kSampleItems = 40;
+constexpr int kSampleItems = 64;
 constexpr int kSampleThreads = 128;  // 2^14 threads, one polynomial of N = 2^16, on 128 blocks
 
 struct SampleArgs {
