@@ -25,7 +25,9 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
 
 // 64, 102 or 168 registers a thread.
 template <class S>
-constexpr int kKeptRowBlocks = S::kValues > 16 ? 3 : S::kValues > 8 ? 5 : 8;
+constexpr int kKeptRowBlocks = S::kValues > 16  ? 3
+                               : S::kValues > 8 ? 5
+                                                : 8;
 
 template <class S, Rows KIND>
 __global__ void __launch_bounds__(S::kBlockThreads, kKeptRowBlocks<S>)
@@ -176,6 +178,20 @@ bool whole(const Pair& i) {
   return i.in.domain != i.out.domain && i.in.domain != Domain::Half && i.out.domain != Domain::Half;
 }
 
+// The form for pairs of one direction.
+int form_of(Launcher& launcher, const std::vector<Pair>& pairs) {
+  TransformCase x{pairs[0].in.ring->log_n(), pairs[0].in.domain < pairs[0].out.domain};
+  const Basis basis = pairs[0].in.basis();
+  for (const Pair& i : pairs) {
+    x.limbs = std::max(x.limbs, i.in.limbs());
+    x.items += i.count;
+    x.alike = x.alike && i.in.basis() == basis;
+    x.array = x.array || i.count > 1;
+  }
+  const TransformForms forms(x, launcher.properties().sms, launcher.properties().shared_per_block);
+  return launcher.tuning().pick(tuning_key(x), forms.own(), forms.can_run());
+}
+
 // All transforms of a record, by launches. A phase moves entries between blocks (the orders of its
 // two sides differ), so it never runs in place: two phases meet in scratch, and one phase in place
 // reads from a copy.
@@ -194,8 +210,13 @@ class Phases {
     }
   }
 
+  // In what tables or the rule choose.
   void run() {
-    const int form[2] = {chosen_form(false), chosen_form(true)};
+    const int form[2] = {chosen_form(whole_[false]), chosen_form(whole_[true])};
+    run(form);
+  }
+
+  void run(const int (&form)[2]) {
     std::size_t limbs = limbs_of(in_place_);
     for (const bool direction : {false, true}) {
       if (in_launches(form[direction])) limbs += limbs_of(whole_[direction]);
@@ -231,21 +252,8 @@ class Phases {
     return limbs;
   }
 
-  int chosen_form(bool direction) const {
-    const std::vector<Pair>& pairs = whole_[direction];
-    if (pairs.empty()) return kTwoLaunches;
-    TransformCase x{ring_.log_n(), direction};
-    const Basis basis = pairs[0].in.basis();
-    for (const Pair& i : pairs) {
-      x.limbs = std::max(x.limbs, i.in.limbs());
-      x.items += i.count;
-      x.alike = x.alike && i.in.basis() == basis;
-      x.array = x.array || i.count > 1;
-    }
-    Launcher& launcher = batch_.launcher();
-    const TransformForms forms(x, launcher.properties().sms,
-                               launcher.properties().shared_per_block);
-    return launcher.tuning().pick(tuning_key(x), forms.own(), forms.can_run());
+  int chosen_form(const std::vector<Pair>& pairs) const {
+    return pairs.empty() ? kTwoLaunches : form_of(batch_.launcher(), pairs);
   }
 
   PolyView take(const Pair& i, Domain d) {
@@ -302,10 +310,14 @@ void run(Launcher& launcher, const Transform& op) {
   phases.run();
 }
 
-void transform_array(Launcher& launcher, const TransformPair& first) {
+int array_form(Launcher& launcher, const TransformPair& first) {
+  return form_of(launcher, {first});
+}
+
+void transform_array(Launcher& launcher, const TransformPair& first, int form) {
   Phases phases(launcher, *first.out.ring);
   phases.add(first);
-  phases.run();
+  phases.run({form, form});
 }
 
 }  // namespace latticino::cuda
