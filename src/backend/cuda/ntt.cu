@@ -4,117 +4,36 @@
 #include <optional>
 #include <vector>
 
-#include "backend/cuda/async_copy.cuh"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/ntt_batch.h"
 #include "backend/cuda/ntt_block.h"
 #include "backend/cuda/ntt_columns.cuh"
-#include "backend/cuda/ntt_rows.cuh"
-#include "backend/cuda/overlap.cuh"
+#include "backend/cuda/ntt_row_blocks.cuh"
 #include "backend/cuda/transform_forms.h"
 
 namespace latticino::cuda {
 namespace {
-
-// A factor of products, on its way while tables and the other factor are loaded: slots of the
-// thread's own.
-template <class S>
-struct FactorCopies {
-  uint4* slots;
-  __device__ __forceinline__ void request(const std::uint32_t* limb, const RowPosition<S>& at) {
-#pragma unroll
-    for (int j = 0; j < S::kVectors; ++j) {
-      copy_async(slots + j * S::kBlockThreads,
-                 reinterpret_cast<const uint4*>(limb) + at.vector() + j * S::kThreads);
-    }
-  }
-  __device__ __forceinline__ void multiply(std::uint32_t (&x)[S::kValues], const Modulus& m) const {
-    const auto product = [&](std::uint32_t& v, std::uint32_t w) {
-      v = reduce_products(static_cast<std::uint64_t>(v) * w, m);
-    };
-    wait_for_copies();
-#pragma unroll
-    for (int j = 0; j < S::kVectors; ++j) {
-      const uint4 w = slots[j * S::kBlockThreads];
-      product(x[4 * j], w.x), product(x[4 * j + 1], w.y);
-      product(x[4 * j + 2], w.z), product(x[4 * j + 3], w.w);
-    }
-  }
-};
-
-enum class Rows { Forward, Inverse, InverseOfProduct };
-
-template <class S, Rows KIND, class Twiddles>
-__device__ __forceinline__ void transform_row(const TransformArgs& a, const BlockLimb& limb,
-                                              const Twiddles& twiddles, const RowPosition<S>& at,
-                                              const Modulus& m, uint4* slots, bool last) {
-  std::uint32_t x[S::kValues];
-  if constexpr (KIND == Rows::Forward) {
-    load_half<S>(x, limb.in, at);
-    row_forward<S>(x, twiddles, at, m);
-#pragma unroll
-    for (int j = 0; j < S::kValues; ++j) x[j] = fold(x[j], m.q);
-    if (last) allow_next();
-    store_eval<S>(x, limb.out, at);
-  } else {
-    constexpr bool PRODUCT = KIND == Rows::InverseOfProduct;
-    FactorCopies<S> factor{slots + threadIdx.x};
-    if constexpr (PRODUCT) factor.request(limb.times, at);
-    load_eval<S>(x, limb.in, at);
-    const Shoup inverse_cols = a.ring.inverse[limb.prime].cols;
-    if constexpr (PRODUCT) factor.multiply(x, m);
-    row_inverse<S>(x, twiddles, at, inverse_cols, m);
-    if (last) allow_next();
-    store_half<S>(x, limb.out, at);
-  }
-}
-
-template <class S>
-__device__ __forceinline__ RowTwiddles<S> load_row_twiddles(const TransformArgs& a, bool forward,
-                                                            int prime, const RowPosition<S>& at) {
-  RowTwiddles<S> twiddles;
-  twiddles.load(forward ? a.rows.psi : a.rows.psi_inv, forward ? a.rows.units : a.rows.units_inv,
-                prime, at);
-  return twiddles;
-}
 
 template <class S, Rows KIND>
 __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     transform_rows(const __grid_constant__ TransformArgs a) {
   __shared__ std::uint32_t shared[S::kSharedWords];
   __shared__ uint4 slots[KIND == Rows::InverseOfProduct ? S::kVectors * S::kBlockThreads : 1];
-  const TransformArgs::Item& item = a.item[blockIdx.z];
-  const int place = blockIdx.y;
-  if (place >= item.limbs) return;
-  const BlockLimb limb(a, item, place);
-  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
-  const Modulus m = load_modulus(a.ring.modulus + limb.prime);
-  const auto twiddles = load_row_twiddles<S>(a, KIND == Rows::Forward, limb.prime, at);
-  wait_for_previous();
-  transform_row<S, KIND>(a, limb, twiddles, at, m, slots, true);
+  rows_of_block<S, KIND>(a, shared, slots);
 }
 
-// A block keeps the twiddles of its rows for every gridDim.z-th polynomial; all have the same
-// primes. 102 or 128 registers a thread.
+// 64, 102 or 168 registers a thread.
 template <class S>
-constexpr int kKeptRowBlocks = S::kValues > 16 ? 3 : 5;
+constexpr int kKeptRowBlocks = S::kValues > 16  ? 3
+                               : S::kValues > 8 ? 5
+                                                : 8;
 
 template <class S, Rows KIND>
 __global__ void __launch_bounds__(S::kBlockThreads, kKeptRowBlocks<S>)
     transform_kept_rows(const __grid_constant__ TransformArgs a) {
   __shared__ std::uint32_t shared[S::kSharedWords];
-  const int place = blockIdx.y;
-  const int prime = BlockLimb(a, a.item[blockIdx.z], place).prime;
-  const auto at = RowPosition<S>::in_block(shared, a.log_rows);
-  const Modulus m = load_modulus(a.ring.modulus + prime);
-  const HeldRowTwiddles<S> twiddles(load_row_twiddles<S>(a, KIND == Rows::Forward, prime, at), m);
-  wait_for_previous();
-#pragma unroll 1
-  for (std::uint32_t poly = blockIdx.z; poly < a.count; poly += gridDim.z) {
-    transform_row<S, KIND>(a, BlockLimb(a, a.item[poly], place), twiddles, at, m, nullptr,
-                           poly + gridDim.z >= a.count);
-  }
+  kept_rows_of_block<S, KIND>(a, shared);
 }
 
 // A block transforms kColumns columns of one limb. On the Coeff side lanes run over all columns of
@@ -259,6 +178,20 @@ bool whole(const Pair& i) {
   return i.in.domain != i.out.domain && i.in.domain != Domain::Half && i.out.domain != Domain::Half;
 }
 
+// The form for pairs of one direction.
+int form_of(Launcher& launcher, const std::vector<Pair>& pairs) {
+  TransformCase x{pairs[0].in.ring->log_n(), pairs[0].in.domain < pairs[0].out.domain};
+  const Basis basis = pairs[0].in.basis();
+  for (const Pair& i : pairs) {
+    x.limbs = std::max(x.limbs, i.in.limbs());
+    x.items += i.count;
+    x.alike = x.alike && i.in.basis() == basis;
+    x.array = x.array || i.count > 1;
+  }
+  const TransformForms forms(x, launcher.properties().sms, launcher.properties().shared_per_block);
+  return launcher.tuning().pick(tuning_key(x), forms.own(), forms.can_run());
+}
+
 // All transforms of a record, by launches. A phase moves entries between blocks (the orders of its
 // two sides differ), so it never runs in place: two phases meet in scratch, and one phase in place
 // reads from a copy.
@@ -277,8 +210,13 @@ class Phases {
     }
   }
 
+  // In what tables or the rule choose.
   void run() {
-    const int form[2] = {chosen_form(false), chosen_form(true)};
+    const int form[2] = {chosen_form(whole_[false]), chosen_form(whole_[true])};
+    run(form);
+  }
+
+  void run(const int (&form)[2]) {
     std::size_t limbs = limbs_of(in_place_);
     for (const bool direction : {false, true}) {
       if (in_launches(form[direction])) limbs += limbs_of(whole_[direction]);
@@ -314,21 +252,8 @@ class Phases {
     return limbs;
   }
 
-  int chosen_form(bool direction) const {
-    const std::vector<Pair>& pairs = whole_[direction];
-    if (pairs.empty()) return kTwoLaunches;
-    TransformCase x{ring_.log_n(), direction};
-    const Basis basis = pairs[0].in.basis();
-    for (const Pair& i : pairs) {
-      x.limbs = std::max(x.limbs, i.in.limbs());
-      x.items += i.count;
-      x.alike = x.alike && i.in.basis() == basis;
-      x.array = x.array || i.count > 1;
-    }
-    Launcher& launcher = batch_.launcher();
-    const TransformForms forms(x, launcher.properties().sms,
-                               launcher.properties().shared_per_block);
-    return launcher.tuning().pick(tuning_key(x), forms.own(), forms.can_run());
+  int chosen_form(const std::vector<Pair>& pairs) const {
+    return pairs.empty() ? kTwoLaunches : form_of(batch_.launcher(), pairs);
   }
 
   PolyView take(const Pair& i, Domain d) {
@@ -385,10 +310,14 @@ void run(Launcher& launcher, const Transform& op) {
   phases.run();
 }
 
-void transform_array(Launcher& launcher, const TransformPair& first) {
+int array_form(Launcher& launcher, const TransformPair& first) {
+  return form_of(launcher, {first});
+}
+
+void transform_array(Launcher& launcher, const TransformPair& first, int form) {
   Phases phases(launcher, *first.out.ring);
   phases.add(first);
-  phases.run();
+  phases.run({form, form});
 }
 
 }  // namespace latticino::cuda

@@ -61,14 +61,10 @@ class TransformBatch {
       const int runs = static_cast<int>(starts.size());
       const bool array = pair.count > 1;
       if (array || args_.count == kItems || runs_ + runs > TransformArgs::kRuns) flush();
-      if (!array) {
-        add(pair, starts);
-        continue;
-      }
-      for (std::uint32_t first = 0; first < pair.count; first += kArray) {
-        add(member(pair, first), starts);
+      add(pair, starts);
+      if (array) {
         args_.stride = array_stride(pair);
-        args_.count = std::min(kArray, pair.count - first);
+        args_.count = pair.count;
         flush();
       }
     }
@@ -77,7 +73,6 @@ class TransformBatch {
 
  private:
   static constexpr std::uint32_t kItems = TransformArgs::kItems;
-  static constexpr std::uint32_t kArray = 65535;  // blocks along the third side of a grid
 
   // The bounds of the runs in which all views stay in one segment.
   static std::vector<int> bounds_of(const TransformPair& pair) {

@@ -146,12 +146,13 @@ struct LoadedTwiddles {
   const std::uint32_t* rows;
   const RowUnits& units;
 
-  __device__ __forceinline__ LoadedTwiddles(const TransformArgs& a, bool forward, int prime)
-      : columns((forward ? a.ring.column_psi : a.ring.column_psi_inv) +
+  __device__ __forceinline__ LoadedTwiddles(const RingView& ring, const RowView& views,
+                                            bool forward, int prime)
+      : columns((forward ? ring.column_psi : ring.column_psi_inv) +
                 (static_cast<std::size_t>(prime) << B::kLogRows)),
-        rows((forward ? a.rows.psi : a.rows.psi_inv) +
+        rows((forward ? views.psi : views.psi_inv) +
              (static_cast<std::size_t>(prime) * kRowWords << B::kLogRows)),
-        units((forward ? a.rows.units : a.rows.units_inv)[prime]) {}
+        units((forward ? views.units : views.units_inv)[prime]) {}
 
   __device__ __forceinline__ WideTwiddles<S> wide() const { return WideTwiddles<S>(columns); }
   // Of a thread's shares: all have the same t.
@@ -175,8 +176,10 @@ struct KeptTwiddles {
   NarrowTwiddles<typename B::Column> kept_narrow;
   HeldRowTwiddles<typename B::Row> kept_row;
 
-  __device__ __forceinline__ KeptTwiddles(const TransformArgs& a, bool forward, int prime)
-      : KeptTwiddles(LoadedTwiddles<B>(a, forward, prime), load_modulus(a.ring.modulus + prime)) {}
+  __device__ __forceinline__ KeptTwiddles(const RingView& ring, const RowView& views, bool forward,
+                                          int prime)
+      : KeptTwiddles(LoadedTwiddles<B>(ring, views, forward, prime),
+                     load_modulus(ring.modulus + prime)) {}
   __device__ __forceinline__ KeptTwiddles(const LoadedTwiddles<B>& from, const Modulus& m)
       : kept_wide(from.wide()),
         kept_narrow(from.narrow()),
@@ -193,15 +196,18 @@ struct BlockConstants {
   InverseDegrees inverse;
   std::conditional_t<B::kKept, KeptTwiddles<B>, LoadedTwiddles<B>> twiddles;
 
-  __device__ __forceinline__ BlockConstants(const TransformArgs& a, bool forward, int prime)
-      : m(load_modulus(a.ring.modulus + prime)),
-        inverse(a.ring.inverse[prime]),
-        twiddles(a, forward, prime) {}
+  __device__ __forceinline__ BlockConstants(const RingView& ring, const RowView& rows, bool forward,
+                                            int prime)
+      : m(load_modulus(ring.modulus + prime)),
+        inverse(ring.inverse[prime]),
+        twiddles(ring, rows, forward, prime) {}
 };
 
-template <class B>
-__device__ __forceinline__ void block_forward(const BlockConstants<B>& c, const std::uint32_t* in,
-                                              std::uint32_t* out, std::uint32_t* limb) {
+// coefficient(i) is below q.
+template <class B, class Coefficient>
+__device__ __forceinline__ void block_forward(const BlockConstants<B>& c,
+                                              const Coefficient& coefficient, std::uint32_t* out,
+                                              std::uint32_t* limb) {
   using Column = typename B::Column;
   using Row = typename B::Row;
   const auto& wide = c.twiddles.wide();
@@ -210,7 +216,7 @@ __device__ __forceinline__ void block_forward(const BlockConstants<B>& c, const 
     const auto at = BlockColumn<B>::wide(share, limb);
     std::uint32_t x[Column::kValues];
 #pragma unroll
-    for (int j = 0; j < Column::kValues; ++j) x[j] = global(in)[at.coeff(j)];
+    for (int j = 0; j < Column::kValues; ++j) x[j] = coefficient(at.coeff(j));
     wide.forward(x, c.m);
 #pragma unroll
     for (int j = 0; j < Column::kValues; ++j) at.wide_word(j) = x[j];
@@ -245,9 +251,10 @@ __device__ __forceinline__ void block_forward(const BlockConstants<B>& c, const 
   }
 }
 
-template <class B>
+// put(i, x) takes coefficient i.
+template <class B, class Put>
 __device__ __forceinline__ void block_inverse(const BlockConstants<B>& c, const std::uint32_t* in,
-                                              std::uint32_t* out, std::uint32_t* limb) {
+                                              const Put& put, std::uint32_t* limb) {
   using Column = typename B::Column;
   using Row = typename B::Row;
 #pragma unroll 1
@@ -285,7 +292,7 @@ __device__ __forceinline__ void block_inverse(const BlockConstants<B>& c, const 
     for (int j = 0; j < Column::kValues; ++j) x[j] = at.wide_word(j);
     wide.inverse(x, c.inverse.rows, c.inverse.last, c.m);
 #pragma unroll
-    for (int j = 0; j < Column::kValues; ++j) global(out)[at.coeff(j)] = x[j];
+    for (int j = 0; j < Column::kValues; ++j) put(at.coeff(j), x[j]);
   }
 }
 
@@ -297,12 +304,14 @@ __device__ __forceinline__ void transform_limbs(const TransformArgs& a) {
   const int place = blockIdx.y;
   if (place >= item_of(a, blockIdx.x).limbs) return;
   const BlockLimb first = limb_of(a, blockIdx.x, place);
-  const BlockConstants<B> constants(a, FORWARD, first.prime);
+  const BlockConstants<B> constants(a.ring, a.rows, FORWARD, first.prime);
   const auto transform = [&](const BlockLimb& limb) {
     if constexpr (FORWARD) {
-      block_forward<B>(constants, limb.in, limb.out, shared);
+      const auto coefficient = [&](std::uint32_t i) { return global(limb.in)[i]; };
+      block_forward<B>(constants, coefficient, limb.out, shared);
     } else {
-      block_inverse<B>(constants, limb.in, limb.out, shared);
+      const auto put = [&](std::uint32_t i, std::uint32_t x) { global(limb.out)[i] = x; };
+      block_inverse<B>(constants, limb.in, put, shared);
     }
   };
   wait_for_previous();

@@ -11,7 +11,9 @@ namespace latticino::cuda {
 void launch_blocks(TransformBatch& batch, const std::vector<TransformPair>& pairs, bool forward,
                    int form);
 
-// An array of `first.count` polynomials, one after the other, from Coeff to Eval or back (ntt.cu).
-void transform_array(Launcher& launcher, const TransformPair& first);
+// An array of `first.count` polynomials, one after the other, from Coeff to Eval or back (ntt.cu):
+// the form for it, and its transform in that form.
+int array_form(Launcher& launcher, const TransformPair& first);
+void transform_array(Launcher& launcher, const TransformPair& first, int form);
 
 }  // namespace latticino::cuda

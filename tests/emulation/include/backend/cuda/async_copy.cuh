@@ -10,6 +10,10 @@ void copy_async(uint4* shared, const uint4* from);
 void copy_async(uint2* shared, const uint2* from);
 void end_group();
 void wait_for_copies_but(int left);
+inline void wait_for_copies() {
+  end_group();
+  wait_for_copies_but(0);
+}
 template <int LEFT>
 void wait_for_groups() {
   wait_for_copies_but(LEFT);
