@@ -16,7 +16,7 @@ TEST(RotateForms, HaveTheirNumbers) {
 }
 
 TEST(RotateForms, ExactRotationsCanGoByStepsAndGatherByTheirOwnRule) {
-  RotationForms forms = RotationForms::exact(true, 2.0);
+  RotationForms forms = RotationForms::exact(10, true, 2.0);
   EXPECT_EQ(forms.own(), kGatheredForm);
   EXPECT_EQ(forms.can_run(), 0b1000001u);
   forms.add(spread_form(1), 3.0);
@@ -28,7 +28,7 @@ TEST(RotateForms, ExactRotationsCanGoByStepsAndGatherByTheirOwnRule) {
 }
 
 TEST(RotateForms, ExactRotationsThatNoBlockHoldsGoBySteps) {
-  RotationForms forms = RotationForms::exact(false, 2.0);
+  RotationForms forms = RotationForms::exact(13, false, 2.0);
   EXPECT_EQ(forms.own(), kStepForm);
   EXPECT_EQ(forms.can_run(), 0b1000000u);
   forms.add(spread_form(3), 1.0);
@@ -36,10 +36,18 @@ TEST(RotateForms, ExactRotationsThatNoBlockHoldsGoBySteps) {
   EXPECT_EQ(forms.can_run(), 0b1010000u);
 }
 
+// Measured: steps are faster there, for one and for many.
+TEST(RotateForms, ExactRotationsOfWhichABlockHoldsOneGoBySteps) {
+  RotationForms forms = RotationForms::exact(12, true, 2.0);
+  EXPECT_EQ(forms.own(), kStepForm);
+  EXPECT_EQ(forms.can_run(), 0b1000001u);
+  EXPECT_EQ(RotationForms::exact(11, true, 2.0).own(), kGatheredForm);
+}
+
 // As in tables of before: 0 where nothing gathers, and numbers that only FP64 has.
 TEST(RotateForms, EntriesThatCannotRunLeaveTheRule) {
   const TuningKey key{TunedKernel::BlindRotate, 13, {2, 1, 33, 1}};
-  const RotationForms forms = RotationForms::exact(false, 2.0);
+  const RotationForms forms = RotationForms::exact(13, false, 2.0);
   for (const int variant : {kGatheredForm, spread_form(4)}) {
     Tuning table;
     table.set(key, variant);
@@ -58,7 +66,7 @@ TEST(RotateForms, InFp64NothingGoesBySteps) {
 TEST(RotateForms, TablesMaySayBySteps) {
   Tuning table =
       Tuning::parse("latticino tuning 1\narch 90\nblind_rotate 10  3 1 33 1056 = 6\n", "x");
-  const RotationForms forms = RotationForms::exact(true, 2.0);
+  const RotationForms forms = RotationForms::exact(10, true, 2.0);
   const auto pick = [&](int ciphertexts) {
     const TuningKey key{TunedKernel::BlindRotate, 10, {3, 1, 33, ciphertexts}};
     return table.pick(key, forms.own(), forms.can_run());

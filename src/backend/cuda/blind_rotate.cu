@@ -139,7 +139,7 @@ class Rotation {
   int chosen_form(std::uint32_t each,
                   const std::optional<SpreadPlan> (&plan)[kLogSpreadBlocks + 1]) {
     const WaveCosts& costs = wave_costs(primes_, args.keys);
-    RotationForms forms = RotationForms::exact(each > 0, gathered_cost(costs, each));
+    RotationForms forms = RotationForms::exact(ring_.log_n(), each > 0, gathered_cost(costs, each));
     for (int b = 0; b <= kLogSpreadBlocks; ++b) {
       if (plan[b]) forms.add(spread_form(b), costs.spread[b].all(plan[b]->clusters, args.total));
     }

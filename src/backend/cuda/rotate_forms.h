@@ -20,11 +20,14 @@ class RotationForms {
  public:
   RotationForms(int form, double cost) : can_run_(1u << form), own_(form), cost_(cost) {}
 
-  // Exact rotations can go by steps in every shape, and do by their own rule only where no block
-  // holds a ciphertext. `cost`: of gathering, and of what stands in for it.
-  static RotationForms exact(bool gathers, double cost) {
-    RotationForms forms(gathers ? kGatheredForm : kStepForm, cost);
+  // Exact rotations can go by steps in every shape. By their own rule they do where no block holds
+  // a ciphertext, and from N = 2^12 on, where one leaves no room for a second: 880 steps over two
+  // primes take 11.9, 35.0 and 291 ms for 1, 132 and 1056 ciphertexts on an H200, gathered ones
+  // 44.6, 45.7 and 366 (docs/tfhe.md). `cost`: of gathering, and of what stands in for it.
+  static RotationForms exact(int log_n, bool gathers, double cost) {
+    RotationForms forms(gathers && log_n < kFirstStepDegree ? kGatheredForm : kStepForm, cost);
     forms.can_run_ |= 1u << kStepForm;
+    if (gathers) forms.can_run_ |= 1u << kGatheredForm;
     return forms;
   }
 
@@ -36,6 +39,8 @@ class RotationForms {
   int own() const { return own_; }
 
  private:
+  static constexpr int kFirstStepDegree = 12;
+
   Tuning::Variants can_run_;
   int own_;
   double cost_;
