@@ -1,10 +1,7 @@
-#include <algorithm>
 #include <cmath>
 
-#include <cmath>
 #include "crypto/expand.h"
 #include "crypto/secure_memory.h"
-
 #include "math/errors.h"
 #include "tfhe/client.h"
 #include "tfhe/secret_lwe.h"
@@ -113,14 +110,9 @@ std::vector<double> switch_errors(const SecretKey& secret, const ServerKeys& key
   const TfheParams& params = secret.params();
   const auto small = static_cast<std::uint32_t>(params.lwe_dimension());
   const std::uint32_t turn = 2 * static_cast<std::uint32_t>(params.n());
-  const Context::Lwe switched = context.allocate(small, x.size());
-  const Context::Lwe exponents = context.allocate(small, x.size(), turn);
-  Queue& queue = context.queue();
-  queue.submit(
-      LweKeySwitch{keys.key_switch.view, params.literal().key_switch, {{x.view, switched.view}}});
-  queue.submit(ModSwitch{!params.literal().ternary, 0, {{switched.view, exponents.view}}});
+  const Context::Lwe exponents = exponents_of(context, keys, x.view);
   std::vector<std::uint32_t> words(exponents.view.words());
-  queue.copy_out(words.data(), exponents.view.data, words.size() * sizeof(std::uint32_t));
+  context.queue().copy_out(words.data(), exponents.view.data, words.size() * sizeof(std::uint32_t));
   const std::vector<std::uint32_t> before = phases(context, secret, x.view);
   std::vector<double> out;
   for (std::uint32_t i = 0; i < x.size(); ++i) {
