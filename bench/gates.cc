@@ -5,9 +5,9 @@
 // A switching set stands for its tables, which are rotated for gates here.
 // --cpu-time counts what the process used instead of the time that passed: for one thread of a
 // machine that is busy with other work. --variants: own (what the backend chooses), all, or numbers
-// of kernels that can run a blind rotation (backend/tuning.h). Keys are real. gate rows
-// are all of a gate or table; pbs rows leave the key switch out: modulus switch, rotation and
-// extraction as one program.
+// of kernels that can run a blind rotation (backend/tuning.h). Keys are real. gate rows are all of
+// a gate or table; pbs rows leave the key switch out: modulus switch, rotation and extraction as
+// one program.
 #include <cstdio>
 
 #include "sample.h"

@@ -68,18 +68,28 @@ def test_failure_probabilities_of_arrays_count_the_rounding(device):
     assert before < after < before / 2
 
 
-@pytest.mark.parametrize("kernels, fast, index", [("avx2", "fft64", None), ("reference", "exact", None),
-                                                  (True, "fft64", 0), (False, "exact", 0)])
-def test_contexts_choose_the_faster_arithmetic_that_a_set_has(monkeypatch, kernels, fast, index):
-    from latticino import _native
+def _chosen(kind):
+    """The arithmetic that contexts choose on a device: at two sets that have FP64, and at two that do not."""
     from latticino.tfhe import context
 
+    return [context._faster(lt.tfhe.preset(name), kind, 0, 1, True)
+            for name in ("tfhe-2-2-v1", "tfhe-gates-v1", "tfhe-2-2-group3-v1", "test-tfhe-ternary-insecure")]
+
+
+@pytest.mark.parametrize("kernels, faster", [("avx2", "fft64"), ("reference", "exact")])
+def test_contexts_choose_the_faster_arithmetic_of_a_cpu_that_a_set_has(monkeypatch, kernels, faster):
+    from latticino import _native
+
     monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: (kernels, 1, 1))
-    monkeypatch.setattr(_native, "cuda_has_fast_doubles", lambda index: kernels)
-    kind = "cpu" if index is None else "cuda"
-    chosen = {name: context._faster(lt.tfhe.preset(name), kind, index or 0, 1, True)
-              for name in ("tfhe-2-2-v1", "tfhe-gates-v1", "tfhe-2-2-group3-v1", "test-tfhe-ternary-insecure")}
-    assert list(chosen.values()) == [fast, fast, "exact", "exact"]
+    assert _chosen("cpu") == [faster, faster, "exact", "exact"]
+
+
+@pytest.mark.parametrize("fast_doubles, faster", [(True, "fft64"), (False, "exact")])
+def test_contexts_choose_the_faster_arithmetic_of_a_gpu_that_a_set_has(monkeypatch, fast_doubles, faster):
+    from latticino import _native
+
+    monkeypatch.setattr(_native, "cuda_has_fast_doubles", lambda index: fast_doubles)
+    assert _chosen("cuda") == [faster, faster, "exact", "exact"]
 
 
 def test_contexts_without_vector_code_are_exact():

@@ -158,8 +158,10 @@ def _deviations(part: _Part, results: np.ndarray, switches: np.ndarray) -> tuple
     near = 4 * math.sqrt(2 / results.size + 1 / params.lwe_dimension)
     agrees = all(abs(m / p - 1) <= near for m, p in zip(measured, predicted))
     row = part.row("noise")
-    log2 = {f"{what}_log2_{name}": round(math.log2(v) / 2, 3) for name, values in (("measured", measured), (
-        "predicted", predicted)) for what, v in zip(("result", "switch"), values)}
+    log2 = {}
+    for name, variances in (("measured", measured), ("predicted", predicted)):
+        for what, variance in zip(("result", "switch"), variances):
+            log2[f"{what}_log2_{name}"] = round(math.log2(variance) / 2, 3)
     print("  result 2^{result_log2_measured} (predicted 2^{result_log2_predicted}), switches 2^{switch_log2_measured} "
           "(2^{switch_log2_predicted})".format(**log2) + f"; fails with 2^{exponents[0]:.1f} (2^{exponents[1]:.1f})"
           + ("" if agrees else "  DIFFERS FROM THE PREDICTION"))
