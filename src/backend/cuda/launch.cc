@@ -82,9 +82,7 @@ Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
       properties_(read_properties(options.device)),
       tuning_(tuning_of(options, properties_.arch)),
-      features_(options.shared_features != nullptr
-                    ? options.shared_features
-                    : std::make_shared<const Features>(options.features)),
+      features_(options.features),
       pool_(options.device),
       launched_(options.launched) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");
