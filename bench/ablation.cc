@@ -85,7 +85,7 @@ class Ablation {
     const bool cuda = device == "cuda";
     if (cuda) shipped_ = Tuning::shipped(make_cuda_backend()->info().arch);
     return std::make_unique<Trace>(
-        cuda ? make_cuda_backend({.tuning = tuning_, .shared_features = features_})
+        cuda ? make_cuda_backend({.tuning = tuning_, .features = features_})
              : make_lowered_backend(make_backend(device, 0), features_),
         log_);
   }

@@ -84,9 +84,9 @@ struct CudaOptions {
   // the device's architecture. FileError where it cannot be read or is another architecture's.
   std::string tuning_file;
   std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
-  Features features;               // what is left out, for measurements (scratch is not cleared)
-  // Instead, with a table of its own: may change between records and between recordings.
-  std::shared_ptr<const Features> shared_features;
+  // What is left out, for measurements (scratch is not cleared); none: nothing. It may change
+  // between records and between recordings, but for `tuning`, which is read once.
+  std::shared_ptr<const Features> features;
   std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
 };
 // Throws DeviceError where the library was built without CUDA or no device answers.

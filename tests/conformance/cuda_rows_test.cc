@@ -131,6 +131,36 @@ TEST_P(CudaRows, SubtractsAndScalesBatches) {
   }
 }
 
+// Polynomials that begin and end at different primes: nine runs, of which a launch takes 28 items,
+// not the 32 that it would take of eight.
+TEST_P(CudaRows, SubtractsAndScalesBatchesOfManyRuns) {
+  constexpr int kItems = 35, kFirst = 4, kRuns = 9, kBegins = 5;
+  const Basis basis = range(kFirst, kFirst + kRuns);
+  const Words factor = random_residues(basis);
+  const Twin y = random(basis, Domain::Half);
+  std::vector<Twin> x, add, out;
+  for (int i = 0; i < kBegins; ++i) {
+    x.push_back(random(range(kFirst + i, kFirst + kRuns), Domain::Eval));
+  }
+  for (int i = 1; i <= kRuns; ++i) {
+    add.push_back(random(range(kFirst, kFirst + i), Domain::Eval));
+  }
+  std::vector<std::uint32_t> galois;
+  for (int i = 0; i < kItems; ++i) {
+    galois.push_back(i % 3 == 0 ? 1 : random_galois());
+    out.push_back(poisoned(basis, Domain::Eval));
+  }
+  submit([&](int s) {
+    SubtractScale op{{}, factor};
+    for (int i = 0; i < kItems; ++i) {
+      op.items.push_back({x[i % kBegins].poly[s].view, y.poly[s].view, add[i % kRuns].poly[s].view,
+                          out[i].poly[s].view, galois[i]});
+    }
+    return op;
+  });
+  for (int i = 0; i < kItems; ++i) expect_equal(out[i], "item " + std::to_string(i));
+}
+
 INSTANTIATE_TEST_SUITE_P(Degrees, CudaRows, ::testing::Range(10, 18),
                          [](const auto& p) { return "N" + std::to_string(p.param); });
 

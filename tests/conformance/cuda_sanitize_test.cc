@@ -80,10 +80,12 @@ class CudaSanitize : public testing::Test {
   }
 
   // `variant`: of each kernel that has several; -1: what it chooses itself.
-  std::unique_ptr<Backend> device(int variant, const Features& features = {}) const {
+  std::unique_ptr<Backend> device(int variant,
+                                  std::shared_ptr<const Features> features = nullptr) const {
     auto tuning = std::make_shared<Tuning>();
     tuning->force(variant);
-    return make_cuda_backend({.tuning = tuning, .features = features, .launched = launched_});
+    return make_cuda_backend(
+        {.tuning = tuning, .features = std::move(features), .launched = launched_});
   }
   static std::unique_ptr<Backend> oracle() {
     return make_cpu_backend({.simd = true, .threads = 0});
@@ -127,9 +129,10 @@ class CudaSanitize : public testing::Test {
 
   // Conversions of each size that has a kernel of its own, at the fewest limbs that choose it.
   // Twelve targets: two batches of a tile, or three parts, so that no tile has more than kVariants.
-  void expect_conversions(int log_n, int variant, const Features& features = {}) {
+  void expect_conversions(int log_n, int variant,
+                          std::shared_ptr<const Features> features = nullptr) {
     constexpr int kTargets = 12, kMost = 17;
-    Queue queue[2] = {Queue(oracle()), Queue(device(variant, features))};
+    Queue queue[2] = {Queue(oracle()), Queue(device(variant, std::move(features)))};
     const Words primes = test::ntt_primes(log_n, kMost + kTargets, 1u << 30);
     const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
     std::mt19937_64 random(1);
@@ -223,7 +226,7 @@ class CudaSanitize : public testing::Test {
 TEST_F(CudaSanitize, EveryKernelThatShips) {
   for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) expect_degree(log_n);
   for (int variant = 0; variant < kVariants; ++variant) expect_variant(variant);
-  expect_conversions(16, -1, Features::without("matrix"));
+  expect_conversions(16, -1, std::make_shared<const Features>(Features::without("matrix")));
   for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) {
     for (int form = 0; form <= cuda::kKeptRows; ++form) expect_transforms(log_n, form);
   }

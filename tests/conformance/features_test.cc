@@ -47,7 +47,10 @@ TEST_P(LeftOut, OnTheCpu) {
 TEST_P(LeftOut, OnCuda) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   const auto oracle = [] { return make_cpu_backend({true, 0}); };
-  const auto device = [] { return make_cuda_backend({.features = Features::without(GetParam())}); };
+  const auto device = [] {
+    return make_cuda_backend(
+        {.features = std::make_shared<const Features>(Features::without(GetParam()))});
+  };
   expect_equal("test-n12-boot-insecure", oracle, device, 4);
   expect_equal("n16-d40-boot-v1", oracle, device, 2);
 }
@@ -60,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Features, LeftOut, testing::ValuesIn(choices()), [](con
 TEST(Features, SharedOnesChangeBetweenRecords) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   const auto features = std::make_shared<Features>();
-  Queue queue(make_cuda_backend({.shared_features = features}));
+  Queue queue(make_cuda_backend({.features = features}));
   const Ring ring(16, test::ntt_primes(16, 29, 1u << 30));
   std::mt19937_64 random(1);
   for (const int sources : {3, 12, 17}) {

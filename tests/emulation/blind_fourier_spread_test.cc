@@ -55,8 +55,8 @@ TEST(EmulatedFourierSpread, DigitsAtTheirPlaceAreThoseTakenOneByOne) {
       const auto own = static_cast<std::int32_t>(difference < 0 ? half : -half);
       const std::int32_t turned = own + difference;
       for (int level = 0; level < 3; ++level) {
-        const cuda::FourDigits digit(form, level);
-        EXPECT_EQ(digit(static_cast<std::uint32_t>(turned), static_cast<std::uint32_t>(own)),
+        const cuda::FourDigits digits(form, level);
+        EXPECT_EQ(digits.of(static_cast<std::uint32_t>(turned), static_cast<std::uint32_t>(own)),
                   form.digit(form.pack(turned, own), level))
             << difference << " modulo " << q << ", level " << level;
       }

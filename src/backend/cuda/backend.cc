@@ -139,14 +139,12 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
                       "choose another device, check the driver, or use the CPU backend");
   }
   CudaOptions chosen = options;
-  const bool all = options.shared_features == nullptr && options.features == Features{};
-  if (options.shared_features == nullptr) {
-    chosen.shared_features = std::make_shared<const Features>(options.features);
-    if (!options.features.tuning) chosen.tuning = std::make_shared<Tuning>();
+  if (options.features == nullptr) {
+    chosen.features = std::make_shared<const Features>();
+    return std::make_unique<cuda::CudaBackend>(chosen);
   }
-  auto backend = std::make_unique<cuda::CudaBackend>(chosen);
-  if (all) return backend;
-  return make_lowered_backend(std::move(backend), chosen.shared_features);
+  if (!options.features->tuning) chosen.tuning = std::make_shared<Tuning>();
+  return make_lowered_backend(std::make_unique<cuda::CudaBackend>(chosen), chosen.features);
 }
 
 bool cuda_built() { return true; }

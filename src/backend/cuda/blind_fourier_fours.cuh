@@ -19,25 +19,25 @@ namespace latticino::cuda {
 
 // The stages of the warp's rows among numbers of the block, to the blocks of the tuples.
 template <class S>
-__device__ __forceinline__ void send_rows(const FoursUnit<S>& u, const FourDigits& digit,
+__device__ __forceinline__ void send_rows(const FoursUnit<S>& u, const FourDigits& digits,
                                           std::uint32_t from) {
   const auto* at = reinterpret_cast<const uint4*>(u.accumulator(0, 0, 0)) + from;
   const auto values = [&](int which, int im) {
     return at[(which * S::kParts * S::kClass + im * S::kSlice) / 4];
   };
   const uint4 own[2] = {values(0, 0), values(0, 1)}, turned[2] = {values(1, 0), values(1, 1)};
-  Complex x[4] = {{digit(turned[0].x, own[0].x), digit(turned[1].x, own[1].x)},
-                  {digit(turned[0].y, own[0].y), digit(turned[1].y, own[1].y)},
-                  {digit(turned[0].z, own[0].z), digit(turned[1].z, own[1].z)},
-                  {digit(turned[0].w, own[0].w), digit(turned[1].w, own[1].w)}};
+  Complex x[4] = {{digits.of(turned[0].x, own[0].x), digits.of(turned[1].x, own[1].x)},
+                  {digits.of(turned[0].y, own[0].y), digits.of(turned[1].y, own[1].y)},
+                  {digits.of(turned[0].z, own[0].z), digits.of(turned[1].z, own[1].z)},
+                  {digits.of(turned[0].w, own[0].w), digits.of(turned[1].w, own[1].w)}};
   u.slice[0].forward(x);
   const auto later = [&](int r) {
     return S::slice_place(u.component, 8 * u.group + 2 * r + u.lane % 2);
   };
-  swap_numbers(
-      x, u.swap(0), [&](int r) { return S::slice_place(u.component, u.low + 8 * r); }, later);
+  exchange(
+      x, u.exchanged(0), [&](int r) { return S::slice_place(u.component, u.low + 8 * r); }, later);
   u.slice[1].forward(x);
-  double2* slot = u.swap(1);
+  double2* slot = u.exchanged(1);
 #pragma unroll
   for (int r = 0; r < 4; ++r) slot[later(r)] = vector(x[r]);
   __syncwarp();
@@ -65,16 +65,16 @@ __device__ __forceinline__ void send_rows(const FoursUnit<S>& u, const FourDigit
 // What has come of the warp's rows: the last stages.
 template <class S>
 __device__ __forceinline__ void finish_rows(const FoursUnit<S>& u, std::uint32_t step) {
-  const std::uint32_t digit = u.warp * S::kPair + 4 * u.element + u.q;
+  const std::uint32_t place = u.warp * S::kPair + 4 * u.element + u.q;
   u.digits_come().wait(step & 1);
   Complex x[4];
 #pragma unroll
-  for (int r = 0; r < 4; ++r) x[r] = load_shared(u.digits() + digit + 16 * r);
+  for (int r = 0; r < 4; ++r) x[r] = load_shared(u.digits() + place + 16 * r);
   if (u.first) u.digits_come().expect(S::kDigitBytes);
   u.tuple[0].forward(x);
   const auto later = [&](int r) { return 4 * u.element + r; };
-  swap_numbers(
-      x, u.swap(2), [&](int r) { return S::tuple_place(u.q, u.element + 4 * r); },
+  exchange(
+      x, u.exchanged(2), [&](int r) { return S::tuple_place(u.q, u.element + 4 * r); },
       [&](int r) { return S::tuple_place(u.q, later(r)); });
   u.tuple[1].forward(x);
 #pragma unroll
@@ -83,49 +83,19 @@ __device__ __forceinline__ void finish_rows(const FoursUnit<S>& u, std::uint32_t
   }
 }
 
-// A lane's point and its numbers of the key, which it copies itself.
+// A lane's numbers of the key: of all rows and components.
 template <class S>
 struct FoursKey {
-  double2 *slots, *slot;  // [step of the ring][row][component][lane]
-  const double2* next;    // of the step to copy
-  std::uint32_t left;     // steps to copy
-  Complex number[S::kRows][S::kParts];
+  KeyRing<S, S::kRows * S::kParts, S::kSlice, S::kM> ring;
+  Complex number[S::kRows * S::kParts];
 
-  static constexpr int kStep = S::kRows * S::kParts * S::kSlice;
   __device__ __forceinline__ explicit FoursKey(const FoursUnit<S>& u)
-      : slots(held(u.keys() + u.lane)),
-        slot(slots),
-        next(u.a.key + key_number<S>(S::kSlice * u.rank + u.lane)),
-        left(u.a.rotate.steps) {
-    if (u.warp != S::kProductWarp) return;
-#pragma unroll
-    for (int i = 0; i < S::kKeySteps; ++i) copy(slots + i * kStep);
-  }
-  __device__ __forceinline__ void copy(double2* to) {
-    if (left != 0) {
-#pragma unroll
-      for (int i = 0; i < S::kRows * S::kParts; ++i) {
-        copy_async_once(reinterpret_cast<uint4*>(to + i * S::kSlice),
-                        reinterpret_cast<const uint4*>(next + i * S::kM));
-      }
-      next += std::size_t{S::kRows} * S::kParts * S::kM;
-      --left;
-    }
-    end_group();
+      : ring(u.keys() + u.lane, u.a.key + key_number<S>(S::kSlice * u.rank + u.lane),
+             u.a.rotate.steps) {
+    if (u.warp == S::kProductWarp) ring.begin();
   }
   // Of the next step.
-  __device__ __forceinline__ void take() {
-    wait_for_groups<S::kKeySteps - 1>();
-#pragma unroll
-    for (int row = 0; row < S::kRows; ++row) {
-#pragma unroll
-      for (int part = 0; part < S::kParts; ++part) {
-        number[row][part] = complex(slot[(row * S::kParts + part) * S::kSlice]);
-      }
-    }
-    copy(slot);
-    slot = slot == slots + (S::kKeySteps - 1) * kStep ? slots : slot + kStep;
-  }
+  __device__ __forceinline__ void take() { ring.take(number); }
 };
 
 // Products of all rows, the first stages back, to the blocks of the classes; `e_next` is the
@@ -141,7 +111,7 @@ __device__ __forceinline__ void send_sums(const FoursUnit<S>& u, const FoursKey<
         complex(u.row_points(0)[S::row_place(row / S::kLevels, row % S::kLevels, tuple, p)]);
 #pragma unroll
     for (int part = 0; part < S::kParts; ++part) {
-      fourier::multiply_add(sum[part], x, key.number[row][part]);
+      fourier::multiply_add(sum[part], x, key.number[row * S::kParts + part]);
     }
   }
   double2* slot = u.sums();
@@ -154,8 +124,8 @@ __device__ __forceinline__ void send_sums(const FoursUnit<S>& u, const FoursKey<
 #pragma unroll
   for (int r = 0; r < 4; ++r) x[r] = complex(slot[S::sum_place(u.q, 4 * u.element + r)]);
   u.tuple[1].inverse(x);
-  swap_numbers(
-      x, u.swap(1), [&](int r) { return S::tuple_place(u.q, 4 * u.element + r); },
+  exchange(
+      x, u.exchanged(1), [&](int r) { return S::tuple_place(u.q, 4 * u.element + r); },
       [&](int r) { return S::tuple_place(u.q, u.element + 4 * r); });
   u.tuple[0].inverse(x);
   // Lanes below 16 send to the blocks of the classes, the others to those that turn them.

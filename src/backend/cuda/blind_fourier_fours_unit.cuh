@@ -39,12 +39,14 @@ struct FourierFoursShape : FourierSpreadShape<10, 4, 1, 3> {
     return (component * kLevels + level) * kSlice + tuple * kBlocks + (p ^ tuple ^ component << 1);
   }
 
-  // Shared memory: as that of the base, but for numbers between stages [place][warp][half of its
-  // lanes][number], rows [half of the lanes: the lower one's are read][row_place], and keys
-  // [step][row][component][point].
+  // Shared memory: as that of the base, but for
+  //   numbers between stages: [which exchange of the step][warp][half of its lanes][number];
+  //   rows: [half of the lanes][row_place], of which those of the lower half are read;
+  //   keys: [step of the ring][row][component][point].
   static constexpr std::uint32_t kPair = kParts * kSlice;  // numbers of a warp
-  static constexpr std::size_t kSwaps = 16 * kCounts;
-  static constexpr std::size_t kRowPoints = kSwaps + sizeof(double2) * 6 * (kLevels + 1) * kPair;
+  static constexpr std::size_t kExchanged = 16 * kCounts;
+  static constexpr std::size_t kRowPoints =
+      kExchanged + sizeof(double2) * 3 * 2 * (kLevels + 1) * kPair;
   static constexpr std::size_t kDigits = kRowPoints + sizeof(double2) * 2 * kRows * kSlice;
   static constexpr std::size_t kProducts = kDigits + kDigitBytes;
   static constexpr std::size_t kKeys = kProducts + kProductBytes;
@@ -95,7 +97,7 @@ struct FourDigits {
   }
   // form.digit(form.pack(turned, own), level): the difference is centred by the least of two
   // unsigned numbers, twice, as 2.5 q may be 2^32 or more.
-  __device__ __forceinline__ double operator()(std::uint32_t turned, std::uint32_t own) const {
+  __device__ __forceinline__ double of(std::uint32_t turned, std::uint32_t own) const {
     const std::uint32_t d = turned - own, least = min(d + q, d) + half;
     const std::uint32_t word = (min(least - q, least) + add) & mask;
     return fourier::fused_add(__hiloint2double(0x43300000, static_cast<int>(word)), scale, offset);
@@ -129,13 +131,13 @@ struct FoursUnit : FourierSpreadUnit<S> {
     twice = q / 2 != 0 ? 2 : 0;
     sign = q / 2 != 0 ? -1 : 1;
   }
-  __device__ __forceinline__ double2* swap(int which) const {
-    return reinterpret_cast<double2*>(this->shared + S::kSwaps) +
+  __device__ __forceinline__ double2* exchanged(int which) const {
+    return reinterpret_cast<double2*>(this->shared + S::kExchanged) +
            ((which * (S::kLevels + 1) + this->warp) * 2 + this->lane / 16) * S::kPair;
   }
   // Products of all lanes.
   __device__ __forceinline__ double2* sums() const {
-    return reinterpret_cast<double2*>(this->shared + S::kSwaps) +
+    return reinterpret_cast<double2*>(this->shared + S::kExchanged) +
            (2 * (S::kLevels + 1) + this->warp) * 2 * S::kPair;
   }
   __device__ __forceinline__ double2* row_points(std::uint32_t half) const {
@@ -160,8 +162,8 @@ __device__ __forceinline__ Complex load_shared(const double2* from) {
 
 // Numbers of a warp to other lanes: lane and register r put one to from(r), and take that of to(r).
 template <class From, class To>
-__device__ __forceinline__ void swap_numbers(Complex (&x)[4], double2* slot, const From& from,
-                                             const To& to) {
+__device__ __forceinline__ void exchange(Complex (&x)[4], double2* slot, const From& from,
+                                         const To& to) {
 #pragma unroll
   for (int r = 0; r < 4; ++r) slot[from(r)] = vector(x[r]);
   __syncwarp();

@@ -1,7 +1,5 @@
 #include "backend/cuda/blind_fourier_spread.h"
 
-#include <type_traits>
-
 #include "backend/cuda/blind_fourier_fours.cuh"
 #include "backend/cuda/blind_fourier_group_spread.cuh"
 #include "backend/cuda/blind_fourier_spread.cuh"
@@ -21,24 +19,20 @@ FourierSpreadPlan plan_shape(const RotateArgs& args, void (*kernel)(FourierRotat
   return plan;
 }
 
-template <class S>
+template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 FourierSpreadPlan plan_single_bits(const RotateArgs& args) {
-  if constexpr (std::is_base_of_v<S, FourierFoursShape>) {
-    return plan_shape<FourierFoursShape>(args, blind_fourier_fours<FourierFoursShape>);
-  } else {
-    return plan_shape<S>(args, blind_fourier_spread<S>);
-  }
+  using S = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  return plan_shape<S>(args, blind_fourier_spread<S>);
+}
+FourierSpreadPlan plan_fours(const RotateArgs& args) {
+  return plan_shape<FourierFoursShape>(args, blind_fourier_fours<FourierFoursShape>);
 }
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
-FourierSpreadPlan plan_blocks(const RotateArgs& args) {
-  using One = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
-  using Three = FourierGroupShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
-  if (args.group == 1) return plan_single_bits<One>(args);
-  if (args.group == Three::kGroup) {
-    return plan_shape<Three>(args, blind_fourier_group_spread<Three>);
-  }
-  return {};
+FourierSpreadPlan plan_group(const RotateArgs& args) {
+  using S = FourierGroupShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  if (args.group != S::kGroup) return {};
+  return plan_shape<S>(args, blind_fourier_group_spread<S>);
 }
 
 // No kernel where none serves the shape.
@@ -48,10 +42,17 @@ FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
            log_blocks == blocks;
   };
   if (args.parts != 2) return {};
-  if (is(10, 1, 3, 3)) return plan_blocks<10, 3, 1, 3>(args);
-  if (is(10, 1, 3, 4)) return plan_blocks<10, 4, 1, 3>(args);
-  if (is(11, 2, 1, 3)) return plan_blocks<11, 3, 2, 1>(args);
-  if (is(11, 2, 1, 4)) return plan_blocks<11, 4, 2, 1>(args);
+  const bool single = args.group == 1;
+  if (is(10, 1, 3, 3)) {
+    return single ? plan_single_bits<10, 3, 1, 3>(args) : plan_group<10, 3, 1, 3>(args);
+  }
+  if (is(10, 1, 3, 4)) return single ? plan_fours(args) : plan_group<10, 4, 1, 3>(args);
+  if (is(11, 2, 1, 3)) {
+    return single ? plan_single_bits<11, 3, 2, 1>(args) : plan_group<11, 3, 2, 1>(args);
+  }
+  if (is(11, 2, 1, 4)) {
+    return single ? plan_single_bits<11, 4, 2, 1>(args) : plan_group<11, 4, 2, 1>(args);
+  }
   return {};
 }
 

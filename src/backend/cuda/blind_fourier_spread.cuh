@@ -47,48 +47,54 @@ __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const
   send_slice(u, w, x);
 }
 
-// A point and its numbers of the key, which come through a ring in shared memory: who copies them
-// reads them.
-template <class S>
-struct FourierPoint : TuplePoint<S> {
-  double2 *slots, *slot;  // [step of the ring][row][thread]
-  const double2* next;    // row 0 of the step to copy
+// A thread's COUNT numbers of each step's key, which come through a ring in shared memory: who
+// copies them reads them. Numbers lie APART from each other there, and KEY_APART in the key.
+template <class S, int COUNT, int APART, int KEY_APART>
+struct KeyRing {
+  static constexpr int kStep = COUNT * APART;
+  double2 *slots, *slot;  // [step of the ring][number][thread]
+  const double2* next;    // number 0 of the step to copy
   std::uint32_t left;     // steps to copy
 
-  __device__ __forceinline__ FourierPoint(const FourierSpreadUnit<S>& u)
-      : TuplePoint<S>(u),
-        // Lest ptxas keep a part of the address of copies in a uniform register (async_copy.cuh).
-        slots(held(u.keys() + (32 * static_cast<std::uint32_t>(u.warp) + u.lane) % S::kPoints)),
-        slot(slots),
-        next(u.a.key),
-        left(u.a.rotate.steps) {
-    next += this->component * S::kM + key_number<S>(this->position);
-    if (u.warp >= S::kPointWarps) return;
+  __device__ __forceinline__ KeyRing(double2* shared, const double2* key, std::uint32_t steps)
+      // Lest ptxas keep a part of the address of copies in a uniform register (async_copy.cuh).
+      : slots(held(shared)), slot(slots), next(key), left(steps) {}
+  __device__ __forceinline__ void begin() {
 #pragma unroll
     for (int i = 0; i < S::kKeySteps; ++i) copy(slots + i * kStep);
   }
-  static constexpr int kStep = S::kRows * S::kPoints;
   __device__ __forceinline__ void copy(double2* to) {
     if (left != 0) {
 #pragma unroll
-      for (int row = 0; row < S::kRows; ++row) {
-        copy_async_once(reinterpret_cast<uint4*>(to + row * S::kPoints),
-                        reinterpret_cast<const uint4*>(next + row * S::kParts * S::kM));
+      for (int i = 0; i < COUNT; ++i) {
+        copy_async_once(reinterpret_cast<uint4*>(to + i * APART),
+                        reinterpret_cast<const uint4*>(next + i * KEY_APART));
       }
-      next += std::size_t{S::kRows} * S::kParts * S::kM;
+      next += std::size_t{COUNT} * KEY_APART;
       --left;
     }
     end_group();
   }
   // Of the next step.
-  __device__ __forceinline__ void take_key(Complex (&key)[S::kRows]) {
+  __device__ __forceinline__ void take(Complex (&key)[COUNT]) {
     wait_for_groups<S::kKeySteps - 1>();
 #pragma unroll
-    for (int row = 0; row < S::kRows; ++row) {
-      key[row] = complex(slot[row * S::kPoints]);
-    }
+    for (int i = 0; i < COUNT; ++i) key[i] = complex(slot[i * APART]);
     copy(slot);
     slot = slot == slots + (S::kKeySteps - 1) * kStep ? slots : slot + kStep;
+  }
+};
+
+// A point and its numbers of the key, one of each row.
+template <class S>
+struct FourierPoint : TuplePoint<S> {
+  KeyRing<S, S::kRows, S::kPoints, S::kParts * S::kM> key;
+
+  __device__ __forceinline__ FourierPoint(const FourierSpreadUnit<S>& u)
+      : TuplePoint<S>(u),
+        key(u.keys() + (32 * static_cast<std::uint32_t>(u.warp) + u.lane) % S::kPoints,
+            u.a.key + (this->component * S::kM + key_number<S>(this->position)), u.a.rotate.steps) {
+    if (u.warp < S::kPointWarps) key.begin();
   }
 };
 
@@ -97,12 +103,12 @@ struct FourierPoint : TuplePoint<S> {
 template <class S>
 __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u, FourierPoint<S>& at,
                                               std::uint32_t step, std::uint32_t e_next) {
-  if (u.warp >= S::kTupleWarps) return;
+  static_assert(!S::kSplits, "warps without points have nothing to do here");
+  if (u.warp >= S::kPointWarps) return;
   Complex key[S::kRows], rows[S::kRows];
-  if (u.warp < S::kPointWarps) at.take_key(key);
+  at.key.take(key);
   u.wait(u.digits_come(), step, S::kDigitBytes);
   tuple_rows<S>(u, at, rows);
-  if (u.warp >= S::kPointWarps) return;
   const uint4 v = u.words(tuple_products<S>(u, at, rows, key));
   const std::uint32_t place = at.place(u), block = at.to;
   u.push(u.products(0) + place, u.products_come(), block, v);
@@ -184,7 +190,8 @@ __device__ __forceinline__ void send_class(const FourierSpreadUnit<S>& u, std::u
   }
 }
 
-// Exponents and accumulators before the first step, and the counts. All threads.
+// Exponents and accumulators before the first step, and the counts, which begin at once: nobody
+// sends before the cluster has met. All threads.
 template <class S, class Ciphertext>
 __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, const Ciphertext& c) {
   const std::uint32_t steps = u.a.rotate.steps;

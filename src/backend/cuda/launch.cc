@@ -82,7 +82,7 @@ Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
       properties_(read_properties(options.device)),
       tuning_(tuning_of(options, properties_.arch)),
-      features_(options.shared_features),  // never none: make_cuda_backend
+      features_(options.features),
       pool_(options.device),
       launched_(options.launched) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");

@@ -58,7 +58,7 @@ class Scratch;
 class Launcher {
  public:
   // Throws DeviceError where the device does not answer, FileError for a tuning table of another
-  // architecture.
+  // architecture. `options.features` are given.
   explicit Launcher(const CudaOptions& options);
   ~Launcher();
   Launcher(const Launcher&) = delete;

@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(kLweThreads) mod_switch(const __grid_constant_
   __syncthreads();
   if (threadIdx.x != 0) return;
   std::uint64_t shifted = numerator(in[a.in.dimension]);
-  for (const std::int64_t of_warp : rests) {
-    if (a.centred) shifted += static_cast<std::uint64_t>(of_warp);
+  if (a.centred) {
+    for (const std::int64_t of_warp : rests) shifted += static_cast<std::uint64_t>(of_warp);
   }
   out[a.in.dimension] = static_cast<std::uint32_t>((shifted / twice) & (a.m - 1)) << a.log_many;
 }
