@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import latticino as lt
+from latticino._provenance import cpu_name
 from latticino.measure import records
 
 TRAIN, SAMPLE = 400, 32
@@ -112,7 +113,7 @@ if args.record:
     on_gpu = ctx.device.startswith("cuda")
     records.write(args.record, [records.stamped({
         "name": "switch.thresholds", "value": round(seconds, 4), "unit": "s",
-        "device": ctx._native.device["name"] if on_gpu else records.cpu_name(), "backend": ctx.device.partition(":")[0],
+        "device": ctx._native.device["name"] if on_gpu else cpu_name(), "backend": ctx.device.partition(":")[0],
         "mode": "immediate", "preset": args.preset, "switching": ctx.switch_set(), "patients": len(truth),
         "accuracy_clear": round(float(np.mean(clear == truth)), 4),
         "accuracy_encrypted": round(float(np.mean(decided == truth)), 4),

@@ -1,14 +1,27 @@
 """What `./latticino test --sanitize` runs on a GPU, and a record of it in the format of docs/performance.md."""
 
+import importlib.util
 import json
 import re
-import subprocess
 import time
 from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 SOURCES = ("src", "cmake", "tests", "CMakeLists.txt")  # what the programs that run are built from
 # Memcheck and racecheck end each program with one.
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
+
+
+def _load(path):
+    """A module of the package without the package, whose extension nobody has built yet."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_provenance = _load(CHECKOUT / "python" / "latticino" / "_provenance.py")
 
 
 def racecheck_parts():
@@ -47,8 +60,8 @@ def kernels_in(options):
 class SanitizerRecord:
     """Rows of one run, written after each so that a run that is stopped leaves what it did; without a path none."""
 
-    def __init__(self, root, path):
-        self.root, self.path, self.rows, self.start = root, path and Path(path), [], time.monotonic()
+    def __init__(self, path):
+        self.path, self.rows, self.start = path and Path(path), [], time.monotonic()
 
     def add(self, tool, tests, failed, *, errors=None, left_out=0, device=None, architectures=None, options=None):
         """One program: `failed` is its status, `errors` what the tool counted where it does, `options` its own."""
@@ -56,29 +69,11 @@ class SanitizerRecord:
         row = {"name": "sanitize." + tool, "value": int(failed != 0) if errors is None else errors,
                "unit": "failed runs" if errors is None else "errors", "tests": tests,
                **({} if options is None else kernels_in(options)),
-               "failed": bool(failed), "left_out": left_out, "device": device or _processor(),
+               "failed": bool(failed), "left_out": left_out, "device": device or _provenance.cpu_name(),
                "architectures": architectures or [], "seconds": round(now - self.start, 1),
-               **self._provenance(), "date": time.strftime("%Y-%m-%d", time.gmtime())}
+               **_provenance.commit(SOURCES), "date": time.strftime("%Y-%m-%d", time.gmtime())}
         self.start = now
         self.rows.append(row)
         if self.path:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in self.rows) + "\n]\n")
-
-    def _provenance(self):
-        commit = self._git("rev-parse", "--short=7", "HEAD")
-        return {"commit": commit, "dirty": bool(self._git("status", "--porcelain", "--", *SOURCES))} if commit else {
-            "commit": "unknown"}
-
-    def _git(self, *command):
-        try:
-            done = subprocess.run(["git", *command], cwd=self.root, capture_output=True, text=True)
-        except OSError:
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _processor():
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), "unknown")

@@ -102,12 +102,7 @@ void bind_tfhe_context(nb::module_& m) {
       .def("device_bytes", &tfhe::ServerKeys::device_bytes, "context"_a);
   m.def(
       "tfhe_shape_of_keys",
-      [](const TfheContextPtr& context) {
-        const auto keys = tfhe::allocate_server_keys(*context, {});
-        const std::size_t fourier = keys->device_bytes(*context) - keys->bytes();
-        if (fourier != 0) keys->fourier = context->queue().allocate(fourier);
-        return keys;
-      },
+      [](const TfheContextPtr& context) { return tfhe::allocate_used_server_keys(*context); },
       "context"_a,
       "Keys of the right shape without meaning, as after a first bootstrapping: for dry contexts.",
       ReleaseGil());

@@ -19,6 +19,8 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // that of AVX-512, scaled. A rotation of tfhe-gates-v1 by plain code took 2.2 times as long in FP64
 // as in exact arithmetic on a newer EPYC (no record), which is where that rate is from; one of
 // tfhe-gates-v2 took 1.2 times as long.
+// Transform is `poly.intt_rows` in every table, between Half and Eval, and charges whole transforms
+// as much, which count the same bytes: those took 1.2 to 2.6 times as long in the same records.
 
 // What each thread more costs, of the time of one: the same for all kernels of a CPU.
 constexpr double kThreadOverhead = 0.046;
@@ -124,8 +126,7 @@ const RateTable& cuda_rates() {
           {"Project", {3.89e+11, 1.8e-05}},       {"SampleExtract", {2e+12, 3e-06}},
           {"SampleGaussian", {3e+12, 3e-06}},     {"SubtractScale", {2.99e+12, 4.7e-06}},
           {"Tensor", {3.77e+12, 1.6e-06}},        {"Transform", {2.81e+12, 3.2e-06}},
-      },
-      0};
+      }};
   return kTable;
 }
 

@@ -24,8 +24,9 @@ struct RecordRate {
 struct RateTable {
   std::string device;  // where it was measured
   std::map<std::string, RecordRate> records;
-  // Of a table for one thread: t threads are t / (1 + overhead (t - 1)) times as fast.
-  double thread_overhead = 0;
+  // Of a table for one thread: t threads are t / (1 + overhead (t - 1)) times as fast. 1 of a GPU,
+  // which the host's threads make no faster.
+  double thread_overhead = 1;
 };
 
 // One thread with kernels "avx512", "avx2" or "reference" (CpuChoice); UnsupportedError for others.

@@ -124,4 +124,12 @@ std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const r
   return keys;
 }
 
+std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context) {
+  auto keys = allocate_server_keys(context, {});
+  if (context.arithmetic() == BlindRotateArithmetic::Fft64) {
+    keys->fourier = context.queue().allocate(fourier_bytes(context, keys->bootstrap.view));
+  }
+  return keys;
+}
+
 }  // namespace latticino::tfhe

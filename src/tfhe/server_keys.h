@@ -35,6 +35,9 @@ struct ServerKeys {
 
 // Keys of the right shape without meaning: for dry contexts.
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id);
+// As after a first bootstrapping: with `fourier` where the context's arithmetic takes it, which a
+// program then does not count as its own.
+std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context);
 
 // Masks of `rows` rows of the bootstrapping key from row `first` on, of all rows in the key's
 // order.

@@ -2,12 +2,14 @@
 
 import importlib.machinery
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from latticino import cli
+from latticino._provenance import cpu_name
 from latticino.context import preset
 from latticino.measure import conformance, records, targets
 from latticino.workloads import demo
@@ -68,6 +70,11 @@ def test_the_demos_record_stands_beside_its_target_and_others_figures(tmp_path, 
         assert targets.target(row | other) is None
 
 
+def test_records_of_sanitizers_need_no_extension():
+    code = "import sys; sys.path.append(sys.argv[1]); import sanitizer_record; sys.exit('latticino' in sys.modules)"
+    subprocess.run([sys.executable, "-S", "-c", code, str(ROOT / "tests")], check=True)
+
+
 @pytest.fixture
 def launcher(tmp_path, monkeypatch):
     """The launcher of the checkout, with tools that print `output` and end with `status` in place of programs."""
@@ -109,6 +116,7 @@ def test_sanitizers_write_what_ran_and_what_they_found(launcher, tmp_path, monke
     assert first["failed"] and first["device"] == "a GPU" and first["architectures"] == ["80", "89", "90", "100", "120"]
     assert (second["tests"], second["kernels"]) == ("B.*", ["x", "y"])
     assert second["commit"] == records.provenance()["commit"] and second["date"]
+    assert host["device"] == cpu_name()
     assert launcher("========= ERROR SUMMARY: 0 errors", 0).run_sanitizers(["--record", str(file)]) == 0
     assert [row["value"] for row in records.read(file)] == [0] * 4
     assert launcher("died", 1).run_sanitizers(["--record", str(file)]) == 1

@@ -1,4 +1,5 @@
-// Predicted times against the records of bench/records: within a factor 2.
+// Predicted times against the records of bench/records: within a factor 2, and nearer where the
+// rates come from the same machine and kernels, so that a record charged twice, or not, is seen.
 #include "runtime/rates.h"
 
 #include <gtest/gtest.h>
@@ -35,9 +36,10 @@ DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level
   return report;
 }
 
+// Kernels of the GPU have become faster since its rates were measured, so a third is left there.
 void expect_near(const DryReport& report, double cpu, double cuda) {
-  EXPECT_LT(std::abs(std::log2(predicted_seconds(report, cpu_rates("avx512")) / cpu)), 1);
-  EXPECT_LT(std::abs(std::log2(predicted_seconds(report, cuda_rates()) / cuda)), 1);
+  EXPECT_NEAR(predicted_seconds(report, cpu_rates("avx512")) / cpu, 1, 0.2);
+  EXPECT_NEAR(predicted_seconds(report, cuda_rates()) / cuda, 1, 0.35);
 }
 
 TEST(Rates, PredictWhatWasMeasured) {
@@ -52,11 +54,12 @@ TEST(Rates, PredictWhatWasMeasured) {
   const DryReport boot = counted(
       context, 0, [&](const ckks::Evaluator& e, const auto& x) { bootstrapper.bootstrap(e, x); });
   expect_near(boot, 5.05, 9.16e-3);
-  EXPECT_NEAR(predicted_seconds(boot, cpu_rates("avx512"), 2) / 2.53, 1, 0.5);
+  EXPECT_NEAR(predicted_seconds(boot, cpu_rates("avx512"), 2) / 2.53, 1, 0.2);
 }
 
-// Rotations at 47 and 7 limbs: bench/records/2026-11-22-epyc-rates.json, and another AVX2
-// machine (2026-11-22-epyc-cpu.json), which took less than half the time.
+// Rotations at 47 and 7 limbs: bench/records/2026-11-22-epyc-rates.json, whose time varied by a
+// half with its neighbours, and another AVX2 machine (2026-11-22-epyc-cpu.json), which took less
+// than half the time.
 TEST(Rates, ChooseByKernelsAndThreads) {
   const auto context = ckks::Context::create_dry(preset("n16-d40-boot-v1"));
   const auto rotate = [](const ckks::Evaluator& e, const ckks::Ciphertext& x) { e.rotate(x, 1); };
@@ -67,18 +70,26 @@ TEST(Rates, ChooseByKernelsAndThreads) {
   const auto ratio = [](const DryReport& report, double seconds) {
     return predicted_seconds(report, cpu_rates("avx2")) / seconds;
   };
-  EXPECT_LT(std::abs(std::log2(ratio(large, 332e-3))), 1);
-  EXPECT_LT(std::abs(std::log2(ratio(small, 51.4e-3))), 1);
-  EXPECT_NEAR(ratio(large, 152.6e-3), 2, 1);
-  EXPECT_NEAR(ratio(small, 22.2e-3), 2, 1);
+  EXPECT_NEAR(ratio(large, 332e-3), 1, 0.2);
+  EXPECT_NEAR(ratio(small, 51.4e-3), 1, 0.35);
+  // Too long for the other machine, up to 2.5 times, and never too short.
+  for (const double other : {ratio(large, 152.6e-3), ratio(small, 22.2e-3)}) {
+    EXPECT_GT(other, 1.5);
+    EXPECT_LT(other, 2.5);
+  }
   double before = 0;
   for (const char* kernels : {"avx512", "avx2", "reference"}) {
     const double one = predicted_seconds(large, cpu_rates(kernels), 1);
-    EXPECT_GT(one, 1.5 * before) << kernels;
-    EXPECT_NEAR(predicted_seconds(large, cpu_rates(kernels), 2) / one, 0.52, 0.02) << kernels;
+    EXPECT_GT(one, 2 * before) << kernels;
+    EXPECT_DOUBLE_EQ(predicted_seconds(large, cpu_rates(kernels), 2) / one, 1.046 / 2) << kernels;
     before = one;
   }
   EXPECT_THROW(cpu_rates("neon"), UnsupportedError);
+  // The host's threads, which a GPU does not have.
+  for (const int threads : {2, 3, 64}) {
+    EXPECT_DOUBLE_EQ(predicted_seconds(large, cuda_rates(), threads),
+                     predicted_seconds(large, cuda_rates()));
+  }
 }
 
 // What a backend computes with, and no more threads at once than there are cores.

@@ -321,5 +321,23 @@ TEST(TfheRecording, ReplaysAndDryRuns) {
   EXPECT_GT(report.bytes_by_name.at("BlindRotate"), w.params->bootstrap_key_bytes());
 }
 
+TEST(TfheRecording, UsedKeysHaveTheFormThatTheFirstRotationMakes) {
+  for (const auto arithmetic : {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64}) {
+    const bool fft64 = arithmetic == BlindRotateArithmetic::Fft64;
+    const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"), arithmetic);
+    const auto fresh = allocate_server_keys(*context, {}),
+               used = allocate_used_server_keys(*context);
+    EXPECT_EQ(used->bytes(), fresh->bytes());
+    EXPECT_EQ(used->fourier != nullptr, fft64);
+    if (fft64) EXPECT_EQ(used->bytes() + used->fourier->bytes(), used->device_bytes(*context));
+    const auto makes_it = [&](const ServerKeys& keys) {
+      blind_rotation(*context, keys);
+      return context->queue().report().operations_by_name.contains("FourierKey");
+    };
+    EXPECT_FALSE(makes_it(*used));
+    EXPECT_EQ(makes_it(*fresh), fft64);
+  }
+}
+
 }  // namespace
 }  // namespace latticino::tfhe

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import devices, progress, tfhe
+from .._provenance import cpu_name
 from ..client import keygen
 from ..tfhe.functions import maximum, minimum, where
-from .records import Row, cpu_name, stamped
+from .records import Row, stamped
 
 GATES = {"exact": "tfhe-gates-v1", "fft64": "tfhe-gates-v2"}  # the faster one of each arithmetic
 INTEGERS, SMALL = "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"

@@ -9,8 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .._provenance import cpu_name
 from . import peers, records
-from .records import Row, cpu_name, stamped
+from .records import Row, stamped
 
 # What to install for which Python, best first. OpenFHE's wheels are built for one Python each and
 # say so in no tag.

@@ -4,57 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
-import subprocess
 import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .. import errors
+from .._provenance import CHECKOUT, commit
 
 Row = dict[str, Any]
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 FOLDER = CHECKOUT / "bench" / "records"
 SOURCES = ("src", "bench", "python")  # what a measurement depends on
 SUFFIXES = {".cc", ".h", ".cu", ".cuh", ".py", ".txt"}
 
 
-def git(*command: str) -> str | None:
-    """What git prints in the checkout; None where there is no git or no checkout."""
-    if not (CHECKOUT / ".git").exists():
-        return None
-    try:
-        done = subprocess.run(["git", *command], cwd=CHECKOUT, capture_output=True, text=True)
-    except OSError:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
 @lru_cache
 def provenance() -> Row:
     """`commit` with `dirty` and a hash of the sources, where this is a checkout."""
-    commit = git("rev-parse", "--short=7", "HEAD")
-    if commit is None:
-        return {"commit": "unknown"}
+    row = commit(SOURCES)
+    if "dirty" not in row:
+        return row
     digest = hashlib.sha256()
     for path in sorted(p for folder in SOURCES for p in (CHECKOUT / folder).rglob("*") if p.suffix in SUFFIXES):
         digest.update(str(path.relative_to(CHECKOUT)).encode() + b"\0" + path.read_bytes())
-    return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--", *SOURCES)),
-            "sources": digest.hexdigest()[:16]}
+    return {**row, "sources": digest.hexdigest()[:16]}
 
 
 def stamped(row: Row) -> Row:
     """The row with its provenance and date."""
     return {**row, **provenance(), "date": row.get("date", time.strftime("%Y-%m-%d", time.gmtime()))}
-
-
-def cpu_name() -> str:
-    """The processor's model."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), platform.processor())
 
 
 def write(path: Path, rows: list[Row]) -> None:

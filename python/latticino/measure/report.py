@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
+from .._provenance import git
 from . import records
 from .records import Row
 
@@ -78,7 +79,7 @@ def _all_references() -> list[Row]:
 
 @lru_cache
 def _commit_time(commit: str) -> int:
-    return int(records.git("show", "-s", "--format=%ct", commit) or 0) if commit.isalnum() else 0
+    return int(git("show", "-s", "--format=%ct", commit) or 0) if commit.isalnum() else 0
 
 
 def identity(row: Row) -> list[Any]:
