@@ -26,6 +26,7 @@ struct Options {
   int replays = 1;          // runs of each recorded case; 0: immediate only
   bool exact = true;        // compare with big integers too
   std::string record;       // only cases of this one ("BlindRotate"); of all where none is named
+  std::string without;      // no cases whose names contain this ("FP64"); all where it is empty
 };
 
 // One comparison of one case.

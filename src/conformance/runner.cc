@@ -22,18 +22,24 @@ class Runner {
 
   void run(const std::vector<Case>& cases, int level) {
     for (const Case& c : cases) {
-      if (!options_.record.empty() && c.record != options_.record) continue;
+      if (!chosen(c)) continue;
       const int turn = 1 + cases_++ % (kPatterns - 1);
       run(c, level, Pattern::Random);
       for (int p = 1; p < kPatterns; ++p) {
-        const bool chosen = options_.thorough || (options_.adversarial && p == turn);
-        if (chosen) run(c, level, static_cast<Pattern>(p));
+        if (options_.thorough || (options_.adversarial && p == turn)) {
+          run(c, level, static_cast<Pattern>(p));
+        }
       }
     }
   }
   Report report() { return std::move(report_); }
 
  private:
+  bool chosen(const Case& c) const {
+    const std::string &record = options_.record, &without = options_.without;
+    return (record.empty() || c.record == record) &&
+           (without.empty() || c.name.find(without) == std::string::npos);
+  }
   void run(const Case& c, int level, Pattern pattern) {
     Row row{set_, level, c.record, c.name, name(pattern), "immediate", 0, 0, {}};
     try {

@@ -39,6 +39,28 @@ TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
   expect_passed(conformance::run(10, primes, kReference, kDevice, options));
 }
 
+TEST(CpuConformanceRings, RunsTheCasesThatOptionsName) {
+  Options options;
+  options.adversarial = options.exact = false;
+  options.record = "BlindRotate";
+  const auto rows = [&](const char* without) {
+    options.without = without;
+    const Report report =
+        conformance::run(10, test::ntt_primes(10, 2), kReference, kDevice, options);
+    expect_passed(report);
+    std::size_t fourier = 0;
+    for (const conformance::Row& row : report.rows) {
+      EXPECT_EQ(row.record, "BlindRotate");
+      fourier += row.name.find("FP64") != std::string::npos;
+    }
+    return std::pair(report.rows.size(), fourier);
+  };
+  const auto all = rows(""), exact = rows("FP64");
+  EXPECT_GT(all.second, 0u);
+  EXPECT_EQ(exact.second, 0u);
+  EXPECT_EQ(exact.first + all.second, all.first);
+}
+
 TEST(CpuConformanceRings, LargerDegrees) {
   for (const int log_n : {11, 12, 13, 14}) {
     expect_passed(conformance::run(log_n, test::ntt_primes(log_n, 2), kReference, kDevice));
