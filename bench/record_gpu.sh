@@ -40,6 +40,7 @@ for set in d40-fp64 d35-fp64 d40-precise; do
   step "$build/bench_switch" --device=cuda --replay=1 --sets="switch-n16-$set-v1" --slots="$slots" \
     --output="$out/switch-$set.json"
 done
+step "$build/bench_transforms" --output="$out/transforms.json"
 step "$build/bench_ablation" --output="$out/ablation.json"
 step "$build/bench_growth" --output="$out/growth.json"
 step python3 "$here/counters.py" "$build" "$out/counters.json"

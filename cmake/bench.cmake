@@ -16,6 +16,8 @@ foreach(program bench_records bench_operations bench_bootstrap bench_precision b
         bench_ablation bench_growth bench_switch bench_host bench_tune chain_study)
   target_link_libraries(${program} PRIVATE latticino)
 endforeach()
+add_executable(bench_transforms bench/transforms.cc)
+target_link_libraries(bench_transforms PRIVATE latticino)
 add_executable(bench_gates bench/gates.cc)
 target_link_libraries(bench_gates PRIVATE latticino)
 if(LATTICINO_HAVE_CUDA)
