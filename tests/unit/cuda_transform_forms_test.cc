@@ -13,6 +13,9 @@ TransformForms forms(int log_n, int limbs, std::uint32_t items, bool alike = tru
                      std::size_t shared = kShared) {
   return {{log_n, true, limbs, items, alike}, kSms, shared};
 }
+int own(int log_n, bool forward, int limbs, std::uint32_t items) {
+  return TransformForms({log_n, forward, limbs, items}, kSms, kShared).own();
+}
 
 // Tables hold these numbers: they must not change.
 TEST(TransformForms, HaveTheirNumbers) {
@@ -40,12 +43,22 @@ TEST(TransformForms, BlocksNeedTheirSharedMemory) {
 }
 
 TEST(TransformForms, TheRule) {
-  for (int log_n = 10; log_n <= 13; ++log_n) EXPECT_EQ(forms(log_n, 1, 1).own(), kOneBlock);
-  EXPECT_EQ(forms(13, 2, 4096).own(), kOneBlock);
-  EXPECT_EQ(forms(14, 10, 13).own(), kTwoLaunches);
-  EXPECT_EQ(forms(14, 11, 12).own(), kOneBlock);
-  EXPECT_EQ(forms(15, 30, 60).own(), kTwoLaunches);
-  EXPECT_EQ(forms(17, 30, 60).own(), kTwoLaunches);
+  for (const bool forward : {true, false}) {
+    for (int log_n = 10; log_n <= 12; ++log_n) EXPECT_EQ(own(log_n, forward, 30, 1), kOneBlock);
+    EXPECT_EQ(own(10, forward, 20, 16), kKeptBlock);
+    for (const int log_n : {11, 12}) {
+      EXPECT_EQ(own(log_n, forward, 66, 2), kKeptBlock);
+      EXPECT_EQ(own(log_n, forward, 67, 2), kOneBlock);
+    }
+    EXPECT_EQ(own(13, forward, 65, 1), kTwoLaunches);
+    for (int log_n = 14; log_n <= 17; ++log_n) EXPECT_EQ(own(log_n, forward, 20, 16), kTwoLaunches);
+  }
+  EXPECT_EQ(own(13, true, 66, 1), kTwoLaunches);
+  EXPECT_EQ(own(13, false, 66, 1), kOneBlock);
+  // Steps of rotations make digits and sums in the block.
+  for (int log_n = 10; log_n <= 13; ++log_n) {
+    EXPECT_EQ(TransformForms({log_n, true, 2, 2, true, true}, kSms, kShared).own(), kOneBlock);
+  }
 }
 
 // Columns and rows of a long array are many launches: only where no block holds a limb.

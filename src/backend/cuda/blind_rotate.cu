@@ -56,17 +56,18 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
 // Times of one wave of rotations, over that of clusters of eight blocks: spread over 1, 2, 4 and 8;
 // gathered, at least, and for each ciphertext of a multiprocessor. Measured on an H200 with the
 // gadgets of chameleon-630-legacy and tfhe-gates-v1, of tfhe-2-2-v1, and of tfhe-2-2-group3-v1
-// (docs/tfhe.md), but for what these do not fit: one block in the last two, two in the last.
+// (docs/tfhe.md), but for what these do not fit: one block in the last two, two in the last. The
+// second, of N = 2^11, stands for one prime there as well (chameleon-592-legacy: 24 gathered).
 struct WaveCosts {
   WaveTimes spread[kLogSpreadBlocks + 1];
   double gathered, gathered_each;
 };
 
-const WaveCosts& wave_costs(int primes, int keys) {
+const WaveCosts& wave_costs(int log_n, int primes, int keys) {
   static constexpr WaveCosts kOne{{{{2.8}}, {{2.0}}, {{1.25}}, {{1, 1.2}}}, 6.5, 2.6};
   static constexpr WaveCosts kTwo{{{{5.5}}, {{2.5}}, {{1.5}}, {{1, 1.3}}}, 17, 5.8};
   static constexpr WaveCosts kSeveralKeys{{{{5.5}}, {{2.9}}, {{1.3}}, {{1}}}, 24, 8.5};
-  return keys > 1 ? kSeveralKeys : primes == 1 ? kOne : kTwo;
+  return keys > 1 ? kSeveralKeys : primes == 1 && log_n <= 10 ? kOne : kTwo;
 }
 
 std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
@@ -138,7 +139,7 @@ class Rotation {
  private:
   int chosen_form(std::uint32_t each,
                   const std::optional<SpreadPlan> (&plan)[kLogSpreadBlocks + 1]) {
-    const WaveCosts& costs = wave_costs(primes_, args.keys);
+    const WaveCosts& costs = wave_costs(ring_.log_n(), primes_, args.keys);
     RotationForms forms = RotationForms::exact(ring_.log_n(), each > 0, gathered_cost(costs, each));
     for (int b = 0; b <= kLogSpreadBlocks; ++b) {
       if (plan[b]) forms.add(spread_form(b), costs.spread[b].all(plan[b]->clusters, args.total));

@@ -64,11 +64,15 @@ class TransformForms {
       can_run_ |= 1u << kKeptRows;
       if (block && x.log_n <= kLastKeptDegree) can_run_ |= 1u << kKeptBlock;
     }
-    // Predictions, none measured. A multiprocessor alone transforms a limb of these degrees in
-    // about the time of a launch. Of larger ones it does so when every multiprocessor has a limb:
-    // before that two launches spread each over several. Limbs of 2^15 leave room for one block.
-    const bool full = static_cast<std::uint64_t>(x.limbs) * x.items >= static_cast<unsigned>(sms);
-    if (block && (x.log_n <= 13 || (x.log_n == 14 && full))) own_ = kOneBlock;
+    // As measured on an H200 (docs/performance.md, "Variants of kernels"). A block saves a launch,
+    // which is worth more than the other multiprocessors up to 2^12, and backwards at 2^13 where
+    // half of them have a limb. Kept twiddles gain where no multiprocessor has two, and at 2^10.
+    const std::uint64_t limbs = static_cast<std::uint64_t>(x.limbs) * x.items;
+    const auto blocks = static_cast<std::uint64_t>(sms);
+    const bool alone = limbs <= blocks, back = !x.forward && 2 * limbs >= blocks;
+    if (block && (x.log_n <= 12 || (x.log_n == 13 && (x.array || back)))) own_ = kOneBlock;
+    const bool kept = (can_run_ >> kKeptBlock & 1) != 0 && !x.array;
+    if (kept && (x.log_n == 10 || (x.log_n <= 12 && alone))) own_ = kKeptBlock;
     // Blocks take an array in one launch, columns and rows in one for each kItems members.
     if (block && x.array && x.items > kMostArrayLaunches * kItems) {
       can_run_ &= ~(1u << kTwoLaunches | 1u << kKeptRows);
