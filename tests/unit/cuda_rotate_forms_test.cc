@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "backend/cuda/rotate_costs.h"
+
 namespace latticino::cuda {
 namespace {
 
@@ -16,7 +18,7 @@ TEST(RotateForms, HaveTheirNumbers) {
 }
 
 TEST(RotateForms, ExactRotationsCanGoByStepsAndGatherByTheirOwnRule) {
-  RotationForms forms = RotationForms::exact(10, true, 2.0);
+  RotationForms forms = RotationForms::exact(10, true, 2.0, 2.5);
   EXPECT_EQ(forms.own(), kGatheredForm);
   EXPECT_EQ(forms.can_run(), 0b1000001u);
   forms.add(spread_form(1), 3.0);
@@ -28,7 +30,7 @@ TEST(RotateForms, ExactRotationsCanGoByStepsAndGatherByTheirOwnRule) {
 }
 
 TEST(RotateForms, ExactRotationsThatNoBlockHoldsGoBySteps) {
-  RotationForms forms = RotationForms::exact(13, false, 2.0);
+  RotationForms forms = RotationForms::exact(13, false, 2.0, 0.5);
   EXPECT_EQ(forms.own(), kStepForm);
   EXPECT_EQ(forms.can_run(), 0b1000000u);
   forms.add(spread_form(3), 1.0);
@@ -38,16 +40,46 @@ TEST(RotateForms, ExactRotationsThatNoBlockHoldsGoBySteps) {
 
 // Measured: steps are faster there, for one and for many.
 TEST(RotateForms, ExactRotationsOfWhichABlockHoldsOneGoBySteps) {
-  RotationForms forms = RotationForms::exact(12, true, 2.0);
+  RotationForms forms = RotationForms::exact(12, true, 2.0, 5.0);
   EXPECT_EQ(forms.own(), kStepForm);
   EXPECT_EQ(forms.can_run(), 0b1000001u);
-  EXPECT_EQ(RotationForms::exact(11, true, 2.0).own(), kGatheredForm);
+  EXPECT_EQ(RotationForms::exact(11, true, 2.0, 2.5).own(), kGatheredForm);
+  EXPECT_EQ(RotationForms::exact(11, true, 2.0, 1.5).own(), kStepForm);
+}
+
+// The fastest of those measured on an H200 (docs/tfhe.md) for each set and batch.
+TEST(RotateForms, CostsChooseWhatWasFastest) {
+  const auto own = [](int log_n, int primes, int keys, std::uint32_t total, std::uint32_t each,
+                      int first_spread) {
+    const RotateCosts& costs = rotate_costs(log_n, primes, keys);
+    RotationForms forms = RotationForms::exact(log_n, true, costs.all_gathered(total, each, 132),
+                                               costs.all_by_steps(total));
+    constexpr Clusters kClusters[] = {{132, 132}, {66, 66}, {31, 31}, {15, 15}};
+    for (int b = first_spread; b <= kLogSpreadBlocks; ++b) {
+      forms.add(spread_form(b), costs.spread[b].all(kClusters[b], total));
+    }
+    return forms.own();
+  };
+  // tfhe-gates-v1
+  EXPECT_EQ(own(10, 1, 1, 1, 1, 0), spread_form(3));
+  EXPECT_EQ(own(10, 1, 1, 132, 1, 0), spread_form(0));
+  EXPECT_EQ(own(10, 1, 1, 1056, 8, 0), kGatheredForm);
+  // tfhe-gates-v2
+  EXPECT_EQ(own(11, 2, 1, 1, 1, 1), spread_form(3));
+  EXPECT_EQ(own(11, 2, 1, 132, 1, 1), spread_form(1));
+  EXPECT_EQ(own(11, 2, 1, 1056, 4, 1), spread_form(1));
+  // chameleon-592-legacy
+  EXPECT_EQ(own(11, 1, 1, 8, 1, 3), spread_form(3));
+  EXPECT_EQ(own(11, 1, 1, 132, 1, 3), kStepForm);
+  EXPECT_EQ(own(11, 1, 1, 1056, 4, 3), kStepForm);
+  // Several key bits: no steps without a table.
+  EXPECT_NE(own(11, 2, 7, 4096, 1, 2), kStepForm);
 }
 
 // As in tables of before: 0 where nothing gathers, and numbers that only FP64 has.
 TEST(RotateForms, EntriesThatCannotRunLeaveTheRule) {
   const TuningKey key{TunedKernel::BlindRotate, 13, {2, 1, 33, 1}};
-  const RotationForms forms = RotationForms::exact(13, false, 2.0);
+  const RotationForms forms = RotationForms::exact(13, false, 2.0, 0.5);
   for (const int variant : {kGatheredForm, spread_form(4)}) {
     Tuning table;
     table.set(key, variant);
@@ -66,7 +98,7 @@ TEST(RotateForms, InFp64NothingGoesBySteps) {
 TEST(RotateForms, TablesMaySayBySteps) {
   Tuning table =
       Tuning::parse("latticino tuning 1\narch 90\nblind_rotate 10  3 1 33 1056 = 6\n", "x");
-  const RotationForms forms = RotationForms::exact(10, true, 2.0);
+  const RotationForms forms = RotationForms::exact(10, true, 2.0, 2.5);
   const auto pick = [&](int ciphertexts) {
     const TuningKey key{TunedKernel::BlindRotate, 10, {3, 1, 33, ciphertexts}};
     return table.pick(key, forms.own(), forms.can_run());

@@ -7,6 +7,7 @@
 #include "backend/cuda/blind_spread.h"
 #include "backend/cuda/dispatch.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/rotate_costs.h"
 #include "backend/cuda/rotate_forms.h"
 
 namespace latticino::cuda {
@@ -51,27 +52,6 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
     return launch_rotate<BlindShape<11>, 2, 2>(launcher, args);
   }
   launch_any_rotate(launcher, args, log_n, primes);
-}
-
-// Times of one wave of rotations, over that of clusters of eight blocks: spread over 1, 2, 4 and 8;
-// gathered, at least, and for each ciphertext of a multiprocessor. Measured on an H200 with the
-// gadgets of chameleon-630-legacy and tfhe-gates-v1, of tfhe-2-2-v1, and of tfhe-2-2-group3-v1
-// (docs/tfhe.md), but for what these do not fit: one block in the last two, two in the last. The
-// second, of N = 2^11, stands for one prime there as well (chameleon-592-legacy: 24 gathered).
-struct WaveCosts {
-  WaveTimes spread[kLogSpreadBlocks + 1];
-  double gathered, gathered_each;
-};
-
-const WaveCosts& wave_costs(int log_n, int primes, int keys) {
-  static constexpr WaveCosts kOne{{{{2.8}}, {{2.0}}, {{1.25}}, {{1, 1.2}}}, 6.5, 2.6};
-  static constexpr WaveCosts kTwo{{{{5.5}}, {{2.5}}, {{1.5}}, {{1, 1.3}}}, 17, 5.8};
-  static constexpr WaveCosts kSeveralKeys{{{{5.5}}, {{2.9}}, {{1.3}}, {{1}}}, 24, 8.5};
-  return keys > 1 ? kSeveralKeys : primes == 1 && log_n <= 10 ? kOne : kTwo;
-}
-
-std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
-  return (total + at_once - 1) / at_once;
 }
 
 // Ciphertexts of a block, at most `most`: few blocks in the last wave, and many ciphertexts to hide
@@ -139,8 +119,11 @@ class Rotation {
  private:
   int chosen_form(std::uint32_t each,
                   const std::optional<SpreadPlan> (&plan)[kLogSpreadBlocks + 1]) {
-    const WaveCosts& costs = wave_costs(ring_.log_n(), primes_, args.keys);
-    RotationForms forms = RotationForms::exact(ring_.log_n(), each > 0, gathered_cost(costs, each));
+    const RotateCosts& costs = rotate_costs(ring_.log_n(), primes_, args.keys);
+    const auto sms = static_cast<std::uint32_t>(launcher_.properties().sms);
+    RotationForms forms =
+        RotationForms::exact(ring_.log_n(), each > 0, costs.all_gathered(args.total, each, sms),
+                             costs.all_by_steps(args.total));
     for (int b = 0; b <= kLogSpreadBlocks; ++b) {
       if (plan[b]) forms.add(spread_form(b), costs.spread[b].all(plan[b]->clusters, args.total));
     }
@@ -162,14 +145,6 @@ class Rotation {
     constexpr std::uint32_t kLatency = 2;  // a guess
     return per_block(device, most_a_block(device, limits, args.parts * primes_), args.total,
                      kLatency);
-  }
-
-  // Launches by steps are taken for blocks of one.
-  double gathered_cost(const WaveCosts& costs, std::uint32_t of_block) const {
-    const std::uint32_t each = std::max(of_block, 1u);
-    const auto sms = static_cast<std::uint32_t>(launcher_.properties().sms);
-    return waves(waves(args.total, each), sms) *
-           std::max(costs.gathered, costs.gathered_each * each);
   }
 
   Launcher& launcher_;

@@ -23,8 +23,6 @@ struct SpreadPlan {
 // None where no such cluster can be placed.
 Clusters clusters_of(Launcher& launcher, const void* kernel, Shape shape);
 
-constexpr int kLogSpreadBlocks = 3;  // at most 8 blocks, which every device with clusters allows
-
 // None where the device or the parameters do not allow it: rings of N = 2^10 .. 2^12 over primes
 // below 2^30; what a block needs must fit its threads and shared memory. Pairs and fours of blocks
 // serve the gadgets of the named sets only, pairs no steps of several keys.

@@ -9,6 +9,8 @@
 
 namespace latticino::cuda {
 
+constexpr int kLogSpreadBlocks = 3;  // at most 8 blocks, which every device with clusters allows
+
 // How many clusters run side by side: with a multiprocessor for each block, and at most.
 struct Clusters {
   std::uint32_t alone = 0, most = 0;
