@@ -36,24 +36,24 @@ DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level
   return report;
 }
 
-// Kernels of the GPU have become faster since its rates were measured, so a third is left there.
-void expect_near(const DryReport& report, double cpu, double cuda) {
+// Launches overlap on the GPU, which is not predicted: the fewer limbs, the more it gains.
+void expect_near(const DryReport& report, double cpu, double cuda, double bound = 0.1) {
   EXPECT_NEAR(predicted_seconds(report, cpu_rates("avx512")) / cpu, 1, 0.2);
-  EXPECT_NEAR(predicted_seconds(report, cuda_rates()) / cuda, 1, 0.35);
+  EXPECT_NEAR(predicted_seconds(report, cuda_rates()) / cuda, 1, bound);
 }
 
 TEST(Rates, PredictWhatWasMeasured) {
   const auto context = ckks::Context::create_dry(preset("n16-d40-boot-v1"));
   const int top = context->params().top_level();
   const auto rotate = [](const ckks::Evaluator& e, const ckks::Ciphertext& x) { e.rotate(x, 1); };
-  expect_near(counted(context, top, rotate), 93.3e-3, 186e-6);
+  expect_near(counted(context, top, rotate), 93.3e-3, 177.3e-6);
   int level = top;
   while (context->params().limbs(level) > 7) --level;
-  expect_near(counted(context, level, rotate), 10.3e-3, 41.2e-6);
+  expect_near(counted(context, level, rotate), 10.3e-3, 30.7e-6, 0.2);
   const ckks::Bootstrapper bootstrapper(context);
   const DryReport boot = counted(
       context, 0, [&](const ckks::Evaluator& e, const auto& x) { bootstrapper.bootstrap(e, x); });
-  expect_near(boot, 5.05, 9.16e-3);
+  expect_near(boot, 5.05, 8.58e-3);
   EXPECT_NEAR(predicted_seconds(boot, cpu_rates("avx512"), 2) / 2.53, 1, 0.2);
 }
 
