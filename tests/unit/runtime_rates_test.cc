@@ -10,6 +10,7 @@
 #include "backend/cpu_choice.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "math/errors.h"
+#include "params/switch_params.h"
 #include "rlwe/evaluation_keys.h"
 #include "tfhe/evaluator.h"
 
@@ -117,7 +118,9 @@ struct Measured {
 
 // Predicted over measured seconds of a blind rotation of `count` ciphertexts.
 double rotation_ratio(const Measured& m, const RateTable& table) {
-  const auto context = tfhe::Context::create_dry(tfhe_preset(m.set), m.arithmetic);
+  const bool of_switch = std::string(m.set).starts_with("switch-");
+  const auto context = tfhe::Context::create_dry(
+      of_switch ? switch_preset(m.set)->tfhe() : tfhe_preset(m.set), m.arithmetic);
   const auto keys = tfhe::allocate_server_keys(*context, {});
   BlindRotate rotate = tfhe::blind_rotation(*context, *keys);
   const TfheParams& params = context->params();
@@ -135,7 +138,8 @@ double rotation_ratio(const Measured& m, const RateTable& table) {
 
 // Rotations of a batch as bench_gates times them: bench/records/2026-11-21-xeon-tfhe.json,
 // 2026-11-22-xeon-tfhe-fp64.json, 2026-11-23-epyc-tfhe.json and 2026-11-22-epyc-rates.json, and of
-// the H200's, 2026-11-22-h200-tfhe-latency.json in exact arithmetic and -gates.json in FP64.
+// the H200's, 2026-11-22-h200-tfhe-latency.json in exact arithmetic and -gates.json in FP64. Those
+// of switching are in docs/switching.md and docs/tfhe.md.
 TEST(Rates, PredictBlindRotations) {
   constexpr auto kExact = BlindRotateArithmetic::Exact, kFft64 = BlindRotateArithmetic::Fft64;
   for (const Measured& m : {Measured{"tfhe-gates-v1", kExact, 1, 13.3e-3},
@@ -184,7 +188,13 @@ TEST(Rates, PredictBlindRotations) {
                             {"chameleon-630-group3-legacy", kFft64, 1, 0.428e-3},
                             {"chameleon-630-group3-legacy", kFft64, 1056, 23.4e-3},
                             {"tfhe-2-2-group3-fft64-v1", kFft64, 1, 0.482e-3},
-                            {"tfhe-2-2-group3-fft64-v1", kFft64, 1056, 30.2e-3}}) {
+                            {"tfhe-2-2-group3-fft64-v1", kFft64, 1056, 30.2e-3},
+                            {"switch-n16-d40-fp64-v1", kFft64, 1, 13.2e-3},
+                            {"switch-n16-d40-fp64-v1", kFft64, 132, 13.0e-3},
+                            {"switch-n16-d40-fp64-v1", kFft64, 1024, 69.2e-3},
+                            {"switch-n16-d40-v1", kExact, 1, 11.9e-3},
+                            {"switch-n16-d40-v1", kExact, 132, 35.0e-3},
+                            {"switch-n16-d40-v1", kExact, 1056, 291e-3}}) {
     EXPECT_LT(std::abs(std::log2(rotation_ratio(m, cuda_rates()))), 1) << m.set << " " << m.count;
   }
 }
