@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _native, errors
+from .._native import Comparison, Gate
 from . import types
 
 if TYPE_CHECKING:
     from .context import Context
-
-Gate, Comparison = _native.Gate, _native.Comparison
 
 
 def take(parts: Any, places: np.ndarray) -> Any:
