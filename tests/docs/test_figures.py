@@ -107,6 +107,23 @@ def test_memory_beside_dry_runs():
         low, high = sorted((100 * abs(1 - min(shares)), 100 * abs(1 - max(shares))))
         assert f"{low:.1f} to {high:.1f} % {words}" in said
 
+    each, _ = table("performance.md", "Beside the targets", 2)
+    at = by(rows, *BOOTSTRAPS)
+    options = {"d40 with minimal keys": (32768, 1, 0, 0), "d40, SlotToCoeff first": (32768, 0, 1, 0),
+               "d40, OverModRaise": (32768, 0, 0, 1), "d40, SlotToCoeff first, OverModRaise": (32768, 0, 1, 1),
+               "d40, 256 slots": (256, 0, 0, 0)}
+    assert len(each) == len(rows) + 1
+
+    def cells():
+        for key, printed in list(each.items())[1:]:
+            preset = key.strip("`") if key.startswith("`") else "n16-d40-boot-v1"
+            row = at[("ckks.bootstrap", preset, *options.get(key, (32768, 0, 0, 0)))]
+            dry = row["dry_peak_bytes"]
+            shares = (1 - dry / row["peak_bytes"], 1 - dry / row["device_peak_bytes"],
+                      row["device_held_bytes"] / dry - 1)
+            yield from ((key, cell, 100 * share) for cell, share in zip(printed, shares, strict=True))
+
+    assert wrong(cells()) == []
     percent("below it, and", "peak_bytes", True)
     percent("below what was in use in the pool at once", "device_peak_bytes", True)
     percent("above the dry run's peak, 7.28 GB for 6.67", "device_held_bytes", False)
@@ -225,6 +242,67 @@ def test_growth():
     for key, member, unit in (("us", "value", 1), ("MB", "footprint_bytes", 1e6)):
         assert wrong((limbs, cell, measured["growth.rotate", int(limbs)][member] / unit)
                      for limbs, cell in zip(rows["limbs"], rows[key])) == []
+
+
+def test_client_on_the_gpu():
+    rows, said = table("performance.md", "Encoding and the client on the GPU")
+    assert "2026-11-23-h200-client.json" in said
+    measured = by(record("2026-11-23-h200-client.json"), "limbs", "batch")
+    names = {"encode": "encode", "encode, values already on the device, replayed": "encode_resident",
+             "encrypt (secret key), encoded": "encrypt", "decrypt and decode": "decrypt",
+             "decode a plaintext": "decode"}
+    assert set(names) == set(rows) - {""}
+    assert wrong((key, cell, *(measured[f"ckks.{name}", limbs, batch]["value"] for batch in (1, 64)
+                               if (f"ckks.{name}", limbs, batch) in measured))
+                 for key, name in names.items() for limbs, cell in zip((47, 13), rows[key])) == []
+
+
+def test_forms_of_transforms():
+    rows, said = table("performance.md", "Variants of kernels", 1)
+    assert "2026-11-23-h200-transforms.json" in said
+    measured = by(record("2026-11-23-h200-transforms.json"), "N", "limbs", "polynomials", "form")
+    columns = (("poly.ntt", 1, 1), ("poly.ntt", 20, 1), ("poly.ntt", 7, 16), ("poly.intt", 7, 16),
+               ("poly.ntt", 20, 16), ("poly.intt", 20, 16))
+    assert list(rows)[1:] == [f"2^{log_n}" for log_n in range(10, 18)]
+
+    def cells():
+        for key in list(rows)[1:]:
+            for (name, *shape), cell in zip(columns, rows[key], strict=True):
+                for form, printed in enumerate(cell.split(", ")):
+                    row = measured.get((name, 2 ** int(key[2:]), *shape, form))
+                    assert (row is None) == (printed == "-"), (key, cell)
+                    if row:
+                        yield key, printed, row["value"]
+
+    assert wrong(cells()) == []
+
+
+def test_exact_switching():
+    rows, said = table("switching.md", "Measured", 3)
+    errors, _ = table("switching.md", "Measured", 4)
+    assert "2026-11-23-h200-switch-exact.json" in said
+    measured = by(record("2026-11-23-h200-switch-exact.json"), "preset", "slots", "function")
+
+    def cells():
+        for key, printed in list(rows.items())[1:]:
+            preset, slots, route = re.fullmatch(r"`([^`]+)`, (\d+), (\w+)", key).groups()
+            for name, cell in zip(("extract", "lut", "repack", "round_trip"), printed):
+                row = measured[f"switch.{name}", preset, int(slots), 0]
+                assert row["params"]["route"] == route
+                yield key, cell, row["value"]
+            yield key, printed[4], row["device_peak_bytes"] / 1e9
+        functions = ("identity", "sigmoid", "relu", "sign", "sqrt", "random")
+        for key, function in zip(list(errors)[1:], functions, strict=True):
+            row = measured["switch.precision", "switch-n16-d40-precise-v1", 0, function]
+            argument = [row["argument_mean_error_bits"], row["argument_max_error_bits"]]
+            mean, predicted, worst, other = (cell.replace("2^-", "") for cell in errors[key])
+            yield key, mean, row["mean_error_bits"]
+            yield key, predicted, row["predicted_mean_bits"]
+            if "wrong" not in worst:
+                yield key, worst, row["max_error_bits"]
+            yield key, other, *argument
+
+    assert wrong(cells()) == []
 
 
 def test_dry_runs_of_bootstrapping():
