@@ -99,11 +99,7 @@ class KeyInnerBatch {
     }
     const int log_cols = ring_.log_n() - args_.log_rows;
     if (log_cols == 8 && equal && digits <= 4) {
-      if (product) {
-        launch_staged<true>(primes, digits);
-      } else {
-        launch_staged<false>(primes, digits);
-      }
+      product ? launch_products(primes, digits) : launch_staged(primes, digits);
     } else {
       dispatch<5, 9>(log_cols, [&](auto log) {
         launch<InnerShape<decltype(log)::value, 0, 8, 2>>(primes, digits);
@@ -116,6 +112,12 @@ class KeyInnerBatch {
  private:
   static constexpr int kDigits = 32;
   static constexpr int kBatchGroups = 8;  // by one key: as many as a block has warps
+  // Of the shared memory, 164 of 228 KB: six blocks of 128 threads with four digits on an H200.
+  static constexpr int kProductPercent = 72;
+  // Blocks of 256 threads, or of a PART of them; at least two warps share a team's vectors then.
+  template <int DIGITS, int PART, bool PRODUCT>
+  using Staged = InnerShape<8, DIGITS, DIGITS == 3 ? 4 : std::max(DIGITS, PART),
+                            (DIGITS > 2 ? 2 : 4) / PART, PRODUCT>;
   struct Part {
     const Runs::Run *begin, *end;
     int size() const { return static_cast<int>(end - begin); }
@@ -124,9 +126,9 @@ class KeyInnerBatch {
   template <class S>
   void launch(int primes, int digits) {
     const int lanes = S::kDigits == 0 ? std::min(digits, S::kLanes) : S::kLanes;
-    const Shape shape{dim3(groups_, (1u << args_.log_rows) / S::kRows, primes),
-                      dim3(32 * S::kTeams * lanes), S::shared_bytes(digits, args_.own_exchange),
-                      true};
+    Shape shape{dim3(groups_, (1u << args_.log_rows) / S::kRows, primes),
+                dim3(32 * S::kTeams * lanes), S::shared_bytes(digits, args_.own_exchange), true};
+    if (S::kProduct && S::kDigits > 0) shape.shared_percent = kProductPercent;
     launcher_.launch(key_inner<S>, shape, args_);
   }
 
@@ -162,20 +164,25 @@ class KeyInnerBatch {
   // N = 2^16 and up to four digits, the same number in all groups: teams of a warp a digit, or
   // warps that share one key. The rule without a table: what was fastest at most limbs with so many
   // digits.
-  template <bool PRODUCT>
   void launch_staged(int primes, int digits) {
     const TuningKey key{TunedKernel::KeyInner, ring_.log_n(), {digits, primes, targets_, groups_}};
-    const bool shared = !PRODUCT && digits == 1 && one_key();
+    const bool shared = digits == 1 && one_key();
     const int plain = digits == 4 ? 0 : 1;
     const int own = shared && groups_ >= kBatchGroups ? 2 : plain;
     const int chosen = launcher_.tuning().pick(key, own, shared ? 0b111 : 0b11);
     if (chosen == 2) return launch_batch<InnerBatchShape<8>>(primes);
     dispatch<1, 4>(digits, [&](auto count) {
       constexpr int kCount = decltype(count)::value;
-      constexpr int kLanes = kCount == 3 ? 4 : kCount, kTeams = kLanes == 4 ? 2 : 4;
-      if (chosen == 0)
-        return launch<InnerShape<8, kCount, kLanes, kTeams, PRODUCT>>(primes, digits);
-      launch<InnerShape<8, kCount, std::max(kLanes, 2), kTeams / 2, PRODUCT>>(primes, digits);
+      if (chosen == 0) return launch<Staged<kCount, 1, false>>(primes, digits);
+      launch<Staged<kCount, 2, false>>(primes, digits);
+    });
+  }
+
+  // The same with products, whose factors are read twice: by the warp that multiplies a digit, and
+  // by the threads that add the rest. So blocks are small, and the first-level cache has room.
+  void launch_products(int primes, int digits) {
+    dispatch<1, 4>(digits, [&](auto count) {
+      launch<Staged<decltype(count)::value, 2, true>>(primes, digits);
     });
   }
 

@@ -70,6 +70,11 @@ LaunchConfig::LaunchConfig(const Shape& shape, cudaStream_t stream) {
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
   }
+  if (shape.shared_percent > 0) {
+    cudaLaunchAttribute& carveout = attributes[config.numAttrs++];
+    carveout.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+    carveout.val.sharedMemCarveout = static_cast<unsigned>(shape.shared_percent);
+  }
   if (shape.cluster > 1) {
     cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
     cluster.id = cudaLaunchAttributeClusterDimension;
@@ -131,17 +136,21 @@ std::size_t Launcher::static_shared(const void* function) {
   return static_shared_[function] = attributes.sharedSizeBytes;
 }
 
+// Rounded up.
+std::size_t Launcher::blocks_per_sm(const Shape& shape) const {
+  const std::size_t blocks = std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+  const auto sms = static_cast<std::size_t>(properties_.sms);
+  return (blocks + sms - 1) / sms;
+}
+
 // Dynamic shared memory of a block with which a multiprocessor holds an even share of the grid and
 // no more; what the kernel asks for where that is more, or where the grid is many waves.
 std::size_t Launcher::even_shared(const void* function, const Shape& shape) {
-  constexpr std::size_t kMost = 8, kReserved = 1 << 10, kGranularity = 256;
-  const std::size_t blocks = std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z;
-  const std::size_t sms = static_cast<std::size_t>(properties_.sms);
-  const std::size_t share = (blocks + sms - 1) / sms;
-  if (share > kMost) return shape.shared_bytes;
-  const std::size_t taken = static_shared(function) + kReserved;
-  const std::size_t room =
-      std::min(properties_.shared_per_sm / share, properties_.shared_per_block + kReserved);
+  constexpr std::size_t kGranularity = 256;
+  if (many_waves(shape)) return shape.shared_bytes;
+  const std::size_t taken = static_shared(function) + kReservedShared;
+  const std::size_t room = std::min(properties_.shared_per_sm / blocks_per_sm(shape),
+                                    properties_.shared_per_block + kReservedShared);
   if (room <= taken) return shape.shared_bytes;
   return std::max(shape.shared_bytes, (room - taken) / kGranularity * kGranularity);
 }

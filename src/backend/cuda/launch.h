@@ -31,6 +31,8 @@ struct Properties {
   std::size_t total_bytes = 0;
 };
 
+constexpr std::size_t kReservedShared = 1 << 10;  // of every block, beside what it asks for
+
 struct Shape {
   dim3 grid;
   dim3 block;
@@ -39,6 +41,9 @@ struct Shape {
   // that follow overlap.cuh. A small grid asks for so much shared memory that each multiprocessor
   // takes its share of the blocks: the first to be free would take most of them.
   bool overlap = false;
+  // What blocks take at most of the shared memory of a multiprocessor, so that the rest serves its
+  // first-level cache; 0: as the driver chooses. Only from sm_90 on: not measured before.
+  int shared_percent = 0;
   unsigned cluster = 1;  // blocks of a thread block cluster; more than one from sm_90 on
 };
 
@@ -49,7 +54,7 @@ struct LaunchConfig {
   LaunchConfig& operator=(const LaunchConfig&) = delete;
 
   cudaLaunchConfig_t config{};
-  cudaLaunchAttribute attributes[2]{};
+  cudaLaunchAttribute attributes[3]{};
 };
 
 // Device memory for the duration of one record; given back in stream order.
@@ -79,12 +84,16 @@ class Launcher {
     const void* function = reinterpret_cast<const void*>(kernel);
     Shape sized = shape;
     sized.overlap = overlaps(shape);
+    if (properties_.arch < 90) sized.shared_percent = 0;
     if (sized.overlap) sized.shared_bytes = even_shared(function, shape);
     raise_shared_limit(function, sized.shared_bytes);
     const LaunchConfig config(sized, stream_);
     note_launch(function);
     check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
   }
+  // Whether a multiprocessor takes one block after the other; otherwise all get an even share of
+  // them at once (Shape::overlap).
+  bool many_waves(const Shape& shape) const { return blocks_per_sm(shape) > kEvenBlocks; }
   // Clusters (or blocks) of this shape that the device runs side by side; 0: it can place none.
   std::uint32_t clusters_at_once(const void* kernel, const Shape& shape);
 
@@ -111,9 +120,11 @@ class Launcher {
 
  private:
   friend class Scratch;
+  static constexpr std::size_t kEvenBlocks = 8;
   bool overlaps(const Shape& shape) const {
     return shape.overlap && properties_.arch >= 90 && features_->overlap;
   }
+  std::size_t blocks_per_sm(const Shape& shape) const;
   void raise_shared_limit(const void* function, std::size_t bytes);
   std::size_t static_shared(const void* function);
   std::size_t even_shared(const void* function, const Shape& shape);

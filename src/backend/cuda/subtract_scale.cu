@@ -200,8 +200,13 @@ class Combination {
   template <class S>
   void launch(int limbs) {
     args_.slots = (any_add_ || args_.times ? 2 : 1) * S::kVectors;
-    const Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs),
-                      dim3(S::kBlockThreads), S::shared_bytes(args_.slots), true};
+    Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs), dim3(S::kBlockThreads),
+                S::shared_bytes(args_.slots), true};
+    // No more than so many blocks need: both polynomials of a prime read its twiddles.
+    const std::size_t all = launcher_.properties().shared_per_sm;
+    const std::size_t taken = 100 * S::kMinBlocks * (shape.shared_bytes + kReservedShared);
+    const std::size_t least = std::min<std::size_t>(100, (taken + all - 1) / all);
+    shape.shared_percent = launcher_.many_waves(shape) ? static_cast<int>(least) : 100;
     launcher_.launch(subtract_scale<S>, shape, args_);
   }
 
