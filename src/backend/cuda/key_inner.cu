@@ -112,8 +112,6 @@ class KeyInnerBatch {
  private:
   static constexpr int kDigits = 32;
   static constexpr int kBatchGroups = 8;  // by one key: as many as a block has warps
-  // Of the shared memory, 164 of 228 KB: six blocks of 128 threads with four digits on an H200.
-  static constexpr int kProductPercent = 72;
   // Blocks of 256 threads, or of a PART of them; at least two warps share a team's vectors then.
   template <int DIGITS, int PART, bool PRODUCT>
   using Staged = InnerShape<8, DIGITS, DIGITS == 3 ? 4 : std::max(DIGITS, PART),
@@ -124,11 +122,11 @@ class KeyInnerBatch {
   };
 
   template <class S>
-  void launch(int primes, int digits) {
+  void launch(int primes, int digits, int shared_percent = 0) {
     const int lanes = S::kDigits == 0 ? std::min(digits, S::kLanes) : S::kLanes;
     Shape shape{dim3(groups_, (1u << args_.log_rows) / S::kRows, primes),
                 dim3(32 * S::kTeams * lanes), S::shared_bytes(digits, args_.own_exchange), true};
-    if (S::kProduct && S::kDigits > 0) shape.shared_percent = kProductPercent;
+    shape.shared_percent = shared_percent;
     launcher_.launch(key_inner<S>, shape, args_);
   }
 
@@ -179,10 +177,13 @@ class KeyInnerBatch {
   }
 
   // The same with products, whose factors are read twice: by the warp that multiplies a digit, and
-  // by the threads that add the rest. So blocks are small, and the first-level cache has room.
+  // by the threads that add the rest. Small blocks that leave memory to the first-level cache were
+  // fastest at 47 to 7 limbs. At 7 the even share of a small grid asks for more blocks than fit in
+  // what is left; a share that fits is slower (35.5 us for 34.7 on an H200).
   void launch_products(int primes, int digits) {
+    constexpr int kPercent = 72;  // 164 of the 228 KB of an H200
     dispatch<1, 4>(digits, [&](auto count) {
-      launch<Staged<decltype(count)::value, 2, true>>(primes, digits);
+      launch<Staged<decltype(count)::value, 2, true>>(primes, digits, kPercent);
     });
   }
 

@@ -42,7 +42,7 @@ struct Shape {
   // takes its share of the blocks: the first to be free would take most of them.
   bool overlap = false;
   // What blocks take at most of the shared memory of a multiprocessor, so that the rest serves its
-  // first-level cache; 0: as the driver chooses. Only from sm_90 on: not measured before.
+  // first-level cache; 0: as the driver chooses. Left to it before sm_90, where nothing is measured.
   int shared_percent = 0;
   unsigned cluster = 1;  // blocks of a thread block cluster; more than one from sm_90 on
 };

@@ -202,7 +202,7 @@ class Combination {
     args_.slots = (any_add_ || args_.times ? 2 : 1) * S::kVectors;
     Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs), dim3(S::kBlockThreads),
                 S::shared_bytes(args_.slots), true};
-    // No more than so many blocks need: both polynomials of a prime read its twiddles.
+    // No more than so many blocks need; the even share of a small grid reckons with all of it.
     const std::size_t all = launcher_.properties().shared_per_sm;
     const std::size_t taken = 100 * S::kMinBlocks * (shape.shared_bytes + kReservedShared);
     const std::size_t least = std::min<std::size_t>(100, (taken + all - 1) / all);
