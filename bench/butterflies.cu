@@ -11,8 +11,8 @@
 #include <random>
 #include <type_traits>
 
-#include "backend/cuda/memory.h"
-#include "backend/cuda/ntt_lazy.cuh"
+#include "backend/cuda/launch/memory.h"
+#include "backend/cuda/ntt/lazy.cuh"
 #include "common.h"
 #include "math/modulus.h"
 #include "math/primes.h"

@@ -1,4 +1,4 @@
-// Times every form of a transform between Coeff and Eval (backend/cuda/transform_forms.h):
+// Times every form of a transform between Coeff and Eval (backend/cuda/ntt/forms.h):
 //   bench_transforms --log-n 10,11,12,13,14,15,16,17 --limbs 1,7,20 --polynomials 1,16
 // A row for each form that the shape can take; "rule" tells which one runs without a table. Buffer
 // sets take turns, so that the data of one run have left the cache when it comes round again.

@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "backend/cuda/rotate_forms.h"
+#include "backend/cuda/rotate/forms.h"
 #include "sample.h"
 #include "tfhe_world.h"
 #include "trace.h"

@@ -23,7 +23,7 @@ if(LATTICINO_HAVE_CUDA)
                         "${CMAKE_CUDA_COMPILER_VERSION}; set CUDACXX or LATTICINO_CUDA=OFF")
   endif()
   find_package(CUDAToolkit REQUIRED)
-  file(GLOB LATTICINO_CUDA_SOURCES CONFIGURE_DEPENDS src/backend/cuda/*.cu src/backend/cuda/*.cc)
+  file(GLOB_RECURSE LATTICINO_CUDA_SOURCES CONFIGURE_DEPENDS src/backend/cuda/*.cu src/backend/cuda/*.cc)
   target_sources(latticino PRIVATE ${LATTICINO_CUDA_SOURCES})
   target_compile_definitions(latticino PRIVATE LATTICINO_HAVE_CUDA)
   # The target exists already: variables would come too late.

@@ -5,7 +5,7 @@
 namespace latticino {
 namespace {
 
-// Rotations in FP64 that a GPU spreads over processors (backend/cuda/blind_fourier_spread.cu).
+// Rotations in FP64 that a GPU spreads over processors (backend/cuda/rotate/fft/cluster.cu).
 bool spreads_in_fft64(const BlindRotate& op) {
   const PolyView& key = op.key.first;
   const int log_n = key.ring->log_n(), levels = op.gadget.levels;

@@ -10,8 +10,8 @@
 #include <string>
 #include <tuple>
 
-#include "backend/cuda/rotate_forms.h"
-#include "backend/cuda/transform_forms.h"
+#include "backend/cuda/ntt/forms.h"
+#include "backend/cuda/rotate/forms.h"
 #include "conformance/conformance.h"
 #include "support/ring_support.h"
 

@@ -1,8 +1,8 @@
-// Every form of a transform (backend/cuda/transform_forms.h) against the CPU: records of all
+// Every form of a transform (backend/cuda/ntt/forms.h) against the CPU: records of all
 // shapes, more polynomials than a launch has items, and the arrays of rotations by steps.
-#include "backend/cuda/transform_forms.h"
+#include "backend/cuda/ntt/forms.h"
 
-#include "backend/cuda/rotate_forms.h"
+#include "backend/cuda/rotate/forms.h"
 #include "conformance/conformance.h"
 #include "cuda_twins.h"
 

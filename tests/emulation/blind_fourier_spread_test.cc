@@ -1,13 +1,13 @@
-// Blind rotations in FP64 spread over a cluster (backend/cuda/blind_fourier_spread.cuh), emulated,
+// Blind rotations in FP64 spread over a cluster (backend/cuda/rotate/fft/cluster.cuh), emulated,
 // against the CPU: equal words, in every shape that has a kernel.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "backend/cuda/blind_fourier_fours.cuh"
-#include "backend/cuda/blind_fourier_group_spread.cuh"
-#include "backend/cuda/blind_fourier_spread.cuh"
+#include "backend/cuda/rotate/fft/cluster.cuh"
+#include "backend/cuda/rotate/fft/cluster_radix4.cuh"
+#include "backend/cuda/rotate/fft/group_cluster.cuh"
 #include "emulation/fourier_rotation.h"
 #include "emulation/machine.h"
 

@@ -1,5 +1,6 @@
-// Blind rotations in FP64 whose ciphertexts are gathered in blocks (backend/cuda/blind_fourier.cuh,
-// blind_fourier_pair.cuh, blind_fourier_group.cuh), emulated, against the CPU: equal words.
+// Blind rotations in FP64 whose ciphertexts are gathered in blocks
+// (backend/cuda/rotate/fft/block.cuh, rotate/fft/pair.cuh, rotate/fft/group.cuh), emulated, against
+// the CPU: equal words.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/blind_fourier_group.cuh"
-#include "backend/cuda/blind_fourier_pair.cuh"
+#include "backend/cuda/rotate/fft/group.cuh"
+#include "backend/cuda/rotate/fft/pair.cuh"
 #include "emulation/fourier_rotation.h"
 #include "emulation/machine.h"
 

@@ -1,10 +1,10 @@
-// Spread blind rotations (backend/cuda/blind_spread.cuh) on an emulated cluster against the CPU, in
-// every shape that has a kernel (and one that no plan takes: two blocks, several keys).
+// Spread blind rotations (backend/cuda/rotate/cluster/cluster.cuh) on an emulated cluster against
+// the CPU, in every shape that has a kernel (and one that no plan takes: two blocks, several keys).
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "backend/cuda/blind_spread_kernel.cuh"
+#include "backend/cuda/rotate/cluster/kernel.cuh"
 #include "emulation/device_tables.h"
 #include "emulation/machine.h"
 #include "emulation/rotation_on_cpu.h"
@@ -102,7 +102,7 @@ void expect_any_gadget() {
   expect_rotation<12, 2, LOG_BLOCKS, 0, 0, 0>({1, 2, 2, false, 1}, k30, 1);
 }
 
-// The numbers of blind_spread_plan.cuh, which says why two blocks take no groups.
+// The numbers of rotate/cluster/plan.cuh, which says why two blocks take no groups.
 TEST(SpreadPlaces, OfSeveralKeysOnTwoBlocks) {
   cuda::RotateArgs a{};
   a.parts = 2, a.gadget = {23, 1}, a.dimension = 870;

@@ -1,11 +1,11 @@
-// Blind rotations by steps (backend/cuda/blind_steps.cuh) on emulated blocks against the CPU, with
+// Blind rotations by steps (backend/cuda/rotate/steps.cuh) on emulated blocks against the CPU, with
 // digits and sums in the transforms' blocks, and entry by entry beside them.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "backend/cuda/blind_steps.cuh"
+#include "backend/cuda/rotate/steps.cuh"
 #include "emulation/device_tables.h"
 #include "emulation/machine.h"
 #include "emulation/rotation_on_cpu.h"

@@ -1,9 +1,9 @@
-// Tables of a ring as the device has them (backend/cuda/tables.h).
+// Tables of a ring as the device has them (backend/cuda/device/tables.h).
 #pragma once
 
 #include <vector>
 
-#include "backend/cuda/tables.h"
+#include "backend/cuda/device/tables.h"
 #include "math/modulus.h"
 #include "support/ring_support.h"
 

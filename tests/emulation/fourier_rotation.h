@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "backend/cuda/fourier_words.cuh"
+#include "backend/cuda/rotate/fft/words.cuh"
 #include "emulation/rotation_on_cpu.h"
 #include "math/fourier_selector.h"
 #include "support/fourier_support.h"

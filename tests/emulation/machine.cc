@@ -12,11 +12,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "backend/cuda/async_copy.cuh"
-#include "backend/cuda/barrier.cuh"
-#include "backend/cuda/bulk.cuh"
-#include "backend/cuda/cluster.cuh"
-#include "backend/cuda/handover.cuh"
+#include "backend/cuda/device/async_copy.cuh"
+#include "backend/cuda/device/barrier.cuh"
+#include "backend/cuda/device/bulk.cuh"
+#include "backend/cuda/device/cluster.cuh"
+#include "backend/cuda/device/partial_state.cuh"
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -249,11 +249,11 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
   machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
 }
 
-void pass_on(std::uint32_t* word) {
+void publish(std::uint32_t* word) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) *word = 1;
 }
-void take_over(const std::uint32_t* word) {
+void wait_until_published(const std::uint32_t* word) {
   machine->wait([word] { return *word != 0; });
 }
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "backend/cuda/blind_products.cuh"
+#include "backend/cuda/rotate/products.cuh"
 #include "support/ring_support.h"
 
 namespace latticino::emulation {

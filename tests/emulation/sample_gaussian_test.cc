@@ -1,6 +1,6 @@
-// Errors as the kernel samples them (backend/cuda/sample_gaussian.cuh), thread by thread on the
-// host, against one block and one word at a time. It has no barrier: one thread can run after the
-// other.
+// Errors as the kernel samples them (backend/cuda/poly/sample_gaussian.cuh), thread by thread on
+// the host, against one block and one word at a time. It has no barrier: one thread can run after
+// the other.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "backend/cuda/sample_gaussian.cuh"
+#include "backend/cuda/poly/sample_gaussian.cuh"
 #include "crypto/expand.h"
 #include "crypto/gaussian.h"
 #include "poly/ring.h"

@@ -1,12 +1,12 @@
-// The conversion of a tile on integers (backend/cuda/tile_integer.cuh), lane by lane on the host,
-// against its definition. It has no barrier: one lane can run after the other.
+// The conversion of a tile on integers (backend/cuda/convert/tile_integer.cuh), lane by lane on the
+// host, against its definition. It has no barrier: one lane can run after the other.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "backend/cuda/tile_integer.cuh"
+#include "backend/cuda/convert/tile_integer.cuh"
 #include "math/modulus.h"
 #include "ops/conversion.h"
 #include "support/ring_support.h"

@@ -1,11 +1,11 @@
-// Transforms of a limb in one block (backend/cuda/ntt_block.cuh) on emulated blocks against the
+// Transforms of a limb in one block (backend/cuda/ntt/block.cuh) on emulated blocks against the
 // CPU: every degree, both directions, in place and not, polynomials at addresses of their own and
 // in an array, one for each block and several.
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "backend/cuda/ntt_block.cuh"
+#include "backend/cuda/ntt/block.cuh"
 #include "emulation/device_tables.h"
 #include "emulation/machine.h"
 #include "support/ring_support.h"

@@ -1,11 +1,11 @@
-// Rows of transforms (backend/cuda/ntt_row_blocks.cuh) on emulated blocks against the CPU: every
+// Rows of transforms (backend/cuda/ntt/row_blocks.cuh) on emulated blocks against the CPU: every
 // degree, for one polynomial and for several with their twiddles kept.
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "backend/cuda/cluster.cuh"
-#include "backend/cuda/ntt_row_blocks.cuh"
+#include "backend/cuda/device/cluster.cuh"
+#include "backend/cuda/ntt/row_blocks.cuh"
 #include "emulation/device_tables.h"
 #include "emulation/machine.h"
 #include "support/ring_support.h"

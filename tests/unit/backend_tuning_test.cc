@@ -28,7 +28,7 @@ TEST(Tuning, PicksFromTheTableWhatCanRun) {
   EXPECT_EQ(t.pick({TunedKernel::KeyInner, 16, {12, 47, 4}}, 1, 0b1010), 1);
 }
 
-// Tables name tiles by teams 16 to 19 (backend/cuda/tile_choice.h).
+// Tables name tiles by teams 16 to 19 (backend/cuda/convert/tile_choice.h).
 TEST(Tuning, PicksHighVariantsAndFallsBackFromThem) {
   const std::string head = "latticino tuning 1\narch 90\n";
   for (const int variant : {12, 15, 16, 19, Tuning::kVariants - 1}) {

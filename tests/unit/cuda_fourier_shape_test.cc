@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "backend/cuda/fourier_shape.h"
+#include "backend/cuda/rotate/fft/shape.h"
 
 namespace latticino::cuda {
 namespace {
@@ -45,7 +45,7 @@ TYPED_TEST(FourierShapes, HoldEveryNumberOnceInEachPhase) {
 }
 
 // Neighbours of a last phase of one stage: thread t's low half, its even lane's numbers and its odd
-// lane's in turn, is what fourier.cuh's shuffles give it.
+// lane's in turn, is what rotate/fft/transform.cuh's shuffles give it.
 TYPED_TEST(FourierShapes, ReachALastStageByOneTrade) {
   using S = TypeParam;
   if (!S::kShuffles) return;

@@ -1,9 +1,9 @@
-// Forms of blind rotations and their numbers in tables (backend/cuda/rotate_forms.h).
-#include "backend/cuda/rotate_forms.h"
+// Forms of blind rotations and their numbers in tables (backend/cuda/rotate/forms.h).
+#include "backend/cuda/rotate/forms.h"
 
 #include <gtest/gtest.h>
 
-#include "backend/cuda/rotate_costs.h"
+#include "backend/cuda/rotate/costs.h"
 
 namespace latticino::cuda {
 namespace {

@@ -1,5 +1,5 @@
-// Times of waves of clusters (backend/cuda/spread_waves.h).
-#include "backend/cuda/spread_waves.h"
+// Times of waves of clusters (backend/cuda/rotate/cluster_waves.h).
+#include "backend/cuda/rotate/cluster_waves.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Which tile converts (backend/cuda/tile_choice.h).
-#include "backend/cuda/tile_choice.h"
+// Which tile converts (backend/cuda/convert/tile_choice.h).
+#include "backend/cuda/convert/tile_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr unsigned bit(TileKind kind) { return 1u << static_cast<int>(kind); }
 
-// N = 2^16 on an H200, with the kinds that convert.cu has for so many sources.
+// N = 2^16 on an H200, with the kinds that convert/convert.cu has for so many sources.
 TilePlace place(int sources, int targets, int items) {
   unsigned kinds = bit(TileKind::Deep);
   if (sources <= 12) kinds |= bit(TileKind::Wide);
@@ -42,7 +42,7 @@ TEST(TileChoice, OnlyWhatExistsAndHasTargetsEnoughCanRun) {
   EXPECT_EQ(small.own().number(), 2);
 }
 
-// Deep tiles stand for all but the few sources there (convert.cu).
+// Deep tiles stand for all but the few sources there (convert/convert.cu).
 TEST(TileChoice, WithoutMatrixUnitsWhatIsLeftCanRun) {
   for (const int items : {1, 2, 3, 32}) {
     TilePlace deep = place(12, 47, items);

@@ -1,5 +1,5 @@
-// Forms of transforms and their numbers in tables (backend/cuda/transform_forms.h).
-#include "backend/cuda/transform_forms.h"
+// Forms of transforms and their numbers in tables (backend/cuda/ntt/forms.h).
+#include "backend/cuda/ntt/forms.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "backend/cuda/kernels.h"
-#include "backend/cuda/transfer.h"
+#include "backend/cuda/poly/transfer.h"
 #include "math/errors.h"
 
 namespace latticino {

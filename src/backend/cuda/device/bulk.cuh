@@ -1,0 +1,31 @@
+// Copies that one thread starts for its block and that arrive with a count of their bytes (sm_90).
+#pragma once
+
+#include "backend/cuda/device/cluster.cuh"
+
+namespace latticino::cuda {
+
+// A multiple of 16 bytes. What was read at `shared` before was read by this thread, or by threads
+// that it has seen leave.
+__device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes,
+                                          const Arrivals& arrivals) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "fence.proxy.async.shared::cta;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(shared)),
+      "l"(from), "r"(bytes), "r"(shared_address(arrivals.word))
+      : "memory");
+#endif
+}
+
+// Counts who leaves: who waits sees what all did before.
+struct Departures : Phases {
+  __device__ __forceinline__ void leave() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(word)) : "memory");
+#endif
+  }
+};
+
+}  // namespace latticino::cuda

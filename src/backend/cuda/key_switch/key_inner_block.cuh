@@ -1,0 +1,177 @@
+// What the kernel of KeyInner works on: its parameters, the shapes of its blocks, who does what.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backend/cuda/device/limb_base.h"
+#include "backend/cuda/device/tables.h"
+#include "backend/cuda/ntt/rows.cuh"
+#include "backend/cuda/poly/product_sums.cuh"
+
+namespace latticino::cuda {
+
+// A run holds an address a digit and then, for each target, (b, a) of the keys a digit, out and add
+// for h = 0, 1. Before them, where a digit's own limb is of a product: a0, a1, b0, b1. Marked:
+// digits to be transformed, outputs to be transformed back (Half).
+LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
+
+struct KeyInnerArgs {
+  static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 1024;
+  RingView ring;
+  RowView rows;
+  int log_rows;
+  bool own_exchange;  // exchanges of results have words of their own: the digits are needed later
+  int groups;
+  struct Group {
+    std::int16_t first_run, runs, first_target, targets, digits, primes;
+  } group[kGroups];
+  struct Run {
+    std::int16_t begin;  // place of its first prime among those of the group
+    std::int16_t prime;
+    std::int16_t first_base;
+    std::int16_t half;  // some result of it leaves in Half
+    std::int16_t own;   // of a product: the digit whose own limbs it holds, or -1
+  } run[kRuns];
+  std::uint32_t galois_inverse[kTargets];
+  LimbBase base[kBases];
+  std::uint32_t add_factor[kPrimes];  // by ring index
+};
+
+// A team of LANES warps shares the rows of one warp. Warp d of it transforms those rows of digit d
+// (and d + LANES ..) into shared memory; then all its threads share the 16-byte vectors of the
+// rows. DIGITS 0: any number, with any number of lanes up to LANES. Otherwise keys travel to shared
+// memory while digits are transformed, to slots that only the thread that asked for them reads.
+// PRODUCT: some group has one (any number of digits: always possible).
+template <int LOG_COLS, int DIGITS, int LANES, int TEAMS, bool PRODUCT = DIGITS == 0>
+struct InnerShape : RowShape<LOG_COLS> {
+  using Base = RowShape<LOG_COLS>;
+  static constexpr int kDigits = DIGITS, kLanes = LANES, kTeams = TEAMS;
+  static constexpr bool kProduct = PRODUCT;
+  static constexpr int kTeamRows = 32 / Base::kThreads;
+  static constexpr int kRows = TEAMS * kTeamRows;
+  static constexpr int kTeamVectors = kTeamRows * Base::kRowVectors;
+  static constexpr int kBlockVectors = TEAMS * kTeamVectors;
+  static constexpr int kDigitWords = kRows * Base::kStride;
+  static constexpr int kMaxThreads = 32 * LANES * TEAMS;
+  // 64 registers a thread where a shape is in a hurry.
+  static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
+  static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
+  static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
+  // Of a team: what its rows need for the way back, requested with the keys.
+  static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
+  static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);
+  static constexpr int kTeamTableVectors = kTeamRows * kRowTableVectors + kUnitVectors;
+  static constexpr int kTableVectors = DIGITS == 0 ? 0 : TEAMS * kTeamTableVectors;
+  static_assert(DIGITS == 0 || (LANES >= DIGITS && kTeamVectors % (32 * LANES) == 0));
+  static_assert(TEAMS <= 16);  // named barriers
+
+  static constexpr std::size_t shared_bytes(int digits, bool own_exchange) {
+    const int areas = own_exchange ? digits + kExchanges : std::max(digits, kExchanges);
+    return sizeof(uint4) * (kSlots * kBlockVectors + kTableVectors) +
+           sizeof(std::uint32_t) * kDigitWords * areas;
+  }
+};
+
+// What all parts of the kernel know.
+template <class S>
+struct InnerBlock {
+  const KeyInnerArgs& a;
+  const LimbBase* base;  // of the block's run
+  int own;               // as the run's
+  bool half;
+  int prime, digits;
+  Modulus m;
+  std::size_t offset;       // of the prime: into tables, and from a limb base
+  uint4* slots;             // [slot][vector of the block]
+  uint4* table;             // of the team: its rows, then the units
+  std::uint32_t* rows;      // [digit][row][kStride]
+  std::uint32_t* exchange;  // [result][row][kStride]
+  int team, lane, lanes, thread;
+
+  __device__ __forceinline__ bool has_product() const { return S::kProduct && own >= 0; }
+  // Of the product: a0, a1, b0, b1.
+  __device__ __forceinline__ const LimbBase& factor(int i) const { return base[i - 4]; }
+  __device__ __forceinline__ RowPosition<S> position(std::uint32_t* words) const {
+    const int local = team * S::kTeamRows + thread / S::kThreads;
+    return {thread % S::kThreads, blockIdx.y * S::kRows + local, words + local * S::kStride,
+            a.log_rows};
+  }
+  __device__ __forceinline__ void team_barrier() const {
+    if constexpr (S::kLanes == 1) {
+      __syncwarp();
+    } else {
+      // Names known to the compiler: a block holds no more barriers than it has teams.
+#pragma unroll
+      for (int i = 0; i < S::kTeams; ++i) {
+        if (team == i) asm volatile("bar.sync %0, %1;" ::"r"(i), "r"(32 * lanes) : "memory");
+      }
+    }
+  }
+};
+
+// Vector u of the team.
+template <class S>
+struct VectorPlace {
+  int local;             // its row of the block
+  int v;                 // which of the row
+  int slot;              // which of the block
+  std::uint32_t row, i;  // i: which of the limb
+  __device__ __forceinline__ VectorPlace(const InnerBlock<S>& b, int u) {
+    local = b.team * S::kTeamRows + u / S::kRowVectors;
+    v = u % S::kRowVectors;
+    slot = b.team * S::kTeamVectors + u;
+    row = row_at(blockIdx.y * S::kRows + local, b.a.log_rows);
+    i = row * S::kRowVectors + v;
+  }
+};
+
+// Calls f with every vector of the thread.
+template <class S, class F>
+__device__ __forceinline__ void each_vector(const InnerBlock<S>& b, const F& f) {
+  const int first = b.lane * 32 + b.thread;
+  if constexpr (S::kDigits == 0) {
+#pragma unroll 1
+    for (int u = first; u < S::kTeamVectors; u += 32 * b.lanes) f(VectorPlace<S>(b, u));
+  } else {
+#pragma unroll
+    for (int k = 0; k < S::kTeamVectors / (32 * S::kLanes); ++k) {
+      f(VectorPlace<S>(b, first + k * 32 * S::kLanes));
+    }
+  }
+}
+
+// The addresses of a target in a run.
+struct TargetBases {
+  const LimbBase *key, *out, *add;
+  __device__ __forceinline__ TargetBases(const LimbBase* run, int digits, int target)
+      : key(run + digits + target * target_bases(digits)), out(key + 2 * digits), add(out + 2) {}
+  template <class S>
+  __device__ __forceinline__ TargetBases(const InnerBlock<S>& b, int target)
+      : TargetBases(b.base, b.digits, target) {}
+  __device__ __forceinline__ bool half() const { return out[0].marked() || out[1].marked(); }
+};
+
+// The run of group g that holds the prime at `place`.
+__device__ __forceinline__ const KeyInnerArgs::Run& run_at(const KeyInnerArgs& a,
+                                                           const KeyInnerArgs::Group& g,
+                                                           int place) {
+  const KeyInnerArgs::Run* run = a.run + g.first_run;
+  for (int r = 1; r < g.runs && run[1].begin <= place; ++r) ++run;
+  return *run;
+}
+
+// The sum plus `factor` times vector i of the addend, if there is one. `once`: it keeps a factor
+// R^-1, which the transform that follows takes away.
+__device__ __forceinline__ uint4 with_addend(ProductSums& sum, const LimbBase& add,
+                                             std::size_t offset, std::uint32_t i,
+                                             std::uint32_t factor, bool once, const Modulus& m) {
+  if (!add.empty()) {
+    const auto* vectors = reinterpret_cast<const uint4*>(add.limb(offset));
+    sum.add(vectors[i], make_uint4(factor, factor, factor, factor));
+    sum.fold(m.q);
+  }
+  return once ? sum.reduced_montgomery(m) : sum.reduced(m);
+}
+
+}  // namespace latticino::cuda

@@ -1,0 +1,211 @@
+#include "backend/cuda/launch/memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "crypto/secure_memory.h"
+#include "math/errors.h"
+
+namespace latticino::cuda {
+namespace {
+
+// Errors after which the process's CUDA context answers every call with the same error.
+bool sticky(cudaError_t e) {
+  switch (e) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string free_memory() {
+  std::size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) return "an unknown amount free";
+  return std::to_string(free >> 20) + " of " + std::to_string(total >> 20) + " MiB free";
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* operation) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // a non-sticky error must not surface at the next call
+  const std::string had =
+      std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
+  if (status == cudaErrorMemoryAllocation) {
+    throw OutOfMemoryError(operation, had + ", " + free_memory(), "more device memory",
+                           "release ciphertexts or keys, or use a smaller batch");
+  }
+  throw DeviceError(operation, had, "a CUDA call that succeeds",
+                    sticky(status) ? "the CUDA context of this process is lost: restart the process"
+                                   : "check the device and its driver");
+}
+
+Pool::Pool(int device) {
+  cudaMemPoolProps props{};
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = device;
+  check(cudaMemPoolCreate(&pool_, &props), "cuda.pool");
+  std::uint64_t keep_all = UINT64_MAX;
+  const cudaError_t status =
+      cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all);
+  if (status != cudaSuccess) {
+    cudaMemPoolDestroy(pool_);
+    check(status, "cuda.pool");
+  }
+}
+
+Pool::~Pool() { cudaMemPoolDestroy(pool_); }
+
+void* Pool::allocate(std::size_t bytes, cudaStream_t stream) {
+  const std::size_t size = std::max<std::size_t>(bytes, 256);
+  void* p = nullptr;
+  cudaError_t status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
+  if (status == cudaErrorMemoryAllocation) {
+    // Fragments: memory freed but not yet coalesced goes back to the driver, then once more.
+    cudaGetLastError();
+    check(cudaStreamSynchronize(stream), "cuda.allocate");
+    trim();
+    status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
+  }
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw OutOfMemoryError("cuda.allocate", "a request for " + std::to_string(bytes) + " bytes",
+                           free_memory() + " to suffice",
+                           "release ciphertexts or keys, or use a smaller batch");
+  }
+  check(status, "cuda.allocate");
+  return p;
+}
+
+void Pool::release(void* p, cudaStream_t stream) noexcept {
+  if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
+}
+
+std::size_t Pool::idle_bytes() const {
+  std::uint64_t held = 0, used = 0;
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held), "cuda.pool");
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "cuda.pool");
+  return held - used;
+}
+
+MemoryUse Pool::use() const {
+  std::uint64_t held = 0, peak = 0;
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held), "cuda.pool");
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &peak), "cuda.pool");
+  return {peak, held};
+}
+
+void Pool::reset_peak() {
+  std::uint64_t zero = 0;  // the driver starts again from what is in use
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &zero), "cuda.pool");
+}
+
+void Pool::trim() noexcept {
+  if (cudaMemPoolTrimTo(pool_, 0) != cudaSuccess) cudaGetLastError();
+}
+
+DeviceBlock::DeviceBlock(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
+  check(cudaSetDevice(device), "cuda.table");
+  check(cudaMalloc(&data_, std::max<std::size_t>(bytes, 256)), "cuda.table");
+}
+
+DeviceBlock::DeviceBlock(DeviceBlock&& other) noexcept
+    : device_(other.device_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+DeviceBlock& DeviceBlock::operator=(DeviceBlock&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+DeviceBlock::~DeviceBlock() {
+  if (data_ == nullptr) return;
+  int current = 0;
+  const bool known = cudaGetDevice(&current) == cudaSuccess;
+  // Fails only where the process is already losing its CUDA context, and the memory with it.
+  if (cudaSetDevice(device_) != cudaSuccess || cudaFree(data_) != cudaSuccess) cudaGetLastError();
+  if (known) cudaSetDevice(current);
+}
+
+Staging::Staging() {
+  for (Slot& s : slot_) {
+    check(cudaMallocHost(reinterpret_cast<void**>(&s.host), kBytes), "cuda.staging");
+    check(cudaEventCreateWithFlags(&s.done, cudaEventDisableTiming), "cuda.staging");
+  }
+}
+
+Staging::Slot::~Slot() {
+  if (done != nullptr) {
+    cudaEventSynchronize(done);
+    cudaEventDestroy(done);
+  }
+  if (host == nullptr) return;
+  crypto::secure_clear(host, used);
+  cudaFreeHost(host);
+}
+
+void Staging::Slot::wipe() {
+  if (used == 0) return;
+  check(cudaEventSynchronize(done), "cuda.clear");
+  crypto::secure_clear(host, used);
+  used = 0;
+}
+
+void Staging::wipe() {
+  for (Slot& s : slot_) s.wipe();
+}
+
+void Staging::copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream) {
+  auto* to = static_cast<std::uint8_t*>(device);
+  const auto* from = static_cast<const std::uint8_t*>(host);
+  for (std::size_t at = 0; at < bytes; at += kBytes, turn_ ^= 1) {
+    Slot& s = slot_[turn_];
+    const std::size_t n = std::min(kBytes, bytes - at);
+    check(cudaEventSynchronize(s.done), "cuda.copy_in");
+    s.used = std::max(s.used, n);
+    std::memcpy(s.host, from + at, n);
+    check(cudaMemcpyAsync(to + at, s.host, n, cudaMemcpyHostToDevice, stream), "cuda.copy_in");
+    check(cudaEventRecord(s.done, stream), "cuda.copy_in");
+  }
+}
+
+void Staging::copy_out(void* host, const void* device, std::size_t bytes, cudaStream_t stream) {
+  auto* to = static_cast<std::uint8_t*>(host);
+  const auto* from = static_cast<const std::uint8_t*>(device);
+  const std::size_t chunks = (bytes + kBytes - 1) / kBytes;
+  const auto size = [&](std::size_t c) { return std::min(kBytes, bytes - c * kBytes); };
+  // Chunk c is fetched while chunk c - 1 is handed to the caller.
+  for (std::size_t c = 0; c <= chunks; ++c) {
+    if (c < chunks) {
+      Slot& s = slot_[c % 2];
+      check(cudaEventSynchronize(s.done), "cuda.copy_out");
+      s.used = std::max(s.used, size(c));
+      check(cudaMemcpyAsync(s.host, from + c * kBytes, size(c), cudaMemcpyDeviceToHost, stream),
+            "cuda.copy_out");
+      check(cudaEventRecord(s.done, stream), "cuda.copy_out");
+    }
+    if (c > 0) {
+      Slot& s = slot_[(c - 1) % 2];
+      check(cudaEventSynchronize(s.done), "cuda.copy_out");
+      std::memcpy(to + (c - 1) * kBytes, s.host, size(c - 1));
+    }
+  }
+}
+
+}  // namespace latticino::cuda

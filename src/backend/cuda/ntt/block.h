@@ -1,0 +1,19 @@
+// Transforms between Coeff and Eval, one block a limb (ntt/block.cuh).
+#pragma once
+
+#include <vector>
+
+#include "backend/cuda/ntt/batch.h"
+
+namespace latticino::cuda {
+
+// In the forms kOneBlock and kKeptBlock (ntt/forms.h). Limbs may be transformed in place.
+void launch_blocks(TransformBatch& batch, const std::vector<TransformPair>& pairs, bool forward,
+                   int form);
+
+// An array of `first.count` polynomials, one after the other, from Coeff to Eval or back
+// (ntt/transform.cu): the form for it, and its transform in that form.
+int array_form(Launcher& launcher, const TransformPair& first);
+void transform_array(Launcher& launcher, const TransformPair& first, int form);
+
+}  // namespace latticino::cuda

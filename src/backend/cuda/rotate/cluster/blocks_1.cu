@@ -1,0 +1,7 @@
+#include "backend/cuda/rotate/cluster/plan.cuh"
+
+namespace latticino::cuda {
+
+template SpreadPlan plan_blocks<0>(const Launcher&, const RotateArgs&, int);
+
+}  // namespace latticino::cuda

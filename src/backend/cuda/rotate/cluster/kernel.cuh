@@ -1,0 +1,149 @@
+// The kernel of spread blind rotations.
+#pragma once
+
+#include "backend/cuda/device/async_copy.cuh"
+#include "backend/cuda/rotate/cluster/cluster.cuh"
+
+namespace latticino::cuda {
+
+// Every sum before the first step, and what that turns; the exponents. All threads.
+template <class S>
+__device__ __forceinline__ void begin_rotation(const SpreadArgs& args, std::uint32_t* shared,
+                                               std::uint32_t rank, const RotateArgs::Item& item,
+                                               const std::uint32_t* from) {
+  const RotateArgs& a = args.rotate;
+  const SpreadPlaces<S> at(a, args.stages);
+  for (std::uint32_t i = threadIdx.x; i <= a.dimension; i += blockDim.x) {
+    shared[at.exponents + i] = from[i];
+  }
+  const std::uint32_t e = from[a.dimension], turned_class = (rank + from[0]) % S::kBlocks;
+  for (std::uint32_t w = threadIdx.x; w < S::parts(a) * S::kPrimes * S::kSlice; w += blockDim.x) {
+    const std::uint32_t poly = w / S::kSlice, word = w % S::kSlice, p = poly % S::kPrimes;
+    const auto entry = [&](std::uint32_t of_class) {
+      if (poly >= S::kPrimes) return 0u;
+      return turned(item.table + p * S::kN, S::coefficient(word, of_class), e, S::kLogN,
+                    a.ring.modulus[a.prime[p]].q);
+    };
+    shared[at.own + w] = entry(rank);
+    if (!S::kAlone && S::keys(a) == 1) shared[at.turned + w] = entry(turned_class);
+  }
+}
+
+template <class S>
+__device__ __forceinline__ void end_rotation(const SpreadUnit<S>& u, std::uint32_t* out) {
+  for (int w = u.thread; w < S::parts(u.a) * S::kPrimes * S::kSlice; w += u.threads()) {
+    const int poly = w / S::kSlice, word = w % S::kSlice;
+    out[poly * S::kN + S::coefficient(word, u.rank)] = u.shared[u.at.own + w];
+  }
+}
+
+// A thread's words of the keys, [key of the step][row] of what it multiplies. They come through a
+// ring in shared memory, each by the thread that reads it, so that nobody is met for them.
+template <class S>
+class SpreadKeys {
+ public:
+  __device__ __forceinline__ SpreadKeys(const SpreadUnit<S>& u, int stages)
+      : u_(u), next_(u.a.key + u.rank * S::kSlice), left_(u.a.steps), stages_(stages) {
+#pragma unroll 1
+    for (int i = 0; i < stages; ++i) copy_next();
+  }
+
+  // Those of the step.
+  __device__ __forceinline__ const std::uint32_t* take() const {
+    if (stages_ > 2) {
+      wait_for_groups<2>();
+    } else if (stages_ > 1) {
+      wait_for_groups<1>();
+    } else {
+      wait_for_groups<0>();
+    }
+    return u_.shared + place();
+  }
+  // Into the place of the step's, once these have been multiplied.
+  __device__ __forceinline__ void copy_next() {
+    constexpr int kWords = kProductWords<S>;
+    using Vector = WordVector<kWords>;
+    if (left_ != 0) {
+      const int polys = S::parts(u_.a) * S::kPrimes, rows = S::keys(u_.a) * S::rows(u_.a);
+      u_.each_product([&](int component, int vector) {
+        const int poly = component * S::kPrimes + u_.p;
+        std::uint32_t* to = u_.shared + place() + poly * S::kSlice + kWords * vector;
+        const std::uint32_t* from = next_ + poly * S::kN + kWords * vector;
+#pragma unroll(S::kFixed ? 8 : 2)
+        for (int row = 0; row < rows; ++row) {
+          copy_async(reinterpret_cast<Vector*>(to), reinterpret_cast<const Vector*>(from));
+          to += polys * S::kSlice, from += polys * S::kN;
+        }
+      });
+      next_ += static_cast<std::size_t>(rows) * polys * S::kN;
+      --left_;
+    }
+    end_group();
+    stage_ = stage_ + 1 == stages_ ? 0 : stage_ + 1;
+  }
+
+ private:
+  __device__ __forceinline__ std::uint32_t place() const {
+    return u_.at.keys + stage_ * u_.at.key_words;
+  }
+
+  const SpreadUnit<S>& u_;
+  const std::uint32_t* next_;  // the block's words of the step to copy
+  std::uint32_t left_;         // steps to copy
+  int stages_, stage_ = 0;
+};
+
+template <class S>
+__device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_t step,
+                                            SpreadKeys<S>& keys) {
+  const std::uint32_t* exponents = u.shared + u.at.exponents + step * u.a.group;
+  const bool turns = S::keys(u.a) == 1 && !S::kAlone, last = step + 1 == u.a.steps;
+  if (turns && step > 0) u.wait(u.turned_come(), step - 1, S::parts(u.a));
+  send_digits(u, exponents[0]);
+  if (S::keys(u.a) != 1) make_selectors(u, exponents);
+  u.wait(u.digits_come(), step, S::rows(u.a));
+  transform_digits(u);
+  u.meet();
+  // Only over two primes, of 27 bits in the named sets: over one, of 30 bits there, sums of two
+  // products do not fit.
+  if (S::kPrimes == 2 && sums_fit(u)) {
+    multiply<false>(u, keys.take());
+  } else {
+    multiply<true>(u, keys.take());
+  }
+  u.meet();
+  send_products(u);
+  keys.copy_next();  // while words of other blocks are waited for
+  u.wait(u.products_come(), step, S::parts(u.a));
+  add_products(u, turns && !last, u.rank - exponents[u.a.group]);
+  u.meet();
+}
+
+template <class S>
+__global__ void __launch_bounds__(kSpreadThreads<S>, 1)
+    spread_rotate(const __grid_constant__ SpreadArgs args) {
+  const RotateArgs& a = args.rotate;
+  std::uint32_t* shared = dynamic_shared();
+  const std::uint32_t rank = S::kAlone ? 0 : cluster_rank(), index = blockIdx.x / S::kBlocks;
+  const RotateArgs::Item& item = a.item_of(index);
+  begin_rotation<S>(args, shared, rank, item, item.exponents + (index - item.first) * item.stride);
+  if (!S::kAlone) {
+    if (threadIdx.x == 0) {
+      const std::uint32_t bytes = S::kPrimes * S::kSlice * sizeof(std::uint32_t);
+      auto* counts = reinterpret_cast<std::uint64_t*>(shared);
+      Arrivals{counts}.begin(S::rows(a) * bytes);
+      Arrivals{counts + 1}.begin(S::parts(a) * bytes);
+      Arrivals{counts + 2}.begin(S::parts(a) * bytes);
+    }
+    meet_cluster();
+  }
+  __syncthreads();
+  const auto u = make_unit<S>(args, shared, rank);
+  SpreadKeys<S> keys(u, args.stages);
+#pragma unroll 1
+  for (std::uint32_t step = 0; step < a.steps; ++step) spread_step(u, step, keys);
+  end_rotation(u, item.out + std::size_t(index - item.first) * S::parts(a) * S::kPrimes * S::kN);
+  if (!S::kAlone) meet_cluster();  // nobody leaves before all have what they were sent
+}
+
+}  // namespace latticino::cuda

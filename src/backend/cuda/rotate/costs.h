@@ -1,0 +1,51 @@
+// What forms of exact blind rotations cost, from which the backend chooses where no table does.
+// Times are over that of one wave of clusters of eight blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "backend/cuda/rotate/cluster_waves.h"
+
+namespace latticino::cuda {
+
+inline std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
+  return (total + at_once - 1) / at_once;
+}
+
+struct RotateCosts {
+  WaveTimes spread[kLogSpreadBlocks + 1];  // over 1, 2, 4 and 8 blocks
+  double gathered, gathered_each;          // a wave, at least; each ciphertext of a multiprocessor
+  double steps, steps_first, steps_each;   // of a batch, at least; a line through larger ones
+
+  // `each`: ciphertexts of a block; 0, where none fits, is taken for one.
+  double all_gathered(std::uint32_t total, std::uint32_t each, std::uint32_t sms) const {
+    each = std::max(each, 1u);
+    return waves(waves(total, each), sms) * std::max(gathered, gathered_each * each);
+  }
+  double all_by_steps(std::uint32_t total) const {
+    return std::max(steps, steps_first + steps_each * total);
+  }
+};
+
+// Measured on an H200 (docs/tfhe.md): N = 2^10 over one prime (chameleon-630-legacy, steps of
+// tfhe-gates-v1), N = 2^11 over two (tfhe-2-2-v1, steps of tfhe-gates-v2) and over one
+// (chameleon-592-legacy), and keys of several bits (tfhe-2-2-group3-v1). Where such a ciphertext
+// does not fit, on one block in the last three and two in the last two, the numbers are guesses;
+// steps of several bits have not been measured.
+inline const RotateCosts& rotate_costs(int log_n, int primes, int keys) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr RotateCosts kOne{
+      {{{2.8}}, {{2.0}}, {{1.25}}, {{1, 1.2}}}, 6.5, 2.6, 4.9, 3.1, 0.035};
+  static constexpr RotateCosts kTwo{
+      {{{5.5}}, {{2.5}}, {{1.5}}, {{1, 1.3}}}, 17, 5.8, 4.8, 1.4, 0.063};
+  static constexpr RotateCosts kOneLong{
+      {{{5.5}}, {{2.5}}, {{1.5}}, {{1}}}, 24, 9.1, 4.8, 1.4, 0.0425};
+  static constexpr RotateCosts kSeveralKeys{
+      {{{5.5}}, {{2.9}}, {{1.3}}, {{1}}}, 24, 8.5, kNever, kNever, 0};
+  if (keys > 1) return kSeveralKeys;
+  return primes > 1 ? kTwo : log_n <= 10 ? kOne : kOneLong;
+}
+
+}  // namespace latticino::cuda

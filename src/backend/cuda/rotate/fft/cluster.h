@@ -1,0 +1,31 @@
+// Blind rotation in FP64 by clusters of blocks, one a ciphertext (rotate/fft/cluster.cuh).
+#pragma once
+
+#include <optional>
+
+#include "backend/cuda/launch/launch.h"
+#include "backend/cuda/rotate/cluster_waves.h"
+
+namespace latticino::cuda {
+
+struct RotateArgs;
+struct FourierRotateArgs;
+
+// Clusters of 2^log_blocks blocks for rotations of one shape.
+struct FourierSpreadPlan {
+  void (*kernel)(FourierRotateArgs) = nullptr;
+  Shape shape;  // but for the grid
+  Clusters clusters;
+};
+
+// Sixteen blocks are more than devices have to allow: the launcher asks for them by name.
+constexpr int kLogFourierSpreadBlocks = 4;
+
+// None where the device has no clusters of this size, or the gadget no kernel: k = 1 and the ring,
+// primes and levels of a named set.
+std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const RotateArgs& args,
+                                                     int primes, int log_blocks);
+void launch_fourier_spread(Launcher& launcher, const FourierRotateArgs& args,
+                           const FourierSpreadPlan& plan);
+
+}  // namespace latticino::cuda

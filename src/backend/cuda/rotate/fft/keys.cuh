@@ -1,0 +1,122 @@
+// Ways of key rows to the warps of rotate/fft/block.cuh, each row a chunk: take(), load() what is
+// needed, leave().
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backend/cuda/device/bulk.cuh"
+#include "backend/cuda/device/fetch.cuh"
+#include "backend/cuda/rotate/fft/transform.cuh"
+
+namespace latticino::cuda {
+
+// Registers limit the threads of a block.
+template <class S, int PARTS>
+constexpr int kMostFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
+
+// Straight through the L1, which the ciphertexts of a block share: they read the same rows at about
+// the same time. Who takes a row up has a part of the next one fetched: the first warp to wait for
+// the L2 would hold up all others, who soon stand behind it. Rows of N = 2^12, of 64 KiB, find no
+// room in the L1 beside two ciphertexts; fetched to the L2 they come from the device's memory in
+// time, as the key is larger than that.
+template <class S, int PARTS>
+struct KeyStream {
+  static constexpr std::size_t kNumbers = 0;  // of shared memory
+  static constexpr bool kToL1 = PARTS == 3 || S::kLogN < 12;
+  static constexpr int kChunk = PARTS * S::kM, kPiece = kToL1 ? 2 : 8;              // numbers
+  static constexpr int kFetched = kChunk / kPiece / kMostFourierThreads<S, PARTS>;  // of a thread
+
+  const double2* next;
+  std::uint32_t left;  // chunks
+
+  __device__ __forceinline__ KeyStream(double2*, const double2* key, std::uint32_t chunks, int)
+      : next(key), left(chunks) {}
+  __device__ __forceinline__ const double2* take() {
+    const double2* row = next;
+    next += kChunk;
+    if (--left != 0) {
+#pragma unroll
+      for (int i = 0; i < kFetched; ++i) {
+        const double2* const piece = next + kPiece * (threadIdx.x + i * blockDim.x);
+        kToL1 ? fetch_to_l1(piece) : fetch_to_l2(piece);
+      }
+    }
+    return row;
+  }
+  static __device__ __forceinline__ Complex load(const double2* x) { return complex(__ldg(x)); }
+  __device__ __forceinline__ void leave() {}
+};
+
+// Through shared memory by bulk copies, kSlots chunks at a time. Nobody meets: who leaves a chunk,
+// a warp in turn, waits until all have left the one before and starts the copy of what takes its
+// place.
+template <class S, int PARTS, int PRIMES>
+struct KeyBelt {
+  static constexpr int kSlots = PRIMES == 1 ? 3 : 2;
+  static constexpr int kChunk = PARTS * S::kM;  // numbers
+  static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
+  static constexpr int kHead = kSlots;  // the slots' counts
+  static constexpr std::size_t kNumbers = kHead + std::size_t{kSlots} * kChunk;
+
+  double2* slots;
+  std::uint64_t* counts;  // of arrivals, then of departures
+  const double2* ahead;   // the next chunk to copy
+  std::uint32_t left;     // chunks to copy
+  int warps;              // of the block
+  int turn = -1;          // the warp to copy; nothing was left before the first chunk
+  int slot = 0;
+  std::uint32_t parity = 0;
+
+  // All threads of the block, `units` ciphertexts.
+  __device__ __forceinline__ KeyBelt(double2* shared, const double2* key, std::uint32_t chunks,
+                                     int units)
+      : slots(shared + kHead),
+        counts(reinterpret_cast<std::uint64_t*>(shared)),
+        ahead(key + kSlots * kChunk),
+        left(chunks > kSlots ? chunks - kSlots : 0),
+        warps(units * S::kThreads / 32) {
+    if (threadIdx.x == 0) {
+      for (std::uint32_t i = 0; i < kSlots && i < chunks; ++i) {
+        go(i).begin(warps);
+        come(i).begin(kBytes);
+        copy_bulk(slots + i * kChunk, key + i * kChunk, kBytes, come(i));
+      }
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ Arrivals come(int i) const { return {counts + i}; }
+  __device__ __forceinline__ Departures go(int i) const { return {counts + kSlots + i}; }
+  __device__ __forceinline__ const double2* take() {
+    come(slot).wait(parity);
+    return slots + slot * kChunk;
+  }
+  static __device__ __forceinline__ Complex load(const double2* x) { return complex(*x); }
+  __device__ __forceinline__ void leave() {
+    __syncwarp();
+    const int before = slot == 0 ? kSlots - 1 : slot - 1;
+    const bool copies = turn >= 0 && left != 0;
+    if (threadIdx.x % 32 == 0) {
+      go(slot).leave();
+      if (copies && turn == static_cast<int>(threadIdx.x / 32)) {
+        go(before).wait(slot == 0 ? parity ^ 1 : parity);
+        come(before).expect(kBytes);
+        copy_bulk(slots + before * kChunk, ahead, kBytes, come(before));
+      }
+    }
+    if (copies) ahead += kChunk, --left;
+    if (++turn == warps) turn = 0;
+    if (++slot == kSlots) slot = 0, parity ^= 1;
+  }
+};
+
+// The faster one on an H200 for N = 2^10; larger chunks leave ciphertexts too little room.
+template <class S, int PARTS, int PRIMES>
+using FourierKeyPath =
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    KeyStream<S, PARTS>;
+#else
+    std::conditional_t<S::kLogN == 10, KeyBelt<S, PARTS, PRIMES>, KeyStream<S, PARTS> >;
+#endif
+
+}  // namespace latticino::cuda

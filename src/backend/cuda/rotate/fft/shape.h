@@ -1,0 +1,73 @@
+// Which thread holds which number of a transform in FP64: the N/2 numbers of a polynomial are held
+// by T threads, V each. Phase p holds log2 V bits of a number's index in registers, from bit
+// low_bit(p) on, and runs the stages that pair numbers in these bits.
+#pragma once
+
+#include "backend/cuda/device/layout.h"
+
+namespace latticino::cuda {
+
+template <int LOG_N, int LOG_V>
+struct FourierShape {
+  static constexpr int kLogN = LOG_N, kN = 1 << LOG_N, kLogM = LOG_N - 1, kM = kN / 2;
+  static constexpr int kLogV = LOG_V, kV = 1 << LOG_V, kThreads = kM / kV;
+  static constexpr int kPhases = (kLogM + kLogV - 1) / kLogV;
+  static constexpr bool kShuffles = kLogM - (kPhases - 1) * kLogV == 1;
+  static_assert(kThreads % 32 == 0 && kPhases > 1);
+
+  LATTICINO_HOST_DEVICE static constexpr int low_bit(int phase) {
+    const int bit = kLogM - (phase + 1) * kLogV;
+    return bit < 0 ? 0 : bit;
+  }
+  LATTICINO_HOST_DEVICE static constexpr int stages(int phase) {
+    return phase < kPhases - 1 ? kLogV : kLogM - phase * kLogV;
+  }
+  LATTICINO_HOST_DEVICE static constexpr int stage(int phase, int rho) {  // of register bit rho
+    return kLogM - 1 - low_bit(phase) - rho;
+  }
+  // Number r of thread t.
+  LATTICINO_HOST_DEVICE static constexpr int index(int phase, int t, int r) {
+    const int b = low_bit(phase);
+    return (t >> b << (b + kLogV)) | r << b | (t & ((1 << b) - 1));
+  }
+  // Where it lies in shared memory: eight neighbouring threads touch all banks in every phase, and
+  // the places of t and of r add up, so that one address serves all of a thread's numbers.
+  LATTICINO_HOST_DEVICE static constexpr int place(int index) { return index + (index >> kLogV); }
+  static constexpr int kSlot = kM + kM / kV;
+
+  // log2 of the roots that a thread takes up for a stage: one for two blocks.
+  LATTICINO_HOST_DEVICE static constexpr int log_roots(int rho) {
+    return kLogV - rho - 2 > 0 ? kLogV - rho - 2 : 0;
+  }
+  // Where entry i of fourier::roots lies in shared memory: of a stage after phase 0, what threads
+  // take up together is side by side.
+  LATTICINO_HOST_DEVICE static constexpr int root_place(int i) {
+    int stage = 0;
+    while (i >> stage != 0) ++stage;
+    const int phase = stage / kLogV;
+    if (phase == 0) return i;
+    const int log_own = log_roots(kLogM - 1 - low_bit(phase) - stage);
+    const int first = 1 << (stage - 1), m = i - first;
+    return first + (m & ((1 << log_own) - 1)) * (first >> log_own) + (m >> log_own);
+  }
+};
+
+// Numbers a thread: 16 where two accumulators beside them fit the registers, else 8, which need
+// more shared memory but hide each other's latency: for N = 2^10 that is as fast in large batches
+// and faster in small ones.
+constexpr int fourier_log_values(int log_n, int parts) { return parts == 2 && log_n > 10 ? 4 : 3; }
+
+// The shape in whose last phase key polynomials are stored, [V][T]: that of the kernel, or of the
+// faster one where there are two (rotate/fft/block.cu).
+template <int LOG_N, int PARTS, int PRIMES>
+using FourierKeyShape =
+    FourierShape<LOG_N,
+                 PARTS == 2 && PRIMES == 2 && LOG_N == 11 ? 5 : fourier_log_values(LOG_N, PARTS)>;
+// Where number r of thread t, of the last phase of S, lies in shape K; again a sum of two places.
+template <class S, class K>
+LATTICINO_HOST_DEVICE constexpr int key_place(int t, int r) {
+  const int i = S::index(S::kPhases - 1, t, r);
+  return i % K::kV * K::kThreads + i / K::kV;
+}
+
+}  // namespace latticino::cuda

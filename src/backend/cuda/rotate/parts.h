@@ -1,0 +1,46 @@
+// Groups of rotations on multiprocessors that take one at a time: some are cut in two, so that all
+// multiprocessors end together, where a last wave of whole ones would leave most of them idle.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cuda/device/layout.h"
+
+namespace latticino::cuda {
+
+// Steps [from, to) of a group.
+struct RotationPart {
+  std::uint32_t group, from, to;
+  bool first = true;  // of its group
+
+  LATTICINO_HOST_DEVICE std::uint32_t steps() const { return to - from; }
+};
+
+// Of G groups on M multiprocessors, G > M and no multiple of it, the first M - 1 are cut after 1/M,
+// 2/M .. of their steps. Blocks are, in order: their first parts, one multiprocessor having none;
+// the other groups; their last parts, the longest first. Who is free next takes the next block, so
+// multiprocessors become free at distances of 1/M of a group, and the last parts fill up what is
+// left to G/M groups for each (preemption after McNaughton, "Scheduling with deadlines and loss
+// functions", 1959, theorem 3.1). A last part comes (G - M + 1)/M groups or more after its first
+// one has begun.
+struct RotationParts {
+  std::uint32_t groups = 0, cuts = 0, steps = 0;
+  std::uint64_t distance = 0;  // of cuts, in steps times 2^32
+
+  RotationParts() = default;
+  RotationParts(std::uint32_t groups, std::uint32_t multiprocessors, std::uint32_t steps)
+      : groups(groups),
+        cuts(groups % multiprocessors != 0 && groups > multiprocessors ? multiprocessors - 1 : 0),
+        steps(steps),
+        distance((std::uint64_t{steps} << 32) / multiprocessors) {}
+
+  std::uint32_t blocks() const { return groups + cuts; }
+  LATTICINO_HOST_DEVICE RotationPart part(std::uint32_t block) const {
+    const bool first = block < groups;
+    const std::uint32_t group = first ? block : block - groups;
+    const auto cut = static_cast<std::uint32_t>((group + 1) * distance >> 32);
+    return {group, first ? 0 : cut, first && group < cuts ? cut : steps, first};
+  }
+};
+
+}  // namespace latticino::cuda
