@@ -1,0 +1,33 @@
+"""What the documentation site adds to the pages of docs/: README as the first page, and links to files of the repository."""
+
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def on_files(files, config):
+    """README.md becomes the first page; its links to docs/ become links within the site."""
+    text = (ROOT / "README.md").read_text().replace("](docs/", "](")
+    files.append(File.generated(config, "index.md", content=_to_repository(text, config, "")))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Links that leave docs/ lead to the repository."""
+    return markdown if page.file.src_uri == "index.md" else _to_repository(markdown, config, "../")
+
+
+def _to_repository(text, config, prefix):
+    def replaced(match):
+        target, _, anchor = match[1].partition("#")
+        path = target.removeprefix(prefix)
+        if target.startswith(("http", "mailto")) or not target.startswith(prefix) or not (ROOT / path).exists():
+            return match[0]
+        if not prefix and (ROOT / "docs" / path).exists():
+            return match[0]
+        return f"]({config['repo_url']}/blob/main/{path}{'#' + anchor if anchor else ''})"
+
+    return re.sub(r"\]\(([^)\s]+)\)", replaced, text)
