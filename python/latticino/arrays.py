@@ -16,6 +16,9 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
 
     Raises ShapeError for other dtypes and for strided arrays (silent copies hide slow code).
     """
+    if isinstance(x, np.ma.MaskedArray):
+        raise errors.ShapeError.explain(
+            operation, "a masked array", "values in every place", "fill it: x.filled(value), or select x.compressed()")
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         x = _from_dlpack(x, operation)
     try:

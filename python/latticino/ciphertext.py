@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _native, arrays, errors, joint, layout, matrix, noise, powers, roles, sums
 from . import switching as switching_of
+from .recording import Scope
 
 if TYPE_CHECKING:
     from .client import Client
@@ -29,14 +30,22 @@ class Ciphertext:
     and conjugations none. Operations raise LevelError, KeyError, ContextError or ShapeError.
     """
 
-    __slots__ = ("context", "shape", "_parts", "_error", "_clean")
+    __slots__ = ("context", "shape", "_held", "_error", "_clean", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
+    __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], shape: tuple[int, ...],
                  error: float, clean: bool) -> None:
         self.context, self.shape = context, tuple(shape)
-        self._parts, self._error = parts, error
+        self._held, self._error = parts, error
         self._clean = clean  # slots behind the values are zero
+        self._scope = Scope.current()
+
+    @property
+    def _parts(self) -> list[_native.Ciphertext]:
+        if self._scope is not None and not self._scope.open:
+            Scope.refuse()
+        return self._held
 
     # ---- facts ----
 
@@ -77,6 +86,27 @@ class Ciphertext:
         if not self.shape:
             raise TypeError("len() of a single encrypted value")
         return self.shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "bool", "an encrypted value", "a value in the clear", "choose with compare() and products, or decrypt first")
+
+    def _no_order(self, other: Any) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "compare", "an operator such as == or < on encrypted approximate numbers", "the method compare()",
+            "x.compare(y, bound) gives encrypted ones and zeros; test identity with `is`")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order  # type: ignore[assignment]
+
+    def __copy__(self) -> Ciphertext:
+        return self  # immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ciphertext:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "pickle", "an encrypted array", "bytes of the file format", "use lt.to_bytes(x) and lt.from_bytes(data, ctx)")
 
     def __repr__(self) -> str:
         several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
@@ -189,17 +219,31 @@ class Ciphertext:
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
                    for p, v in zip(x._parts, x._pieces(other, "multiply"))]
         parts = x.context.evaluator.multiply_plain(x._parts, factors)
-        return x._like(parts, math.hypot(x._error, x._rescaled(parts)), True)
+        added = math.hypot(x._rescaled(parts), noise.encoded(x.slots, factors[0].scale))
+        return x._like(parts, math.hypot(x._error, added), True)
 
     __rmul__ = __mul__
 
     def _factor_scale(self, part: _native.Ciphertext) -> float:
-        """The scale of a factor with which the rescaled product has the canonical one of the level below."""
+        """The scale of a factor with which the rescaled product has the canonical one of the level below.
+
+        Where the operand's scale is so large that such a factor would be rounded by more than the rescaling
+        adds, the scale with which the product keeps the operand's.
+        """
         params, level = self.context.params, part.level
         if level < 1:
             raise errors.LevelError.explain(
                 "multiply", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
-        return params.scale(level - 1) * params.rescale_factor(level) / part.scale
+        factor = params.rescale_factor(level)
+        canonical = params.scale(level - 1) * factor / part.scale
+        rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
+        return canonical if noise.encoded(part.slots, canonical) <= rescaled else factor
+
+    def _canonical(self) -> Ciphertext:
+        """This, or one level below it where its scale is not the canonical one."""
+        if all(p.scale == self.context.params.scale(p.level) for p in self._parts):
+            return self
+        return self.to_level(self.level - 1) if self.level else self.to_level(0)
 
     def _times(self, other: Ciphertext) -> Ciphertext:
         x, y = self._aligned(other, "multiply")
@@ -209,6 +253,11 @@ class Ciphertext:
         parts = self.context.evaluator.multiply(x._parts, y._parts)
         given = 2 * x._error if same else math.hypot(x._error, y._error)
         lower = x if x.level < y.level else y
+        if lower._multiplied(parts) > 1:
+            raise errors.ScaleError.explain(
+                "multiply", f"a product of scale 2^{math.log2(parts[0].scale):.1f}, smaller than its error",
+                f"factors of scales near 2^{math.log2(self.context.params.scale(lower.level)):.0f}",
+                "encrypt without a scale of your own")
         return x._like(parts, math.hypot(given, lower._multiplied(parts)), x._clean or y._clean)
 
     def _times_number(self, c: numbers.Number) -> Ciphertext:
@@ -221,7 +270,8 @@ class Ciphertext:
             return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._error)
         x = self._ready(1)
         parts = e.multiply_scalar(x._parts, complex(c))
-        return x._like(parts, math.hypot(abs(c) * x._error, x._rescaled(parts)))
+        rounded = 1 / x.context.params.rescale_factor(x.level)
+        return x._like(parts, math.hypot(abs(c) * x._error, x._rescaled(parts), rounded))
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
@@ -231,7 +281,14 @@ class Ciphertext:
         divisor = complex(other) if isinstance(other, numbers.Number) else arrays.as_numpy(other, "divide")
         if not np.all(divisor):
             raise errors.ValueError.explain("divide", "the divisor 0", "other numbers", "check the data")
-        return self * (1 / divisor)
+        # In double precision, whatever the type of the divisor.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            inverse = 1 / (np.complex128(divisor) if isinstance(other, numbers.Number)
+                           else divisor.astype(complex if divisor.dtype.kind == "c" else float))
+        if not np.isfinite(inverse).all():
+            raise errors.ValueError.explain(
+                "divide", "a divisor whose inverse exceeds the double range", "larger numbers", "scale the data")
+        return self * (complex(inverse) if isinstance(other, numbers.Number) else inverse)
 
     def __rtruediv__(self, other: Operand) -> Ciphertext:
         _no_division()
@@ -240,18 +297,22 @@ class Ciphertext:
         return powers.power(self, n, "use polyval for other functions")
 
     def __matmul__(self, w: Operand) -> Ciphertext:
-        """``x @ W`` for a plain matrix of shape (len(x), m): one level. ``x @ y``: inner product.
+        """numpy's ``x @ w`` and ``w @ x`` for a plain `w`, one level; ``x @ y`` of two encrypted vectors.
 
-        Packing: n and m are padded to powers of two n' and m'; vectors repeat with these periods, so
-        that min(n', m') diagonals suffice, and the result is packed for the next product. Vectors of
-        several ciphertexts are multiplied block by block.
+        A vector of n values times an n x m matrix: n and m are padded to powers of two n' and m'. Vectors
+        repeat with these periods, so that min(n', m') diagonals suffice, and the result is packed for the
+        next product. Vectors of several ciphertexts are multiplied block by block.
+
+        Arrays of more dimensions are multiplied as one flat vector by the matrix of the whole map, which may
+        have 2^24 entries; only its diagonals that are not zero cost time. UnsupportedError beyond, and for
+        two encrypted arrays other than vectors; ShapeError for shapes that numpy refuses.
         """
         if isinstance(w, Ciphertext):
-            return (self * w).sum()
+            return matrix.inner(self, w)
         return matrix.multiply(self, w)
 
     def __rmatmul__(self, w: Any) -> Ciphertext:
-        return self @ np.ascontiguousarray(arrays.as_numpy(w, "matmul").T)
+        return matrix.multiply(self, w, left=True)
 
     # ---- slots ----
 
@@ -289,7 +350,8 @@ class Ciphertext:
         """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
 
         ``basis="chebyshev"``: a series of T_k. `domain` is mapped to [-1, 1] first, in either basis, as
-        numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more.
+        numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more, and so does a
+        scale that is not the canonical one of the level.
         """
         if basis not in ("monomial", "chebyshev"):
             raise errors.UnsupportedError.explain(
@@ -303,7 +365,7 @@ class Ciphertext:
         p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         if p.degree < 1:
             return self * 0 + values[0]
-        x = self._ready(p.levels)
+        x = self._ready(p.levels)._canonical()
         parts = _native.evaluate(x.context.evaluator, p, x._parts)
         error = x._error * sum(k * abs(c) for k, c in enumerate(values)) if basis == "monomial" else (
             x._error * sum(k * k * abs(c) for k, c in enumerate(values)))
@@ -351,8 +413,8 @@ class Ciphertext:
     def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
         """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
 
-        (It is their difference that must not exceed twice the bound.) Where they differ by less than
-        about 2^-6 of the bound, either may come. Options: ``switching``,
+        (It is their difference that must not exceed twice the bound.) Where they are equal, or differ by less
+        than about 2^-6 of the bound, the result is 0 or 1; which one is not determined. Options: ``switching``,
         ``minimal_keys``, ``route`` and ``shadow`` of `apply_lut`.
         """
         return switching_of.compare(self, other, bound, **options)
@@ -360,7 +422,7 @@ class Ciphertext:
     def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
 
-        All values: log2(size) comparisons in sequence, a level each; the result has shape (). What is
+        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). What is
         chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
         """
         if other is not None:
@@ -368,7 +430,10 @@ class Ciphertext:
         return switching_of.largest(self, bound, **options)[0]
 
     def argmax(self, bound: float = 1.0, **options: Any) -> Ciphertext:
-        """Where the largest value is, as an index into the flat array, of shape (). As `max`."""
+        """Where the largest value is, as an index into the flat array, of shape (). As `max`.
+
+        Of values that are equal, or nearer than about 2^-6 of the bound, it is the index of any one of them;
+        numpy's is that of the first."""
         return switching_of.largest(self, bound, **options)[1]
 
     def to_level(self, level: int) -> Ciphertext:

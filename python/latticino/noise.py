@@ -37,6 +37,11 @@ def multiplied(params: _native.Params, level: int, slots: int, scale: float) -> 
     return _slot(_native.key_switch_rescale_variance(params, level), slots, scale)
 
 
+def encoded(slots: int, scale: float) -> float:
+    """What rounding a plain factor at `scale` adds to its slots: 1/12 for each of 2 n coefficients."""
+    return math.sqrt(slots / 6) / scale
+
+
 def doubling(count: int) -> float:
     """How often the error of one key switch counts where `count` parts of the slots are added up.
 

@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from . import errors
+
+
+class Scope:
+    """The time in which a function is recorded. Arrays that are made in it lie in the memory of the recording, which
+    every replay overwrites, so they are of use in it only."""
+
+    __slots__ = ("open",)
+    _now = threading.local()
+
+    def __init__(self) -> None:
+        self.open = False
+
+    @classmethod
+    def current(cls) -> Scope | None:
+        """That of the function which this thread records, if any."""
+        return getattr(cls._now, "scope", None)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        outer, Scope._now.scope = Scope.current(), self
+        self.open = True
+        try:
+            yield
+        finally:
+            self.open, Scope._now.scope = False, outer
+
+    @staticmethod
+    def refuse() -> None:
+        raise errors.ContextError.explain(
+            "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
+            "return it from the function")
 
 
 class Recording:
@@ -21,19 +54,22 @@ class Recording:
     form_of: str
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[Any]) -> None:
-        results: list[Any] = []
+        results: list[tuple[Any, int]] = []
+        scope = Scope()
 
         def body(parts: list[Any]) -> list[Any]:
             nonlocal results
             taken = iter(parts)
-            result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
-            self._single = isinstance(result, self.kind)
-            results = self._arrays([result] if self._single else result, "record")
-            return [part for r in results for part in self._parts(r)]
+            with scope.entered():
+                result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
+                self._single = isinstance(result, self.kind)
+                arrays = self._arrays([result] if self._single else result, "record")
+                results = [(r, len(self._parts(r))) for r in arrays]
+                return [part for r in arrays for part in self._parts(r)]
 
         self._native = self.native([part for x in examples for part in self._parts(x)], body)
         # Only the shape of results is kept: their data lie in the recording's own memory.
-        self._results = [(self._emptied(r), len(self._parts(r))) for r in results]
+        self._results = [(self._emptied(r), count) for r, count in results]
         self._forms = [self._form(x) for x in examples]
 
     @property

@@ -22,7 +22,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     e, groups = x.context.evaluator, layout.rotation_groups(x.size, x.slots, k)
     masked = any(mask is not None for group in groups for _, _, mask in group)
     x = x._ready(1) if masked else x
-    parts = []
+    parts, encoded = [], 0.0
     for i, group in enumerate(groups):
         total = None
         for source, turn, mask in group:
@@ -31,10 +31,11 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
                 name = ("rotation", x.size, x.slots, k, i, source, turn)
                 factor = x.context._encode_named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
                 y = e.multiply_plain(y, factor)
+                encoded = noise.encoded(x.slots, factor.scale) * math.sqrt(len(group))
             total = y if total is None else e.add(total, y)
         parts.append(total)
     # A result without a mask next to masked ones keeps its level: sums and products align it.
-    return x._like(parts, math.hypot(x._error, x._switched(), x._rescaled(parts) if masked else 0.0))
+    return x._like(parts, math.hypot(x._error, x._switched(), encoded, x._rescaled(parts) if masked else 0.0))
 
 
 def total(x: Ciphertext, axis: int | None) -> Ciphertext:

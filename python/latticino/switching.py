@@ -180,5 +180,9 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
 
 
 def _single(x: Ciphertext) -> Ciphertext:
-    """One value that all slots hold."""
-    return x._like([x._parts[0].with_slots(1)], x._error, True, ())
+    """The value of the first slot. Others may hold another one: of equal values each slot has chosen for itself."""
+    if x.slots == 1:
+        return x._like(x._parts, x._error, True, ())
+    first = np.zeros(x.slots)
+    first[0] = 1
+    return (x * first).sum()

@@ -1,5 +1,6 @@
 // Rescaling, adjusting and aligning: levels with rational rescaling, canonical scales (paper:
 // BitPacker, Sec. 3; Kim, Papadimitriou, Polyakov 2022).
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -12,9 +13,12 @@
 namespace latticino::ckks {
 namespace {
 
-// Relative error that rounding an adjusting constant may cause: below the noise of every
-// parameter set (20 bits at the smallest scale, 2^30).
-constexpr double kAdjustTolerance = 0x1p-20;
+// Relative error that rounding an adjusting constant may cause at `scale`: what the rescaling that
+// follows adds to a slot of size 1, and 20 bits at most.
+double adjust_tolerance(const Params& params, int level, double scale) {
+  const int primes = params.leaving(level).size();
+  return std::min(0x1p-20, std::sqrt(params.n() * params.division_variance(primes)) / scale);
+}
 
 }  // namespace
 
@@ -70,11 +74,13 @@ std::vector<Ciphertext> Evaluator::adjusted(Span x, double scale) const {
   const double factor = params.rescale_factor(x[0].level);
   const double exact = scale * factor / x[0].scale;
   const double integer = std::nearbyint(exact);
-  if (std::abs(integer - exact) > kAdjustTolerance * exact) {
-    throw ScaleError("ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x[0].scale)),
-                     "at most 2^" + std::to_string(std::log2(scale * factor) - 20) +
-                         " to reach 2^" + std::to_string(std::log2(scale)) + " one level down",
-                     "rescale first, or ask for a larger scale");
+  const double tolerance = adjust_tolerance(params, x[0].level, scale);
+  if (std::abs(integer - exact) > tolerance * exact) {
+    throw ScaleError(
+        "ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x[0].scale)),
+        "at most 2^" + std::to_string(std::log2(2 * tolerance * scale * factor)) + " to reach 2^" +
+            std::to_string(std::log2(scale)) + " one level down",
+        "encrypt without a scale of your own, or at one nearer to the canonical scale");
   }
   Ciphertexts out = rescale(times("ckks.to_level_scale", x, integer, 1.0));
   for (Ciphertext& c : out) c.scale = scale;

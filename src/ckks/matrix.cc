@@ -54,14 +54,16 @@ Diagonals matrix_diagonals(std::span<const Complex> matrix, int rows, int column
   const int n = padded(rows), m = padded(columns);
   Diagonals out;
   for (int k = 0; k < std::min(n, m); ++k) {
-    std::vector<Complex>& diagonal = out[k];
-    diagonal.resize(slots);
+    std::vector<Complex> diagonal(slots);
+    bool any = k == 0;  // a zero matrix keeps one
     for (int i = 0; i < slots; ++i) {
       const int row = (i + k) % n, column = i % m;
       if (row < rows && column < columns) {
         diagonal[i] = matrix[static_cast<std::size_t>(row) * columns + column];
+        any = any || diagonal[i] != Complex(0);
       }
     }
+    if (any) out.emplace(k, std::move(diagonal));
   }
   return out;
 }

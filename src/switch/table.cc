@@ -153,8 +153,9 @@ Table make_table(const std::shared_ptr<const Context>& context,
   return table;
 }
 
-// At 0 the two halves meet in the middle between their values. Errors of arguments within a step of
-// 0 are those of the function; beyond the noise only packing errs.
+// Every entry is height or -height, that of 0 as well: whatever the noise beside an argument, the
+// result is one of the two. Errors of arguments within a step of 0 are those of the function;
+// beyond the noise only packing errs.
 Table make_sign_table(const std::shared_ptr<const Context>& context, double bound, double height) {
   require_bound(bound);
   if (!(height > 0) || !std::isfinite(height)) {
@@ -162,8 +163,7 @@ Table make_sign_table(const std::shared_ptr<const Context>& context, double boun
                      "negate the result for the other sign");
   }
   const SwitchParams& params = context->params();
-  std::vector<double> coefficients(static_cast<std::size_t>(params.n()), 1.0);
-  coefficients[0] = 0;
+  const std::vector<double> coefficients(static_cast<std::size_t>(params.n()), 1.0);
   Table table{context, upload(*context, coefficients), bound, height, {}, {}};
   TableErrors errors;
   errors.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 import numpy as np
 
 from .. import errors, powers, roles
+from ..recording import Scope
 from . import engine, modular, reductions, types
 from .engine import Comparison, Gate
 from .pieces import each, each_of
@@ -33,12 +34,19 @@ class EncryptedArray:
     integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
 
-    __slots__ = ("context", "shape", "bits", "_parts")
+    __slots__ = ("context", "shape", "bits", "_held", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
     __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
-        self.context, self.shape, self.bits, self._parts = context, tuple(shape), bits, parts
+        self.context, self.shape, self.bits, self._held = context, tuple(shape), bits, parts
+        self._scope = Scope.current()
+
+    @property
+    def _parts(self) -> Any:
+        if self._scope is not None and not self._scope.open:
+            Scope.refuse()
+        return self._held
 
     # ---- facts ----
 

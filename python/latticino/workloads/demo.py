@@ -67,13 +67,14 @@ def choose_data(name: str | None) -> data.Dataset:
 def run(preset: str, device: str | None = None, dataset: str | None = None, iterations: int | None = None,
         rows: int | None = None, threads: int = 0, repeat: int = 1) -> Result:
     """Trains encrypted `repeat` times, printing one line for each iteration, and returns the measurements."""
-    if repeat < 1:
-        raise errors.UnsupportedError.explain("demo", f"--repeat {repeat}", "one training or more", "leave it out")
+    for name, value in (("repeat", repeat), ("iterations", iterations), ("rows", rows)):
+        if value is not None and value < 1:
+            raise errors.ValueError.explain("demo", f"--{name} {value}", "1 or more", "leave it out for the default")
     chosen = choose_data(dataset)
     context = Context(preset, device, threads=threads)
     large = context.device != "cpu" and "MNIST" in chosen.name
-    settings = helr.Settings(iterations=iterations or (32 if large else 16),
-                             rows=rows or (1024 if large else 128))
+    settings = helr.Settings(iterations=(32 if large else 16) if iterations is None else iterations,
+                             rows=(1024 if large else 128) if rows is None else rows)
     params = context.params
     sizes = {"N": params.n, "limbs": params.limbs(params.top_level), "slots": context.slots, "batch": 1,
              "threads": threads, "rows": settings.rows, "features": chosen.x_train.shape[1] - 1}

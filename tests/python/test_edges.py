@@ -1,0 +1,284 @@
+"""What users try at the edges: shapes of products, values behind padding, scales of one's own, dtypes, comparisons."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino import cli
+
+BITS = 24  # that every result below keeps
+
+
+def close(values, wanted, bits=BITS, size=1.0):
+    assert np.shape(values) == np.shape(wanted)
+    assert np.abs(np.asarray(values) - wanted).max() < 2.0**-bits * size
+
+
+def behind(client, x):
+    """Slots of the last ciphertext that hold no value."""
+    last = np.asarray(client._native.decrypt(x._parts)[-1])
+    return last[x.size - (len(x._parts) - 1) * x.slots:]
+
+
+# ---- products ----
+
+PLAIN_RIGHT = [((5,), (5,)), ((5,), (5, 3)), ((5,), (2, 5, 3)), ((4, 5), (5,)), ((4, 5), (5, 3)), ((2, 3, 4), (4, 2)),
+               ((2, 3, 4), (2, 4, 2)), ((3, 4), (2, 4, 5)), ((2, 1, 3, 4), (3, 4, 2)), ((1, 1), (1, 1)), ((6,), (6, 1))]
+PLAIN_LEFT = [((5,), (5,)), ((3, 5), (5,)), ((2, 3, 5), (5,)), ((5,), (5, 4)), ((3, 5), (5, 4)), ((2, 4), (3, 4, 2)),
+              ((3, 2, 4), (4, 2)), ((3, 2, 4), (3, 4, 2))]
+
+
+@pytest.mark.parametrize("shape, other", PLAIN_RIGHT)
+def test_products_with_a_plain_right_side(client, encrypted, rng, shape, other):
+    x, w = rng.uniform(-1, 1, shape), rng.uniform(-1, 1, other)
+    close(encrypted(lambda a: a @ w, x), x @ w)
+
+
+@pytest.mark.parametrize("other, shape", PLAIN_LEFT)
+def test_products_with_a_plain_left_side(client, encrypted, rng, other, shape):
+    w, x = rng.uniform(-1, 1, other) + 1j * rng.uniform(-1, 1, other), rng.uniform(-1, 1, shape)
+    close(encrypted(lambda a: w @ a, x), w @ x)
+
+
+def test_products_of_two_encrypted_arrays(encrypted, rng):
+    x, y = rng.uniform(-1, 1, (2, 20))
+    close(encrypted(lambda a, b: a @ b, x, y), x @ y)
+
+
+SHAPES = [(), (3,), (4,), (3, 4), (4, 3), (2, 3, 4)]
+
+
+@pytest.mark.parametrize("a, b", itertools.product(SHAPES, SHAPES))
+def test_shapes_that_are_no_vectors_are_refused_for_two_encrypted_arrays(ctx, client, a, b):
+    x, y = client.encrypt(np.ones(a)), client.encrypt(np.ones(b))
+    try:
+        np.matmul(np.ones(a), np.ones(b))
+        wanted = lt.UnsupportedError
+    except ValueError:
+        wanted = lt.ShapeError
+    if len(a) == len(b) == 1 and a == b:
+        return
+    with pytest.raises(wanted, match="matmul"):
+        x @ y
+
+
+@pytest.mark.parametrize("a, b", [(a, b) for a, b in itertools.product(SHAPES, SHAPES)
+                                  if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]])
+def test_shapes_that_numpy_refuses_are_refused(client, a, b):
+    with pytest.raises(lt.ShapeError, match="matmul"):
+        client.encrypt(np.ones(a)) @ np.ones(b)
+    with pytest.raises(lt.ShapeError, match="matmul"):
+        np.ones(a) @ client.encrypt(np.ones(b))
+
+
+def test_products_too_large_for_one_matrix_say_so(client):
+    with pytest.raises(lt.UnsupportedError, match="rows one by one"):
+        client.encrypt(np.ones((128, 128))) @ np.ones((128, 2))
+
+
+@pytest.mark.parametrize("columns", [1, 100, 512, 513, 700, 1100])
+def test_products_wider_than_the_slots_leave_nothing_behind(ctx, client, rng, columns):
+    x, w = rng.uniform(-1, 1, 16), rng.uniform(-1, 1, (16, columns))
+    y = rng.uniform(-1, 1, columns)
+
+    def program(a, b):
+        p = a @ w
+        return p, p.sum(), p @ b, p @ p
+
+    ctx.use(client.server_keys(program, x, y))
+    p, total, inner, square = program(client.encrypt(x), client.encrypt(y))
+    assert np.abs(behind(client, p)).max(initial=0) < 2**-20
+    close(client.decrypt(p), x @ w, 20)
+    close(client.decrypt(total), (x @ w).sum(), 10)
+    close(client.decrypt(inner), (x @ w) @ y, 10)
+    close(client.decrypt(square), (x @ w) @ (x @ w), 6)
+
+
+OPERATIONS = {
+    "number": lambda a, b: a + 0.5, "array": lambda a, b: a + np.ones(a.shape), "times": lambda a, b: a * b,
+    "scaled": lambda a, b: (a + 1) * 0.5, "plain": lambda a, b: (a + 1) * np.ones(a.shape),
+    "rotated": lambda a, b: (a + 1).rotate(3), "polynomial": lambda a, b: a.polyval([1, 1, 1]), "sum": lambda a, b: a.sum(),
+    "conjugate": lambda a, b: (a + 1).conj(), "difference": lambda a, b: (a + 1) - (b + 1),
+    "product": lambda a, b: (a.reshape if False else a) @ np.ones((a.size, 600)), "power": lambda a, b: (a + 1) ** 3,
+    "refreshed": lambda a, b: (a + 0.5).bootstrap(), "dot": lambda a, b: lt.dot([a + 1], [b]),
+    "lower": lambda a, b: (a + 1).to_level(2), "constant": lambda a, b: a.polyval([1])}
+
+
+@pytest.mark.parametrize("size", [5, 512, 700])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_zeros_behind_the_values_are_there_where_they_are_claimed(ctx, client, rng, name, size):
+    x, y = rng.uniform(-1, 1, (2, size)) * 0.5
+    ctx.use(client.server_keys(OPERATIONS[name], x, y))
+    out = OPERATIONS[name](client.encrypt(x), client.encrypt(y))
+    if out._clean:
+        assert np.abs(behind(client, out)).max(initial=0) < 2**-8
+
+
+# ---- scales ----
+
+PROGRAMS = {
+    "polyval": (lambda a: a.polyval([.1, .2, .3]), lambda v: .1 + .2 * v + .3 * v * v),
+    "chebyshev": (lambda a: a.polyval([.1, 0, .3, .2], "chebyshev", (-2, 2)),
+                  lambda v: .1 + .3 * (v * v / 2 - 1) + .2 * (4 * (v / 2) ** 3 - 3 * v / 2)),
+    "array": (lambda a: a * np.linspace(-1, 1, 13), lambda v: v * np.linspace(-1, 1, 13)),
+    "product and array": (lambda a: (a * a) * np.linspace(-1, 1, 13), lambda v: v * v * np.linspace(-1, 1, 13)),
+    "rotation": (lambda a: a.rotate(3), lambda v: np.roll(v, -3)),
+    "rotated product": (lambda a: (a * a).rotate(3), lambda v: np.roll(v * v, -3)),
+    "sum": (lambda a: (a + 1).sum(), lambda v: (v + 1).sum()),
+    "matrix": (lambda a: a @ np.ones((13, 3)), lambda v: v @ np.ones((13, 3))),
+    "scalar": (lambda a: a * 0.3 + 0.2, lambda v: v * 0.3 + 0.2),
+    "lower": (lambda a: a.to_level(3), lambda v: v),
+    "mixed levels": (lambda a: a + a * 0.5, lambda v: 1.5 * v),
+    "power": (lambda a: a**4, lambda v: v**4),
+    "refreshed": (lambda a: a.bootstrap(), lambda v: v),
+    "compared": (lambda a: a.compare(0.05), lambda v: v > 0.05),
+    "divided": (lambda a: a / np.full(13, 3, np.float32), lambda v: v / 3),
+}
+
+
+@pytest.mark.parametrize("log_scale", [20, 25, 30, 38, 45, 50, 60, 80])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_scales_of_ones_own_give_right_results_or_an_error(ctx, client, name, log_scale):
+    program, clear = PROGRAMS[name]
+    x = np.linspace(-0.9, 0.9, 13)
+    try:
+        ctx.use(client.server_keys(program, client.encrypt(x, scale=2.0**log_scale)))
+        y = program(client.encrypt(x, scale=2.0**log_scale))
+    except lt.ScaleError:
+        assert log_scale != 38  # near the canonical one nothing is refused
+        return
+    have, want = client.decrypt(y), clear(x)
+    error = np.abs(have - want).max()
+    assert error < 2.0 ** -(y.expected_bits - 5), f"{-np.log2(error):.1f} bits, {y}"
+
+
+# ---- numbers ----
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128, np.int8, np.uint64])
+def test_divisors_of_any_dtype_are_inverted_in_double_precision(encrypted, dtype):
+    x, d = np.linspace(-1, 1, 8), np.array([3, 7, 11, 13, 17, 19, 23, 29], dtype)
+    close(encrypted(lambda a: a / d, x), x / d.astype(complex))
+    close(encrypted(lambda a: a / d[1], x), x / complex(d[1]))
+
+
+def test_divisors_whose_inverse_overflows_are_refused(client):
+    x = client.encrypt(np.ones(4))
+    for bad in (1e-320, np.full(4, 5e-324), np.float32(0), 0, 0j, np.zeros(4, np.complex64)):
+        with pytest.raises(lt.ValueError, match="divi"):
+            x / bad
+
+
+def test_masked_arrays_are_refused(ctx, client):
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
+    x = client.encrypt(np.ones(3))
+    for use in (lambda: client.encrypt(masked), lambda: x + masked, lambda: x * masked, lambda: masked * x, lambda: x @ masked):
+        with pytest.raises((lt.ShapeError, TypeError), match="mask|operand"):
+            use()
+
+
+# ---- comparisons in the clear ----
+
+def test_operators_that_would_need_the_values_are_refused(client):
+    x, y = client.encrypt(np.ones(4)), client.encrypt(np.ones(4))
+    for use in (lambda: x == y, lambda: x != 1, lambda: x < y, lambda: x <= 0, lambda: x > np.ones(4), lambda: 1 >= x,
+                lambda: bool(x), lambda: not x, lambda: x and y, lambda: max([x, y]), lambda: x in [y],
+                lambda: np.ones(4) == x):
+        with pytest.raises(lt.UnsupportedError, match="compare|bool"):
+            use()
+    for use in (lambda: hash(x), lambda: float(x), lambda: int(x), lambda: complex(x), lambda: abs(x), lambda: round(x),
+                lambda: iter(x), lambda: 1.0 in x, lambda: {x: 1}, lambda: x[0], lambda: np.add(x, y), lambda: x // 2):
+        with pytest.raises((TypeError, lt.UnsupportedError)):
+            use()
+
+
+def test_ciphertexts_are_immutable_values_for_copy_and_refuse_pickle(client):
+    x = client.encrypt(np.ones(4))
+    assert copy.copy(x) is x and copy.deepcopy([x])[0] is x
+    with pytest.raises(lt.UnsupportedError, match="to_bytes"):
+        pickle.dumps(x)
+
+
+def test_sums_of_python_and_in_place_operators(encrypted):
+    x, y = np.linspace(-1, 1, 8), np.linspace(0, 1, 8)
+
+    def program(a, b):
+        total = sum([a, b])
+        total += a
+        total *= np.float32(0.5)
+        return np.float64(2) * total - np.array(1.0) + np.ones((), int)
+
+    close(encrypted(program, x, y), 2 * x + y)
+
+
+def test_equal_values_compare_as_zero_or_one(ctx, client):
+    x = np.concatenate([np.zeros(16), np.linspace(-0.5, 0.5, 16)])
+
+    def program(a, b):
+        return a.compare(b), a.compare(0.0)
+
+    ctx.use(client.server_keys(program, x, x))
+    for values in map(client.decrypt, program(client.encrypt(x), client.encrypt(x))):
+        near = np.round(values.real)
+        assert set(near) <= {0, 1} and np.abs(values - near).max() < 2**-8
+
+
+def test_the_index_of_equal_largest_values_is_an_integer(ctx, client):
+    x = np.array([0.1, 0.5, 0.5, -0.2, 0.5, 0.0, 0.5])
+    ctx.use(client.server_keys(lambda a: (a.max(), a.argmax()), x))
+    encrypted = client.encrypt(x)
+    index = client.decrypt(encrypted.argmax()).real
+    assert abs(index - round(float(index))) < 0.05 and round(float(index)) in (1, 2, 4, 6)
+    assert abs(client.decrypt(encrypted.max()) - 0.5) < 2**-6
+
+
+# ---- recordings ----
+
+def test_arrays_kept_from_inside_a_recorded_function_are_refused(ctx, client):
+    kept = []
+
+    def program(a):
+        kept.append(a)
+        kept.append(a * 0.5)
+        return kept[-1] + 1
+
+    x = np.linspace(-1, 1, 8)
+    ctx.use(client.server_keys(program, x))
+    kept.clear()
+    replay = lt.record(program)
+    out = replay(client.encrypt(x))
+    close(client.decrypt(out), 0.5 * x + 1)
+    close(client.decrypt(replay(client.encrypt(-x))), 1 - 0.5 * x)
+    assert len(kept) > 4
+    for inner in kept[-2:]:
+        for use in (lambda: client.decrypt(inner), lambda: inner + 1, lambda: lt.to_bytes(inner), lambda: replay(inner)):
+            with pytest.raises(lt.ContextError, match="return it from the function"):
+                use()
+    close(client.decrypt(out + 1), 0.5 * x + 2)  # results are their own
+
+
+def test_encrypted_integers_kept_from_inside_a_recorded_function_are_refused(device):
+    ctx = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", device, threads=1)
+    client = lt.keygen(ctx)
+    ctx.use(client.server_keys())
+    kept = []
+
+    def program(a):
+        kept.append(a + 1)
+        return kept[-1] * 2
+
+    replay = lt.record(program)
+    assert client.decrypt(replay(client.encrypt(np.uint8(3)))) == 8
+    with pytest.raises(lt.ContextError, match="return it from the function"):
+        client.decrypt(kept[-1])
+
+
+# ---- the command line ----
+
+@pytest.mark.parametrize("option", ["--iterations", "--rows", "--repeat"])
+def test_zero_is_not_the_default(option, capsys):
+    assert cli.main(["demo", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--no-plot", option, "0"]) == 1
+    assert option in capsys.readouterr().err
