@@ -74,6 +74,12 @@ def _conformance(args: argparse.Namespace) -> int:
     return run(args)
 
 
+def _fuzz(args: argparse.Namespace) -> int:
+    from .measure import fuzz
+
+    return fuzz.run(args)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="latticino", description="Encrypted computing with CKKS and TFHE.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -133,6 +139,13 @@ def _parser() -> argparse.ArgumentParser:
     conformance.add_argument("--simd-oracle", action="store_true", help="a GPU against the CPU's vector code, which "
                              "`conformance --device cpu` compares with the plain code")
     conformance.add_argument("--record", type=Path, help="a JSON file to write a row for each set to")
+
+    fuzz = command("fuzz", _fuzz, "random programs on encrypted values against the same steps in the clear")
+    on_device(fuzz)
+    fuzz.add_argument("--minutes", type=float, default=5.0, help="for all parts together")
+    fuzz.add_argument("--part", choices=("tfhe", "switching"), help="this part alone")
+    fuzz.add_argument("--seed", type=int, default=1, help="of the first program; each program names its own")
+    fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
     return parser
 
 

@@ -54,3 +54,14 @@ def read(path: Path) -> list[Row]:
         raise errors.FileError.explain("bench", f"{path}", "a list of rows with name, value and unit",
                                        "name another file")
     return rows
+
+
+def require_writable(path: Path) -> None:
+    """FileError before anything is measured where a record could not be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a"):
+            pass
+    except OSError as why:
+        raise errors.FileError.explain(
+            "record", f"{path} ({why.strerror})", "a file that can be written", "name another file") from why

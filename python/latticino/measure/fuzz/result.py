@@ -1,0 +1,31 @@
+"""What one random program came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class WrongValue(AssertionError):
+    """A value that differs from the one in the clear."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """Bits that a result claimed, and bits that were measured: mean and worst slot."""
+
+    kind: str  # "calibrated", "declared" or "assumed"
+    slots: int
+    claimed_mean: float
+    claimed_worst: float
+    mean: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """A program, named so that it can be run again; ``wrong`` says which value was, and is empty where none was."""
+
+    program: str
+    steps: int
+    wrong: str = ""
+    claims: list[Claimed] = field(default_factory=list)
