@@ -20,7 +20,7 @@ GROUPS = {
     "Contexts and parameters": ["Context", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "dot", "PrivateArray", "Precision", "precision"],
-    "Plans and programs": ["Plan", "Shape", "Program", "record"],
+    "Plans and programs": ["Plan", "Shape", "Range", "RangeWarning", "Program", "record"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
              "where", "minimum", "maximum", "concatenate", "stack", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",

@@ -1,4 +1,6 @@
 // Linear transforms, polynomials, bootstrapping.
+#include <cmath>
+
 #include "bindings.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/matrix.h"
@@ -7,8 +9,8 @@
 namespace latticino::python {
 namespace {
 
-using ckks::Bootstrapper;
 using ckks::BootstrapOptions;
+using ckks::Bootstrapper;
 using ckks::Ciphertext;
 using ckks::Evaluator;
 using ckks::LinearTransform;
@@ -42,9 +44,9 @@ void bind_polynomial(nb::module_& m) {
           "__init__",
           [](Polynomial* self, const std::vector<ckks::Complex>& coefficients, bool chebyshev,
              double lower, double upper) {
-            new (self) Polynomial{chebyshev ? ckks::PolynomialBasis::Chebyshev
-                                            : ckks::PolynomialBasis::Monomial,
-                                  coefficients, lower, upper};
+            new (self) Polynomial{
+                chebyshev ? ckks::PolynomialBasis::Chebyshev : ckks::PolynomialBasis::Monomial,
+                coefficients, lower, upper};
           },
           "coefficients"_a, "chebyshev"_a = false, "lower"_a = -1.0, "upper"_a = 1.0)
       .def_prop_ro("degree", &Polynomial::degree)
@@ -58,7 +60,8 @@ void bind_polynomial(nb::module_& m) {
 }
 
 void bind_bootstrap(nb::module_& m) {
-  nb::enum_<BootstrapOptions::Message>(m, "Message", "What the slots hold: decides the EvalMod work.")
+  nb::enum_<BootstrapOptions::Message>(m, "Message",
+                                       "What the slots hold: decides the EvalMod work.")
       .value("Complex", BootstrapOptions::Message::Complex)
       .value("Real", BootstrapOptions::Message::Real)
       .value("MergedReals", BootstrapOptions::Message::MergedReals);
@@ -68,12 +71,11 @@ void bind_bootstrap(nb::module_& m) {
           [](Bootstrapper* self, ContextPtr context, int slots, BootstrapOptions::Message message,
              bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise) {
             nb::gil_scoped_release release;
-            new (self) Bootstrapper(std::move(context),
-                                    {.slots = slots,
-                                     .message = message,
-                                     .minimal_keys = minimal_keys,
-                                     .slot_to_coeff_first = slot_to_coeff_first,
-                                     .over_mod_raise = over_mod_raise});
+            new (self) Bootstrapper(std::move(context), {.slots = slots,
+                                                         .message = message,
+                                                         .minimal_keys = minimal_keys,
+                                                         .slot_to_coeff_first = slot_to_coeff_first,
+                                                         .over_mod_raise = over_mod_raise});
           },
           "context"_a, "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a = false,
           "over_mod_raise"_a = false)
@@ -82,6 +84,19 @@ void bind_bootstrap(nb::module_& m) {
       .def_prop_ro("bytes", &Bootstrapper::bytes)
       .def_prop_ro("input_level", &Bootstrapper::input_level)
       .def_prop_ro("output_level", &Bootstrapper::output_level)
+      .def_prop_ro("message_ratio", &Bootstrapper::message_ratio)
+      .def(
+          "noise",
+          [](const Bootstrapper& b, const Params& params) {
+            const BootstrapOptions& o = b.options();
+            const int slots = o.slots == 0 ? params.max_slots() : o.slots;
+            const BootstrapNoise noise =
+                o.slot_to_coeff_first ? params.bootstrap_noise_slots_first(slots, b.message_ratio())
+                                      : params.bootstrap_noise(slots);
+            const bool halved = o.message != BootstrapOptions::Message::Complex;
+            return std::sqrt(noise.total() / (halved ? 2 : 1));
+          },
+          "params"_a, "Root mean square of what is added to a slot, without the sine's part.")
       .def_prop_ro("predicted_bits", [](const Bootstrapper& b) {
         const auto p = b.predicted_precision();
         return std::pair(p.mean_bits, p.max_bits);

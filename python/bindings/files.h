@@ -44,6 +44,16 @@ void bind_secret_files(nb::module_& m, const std::string& prefix,
         "path"_a, "context"_a, ReleaseGil());
 }
 
+// Notes of CKKS ciphertexts state the range of their values.
+inline void save_with_note(io::Sink& sink, const std::vector<ckks::Ciphertext>& x,
+                           const std::string& note) {
+  io::save_ciphertexts(sink, x, note, 3);
+}
+inline void save_with_note(io::Sink& sink, const std::vector<tfhe::Ciphertext>& x,
+                           const std::string& note) {
+  io::save_ciphertexts(sink, x, note);
+}
+
 // `load` gives ciphertexts and their note.
 template <class Ciphertext, class Context>
 void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
@@ -53,7 +63,7 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
   using ContextPtr = std::shared_ptr<const Context>;
   m.def((prefix + "save_ciphertexts").c_str(),
         [](const std::string& path, const Ciphertexts& x, const std::string& note) {
-          io::write_file(path, [&](io::Sink& sink) { io::save_ciphertexts(sink, x, note); });
+          io::write_file(path, [&](io::Sink& sink) { save_with_note(sink, x, note); });
         },
         "path"_a, "ciphertexts"_a, "note"_a, ReleaseGil());
   m.def((prefix + "load_ciphertexts").c_str(),
@@ -67,7 +77,7 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
           io::MemorySink sink;
           {
             const nb::gil_scoped_release release;
-            io::save_ciphertexts(sink, x, note);
+            save_with_note(sink, x, note);
           }
           return nb::bytes(sink.bytes().data(), sink.bytes().size());
         },

@@ -7,6 +7,7 @@ NB_MODULE(_native, m) {
   bind_errors(m);
   bind_params(m);
   bind_context(m);
+  bind_session(m);
   bind_ciphertext(m);
   bind_keys(m);
   bind_evaluator(m);

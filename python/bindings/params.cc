@@ -50,6 +50,12 @@ void bind_facts(nb::class_<Params>& c) {
 void bind_bootstrapping(nb::class_<Params>& c) {
   c.def_prop_ro("has_bootstrap", [](const Params& p) { return p.bootstrap().has_value(); },
                 "Whether the set has the levels of bootstrapping.")
+      .def_prop_ro("has_arcsine",
+                   [](const Params& p) { return p.bootstrap() && p.bootstrap()->arcsine; },
+                   "Whether bootstrapping corrects what its sine takes from large coefficients.")
+      .def_prop_ro("log_message_ratio",
+                   [](const Params& p) { return p.bootstrap() ? p.bootstrap()->log_message_ratio : 0; },
+                   "Bits by which raised messages lie below the modulus of level 0.")
       .def_prop_ro("level_after_bootstrap", &Params::level_after_bootstrap,
                    "Levels left after bootstrapping; ParameterError without it.")
       .def_prop_ro("bootstrap_log_failure", &Params::bootstrap_log_failure,

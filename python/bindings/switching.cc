@@ -35,6 +35,7 @@ nb::dict dict_of(const switching::TableReport& report) {
   out["argument"] = report.argument;
   out["mean"] = report.mean;
   out["deviation"] = report.deviation;
+  out["packed"] = report.packed;
   out["largest"] = report.largest;
   return out;
 }

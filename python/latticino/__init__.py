@@ -18,6 +18,7 @@ from .errors import (ContextError, DeviceError, Error, FileError, KeyError, Leve
 from .files import (from_bytes, load_ciphertext, load_client, load_params, load_server_keys,
                     save_ciphertext, save_params, save_secret_key, save_server_keys, to_bytes)
 from .joint import dot
+from .known import Range, RangeWarning
 from .plan import Plan, Shape
 from .precision import Precision, precision
 from .program import Program, record
@@ -26,7 +27,7 @@ from .tfhe.functions import concatenate, maximum, minimum, stack, where
 __all__ = [
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrivateArray",
-    "Program", "ScaleError", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
+    "Program", "Range", "RangeWarning", "ScaleError", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
     "load_params", "load_server_keys", "maximum", "minimum", "precision", "preset", "presets", "record",
     "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",

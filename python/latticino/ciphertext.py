@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _native, arrays, errors, joint, layout, matrix, noise, powers, roles, sums
 from . import switching as switching_of
+from .known import Known, as_range, check_fits
 from .recording import Scope
 
 if TYPE_CHECKING:
@@ -30,14 +31,14 @@ class Ciphertext:
     and conjugations none. Operations raise LevelError, KeyError, ContextError or ShapeError.
     """
 
-    __slots__ = ("context", "shape", "_held", "_error", "_clean", "_scope")
+    __slots__ = ("context", "shape", "_held", "_known", "_clean", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], shape: tuple[int, ...],
-                 error: float, clean: bool) -> None:
+                 known: Known, clean: bool) -> None:
         self.context, self.shape = context, tuple(shape)
-        self._held, self._error = parts, error
+        self._held, self._known = parts, known
         self._clean = clean  # slots behind the values are zero
         self._scope = Scope.current()
 
@@ -76,8 +77,31 @@ class Ciphertext:
 
     @property
     def expected_bits(self) -> float:
-        """Estimated mean precision in bits for messages of about unit size."""
-        return noise.bits(self._error)
+        """Expected mean precision in bits, ``-log2`` of the mean absolute error; infinite where the values are exact.
+
+        It rests on the range of the values (`range`): assumed, declared or calibrated on sample data. Declared ranges
+        may make it too small, by what nothing but the range is known of the values.
+        """
+        return self._known.bits(self.size)[0]
+
+    @property
+    def expected_worst_bits(self) -> float:
+        """The same of the value with the largest error."""
+        return self._known.bits(self.size)[1]
+
+    @property
+    def range(self) -> _native.Range:
+        """What is known of where the values lie. ``range.claim`` says what that rests on: ``"assumed"`` (nobody stated
+        anything: the unit box), ``"declared"`` or ``"calibrated"``."""
+        return self._known.range
+
+    def declare(self, low: float | _native.Range, high: float | None = None) -> Ciphertext:
+        """The same values, which the caller knows to lie within ``low`` to ``high``, or within an ``lt.Range``.
+
+        For values that operations bound badly, the weights of an iterative training for instance. Nobody can check it:
+        precision that is claimed from here on holds if it is true. No cost.
+        """
+        return self._like(self._parts, self._known.declared(as_range(low if high is None else (low, high))))
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         roles.refuse_numpy(self)
@@ -111,18 +135,25 @@ class Ciphertext:
     def __repr__(self) -> str:
         several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
         return (f"Ciphertext(shape={self.shape}{several}, level={self.level}, "
-                f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, "
-                f"about {self.expected_bits:.1f} bits)")
+                f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, {self._precision()})")
 
     # ---- helpers ----
+
+    def _precision(self) -> str:
+        mean, worst = self._known.bits(self.size)
+        kind = {"declared": "at least"}.get(self._known.kind, "about")
+        bits = f"{kind} {mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
+        return f"{bits}; {self._known.within()}"
 
     @property
     def _padded(self) -> bool:
         return self.size != len(self._parts) * self.slots
 
-    def _like(self, parts: list[_native.Ciphertext], error: float, clean: bool | None = None,
+    def _like(self, parts: list[_native.Ciphertext], known: Known, clean: bool | None = None,
               shape: tuple[int, ...] | None = None) -> Ciphertext:
-        return Ciphertext(self.context, parts, self.shape if shape is None else shape, error,
+        if parts:
+            check_fits("compute", self.context, known, parts[0].level, parts[0].scale)
+        return Ciphertext(self.context, parts, self.shape if shape is None else shape, known,
                           self._clean if clean is None else clean)
 
     def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
@@ -161,18 +192,22 @@ class Ciphertext:
 
     def _repeated(self, larger: Ciphertext) -> Ciphertext:
         part = self._parts[0].with_slots(larger.slots)
-        error = self._error * math.sqrt(larger.slots / self.slots)  # decoding reads more coefficients
-        return self._like([part] * len(larger._parts), error, not larger._padded, larger.shape)
+        growth = math.sqrt(larger.slots / self.slots)  # decoding reads more coefficients
+        return self._like([part] * len(larger._parts), self._known.repeated(larger.shape, growth), not larger._padded,
+                          larger.shape)
 
-    def _pieces(self, values: Any, operation: str) -> list[np.ndarray]:
-        """An array, broadcast to this shape, as slot vectors; a repeating one stays short."""
+    def _broadcast(self, values: Any, operation: str) -> np.ndarray:
+        """An array with this shape."""
         array = arrays.as_numpy(values, operation)
         try:
-            array = np.ascontiguousarray(np.broadcast_to(array, self.shape))
+            return np.ascontiguousarray(np.broadcast_to(array, self.shape)).reshape(self.shape)
         except ValueError as why:
             raise errors.ShapeError.explain(
                 operation, f"an array of shape {array.shape}", f"one that broadcasts to {self.shape}",
                 "reshape it") from why
+
+    def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
+        """The same as slot vectors."""
         return arrays.chunks(arrays.as_slots(array, operation), self.slots)
 
     # ---- sums ----
@@ -182,26 +217,28 @@ class Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
             parts = e.add(x._parts, y._parts)
-            error = 2 * x._error if x is y else math.hypot(x._error, y._error)
-            return x._like(parts, error, x._clean and y._clean)
+            known = x._known_at(y.level).plus(y._known_at(x.level))
+            return x._like(parts, known, x._clean and y._clean)
         if isinstance(other, numbers.Number):
             _finite(other, "add")
             parts = e.add_scalar(self._parts, complex(other))
-            return self._like(parts, self._error, not self._padded)
+            return self._like(parts, self._known.plus_plain(np.array(complex(other)), 1, self.scale), not self._padded)
+        array = self._broadcast(other, "add")
         parts = [e.add_plain(p, self.context.encode(v, p.level, p.scale))
-                 for p, v in zip(self._parts, self._pieces(other, "add"))]
-        return self._like(parts, self._error)
+                 for p, v in zip(self._parts, self._pieces(array, "add"))]
+        return self._like(parts, self._known.plus_plain(array, self.slots, self.scale))
 
     __radd__ = __add__
 
     def __neg__(self) -> Ciphertext:
-        return self._like(self.context.evaluator.multiply_integer(self._parts, -1), self._error)
+        return self._like(self.context.evaluator.multiply_integer(self._parts, -1), self._known.times_number(-1))
 
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
             parts = self.context.evaluator.sub(x._parts, y._parts)
-            return x._like(parts, math.hypot(x._error, y._error), x._clean and y._clean)
+            known = x._known_at(y.level).minus(y._known_at(x.level))
+            return x._like(parts, known, x._clean and y._clean)
         return self + (-other if isinstance(other, numbers.Number)
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
@@ -216,11 +253,12 @@ class Ciphertext:
         if isinstance(other, numbers.Number):
             return self._times_number(other)
         x = self._ready(1)
+        array = x._broadcast(other, "multiply")
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
-                   for p, v in zip(x._parts, x._pieces(other, "multiply"))]
+                   for p, v in zip(x._parts, x._pieces(array, "multiply"))]
         parts = x.context.evaluator.multiply_plain(x._parts, factors)
-        added = math.hypot(x._rescaled(parts), noise.encoded(x.slots, factors[0].scale))
-        return x._like(parts, math.hypot(x._error, added), True)
+        known = x._known.times_plain(array, x.slots, factors[0].scale, x._rescaled(parts))
+        return x._like(parts, known, True)
 
     __rmul__ = __mul__
 
@@ -239,6 +277,21 @@ class Ciphertext:
         rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
         return canonical if noise.encoded(part.slots, canonical) <= rescaled else factor
 
+    def _rounded(self, c: complex, parts: list[_native.Ciphertext]) -> complex:
+        """What a factor was rounded to that made the rescaled `parts` from this."""
+        params = self.context.params
+        factor = params.rescale_factor(self.level) * (parts[0].scale / self.scale)
+        return complex(round(c.real * factor) / factor, round(c.imag * factor) / factor)
+
+    def _known_at(self, level: int) -> Known:
+        """What is known of this once operations have brought it down to `level`."""
+        if level >= self.level:
+            return self._known
+        params = self.context.params
+        scale = params.scale(level)
+        factor = scale * params.rescale_factor(level + 1) / self.scale
+        return self._known.lowered(noise.rescaled(params, level + 1, self.slots, scale), factor)
+
     def _canonical(self) -> Ciphertext:
         """This, or one level below it where its scale is not the canonical one."""
         if all(p.scale == self.context.params.scale(p.level) for p in self._parts):
@@ -251,27 +304,26 @@ class Ciphertext:
         x = x._ready(1)
         y = x if same else y._ready(1)
         parts = self.context.evaluator.multiply(x._parts, y._parts)
-        given = 2 * x._error if same else math.hypot(x._error, y._error)
         lower = x if x.level < y.level else y
         if lower._multiplied(parts) > 1:
             raise errors.ScaleError.explain(
                 "multiply", f"a product of scale 2^{math.log2(parts[0].scale):.1f}, smaller than its error",
                 f"factors of scales near 2^{math.log2(self.context.params.scale(lower.level)):.0f}",
                 "encrypt without a scale of your own")
-        return x._like(parts, math.hypot(given, lower._multiplied(parts)), x._clean or y._clean)
+        known = x._known_at(y.level).times(y._known_at(x.level), same, lower._multiplied(parts))
+        return x._like(parts, known, x._clean or y._clean)
 
     def _times_number(self, c: numbers.Number) -> Ciphertext:
         _finite(c, "multiply")
         e = self.context.evaluator
         c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
         if isinstance(c, int) and abs(c) < 2**31:
-            return self._like(e.multiply_integer(self._parts, c), abs(c) * self._error)
+            return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c))
         if c in (1j, -1j):
-            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._error)
+            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._known.times_number(complex(c)))
         x = self._ready(1)
         parts = e.multiply_scalar(x._parts, complex(c))
-        rounded = 1 / x.context.params.rescale_factor(x.level)
-        return x._like(parts, math.hypot(abs(c) * x._error, x._rescaled(parts), rounded))
+        return x._like(parts, x._known.times_number(complex(c), x._rescaled(parts), x._rounded(complex(c), parts)))
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
@@ -326,7 +378,7 @@ class Ciphertext:
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
         parts = self.context.evaluator.conjugate(self._parts)
-        return self._like(parts, math.hypot(self._error, self._switched()))
+        return self._like(parts, self._known.conjugated(self._switched()))
 
     def sum(self, axis: int | None = None) -> Ciphertext:
         """The sum of all values, or over the first axis (``axis=0``) of an array of two.
@@ -367,9 +419,11 @@ class Ciphertext:
             return self * 0 + values[0]
         x = self._ready(p.levels)._canonical()
         parts = _native.evaluate(x.context.evaluator, p, x._parts)
-        error = x._error * sum(k * abs(c) for k, c in enumerate(values)) if basis == "monomial" else (
-            x._error * sum(k * k * abs(c) for k, c in enumerate(values)))
-        return x._like(parts, math.hypot(error, x._multiplied(parts) * math.sqrt(p.levels)), not x._padded)
+        series = (values, basis == "chebyshev", float(ends[0]), float(ends[1]))
+        params = self.context.params
+        mapping = noise.rescaled(params, x.level, x.slots, params.scale(x.level - 1)) if p.levels > math.ceil(
+            math.log2(p.degree + 1)) else 0.0
+        return x._like(parts, x._known.polynomial(series, x._multiplied(parts), mapping), not x._padded)
 
     def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool = False,
                   over_mod_raise: bool = False) -> Ciphertext:
@@ -440,8 +494,7 @@ class Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
         level = arrays.as_integer(level, "to_level", "level")
         parts = self.context.evaluator.to_level(self._parts, level)
-        added = self._rescaled(parts) if level < self.level else 0.0
-        return self._like(parts, math.hypot(self._error, added))
+        return self._like(parts, self._known_at(level))
 
 
 def _no_division() -> NoReturn:

@@ -143,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     fuzz = command("fuzz", _fuzz, "random programs on encrypted values against the same steps in the clear")
     on_device(fuzz)
     fuzz.add_argument("--minutes", type=float, default=5.0, help="for all parts together")
-    fuzz.add_argument("--part", choices=("tfhe", "switching"), help="this part alone")
+    fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching"), help="this part alone")
     fuzz.add_argument("--seed", type=int, default=1, help="of the first program; each program names its own")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
     return parser

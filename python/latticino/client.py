@@ -115,18 +115,24 @@ class Client:
                      for name in sorted({name for plan in plans for name in plan.switching})}
         return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None, switching)
 
-    def encrypt(self, x: Any, level: int | None = None, scale: float | None = None) -> Ciphertext:
+    def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
+                range: Any = None, like: Any = None) -> Ciphertext:
         """Encrypts numbers of any shape under the secret key (half the bytes when saved).
+
+        ``range``: where the values lie, as ``(low, high)`` or an ``lt.Range``: precision and overflow of all that is
+        computed follow from it. It is public: it travels with the ciphertext. ``like``: sample data of the same
+        shape that may be public; precision is then calibrated on them, in this process alone. With neither, values
+        are assumed to fill the unit box, and a RangeWarning tells where they do not.
 
         ``scale``: what the values are multiplied by inside; left out, the canonical one of the level,
         which lets every operation align on its own. With another one, sums need operands of the same
         scale (ScaleError), ``to_level`` a lower level brings the canonical one back, and products
         with plain arrays give it.
 
-        Raises ShapeError for strided arrays and dtypes that are no numbers, ValueError for NaN and
-        infinity, ScaleError for values over the message bound, LevelError for a level that is not.
+        Raises ShapeError for strided arrays and dtypes that are no numbers, ValueError for NaN, infinity and values
+        outside of a stated range, ScaleError for values over the message bound, LevelError for a level that is not.
         """
-        return self.context._encrypt(x, level, scale, self._native.encrypt, public=False)
+        return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared.
@@ -135,21 +141,22 @@ class Client:
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
 
-    def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float, queries: int,
+    def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
                             statistical_bits: int = 30) -> SharedValues:
         """Values that others may see: noise is added that hides the ciphertext's own.
 
         ``noise_bound``: bounds the Euclidean norm of each ciphertext's noise polynomial, in units of
         1 before the scale is divided out: sqrt(N) times a bound of every coefficient. A worst case of
-        the program, never measured on secret data. ``queries``: calls under this key that may ever be
+        the program, never measured on secret data. None derives it from the error that was tracked, where ranges of the
+        values were declared (`encrypt`); a bound smaller than what was tracked is refused. ``queries``: calls under this key that may ever be
         shared; one on an array of several ciphertexts counts once, and is flooded for each of them.
         The result says how many bits of precision the flooding cost. ValueError for bounds and counts
-        that are not positive, ScaleError where the flooding exceeds the modulus. Source: Li,
+        that are not positive or too small, UnsupportedError where no bound can be derived, ScaleError where the flooding exceeds the modulus. Source: Li,
         Micciancio, Schultz and Sorrell, CRYPTO 2022.
         """
-        noise_bound = arrays.as_real(noise_bound, "decrypt_for_sharing", "noise_bound")
         queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1)
         statistical_bits = arrays.as_integer(statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1)
+        noise_bound = self._noise_bound(x, noise_bound)
         costs: list[tuple[float, float]] = []
 
         def decrypt(part: _native.Ciphertext) -> np.ndarray:
@@ -160,6 +167,26 @@ class Client:
 
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
+
+    def _noise_bound(self, x: Ciphertext, stated: float | None) -> float:
+        """The stated bound, or twice the expected norm of the tracked error's polynomial; never less than that norm."""
+        if not isinstance(x, Ciphertext):
+            raise errors.ShapeError.explain(
+                "decrypt_for_sharing", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
+        # A slot reads 2 n coefficients of the N, each of deviation e scale / sqrt(2 n).
+        tracked = x._known.estimate.rms * x.scale * math.sqrt(self.context.params.n / (2 * x.slots))
+        if stated is None:
+            if x.range.claim != "declared":
+                raise errors.UnsupportedError.explain(
+                    "decrypt_for_sharing", f"an error that rests on {x._known.within()}", "declared ranges, or a noise_bound",
+                    "encrypt with range=, or pass a worst case of the program as noise_bound")
+            return 2 * tracked
+        bound = arrays.as_real(stated, "decrypt_for_sharing", "noise_bound")
+        if 0 < bound < tracked:
+            raise errors.ValueError.explain(
+                "decrypt_for_sharing", f"noise_bound={bound:.3g}", f"at least {tracked:.3g}, the norm of the tracked error",
+                "pass None to derive it, or a worst case of the program")
+        return bound
 
     def _decrypted(self, x: Ciphertext,
                    decrypt: Callable[[list[_native.Ciphertext]], list[np.ndarray]]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from . import _native, arrays, devices, errors, noise, roles
 from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
+from .known import Known, RangeWarning, as_range
 from .plan import Plan, WayBack, dry_run
 from .switching import TableReport
 
@@ -181,11 +183,12 @@ class Context:
 
     # ---- data ----
 
-    def encrypt(self, x: Any, level: int | None = None, scale: float | None = None) -> Ciphertext:
+    def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
+                range: Any = None, like: Any = None) -> Ciphertext:
         """Encrypts with the bundle's public key (``client.server_keys(..., public=True)``).
 
         ``x``: numbers of any shape, real or complex; NaN, infinity and values over the message
-        bound raise. See Client.encrypt for the owner's (smaller and less noisy) encryption.
+        bound raise. See Client.encrypt for the options, and for the owner's (smaller and less noisy) encryption.
         """
         key = self.keys.public_key if self.keys else None
         if key is None:
@@ -193,11 +196,11 @@ class Context:
                 "encrypt", "a context without a public key", "a bundle that has one",
                 "make it with client.server_keys(..., public=True), or encrypt with the client")
         return self._encrypt(x, level, scale, lambda batch: [_native.encrypt_public(key, p) for p in batch],
-                             public=True)
+                             True, range, like)
 
     def _encrypt(self, x: Any, level: int | None, scale: float | None,
                  encrypt: Callable[[list[_native.Plaintext]], list[_native.Ciphertext]],
-                 public: bool) -> Ciphertext:
+                 public: bool, stated: Any = None, like: Any = None) -> Ciphertext:
         if self._native.recording:
             raise errors.UnsupportedError.explain(
                 "encrypt", "a recording", "fresh randomness at every run, which a replay has not",
@@ -214,12 +217,37 @@ class Context:
         array = arrays.as_numpy(x, "encrypt")
         values = arrays.as_slots(array, "encrypt")
         slots = arrays.slots_for(values.size, self.slots, "encrypt")
+        known = self._known_of(array, values, stated, like, noise.fresh(self.params, scale, slots, public))
         rows = arrays.rows(values, slots)
         parts = []
         for first in range(0, len(rows), _TOGETHER):
             batch = rows[first : first + _TOGETHER]
             parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
-        return Ciphertext(self, parts, array.shape, noise.fresh(self.params, scale, slots, public), clean=True)
+        return Ciphertext(self, parts, array.shape, known, clean=True)
+
+    def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> Known:
+        """What is known of values to encrypt: what the caller states, never what they are."""
+        if stated is not None and like is not None:
+            raise errors.UnsupportedError.explain(
+                "encrypt", "a range and sample data", "one of them", "leave range out, or like")
+        if like is not None:
+            sample = arrays.as_numpy(like, "encrypt")
+            arrays.as_slots(sample, "encrypt")
+            if sample.shape != array.shape:
+                raise errors.ShapeError.explain(
+                    "encrypt", f"sample data of shape {sample.shape}", f"the shape of the values, {array.shape}",
+                    "pass like=data of that shape")
+            return Known.fresh(_native.Range.assumed(False), error, sample)
+        known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
+        if known.contains(_native.Range.of(values)):
+            return Known.fresh(known, error)
+        if stated is not None:
+            raise errors.ValueError.explain(
+                "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
+        warnings.warn("encrypt: values lie outside of the unit box, which is assumed where no range is stated; "
+                      "precision that is claimed will not hold; state the range: encrypt(x, range=(low, high))",
+                      RangeWarning, stacklevel=4)
+        return Known.fresh(known, error)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.

@@ -13,6 +13,7 @@ from . import _native, errors, roles, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
+from .known import Known
 from .tfhe import files as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
@@ -169,7 +170,10 @@ def _require_context(operation: str, context: Any) -> None:
 
 
 def _note(x: Ciphertext) -> str:
-    return json.dumps({"shape": x.shape, "clean": x._clean, "error": x._error})
+    r = x.range  # what samples showed is stated as a range: it holds for them alone
+    return json.dumps({"shape": x.shape, "clean": x._clean, "error": x._known.error, "range": {
+        "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
+        "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}})
 
 
 def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) -> Ciphertext:
@@ -178,7 +182,8 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
         fields: dict[str, Any] = json.loads(note)
         shape = tuple(int(n) for n in fields["shape"])
         error, clean = float(fields["error"]), bool(fields["clean"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as why:
+        known = _range(fields.get("range"))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, IndexError, errors.ValueError) as why:
         raise errors.FileError.explain(
             "load", "a note that is no array description", "a file written by save_ciphertext",
             "use files of this package") from why
@@ -188,4 +193,15 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
         raise errors.FileError.explain(
             "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
             "use files of this package")
-    return Ciphertext(context, parts, shape, error, clean)
+    return Ciphertext(context, parts, shape, Known.fresh(known, error), clean)
+
+
+def _range(stated: Any) -> _native.Range:
+    """The range that a file states; before version 3 there was none. ValueError for one that is none."""
+    if stated is None:
+        return _native.Range.assumed(False)
+    numbers = [float(v) for v in stated["numbers"]]
+    claim = ("assumed", "declared").index(stated["claim"])
+    if len(numbers) != 6 or not all(map(math.isfinite, numbers)) or min(numbers[4:]) < 0:
+        raise ValueError("no range")
+    return _native.Range.rebuilt(claim, numbers, bool(stated["random"]))

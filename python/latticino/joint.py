@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import errors, noise
+from . import _native, errors, noise
+from .known import Known, largest_coefficient, report
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -24,7 +25,21 @@ def bootstrap(x: Ciphertext, message: str, *options: bool) -> Ciphertext:
     booter = ctx.bootstrapper(x.slots, message, *options)
     parts = [booter.bootstrap(ctx.evaluator, p) for p in x._parts]
     ctx.count_bootstraps(len(parts))
-    return x._like(parts, math.hypot(x._error, ctx.bootstrap_error(x.slots, message, *options)))
+    return x._like(parts, _refreshed(x, booter, message, options))
+
+
+def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, message: str, options: tuple[bool, ...]) -> Known:
+    """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
+    ctx, ratio = x.context, booter.message_ratio
+    slots_first = len(options) > 1 and options[1]
+    if slots_first:
+        reach, limit = x._known.range.reach, 2.0**-ctx.params.log_message_ratio / ratio
+    else:
+        reach, limit = largest_coefficient(x._known, x.slots), 1.0
+    if reach > 1.001 * limit:
+        report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({x._known.within()})",
+               f"at most {limit:.3g}", "scale the values down before, or state a smaller range with declare()")
+    return x._known.refreshed(booter.noise(ctx.params), ratio, slots_first, x.slots, ctx.params.has_arcsine)
 
 
 def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool) -> tuple[Ciphertext, Ciphertext]:
@@ -41,8 +56,9 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool) -> tuple[Cipher
     booter = ctx.bootstrapper(x.slots, "merged", *options)
     pairs = [booter.bootstrap_pair(ctx.evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
-    error = math.sqrt(x._error**2 + y._error**2 + ctx.bootstrap_error(x.slots, "merged", *options) ** 2)
-    return x._like([a for a, _ in pairs], error), y._like([b for _, b in pairs], error)
+    # Imaginary errors of either become errors of the other.
+    first, second = (_refreshed(a, booter, "merged", options).plus_error(b._known.error) for a, b in ((x, y), (y, x)))
+    return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
 
 
 def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
@@ -72,8 +88,11 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
             "dot", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
     parts = first.context.evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
     added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
-    error = math.hypot(added, *(c._error for pair in pairs for c in pair))
-    return first._like(parts, error, all(x._clean or y._clean for x, y in pairs))
+    x, y = pairs[0]
+    known = x._known_at(level).times(y._known_at(level), x is y, added)
+    for x, y in pairs[1:]:
+        known = known.plus(x._known_at(level).times(y._known_at(level), x is y, 0.0))
+    return first._like(parts, known, all(x._clean or y._clean for x, y in pairs))
 
 
 def _require_bootstrap(ctx: Context, operation: str) -> None:

@@ -77,14 +77,13 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     # Columns of zeros fill the last ciphertext: a narrower block would repeat behind its values.
     w = np.pad(w, ((0, 0), (0, -w.shape[1] % out_slots if w.shape[1] > out_slots else 0)))
     parts = [_row_of_blocks(x, w[:, at : at + out_slots], out_slots) for at in range(0, w.shape[1], out_slots)]
-    y = x._like(parts, 0.0, True, shape)
     # Longer inputs leave each result in pieces, which rotations add up (src/ckks/matrix.h).
     pieces = max(1, x.slots // out_slots)
-    added = math.hypot(pieces * x._multiplied(parts), y._switched() * noise.doubling(pieces))
-    rounded = noise.encoded(x.slots, x.context.params.rescale_factor(x.level)) * math.sqrt(len(w))
-    added = math.hypot(added, rounded)
-    given = x._error * float(np.linalg.norm(w, axis=0).max())
-    return y._like(parts, math.hypot(given, added * math.sqrt(len(x._parts))))
+    params = x.context.params
+    switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
+    rounded = noise.encoded(x.slots, params.rescale_factor(x.level)) * math.sqrt(len(w)) * x._known.range.rms
+    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces), rounded)
+    return x._like(parts, x._known.mapped(w[:, : math.prod(shape)], shape, added * math.sqrt(len(x._parts))), True, shape)
 
 
 def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> _native.Ciphertext:

@@ -10,16 +10,19 @@ import numpy as np
 
 from . import _native, arrays, errors, noise
 from .ciphertext import Ciphertext
+from .known import Known, as_range
 
 if TYPE_CHECKING:
     from .context import Context
 
 
 class Shape(NamedTuple):
-    """Stands for a ciphertext in a plan: its shape, and its level (None: fresh)."""
+    """Stands for a ciphertext in a plan: its shape, its level (None: fresh), and the range of its values: ``(low, high)``
+    or an ``lt.Range`` (None: the unit box is assumed)."""
 
     shape: tuple[int, ...]
     level: int | None = None
+    range: Any = None
 
 
 class WayBack(NamedTuple):
@@ -47,7 +50,8 @@ class Plan:
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
     ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
     keys of route ``"matvec"``, by set, slots and slots of its products; ``lookups``: bootstrappings of TFHE,
-    one for each value that goes through a table.
+    one for each value that goes through a table; ``bits``: expected precision of each result, mean and worst value,
+    and what that rests on (``"assumed"``, ``"declared"`` or ``"calibrated"``: arrays as examples are sample data).
     """
 
     params_hash: str
@@ -66,6 +70,7 @@ class Plan:
     ways: dict[tuple[str, int, str], WayBack] = field(default_factory=dict)
     products: dict[tuple[str, int, int], int] = field(default_factory=dict)
     lookups: int = 0
+    bits: tuple[tuple[float, float, str], ...] = ()
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -87,7 +92,7 @@ class Plan:
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
-            self.ways | other.ways, products, self.lookups + other.lookups)
+            self.ways | other.ways, products, self.lookups + other.lookups, self.bits + other.bits)
 
     def __str__(self) -> str:
         mib = 2**20
@@ -96,6 +101,7 @@ class Plan:
             f"encoded matrices   {self.constant_bytes / mib:,.0f} MiB",
             f"peak memory        {self.peak_bytes / mib:,.0f} MiB",
             f"result levels      {', '.join(map(str, self.levels))}",
+            *(f"expected bits      {mean:.1f}, worst value {worst:.1f} ({kind})" for mean, worst, kind in self.bits),
             f"bootstrappings     {self.bootstraps}",
             *([f"table lookups      {self.lookups:,}"] if self.lookups else []),
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
@@ -138,30 +144,35 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         switching=switching,
         ways=dict(twin._ways),
         products=products,
-        lookups=report["ciphertexts_by_name"].get("BlindRotate", 0))
+        lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
+        bits=tuple((*r._known.bits(r.size), r._known.kind) for r in results))
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     """A ciphertext without data, shaped as `x` would be once encrypted."""
-    level, scale, error = twin.level, None, None
-    clean = True
+    level, scale, known, sample = twin.level, None, None, None
+    clean, stated = True, _native.Range.assumed(False)
     if isinstance(x, Ciphertext):
         if x.context is not context:
             raise errors.ContextError.explain(
                 "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
-        clean, error = x._clean, x._error
+        clean, known = x._clean, x._known
     else:
         if isinstance(x, Shape):
             shape, level = tuple(x.shape), twin.level if x.level is None else x.level
+            stated = stated if x.range is None else as_range(x.range)
         else:
-            shape = np.shape(arrays.as_numpy(x, "plan"))
+            sample = arrays.as_numpy(x, "plan")
+            arrays.as_slots(sample, "plan")
+            shape = sample.shape
         slots = arrays.slots_for(int(np.prod(shape)), twin.slots, "plan")
     scale = twin.params.scale(level) if scale is None else scale
     count = -(-int(np.prod(shape)) // slots)
     parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(count)]
-    error = noise.fresh(twin.params, scale, slots) if error is None else error
-    return Ciphertext(twin, parts, shape, error, clean)
+    if known is None:
+        known = Known.fresh(stated, noise.fresh(twin.params, scale, slots), sample)
+    return Ciphertext(twin, parts, shape, known, clean)
 
 
 def _ciphertexts(result: Any) -> list[Ciphertext]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,26 +24,31 @@ class CkksRecording(Recording):
         with context._lock, context._constants.pinned(), context._products.pinned(), context._tables.pinned():
             # Builds matrices and constants first: they belong to the context, not to the recording.
             # Arguments without errors show what the program adds by itself.
-            own = function(*[x._like(x._parts, 0.0) for x in examples])
+            renamed = [x._known.renamed() for x in examples]
+            self._sources = [source for _, source in renamed]
+            self._errors = [x._known.error for x in examples]
+            self._ranges = [x.range for x in examples]
+            taken = [x._like(x._parts, known) for x, (known, _) in zip(examples, renamed)]
+            self._expected = [r._known.detached(r.size) for r in self._arrays(function(*taken), "record")]
             super().__init__(function, examples)
-        self._own = [r._error**2 for r in self._arrays(own, "record")]
-        self._errors = [x._error for x in examples]
 
     def run(self, arguments: Sequence[Ciphertext]) -> Any:
         out = super().run(arguments)
-        for r, error in zip([out] if self._single else out, self._expected(arguments)):
-            r._error = error
+        for x, recorded in zip(arguments, self._ranges):
+            # What is assumed is assumed of each argument anew.
+            if x.range.claim != "assumed" and not recorded.contains(x.range):
+                raise errors.ScaleError.explain(
+                    "program", f"values {x.range}", f"values {recorded}, as in the recording",
+                    "record the program with an argument of this range")
+        # Parts of the results' errors that come from an argument grow with its error.
+        grown = [(source, x._known.error / error) for x, source, error in zip(arguments, self._sources, self._errors)
+                 if source and x._known.error != error]
+        for r, known in zip([out] if self._single else out, self._expected):
+            r._known = known.with_sources(grown)
         return out
 
-    def _expected(self, arguments: Sequence[Ciphertext]) -> list[float]:
-        """The results' errors: variances are the program's own plus a share of the arguments', which
-        grows with the argument whose error grew most."""
-        grown = max((x._error**2 / e**2 for x, e in zip(arguments, self._errors) if e > 0), default=1.0)
-        return [math.sqrt(own + grown * max(r._error**2 - own, 0.0))
-                for (r, _), own in zip(self._results, self._own)]
-
     def _filled(self, like: Ciphertext, parts: list[Any]) -> Ciphertext:
-        return like._like(parts, like._error)
+        return like._like(parts, like._known)
 
     def _form(self, x: Ciphertext) -> tuple[tuple[int, ...], int, bool]:
         """Sums skip the mask where slots behind the values are zero."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import _native, arrays, errors, layout, noise
+from .known import rounding
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -22,7 +23,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     e, groups = x.context.evaluator, layout.rotation_groups(x.size, x.slots, k)
     masked = any(mask is not None for group in groups for _, _, mask in group)
     x = x._ready(1) if masked else x
-    parts, encoded = [], 0.0
+    parts, encoded, scale = [], 0.0, 1.0
     for i, group in enumerate(groups):
         total = None
         for source, turn, mask in group:
@@ -32,10 +33,24 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
                 factor = x.context._encode_named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
                 y = e.multiply_plain(y, factor)
                 encoded = noise.encoded(x.slots, factor.scale) * math.sqrt(len(group))
+                scale = factor.scale
             total = y if total is None else e.add(total, y)
         parts.append(total)
     # A result without a mask next to masked ones keeps its level: sums and products align it.
-    return x._like(parts, math.hypot(x._error, x._switched(), encoded, x._rescaled(parts) if masked else 0.0))
+    added = math.hypot(x._switched(), x._rescaled(parts) if masked else 0.0)
+    off = _off(x, groups, scale) if masked and x._known.sample is not None else None
+    return x._like(parts, x._known.rotated(k, masked, added, encoded * x._known.range.rms, off))
+
+
+def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
+    """What the rounding of a rotation's masks adds to the sample's values."""
+    rows = arrays.rows(x._known.sample[0].reshape(-1), x.slots)
+    out = np.zeros((len(groups), x.slots), dtype=np.complex128)
+    for row, group in zip(out, groups):
+        for source, turn, mask in group:
+            if mask is not None:
+                row += np.roll(rows[source], -turn) * rounding(mask.astype(complex), x.slots, scale)
+    return out.reshape(-1)[: x.size].reshape(x.shape)
 
 
 def total(x: Ciphertext, axis: int | None) -> Ciphertext:
@@ -55,8 +70,9 @@ def total(x: Ciphertext, axis: int | None) -> Ciphertext:
     count = x.slots // kept
     if count > 1:
         part = e.inner_sum(part, kept, count)
-    error = math.hypot(x._error * math.sqrt(x.size / kept), x._switched(kept) * noise.doubling(count))
-    return x._like([part.with_slots(kept)], error, True, () if axis is None else x.shape[1:])
+    shape = () if axis is None else x.shape[1:]
+    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count))
+    return x._like([part.with_slots(kept)], known, True, shape)
 
 
 def spread(x: Ciphertext, factor: complex) -> Ciphertext:
@@ -64,13 +80,16 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     c = _columns(x, "spread_sum")
     x, e = x._ready(1), x.context.evaluator
     # Steps along the row: what one leaves in a slot meets what it left in others.
-    summed = x._like(e.inner_sum(x._parts, 1, c),
-                     math.hypot(x._error * math.sqrt(c), x._switched() * math.sqrt(c - 1)))
-    masks = [_first_of_rows(summed, i, c, factor) for i in range(len(x._parts))]
-    first = summed._like(e.multiply_plain(summed._parts, masks), summed._error, True)
-    parts = e.inner_sum(first._parts, -1, c)
-    added = math.hypot(summed._rescaled(first._parts) * math.sqrt(c), first._switched() * math.sqrt(c - 1))
-    return x._like(parts, math.hypot(abs(factor) * summed._error, added), True)
+    summed = e.inner_sum(x._parts, 1, c)
+    first_error = x._switched() * math.sqrt(c - 1)
+    masks = [_first_of_rows(x, i, c, factor) for i in range(len(x._parts))]
+    first = e.multiply_plain(summed, masks)
+    parts = e.inner_sum(first, -1, c)
+    level, scale = first[0].level, first[0].scale
+    added = math.hypot(abs(factor) * first_error, x._rescaled(first) * math.sqrt(c),
+                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1),
+                       noise.encoded(x.slots, masks[0].scale) * math.sqrt(c) * x._known.range.rms)
+    return x._like(parts, x._known.spread(factor, c, added), True)
 
 
 def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:

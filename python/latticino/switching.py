@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _native, arrays, errors, roles
+from .known import range_of
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
@@ -40,7 +41,8 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound")
     table = _native.SwitchTable.make(twin.switching(name), f, bound)
     switcher = twin.switcher(name, slots or twin.slots, bound, route=route)
-    return TableReport(switcher.route, **table.report(switcher))
+    report = table.report(switcher)
+    return TableReport(switcher.route, **{name: report[name] for name in TableReport._fields[1:]})
 
 
 def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
@@ -64,10 +66,16 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
     _check_within(x, shadow, where, bound)
     name = x.context.switch_set(name)
     native = x.context.switching(name)
-    values = np.array([f(v) for v in _native.table_arguments(native, bound)])
+    arguments = _native.table_arguments(native, bound)
+    values = np.array([f(v) for v in arguments])
     table = x.context.table((name, bound, hashlib.sha256(values).digest()),
                             lambda: _native.SwitchTable.make(native, f, bound))
-    return _through(x, table, where, name, minimal_keys, route)
+
+    def look_up(v: np.ndarray) -> np.ndarray:
+        return values[np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)] if (
+            v.size * values.size < 1 << 24) else np.interp(v, arguments, values)
+
+    return _through(x, table, (look_up, range_of(values), "deviation"), where, name, minimal_keys, route)
 
 
 def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
@@ -78,19 +86,24 @@ def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal
     name = x.context.switch_set(switching)
     native = x.context.switching(name)
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
-    return _through(x, table, None, name, minimal_keys, route) + 0.5
+    # What is claimed holds for values that differ by more than the resolution.
+    step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), "packed"
+    return _through(x, table, step, None, name, minimal_keys, route) + 0.5
 
 
-def _through(x: Ciphertext, table: _native.SwitchTable, where: Any, name: str, minimal_keys: bool,
-             route: str) -> Ciphertext:
+def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, str], where: Any, name: str,
+             minimal_keys: bool, route: str) -> Ciphertext:
     ctx = x.context
     switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route)
     x = x._ready(switcher.input_level)
     chosen = _slots(x, where)
     parts = [p if which is None else switcher.apply(ctx.evaluator, p, table, which)
              for p, which in zip(x._parts, chosen)]
-    return x._like(parts, math.hypot(x._error, table.report(switcher)["deviation"]),
-                   x._clean if where is not None else not x._padded)
+    f, result, error = facts
+    report = table.report(switcher)
+    chosen_here = None if where is None else _mask(x, where)
+    known = x._known.looked_up(f, result, report[error], (report["argument"], report["packed"]), chosen_here)
+    return x._like(parts, known, x._clean if where is not None else not x._padded)
 
 
 def _check_within(x: Ciphertext, shadow: Client | None, where: Any, bound: float) -> None:
@@ -106,7 +119,7 @@ def _check_within(x: Ciphertext, shadow: Client | None, where: Any, bound: float
     if x.context.device == "dry":  # a plan: no values
         return
     values = np.asarray(shadow.decrypt(x)).real.reshape(-1)
-    beyond = ~(np.abs(values) <= bound + 6 * x._error)
+    beyond = ~(np.abs(values) <= bound + 6 * x._known.error)
     if where is not None:
         beyond &= _mask(x, where).reshape(-1)
     if beyond.any():
@@ -157,7 +170,7 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
     filler = np.where(values < x.size, 0.0, -float(bound)).reshape(-1, x.slots)
     entries = []
     for part, fill, index in zip(x._parts, filler, values.reshape(-1, x.slots)):
-        one = x._like([part], x._error, True, (x.slots,))
+        one = x._like([part], x._known.detached(x.size), True, (x.slots,))
         entries.append((one + fill if fill.any() else one, index))
 
     def better(a: tuple, b: tuple) -> tuple:
@@ -182,7 +195,7 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
 def _single(x: Ciphertext) -> Ciphertext:
     """The value of the first slot. Others may hold another one: of equal values each slot has chosen for itself."""
     if x.slots == 1:
-        return x._like(x._parts, x._error, True, ())
+        return x._like(x._parts, x._known, True, ())
     first = np.zeros(x.slots)
     first[0] = 1
     return (x * first).sum()

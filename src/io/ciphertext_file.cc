@@ -78,13 +78,14 @@ Ciphertext read_ciphertext(Reader& reader, const std::shared_ptr<const Context>&
 }  // namespace
 
 void save_ciphertexts(Sink& sink, std::span<const Ciphertext> ciphertexts,
-                      const std::string& note) {
+                      const std::string& note, std::uint32_t version) {
   require_alike(ciphertexts);
   require_note(note);
   const Context& context = *ciphertexts[0].context;
   const Params& params = context.params();
   Encoder metadata;
   Header header;
+  header.version = version;
   std::vector<Entry> entries;
   metadata.text(note);
   metadata.u32(static_cast<std::uint32_t>(ciphertexts.size()));

@@ -10,7 +10,8 @@
 // Readers check the header, then that its lengths are exactly what the source still holds, then the
 // metadata against the parameters, and allocate only after that. Versions: a reader knows every
 // version up to its own; a field may only be added with a new version. Version 2: switching keys
-// that hold keys of route Matvec. All else is written as version 1.
+// that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of their
+// values. All else is written as version 1.
 #pragma once
 
 #include <array>
@@ -38,7 +39,7 @@ const char* name(ObjectType type);
 enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2, Switching = 3 };
 const char* name(Scheme scheme);
 
-inline constexpr std::uint32_t kFormatVersion = 2;  // the newest that is read
+inline constexpr std::uint32_t kFormatVersion = 3;  // the newest that is read
 inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
 inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
 

@@ -33,7 +33,7 @@ rlwe::PublicKey load_public_key(Source& source, const rlwe::Constants& constants
 // the caller needs to know about them, such as the length of a vector). The a part of a fresh
 // symmetric encryption goes out as its seed.
 void save_ciphertexts(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts,
-                      const std::string& note = {});
+                      const std::string& note = {}, std::uint32_t version = 1);
 struct Ciphertexts {
   std::vector<ckks::Ciphertext> ciphertexts;
   std::string note;

@@ -83,7 +83,7 @@ def test_momentum_is_nesterovs():
 def test_unknown_data_is_refused(monkeypatch):
     with pytest.raises(lt.UnsupportedError):
         demo.choose_data("letters")
-    with pytest.raises(lt.UnsupportedError, match="--repeat 0"):
+    with pytest.raises(lt.ValueError, match="--repeat 0"):
         demo.run("test-n12-boot-insecure", repeat=0)
     monkeypatch.delenv("LATTICINO_DATA", raising=False)
     with pytest.raises(lt.FileError, match="LATTICINO_DATA"):

@@ -158,8 +158,8 @@ def test_plans_carry_the_expected_error_of_an_example(ctx, client, rng):
 def test_replays_carry_the_error_of_their_arguments(ctx, client, rng):
     x = rng.uniform(-1, 1, 64)
     ctx.use(client.server_keys(lambda a: (a * a).sum() + a.sum(), x))
-    good = client.encrypt(x)
-    bad = good * 2**10 - good * (2**10 - 1)  # the same values with more noise
+    good = client.encrypt(x, range=(-1, 1))
+    bad = (good * 2**10 - good * (2**10 - 1)).declare(-1, 1)  # the same values with more noise
 
     def program(a):
         return (a * a + a).sum(), a * 0.5

@@ -77,7 +77,7 @@ a, stop, counted = client.encrypt(x), threading.Event(), [0]
 def encrypt():
     while not stop.is_set():
         client.encrypt(x)
-        client.decrypt_for_sharing(a, noise_bound=16.0, queries=1)
+        client.decrypt_for_sharing(a, noise_bound=1024.0, queries=1)
         counted[0] += 1
 
 threads = [threading.Thread(target=encrypt) for _ in range(2)]

@@ -58,7 +58,7 @@ def test_too_few_levels(ctx, client, pair):
 def test_what_is_no_integer(client, pair, bad):
     x, a = pair
     uses = [lambda: a.rotate(bad), lambda: a.to_level(bad),
-            lambda: client.decrypt_for_sharing(a, 16.0, bad), lambda: client.decrypt_for_sharing(a, 16.0, 1, bad)]
+            lambda: client.decrypt_for_sharing(a, 1e3, bad), lambda: client.decrypt_for_sharing(a, 1e3, 1, bad)]
     if bad is not None:
         uses.append(lambda: client.encrypt(x, level=bad))
     for use in uses:

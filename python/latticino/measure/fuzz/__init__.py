@@ -12,11 +12,12 @@ import numpy as np
 from ... import _native, devices, errors
 from ..._provenance import cpu_name
 from .. import records
-from . import of_switching, of_tfhe
+
+from . import of_ckks, of_switching, of_tfhe
 from .result import Claimed, Result
 
 Part = Callable[[str, int, int], Iterator[Result]]
-PARTS: dict[str, Part] = {"tfhe": of_tfhe.programs, "switching": of_switching.programs}
+PARTS: dict[str, Part] = {"ckks": of_ckks.programs, "tfhe": of_tfhe.programs, "switching": of_switching.programs}
 SHOWN = 10  # wrong programs of each part that are printed
 
 

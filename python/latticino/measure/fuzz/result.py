@@ -29,3 +29,4 @@ class Result:
     steps: int
     wrong: str = ""
     claims: list[Claimed] = field(default_factory=list)
+    refused: str = ""  # the ScaleError or LevelError of a program that leaves what the parameters allow

@@ -1,0 +1,137 @@
+// What is known of encrypted values: ranges, errors, and the rules by which operations change them.
+#include <nanobind/stl/pair.h>
+
+#include "bindings.h"
+#include "session/estimate.h"
+
+namespace latticino::python {
+namespace {
+
+using session::Claim;
+using session::Estimate;
+using session::Interval;
+using session::Range;
+using Complex = std::complex<double>;
+
+const char* name_of(Claim claim) {
+  switch (claim) {
+    case Claim::Assumed:
+      return "assumed";
+    case Claim::Declared:
+      return "declared";
+    default:
+      return "calibrated";
+  }
+}
+
+void bind_range(nb::module_& m) {
+  nb::class_<Range>(m, "Range", "Where the values of an encrypted array lie.")
+      .def_static("assumed", &Range::assumed, "real"_a)
+      .def_static(
+          "declared",
+          [](double low, double high, double imag_low, double imag_high, double rms, bool random) {
+            return Range::declared({low, high}, {imag_low, imag_high}, rms, random);
+          },
+          "low"_a, "high"_a, "imag_low"_a, "imag_high"_a, "rms"_a, "random"_a)
+      .def_static(
+          "of", [](const ComplexInput& values) { return Range::of(as_span(values)); }, "values"_a)
+      .def_static(
+          "of_number", [](Complex value) { return Range::of(value); }, "value"_a)
+      .def_static(
+          "rebuilt",
+          [](int claim, const std::vector<double>& x, bool random) {
+            Range out = Range::declared({x.at(0), x.at(1)}, {x.at(2), x.at(3)}, 0, random);
+            out.claim = claim == 0 ? Claim::Assumed : Claim::Declared;
+            out.bound = std::min(out.bound, x.at(4));
+            out.rms = std::min(out.bound, x.at(5));
+            return out;
+          },
+          "claim"_a, "numbers"_a, "random"_a)
+      .def_prop_ro("claim", [](const Range& r) { return name_of(r.claim); })
+      .def_prop_ro("low", [](const Range& r) { return r.re.low; })
+      .def_prop_ro("high", [](const Range& r) { return r.re.high; })
+      .def_prop_ro("imag_low", [](const Range& r) { return r.im.low; })
+      .def_prop_ro("imag_high", [](const Range& r) { return r.im.high; })
+      .def_ro("bound", &Range::bound)
+      .def_ro("rms", &Range::rms)
+      .def_ro("random", &Range::random_like)
+      .def_prop_ro("is_real", &Range::is_real)
+      .def_prop_ro("reach", &Range::reach)
+      .def("contains", &Range::contains, "other"_a)
+      .def("__str__", &Range::str);
+}
+
+void bind_estimate(nb::module_& m) {
+  nb::class_<Estimate>(m, "Estimate", "Range and error of an encrypted array.")
+      .def(
+          "__init__",
+          [](Estimate* self, const Range& range, double error) {
+            new (self) Estimate{range, session::Error::fresh(error)};
+          },
+          "range"_a, "error"_a)
+      .def_ro("range", &Estimate::range)
+      .def_prop_ro("rms", [](const Estimate& e) { return e.error.rms(); })
+      .def(
+          "worst", [](const Estimate& e, double slots) { return e.error.worst(slots); }, "slots"_a)
+      .def(
+          "with_range",
+          [](const Estimate& e, const Range& range) {
+            return Estimate{range, e.error};
+          },
+          "range"_a)
+      .def(
+          "scaled_error",
+          [](const Estimate& e, double f) {
+            return Estimate{e.range, e.error.times(f, f)};
+          },
+          "factor"_a)
+      .def(
+          "plus", [](const Estimate& x, const Estimate& y) { return x + y; }, "other"_a)
+      .def(
+          "minus", [](const Estimate& x, const Estimate& y) { return x + -y; }, "other"_a)
+      .def("times", &session::product, "other"_a, "same"_a, "added"_a)
+      .def("times_plain", &session::times_plain, "plain"_a, "rounding"_a, "added"_a)
+      .def("plus_plain", &session::plus_plain, "plain"_a, "rounding"_a)
+      .def("times_number", &session::times_number, "c"_a, "added"_a)
+      .def(
+          "conjugated",
+          [](const Estimate& x, double added) { return session::conjugate(x, added); }, "added"_a)
+      .def("moved", &session::moved, "steps"_a, "masked"_a, "added"_a)
+      .def("summed", &session::summed, "count"_a, "added"_a)
+      .def(
+          "mapped",
+          [](const Estimate& x, double l1, double l2, bool real, double added) {
+            return session::mapped(x, l1, l2, real, added);
+          },
+          "l1"_a, "l2"_a, "real"_a, "added"_a)
+      .def("plus_error", &session::plus_error, "added"_a, "white"_a = true)
+      .def(
+          "polynomial",
+          [](const Estimate& x, const std::vector<Complex>& coefficients, bool chebyshev,
+             double lower, double upper, double added, double mapping) {
+            return session::polynomial(x, {coefficients, chebyshev, lower, upper}, added, mapping);
+          },
+          "coefficients"_a, "chebyshev"_a, "lower"_a, "upper"_a, "added"_a, "mapping"_a)
+      .def("refreshed", &session::refreshed, "noise"_a, "ratio"_a, "of_slots"_a, "slots"_a)
+      .def("renamed",
+           [](const Estimate& x) {
+             std::uint64_t source = 0;
+             Estimate out{x.range, x.error.renamed(&source)};
+             return std::pair(out, source);
+           })
+      .def(
+          "with_source",
+          [](const Estimate& x, std::uint64_t source, double factor) {
+            return Estimate{x.range, x.error.with_source(source, factor)};
+          },
+          "source"_a, "factor"_a);
+}
+
+}  // namespace
+
+void bind_session(nb::module_& m) {
+  bind_range(m);
+  bind_estimate(m);
+}
+
+}  // namespace latticino::python

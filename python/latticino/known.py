@@ -1,0 +1,377 @@
+"""What is known of an encrypted array: where its values lie, and how large its error is expected to be.
+
+The rules are those of src/session. Where sample data are there as well, every operation is also done on them in the
+clear: once exactly, and ``REPLICAS`` times with noise of the sizes that the rules say. What is claimed is then what the
+samples show. Random numbers here are statistics, not secrets: a fixed seed is enough.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import _native, arrays, errors, noise
+
+REPLICAS = 4
+_MOST_SAMPLES = 1 << 22  # values of a sample with its replicas: 64 MiB
+_FEW = 256  # values, below which errors are averaged over replicas as root mean squares
+_MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
+_DOUBLE = 2.0**-52  # relative: what encoding and decoding in double precision lose
+_local = threading.local()
+
+
+class RangeWarning(UserWarning):
+    """Values may leave what the parameters, or an assumption, allow: results may be wrong."""
+
+
+class Range:
+    """Where values lie: real parts within ``low`` to ``high``, imaginary parts within ``imag``.
+
+    ``rms``: their root mean square, if known; ``random``: whether they are without structure (no mean, no pattern),
+    which lets a bootstrapping keep more levels. What is stated here is public: it travels with ciphertexts and files.
+    ValueError for ends that are not finite or not in order.
+    """
+
+    def __new__(cls, low: float = -1.0, high: float = 1.0, imag: tuple[float, float] = (0.0, 0.0),
+                rms: float | None = None, random: bool = False) -> _native.Range:  # type: ignore[misc]
+        low, high = arrays.as_real(low, "Range", "low"), arrays.as_real(high, "Range", "high")
+        ends = [arrays.as_real(x, "Range", "imag") for x in _pair(imag, "imag")]
+        return _native.Range.declared(low, high, *ends, 0.0 if rms is None else arrays.as_real(rms, "Range", "rms"),
+                                      bool(random))
+
+
+def _pair(x: Any, name: str) -> tuple[Any, Any]:
+    try:
+        low, high = x
+    except (TypeError, ValueError) as why:
+        raise errors.ValueError.explain("Range", f"{name}={x!r}", "two ends", f"pass {name}=(low, high)") from why
+    return low, high
+
+
+def as_range(x: Any) -> _native.Range:
+    """A range, or one of real values from its two ends."""
+    if isinstance(x, _native.Range):
+        return x
+    low, high = _pair(x, "range")
+    return Range(low, high)
+
+
+def generator() -> np.random.Generator:
+    """Of this thread."""
+    if not hasattr(_local, "generator"):
+        _local.generator = np.random.default_rng(20240229)
+    return _local.generator
+
+
+def _noisy(sample: np.ndarray, rms: float) -> np.ndarray:
+    """With white complex noise in all replicas; the first row is exact."""
+    if rms > 0:
+        shape = sample[1:].shape
+        noise = generator().standard_normal((2, *shape)) * (rms * math.sqrt(0.5))
+        sample[1:] += noise[0] + 1j * noise[1]
+    return sample
+
+
+class Known:
+    """Range and error of an array, with samples where there are some. Immutable."""
+
+    __slots__ = ("estimate", "measured", "sample")
+
+    def __init__(self, estimate: _native.Estimate, sample: np.ndarray | None = None,
+                 measured: tuple[float, float] | None = None) -> None:
+        if sample is not None:
+            estimate = estimate.with_range(_native.Range.of(np.ascontiguousarray(sample[0]).reshape(-1)))
+        self.estimate, self.sample, self.measured = estimate, sample, measured
+
+    @classmethod
+    def fresh(cls, known: _native.Range, error: float, sample: np.ndarray | None = None) -> Known:
+        """Of an encryption. Samples too large to be computed with give their range alone."""
+        if sample is None:
+            return cls(_native.Estimate(known, error))
+        exact = np.asarray(sample, dtype=np.complex128)
+        known = _native.Range.of(np.ascontiguousarray(exact).reshape(-1))
+        if exact.size * (REPLICAS + 1) > _MOST_SAMPLES:
+            return cls(_native.Estimate(known, error))
+        rows = np.repeat(exact[None], REPLICAS + 1, axis=0)
+        return cls(_native.Estimate(known, error), _noisy(rows, error))
+
+    # ---- facts ----
+
+    @property
+    def range(self) -> _native.Range:
+        return self.estimate.range
+
+    @property
+    def error(self) -> float:
+        """Root mean square of a slot's complex error."""
+        if self.sample is None:
+            return self.measured[0] / _MEAN if self.measured else self.estimate.rms
+        return float(np.sqrt((np.abs(self.sample[1:] - self.sample[0]) ** 2).mean()))
+
+    @property
+    def kind(self) -> str:
+        """``"assumed"``, ``"declared"`` or ``"calibrated"``: what the claim rests on."""
+        return "calibrated" if self.sample is not None or self.measured else self.range.claim
+
+    def errors(self, size: int) -> tuple[float, float]:
+        """Expected mean error, and the largest of `size` values."""
+        if self.measured:
+            return self.measured
+        if self.sample is None:
+            mean, worst = self.estimate.rms * _MEAN, self.estimate.worst(size)
+        else:
+            difference = np.abs(self.sample[1:] - self.sample[0]).reshape(REPLICAS, -1)
+            mean = self.error * _MEAN if size < _FEW else float(difference.mean())
+            worst = float(difference.max(axis=1).mean())
+        return max(mean, _DOUBLE * self.range.rms), max(worst, 4 * _DOUBLE * self.range.bound)
+
+    def bits(self, size: int) -> tuple[float, float]:
+        """The same as bits of precision; infinite where the result is exact."""
+        mean, worst = (-math.log2(e) if e > 0 else math.inf for e in self.errors(size))
+        return mean, worst
+
+    def within(self) -> str:
+        """In words, for people."""
+        if self.kind == "assumed":
+            return "values assumed in the unit box"
+        return "calibrated on sample data" if self.kind == "calibrated" else f"values declared {self.range}"
+
+    def detached(self, size: int) -> Known:
+        """Without samples, but with what they showed."""
+        if self.sample is None:
+            return self
+        return Known(self.estimate, None, self.errors(size))
+
+    def renamed(self) -> tuple[Known, int]:
+        """With an error of a single source, and its name (0 where there is no error)."""
+        estimate, source = self.estimate.renamed()
+        return Known(estimate, self.sample, self.measured), source
+
+    def with_sources(self, grown: Sequence[tuple[int, float]]) -> Known:
+        """With the errors of these sources that many times as large."""
+        estimate = self.estimate
+        for source, factor in grown:
+            estimate = estimate.with_source(source, factor)
+        return Known(estimate, None, None if grown else self.measured)
+
+    def declared(self, known: _native.Range) -> Known:
+        """With another range, which the caller states."""
+        return Known(self.estimate.with_range(known), None, None)
+
+    # ---- operations ----
+
+    def _both(self, other: Known, f: Callable[..., np.ndarray]) -> np.ndarray | None:
+        return None if self.sample is None or other.sample is None else f(self.sample, other.sample)
+
+    def _each(self, f: Callable[[np.ndarray], np.ndarray], added: float = 0.0) -> np.ndarray | None:
+        return None if self.sample is None else _noisy(f(self.sample), added)
+
+    def plus(self, other: Known) -> Known:
+        return Known(self.estimate.plus(other.estimate), self._both(other, np.add))
+
+    def minus(self, other: Known) -> Known:
+        return Known(self.estimate.minus(other.estimate), self._both(other, np.subtract))
+
+    def times(self, other: Known, same: bool, added: float) -> Known:
+        sample = self._both(other, np.multiply)
+        return Known(self.estimate.times(other.estimate, same, added),
+                     None if sample is None else _noisy(sample, added))
+
+    def plus_plain(self, plain: np.ndarray, slots: int, scale: float) -> Known:
+        estimate = self.estimate.plus_plain(range_of(plain), noise.encoded(slots, scale))
+        if self.sample is None:
+            return Known(estimate)
+        sample = self.sample + plain
+        sample[1:] += rounding(plain, slots, scale)
+        return Known(estimate, sample)
+
+    def times_plain(self, plain: np.ndarray, slots: int, scale: float, added: float) -> Known:
+        estimate = self.estimate.times_plain(range_of(plain), noise.encoded(slots, scale), added)
+        if self.sample is None:
+            return Known(estimate)
+        sample = self.sample * plain
+        sample[1:] += self.sample[1:] * rounding(plain, slots, scale)
+        return Known(estimate, _noisy(sample, added))
+
+    def times_number(self, c: complex, added: float = 0.0, actual: complex | None = None) -> Known:
+        """`actual`: what c is rounded to."""
+        estimate = self.estimate.times_number(c, added)
+        if actual is None or actual == c:
+            return Known(estimate, self._each(lambda s: s * c, added))
+        off = np.full(REPLICAS + 1, actual)
+        off[0] = c
+        estimate = estimate.plus_error(abs(actual - c) * self.range.rms, False)
+        return Known(estimate, self._each(lambda s: s * off.reshape(-1, *(1,) * (s.ndim - 1)), added))
+
+    def lowered(self, added: float, factor: float) -> Known:
+        """Adjusted to a level below: times the integer next to `factor`, which is divided out, and rescaled."""
+        return self.times_number(1.0, added, round(factor) / factor if factor >= 1 else None)
+
+    def conjugated(self, added: float) -> Known:
+        return Known(self.estimate.conjugated(added), self._each(np.conj, added))
+
+    def rotated(self, k: int, masked: bool, added: float, rounded: float = 0.0, off: np.ndarray | None = None) -> Known:
+        """`rounded`: error by masks, of values without structure; `off`: what it is for the sample."""
+        sample = self._each(lambda s: np.roll(s.reshape(len(s), -1), -k, axis=1).reshape(s.shape), added)
+        if sample is not None and off is not None:
+            sample[1:] += off
+        return Known(self.estimate.moved(k, masked, math.hypot(added, rounded)), sample)
+
+    def summed(self, shape: tuple[int, ...], count: float, added: float) -> Known:
+        """Of sums of `count` values each that have `shape`: of all values, or over the first axis."""
+        return Known(self.estimate.summed(count, added), self._each(
+            lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added))
+
+    def spread(self, factor: complex, count: int, added: float) -> Known:
+        """Sums of rows of `count` values, in all places of the row."""
+        return Known(self.estimate.summed(count, 0.0).times_number(factor, added), self._each(
+            lambda s: np.repeat(factor * s.sum(axis=-1, keepdims=True), s.shape[-1], axis=-1), added))
+
+    def mapped(self, w: np.ndarray, shape: tuple[int, ...], added: float) -> Known:
+        """The flat values times a matrix."""
+        size = np.abs(w)
+        l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
+        return Known(self.estimate.mapped(l1, l2, w.dtype.kind != "c", added),
+                     self._each(lambda s: (s.reshape(len(s), -1) @ w).reshape(len(s), *shape), added))
+
+    def polynomial(self, p: tuple[Sequence[complex], bool, float, float], added: float, mapping: float) -> Known:
+        """`added`: by each product; `mapping`: by bringing the domain to [-1, 1]."""
+        coefficients, chebyshev, lower, upper = p
+
+        def evaluate(s: np.ndarray) -> np.ndarray:
+            y = _noisy((2 * s - lower - upper) / (upper - lower), mapping)
+            c = np.asarray(coefficients)
+            return np.polynomial.chebyshev.chebval(y, c) if chebyshev else np.polynomial.polynomial.polyval(y, c)
+
+        values = list(coefficients)
+        own = _native.Estimate(self.range, 0.0).polynomial(values, chebyshev, lower, upper, added, 0.0).rms
+        return Known(self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping), self._each(evaluate, own))
+
+    def plus_error(self, added: float) -> Known:
+        return Known(self.estimate.plus_error(added), self._each(np.copy, added), self.measured if not added else None)
+
+    def repeated(self, shape: tuple[int, ...], growth: float) -> Known:
+        """Over leading dimensions: decoding reads more coefficients, so errors grow."""
+        more = self.error * math.sqrt(max(growth * growth - 1, 0.0))
+        return Known(self.estimate.scaled_error(growth), self._each(
+            lambda s: np.broadcast_to(s.reshape(len(s), *(1,) * (len(shape) - s.ndim + 1), *s.shape[1:]),
+                                      (len(s), *shape)).copy(), more))
+
+    def refreshed(self, noise: float, ratio: float, of_slots: bool, slots: int, exact_sine: bool) -> Known:
+        ratio = 0.0 if exact_sine else ratio
+
+        def sine(s: np.ndarray) -> np.ndarray:
+            if not ratio:
+                return s.copy()
+            flat = s.reshape(len(s), -1)
+            padded = np.concatenate([flat, np.zeros((len(s), -flat.shape[1] % slots))], axis=1)
+            rows = padded.reshape(-1, slots)
+            m = rows if of_slots else to_coefficients(rows)
+            gain = (2 * math.pi * ratio) ** 2 / 6
+            lost = -gain * (m.real**3 + 1j * m.imag**3)
+            lost = (lost if of_slots else to_slots(lost)).reshape(len(s), -1)[:, : flat.shape[1]].reshape(s.shape)
+            out = s + lost
+            out[0] = s[0]  # what is meant
+            return out
+
+        return Known(self.estimate.refreshed(noise, ratio, of_slots, slots), self._each(sine, noise))
+
+    def looked_up(self, f: Callable[[np.ndarray], np.ndarray], known: _native.Range, error: float,
+                  deviations: tuple[float, float], where: np.ndarray | None) -> Known:
+        """Through the table of a function with values of range `known`; `error`: of its results. `deviations`: of the
+        noise beside an argument and beside a result. Where `where` is false, values stay."""
+        weak = known if self.range.claim == "calibrated" else _native.Range.rebuilt(
+            ("assumed", "declared").index(self.range.claim),
+            [known.low, known.high, known.imag_low, known.imag_high, known.bound, known.rms], False)
+        estimate = _native.Estimate(weak, error)
+        if where is not None:  # some values stay: both bounds hold together
+            estimate = estimate.plus(self.estimate)
+        if self.sample is None:
+            return Known(estimate)
+        rows = np.empty_like(self.sample)
+        rows[0] = f(self.sample[0].real)
+        noise = generator().standard_normal((2, *rows[1:].shape))
+        rows[1:] = f(self.sample[1:].real + deviations[0] * noise[0]) + deviations[1] * noise[1]
+        if where is not None:
+            rows = np.where(where, rows, self.sample)
+        return Known(estimate, rows)
+
+
+def range_of(plain: np.ndarray) -> _native.Range:
+    """Of plain values."""
+    return _native.Range.of(np.ascontiguousarray(plain, dtype=np.complex128).reshape(-1))
+
+
+def rounding(plain: np.ndarray, slots: int, scale: float) -> np.ndarray:
+    """What encoding at `scale` adds to plain values, in their shape: the rounding of coefficients."""
+    flat = plain.reshape(-1)
+    rows = np.concatenate([flat, np.zeros(-flat.size % slots)]).reshape(-1, slots)
+    c = to_coefficients(rows) * scale
+    off = (np.rint(c.real) - c.real) + 1j * (np.rint(c.imag) - c.imag)
+    return to_slots(off / scale).reshape(-1)[: flat.size].reshape(plain.shape)
+
+
+@lru_cache(maxsize=32)
+def _roots(n: int) -> np.ndarray:
+    """Where slot j of n lies among the 2n odd powers of the 4n-th root of unity: (5^j - 1) / 2."""
+    out, power = np.empty(n, dtype=np.int64), 1
+    for j in range(n):
+        out[j], power = (power - 1) // 2, power * 5 % (4 * n)
+    return out
+
+
+def to_coefficients(slots: np.ndarray) -> np.ndarray:
+    """Coefficients of rows of n slots, as n complex numbers c_k + i c_(k+n)."""
+    rows, n = slots.shape
+    values = np.empty((rows, 2 * n), dtype=np.complex128)
+    at = _roots(n)
+    values[:, at] = slots
+    values[:, 2 * n - 1 - at] = slots.conj()
+    k = np.arange(2 * n)
+    c = (np.fft.fft(values, axis=1) * np.exp(-1j * np.pi * k / (2 * n))).real / (2 * n)
+    return c[:, :n] + 1j * c[:, n:]
+
+
+def to_slots(coefficients: np.ndarray) -> np.ndarray:
+    """The inverse of `to_coefficients`."""
+    rows, n = coefficients.shape
+    c = np.concatenate([coefficients.real, coefficients.imag], axis=1)
+    k = np.arange(2 * n)
+    values = np.fft.ifft(c * np.exp(1j * np.pi * k / (2 * n)), axis=1) * (2 * n)
+    return values[:, _roots(n)]
+
+
+def largest_coefficient(known: Known, slots: int) -> float:
+    """Of a message as bootstrapping meets it: measured on a sample, or bounded by the range."""
+    if known.sample is not None:
+        flat = known.sample[:1].reshape(1, -1)
+        rows = np.concatenate([flat, np.zeros((1, -flat.shape[1] % slots))], axis=1).reshape(-1, slots)
+        c = to_coefficients(rows)
+        return float(max(np.abs(c.real).max(), np.abs(c.imag).max()))
+    r = known.range
+    if r.random or r.claim == "assumed":
+        return min(r.rms, r.rms * math.sqrt((math.log(2 * slots) + 1) / slots))
+    return min(r.rms, math.hypot(max(abs(r.low), abs(r.high)), max(abs(r.imag_low), abs(r.imag_high))))
+
+
+def check_fits(operation: str, context: Any, known: Known, level: int, scale: float) -> None:
+    """ScaleError in a plan, a warning elsewhere, for values that may exceed the modulus of a level."""
+    if known.range.reach * scale * 2 < 2.0 ** context.params.log_q(level):
+        return
+    limit = 2.0 ** (context.params.log_q(level) - 1) / scale
+    report(operation, context, f"values that may reach {known.range.reach:.3g} ({known.within()})",
+           f"values below {limit:.3g} at level {level} and scale 2^{math.log2(scale):.1f}",
+           "scale the values down, or state a smaller range with declare()")
+
+
+def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> None:
+    problem = errors.ScaleError.explain(operation, had, needs, remedy)
+    if context.device == "dry":
+        raise problem
+    warnings.warn(str(problem), RangeWarning, stacklevel=4)

@@ -1,0 +1,147 @@
+#include "session/error.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+namespace latticino::session {
+namespace {
+
+constexpr std::size_t kMostParts = 24;
+
+std::uint64_t new_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+// An id that is the same for the same two numbers (splitmix64).
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t x = a * 0x9E3779B97F4A7C15u + b + 0x632BE59BD9B4E019u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return (x ^ (x >> 31)) | (std::uint64_t{1} << 63);  // apart from new_id()
+}
+
+}  // namespace
+
+Error Error::fresh(double rms, bool white) {
+  Error out;
+  if (rms > 0) {
+    const std::uint64_t id = new_id();
+    out.parts_.push_back({id, id, rms, rms, white});
+  }
+  return out;
+}
+
+double Error::rms() const {
+  double squares = 0;
+  for (const ErrorPart& part : parts_) squares += part.rms * part.rms;
+  return std::sqrt(squares);
+}
+
+double Error::largest() const {
+  double squares = 0;
+  for (const ErrorPart& part : parts_) squares += part.largest * part.largest;
+  return std::sqrt(squares);
+}
+
+// The largest of n moduli of complex normal numbers of mean square 1 is about sqrt(ln n).
+double Error::worst(double slots) const { return largest() * std::sqrt(std::log(slots) + 1); }
+
+void Error::add(const ErrorPart& part) {
+  if (!(part.rms > 0) && !(part.largest > 0)) return;
+  const auto at =
+      std::lower_bound(parts_.begin(), parts_.end(), part,
+                       [](const ErrorPart& a, const ErrorPart& b) { return a.id < b.id; });
+  if (at != parts_.end() && at->id == part.id) {
+    at->rms += part.rms;
+    at->largest += part.largest;
+    at->white = at->white && part.white;
+  } else {
+    parts_.insert(at, part);
+  }
+}
+
+// The smallest parts become one, as if they were correlated: too large rather than too small.
+void Error::bound_parts() {
+  while (parts_.size() > kMostParts) {
+    std::size_t a = 0, b = 1;
+    if (parts_[b].rms < parts_[a].rms) std::swap(a, b);
+    for (std::size_t i = 2; i < parts_.size(); ++i) {
+      if (parts_[i].rms < parts_[a].rms) {
+        b = a;
+        a = i;
+      } else if (parts_[i].rms < parts_[b].rms) {
+        b = i;
+      }
+    }
+    parts_[b].rms += parts_[a].rms;
+    parts_[b].largest += parts_[a].largest;
+    parts_[b].white = parts_[b].white && parts_[a].white;
+    parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(a));
+  }
+}
+
+Error Error::operator+(const Error& other) const {
+  Error out = *this;
+  for (const ErrorPart& part : other.parts_) out.add(part);
+  out.bound_parts();
+  return out;
+}
+
+Error Error::times(double rms, double bound) const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    part.rms *= rms;
+    part.largest *= bound;
+    out.add(part);
+  }
+  return out;
+}
+
+Error Error::moved(std::uint64_t by) const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    if (part.white) part.id = mixed(part.id, by);
+    out.add(part);
+  }
+  return out;
+}
+
+Error Error::summed(double l1, double l2, bool white) const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    const double factor = part.white ? l2 : l1;
+    part.rms *= factor;
+    part.largest *= factor;
+    part.white = part.white && white;
+    part.id = mixed(part.id, 0x5A5A5A5Au);
+    out.add(part);
+  }
+  return out;
+}
+
+Error Error::renamed(std::uint64_t* source) const {
+  Error out;
+  *source = 0;
+  if (exact()) return out;
+  *source = new_id();
+  bool white = true;
+  for (const ErrorPart& part : parts_) white = white && part.white;
+  out.parts_.push_back({*source, *source, rms(), largest(), white});
+  return out;
+}
+
+Error Error::with_source(std::uint64_t source, double factor) const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    if (part.source == source) {
+      part.rms *= factor;
+      part.largest *= factor;
+    }
+    out.add(part);
+  }
+  return out;
+}
+
+}  // namespace latticino::session

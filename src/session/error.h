@@ -1,0 +1,51 @@
+// The error of an encrypted array's slots, as a sum of parts that are independent of each other.
+// Each part comes from one source (an encryption, a rescaling, a key switch ..). Parts of one
+// source are correlated and add up linearly, parts of different sources in squares.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace latticino::session {
+
+struct ErrorPart {
+  std::uint64_t id = 0;      // parts of one id are multiples of the same error
+  std::uint64_t source = 0;  // the id that the part began with
+  double rms = 0;            // root mean square over the slots
+  double largest = 0;        // the same where what multiplied it was largest
+  bool white = true;         // uncorrelated between slots
+};
+
+class Error {
+ public:
+  Error() = default;
+  // A source of its own. Errors of 0 have no part.
+  static Error fresh(double rms, bool white = true);
+
+  bool exact() const { return parts_.empty(); }
+  double rms() const;      // of a slot's complex error
+  double largest() const;  // the same at the slot with the largest factors
+  // Expected largest error of `slots` slots.
+  double worst(double slots) const;
+  const std::vector<ErrorPart>& parts() const { return parts_; }
+
+  Error operator+(const Error& other) const;
+  // Times data of this root mean square and this bound.
+  Error times(double rms, double bound) const;
+  // Values moved to other slots: what is white is independent of what it was, but not of another
+  // array moved alike.
+  Error moved(std::uint64_t by) const;
+  // Of weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
+  Error summed(double l1, double l2, bool white) const;
+  // As one source with all of it; `source` receives its name. Nothing where the error is 0.
+  Error renamed(std::uint64_t* source) const;
+  // Parts that began with `source` times `factor`.
+  Error with_source(std::uint64_t source, double factor) const;
+
+ private:
+  void add(const ErrorPart& part);
+  void bound_parts();
+  std::vector<ErrorPart> parts_;  // by id
+};
+
+}  // namespace latticino::session

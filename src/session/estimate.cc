@@ -1,0 +1,192 @@
+#include "session/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace latticino::session {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr int kSamples = 1024;  // of a polynomial on its interval
+
+double power(double x, int n) { return n == 0 ? 1.0 : std::pow(x, n); }
+
+struct PolynomialFacts {
+  Range range;
+  double slope_rms = 0, slope_bound = 0;  // |p'| for declared ranges and for the worst slot
+};
+
+Complex value(const Series& p, Complex x) {
+  const Complex y = (2.0 * x - p.lower - p.upper) / (p.upper - p.lower);
+  Complex b1 = 0, b2 = 0;
+  if (p.chebyshev) {  // Clenshaw
+    for (std::size_t k = p.coefficients.size(); k-- > 1;) {
+      const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
+      b2 = b1;
+      b1 = next;
+    }
+    return y * b1 - b2 + p.coefficients[0];
+  }
+  for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
+  return b1;
+}
+
+// On a real interval the polynomial is sampled, and between samples bounded by its slope there.
+PolynomialFacts on_interval(const Range& x, const Series& p) {
+  const double width = x.re.high - x.re.low, step = std::max(width / kSamples, 1e-12);
+  std::vector<Complex> values;
+  for (int i = 0; i <= kSamples; ++i) values.push_back(value(p, x.re.low + width * i / kSamples));
+  PolynomialFacts out;
+  double squares = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    const double slope = width > 0 ? std::abs(values[i + 1] - values[i]) / step : 0;
+    out.slope_bound = std::max(out.slope_bound, slope);
+    squares += slope * slope;
+  }
+  if (width == 0) {
+    const double h = 1e-6 * (p.upper - p.lower);
+    out.slope_bound = std::abs(value(p, x.re.low + h) - value(p, x.re.low - h)) / (2 * h);
+    squares = kSamples * out.slope_bound * out.slope_bound;
+  }
+  out.slope_rms = std::sqrt(squares / kSamples);
+  out.range = Range::of(values);
+  const double between = out.slope_bound * step;
+  out.range.claim = x.claim;
+  for (Interval* part : {&out.range.re, &out.range.im}) {
+    if (part->low == 0 && part->high == 0) continue;
+    part->low -= between;
+    part->high += between;
+  }
+  out.range.bound += between;
+  if (x.claim != Claim::Assumed) out.range.rms = out.range.bound;
+  return out;
+}
+
+// Complex values: sums of magnitudes of the terms.
+PolynomialFacts in_disc(const Range& x, const Series& p) {
+  const double stretch = 2 / (p.upper - p.lower);
+  const double y = stretch * x.bound + std::abs(p.lower + p.upper) / (p.upper - p.lower);
+  // |T_k(y)| <= (|y| + sqrt(|y|^2 + 1))^k.
+  const double base = p.chebyshev ? y + std::sqrt(y * y + 1) : y;
+  PolynomialFacts out;
+  double bound = 0;
+  for (std::size_t k = 0; k < p.coefficients.size(); ++k) {
+    const double c = std::abs(p.coefficients[k]);
+    const int n = static_cast<int>(k);
+    bound += c * power(base, n);
+    if (n > 0) out.slope_bound += c * n * power(base, n - 1) * stretch;
+  }
+  out.slope_rms = out.slope_bound;
+  out.range = {x.claim, {-bound, bound}, {-bound, bound}, bound, bound, false};
+  return out;
+}
+
+// Products inside have errors too. That of the power (or T) of index g = 1, 2, 4 .. reaches the
+// result times the derivative of the result by it. Of declared ranges nothing is known about signs:
+// terms add up linearly; else in squares.
+double inner_gain(const Series& p, double y, bool linear) {
+  double squares = 0;
+  const int degree = static_cast<int>(p.coefficients.size()) - 1;
+  for (int g = 2; g <= degree; g *= 2) {
+    double sum = 0;
+    for (int k = g; k <= degree; ++k) {
+      const double ratio = static_cast<double>(k) / g;
+      const double growth = p.chebyshev
+                                ? ratio * (y > 1 ? power(y + std::sqrt(y * y - 1), k - g) : 1.0)
+                                : ratio * power(y, k - g);
+      const double term = std::abs(p.coefficients[static_cast<std::size_t>(k)]) * growth;
+      sum += linear ? term : term * term;
+    }
+    squares += linear ? sum * sum : sum;
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+double slot_error(double variance, double slots, double scale) {
+  return std::sqrt(2 * slots * variance) / scale;
+}
+
+Estimate operator+(const Estimate& x, const Estimate& y) {
+  return {x.range + y.range, x.error + y.error};
+}
+
+Estimate operator-(const Estimate& x) { return {-x.range, x.error}; }
+
+Estimate product(const Estimate& x, const Estimate& y, bool same, double added) {
+  const Error cross = x.error.times(y.range.rms, y.range.bound) +
+                      y.error.times(x.range.rms, x.range.bound) +
+                      Error::fresh(x.error.rms() * y.error.rms(), false);
+  return {same ? square(x.range) : x.range * y.range, cross + Error::fresh(added)};
+}
+
+Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
+  return {x.range * plain, x.error.times(plain.rms, plain.bound) +
+                               Error::fresh(x.range.rms * rounding) + Error::fresh(added)};
+}
+
+Estimate plus_plain(const Estimate& x, const Range& plain, double rounding) {
+  return {x.range + plain, x.error + Error::fresh(rounding)};
+}
+
+Estimate times_number(const Estimate& x, std::complex<double> c, double added) {
+  const double size = std::abs(c);
+  return {x.range * Range::of(c), x.error.times(size, size) + Error::fresh(added)};
+}
+
+Estimate conjugate(const Estimate& x, double added) {
+  return {conjugate(x.range), x.error.moved(~std::uint64_t{0}) + Error::fresh(added)};
+}
+
+Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added) {
+  return {masked ? with_zero(x.range) : x.range, x.error.moved(steps) + Error::fresh(added)};
+}
+
+Estimate summed(const Estimate& x, double count, double added) {
+  return {sum(x.range, count),
+          x.error.summed(count, std::sqrt(count), false) + Error::fresh(added, false)};
+}
+
+Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added) {
+  return {mapped(x.range, l1, l2, real), x.error.summed(l1, l2, true) + Error::fresh(added)};
+}
+
+Estimate plus_error(const Estimate& x, double added, bool white) {
+  return {x.range, x.error + Error::fresh(added, white)};
+}
+
+Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping) {
+  const PolynomialFacts facts = x.range.is_real() ? on_interval(x.range, p) : in_disc(x.range, p);
+  const double slope = x.range.claim == Claim::Declared ? facts.slope_bound : facts.slope_rms;
+  const double y = std::max(std::abs(2 * x.range.re.high - p.lower - p.upper),
+                            std::abs(2 * x.range.re.low - p.lower - p.upper)) /
+                       (p.upper - p.lower) +
+                   2 * x.range.im.size() / (p.upper - p.lower);
+  const double stretch = 2 / (p.upper - p.lower);
+  return {facts.range,
+          x.error.times(slope, facts.slope_bound) + Error::fresh(added) +
+              Error::fresh(mapping * slope / stretch) +
+              Error::fresh(added * inner_gain(p, y, x.range.claim == Claim::Declared))};
+}
+
+Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots) {
+  const double gain = 2 * std::numbers::pi * std::numbers::pi / 3 * ratio * ratio;
+  const Range& range = x.range;
+  double loss = 0, largest = range.rms;
+  if (of_slots) {
+    largest = std::max(range.re.size(), range.im.size());
+    loss = gain * largest * largest * std::min(largest * std::numbers::sqrt2, range.rms);
+  } else {
+    if (range.random_like || range.claim == Claim::Assumed) {
+      largest = range.rms * std::sqrt((std::log(2 * slots) + 1) / slots);
+    }
+    loss = gain * largest * largest * range.rms;
+  }
+  return {range, x.error + Error::fresh(noise) + Error::fresh(loss, false)};
+}
+
+}  // namespace latticino::session

@@ -1,0 +1,56 @@
+// Range and error of an encrypted array, and what operations make of them. The variances of
+// rescalings and key switches are those of rlwe/noise.h, which tests hold measurements to.
+#pragma once
+
+#include <span>
+
+#include "params/params.h"
+#include "session/error.h"
+#include "session/range.h"
+
+namespace latticino::session {
+
+struct Estimate {
+  Range range;
+  Error error;
+};
+
+Estimate operator+(const Estimate& x, const Estimate& y);
+Estimate operator-(const Estimate& x);
+// The product of two ciphertexts; `same`: of one with itself. `added`: by the key switch and
+// rescaling.
+Estimate product(const Estimate& x, const Estimate& y, bool same, double added);
+// Times and plus plain values, encoded with errors of root mean square `rounding`.
+Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added);
+Estimate plus_plain(const Estimate& x, const Range& plain, double rounding);
+// Times a number: no error of its own but `added`.
+Estimate times_number(const Estimate& x, std::complex<double> c, double added);
+Estimate conjugate(const Estimate& x, double added);
+// Slots moved by `steps`; `masked`: with zeros among them.
+Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added);
+Estimate summed(const Estimate& x, double count, double added);
+// A linear map: bounds of the sum of magnitudes and of the root of the sum of squares of the
+// weights of any one result, and of their mean over the results.
+Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added);
+Estimate plus_error(const Estimate& x, double added, bool white = true);
+
+// A polynomial in the monomial or the Chebyshev basis, of y = (2x - lower - upper) / (upper -
+// lower). `added`: error of one product at the end, which intermediate products have as well;
+// `mapping`: of y.
+struct Series {
+  std::span<const std::complex<double>> coefficients;
+  bool chebyshev = false;
+  double lower = -1, upper = 1;
+};
+Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping = 0);
+
+// Bootstrapping adds noise of root mean square `noise`. Its sine takes 6.58 ratio^2 |m|^3 from a
+// coefficient m, or from a slot where SlotToCoeff comes first (`of_slots`); 0 with the arcsine.
+Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots);
+
+// Slot errors, as root mean squares, of n slots at a scale: a coefficient error of standard
+// deviation e is a slot error of e sqrt(2 n), as decoding reads 2 n coefficients with factors of
+// modulus one.
+double slot_error(double variance, double slots, double scale);
+
+}  // namespace latticino::session

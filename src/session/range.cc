@@ -1,0 +1,175 @@
+#include "session/range.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "math/errors.h"
+
+namespace latticino::session {
+namespace {
+
+constexpr double kDeviations = 6;  // that values of an assumed range reach
+
+Interval plus(const Interval& a, const Interval& b) { return {a.low + b.low, a.high + b.high}; }
+Interval minus(const Interval& a) { return {-a.high, -a.low}; }
+
+Interval times(const Interval& a, const Interval& b) {
+  const auto [low, high] =
+      std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+  return {low, high};
+}
+
+// Both parts lie within the modulus.
+Range clipped(Range x) {
+  for (Interval* part : {&x.re, &x.im}) {
+    part->low = std::max(part->low, -x.bound);
+    part->high = std::min(part->high, x.bound);
+  }
+  x.bound = std::min(x.bound, std::hypot(x.re.size(), x.im.size()));
+  x.rms = std::min(x.rms, x.bound);
+  return x;
+}
+
+// The root mean square of sums and products: independent values add in squares, but of declared
+// ones nothing but the bound is known.
+double rms_of_sum(Claim claim, double a, double b) {
+  return claim == Claim::Assumed ? std::hypot(a, b) : a + b;
+}
+
+double rms_of_product(Claim claim, const Range& x, const Range& y) {
+  return claim == Claim::Assumed ? x.rms * y.rms : std::min(x.rms * y.bound, x.bound * y.rms);
+}
+
+std::string number(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", x);
+  return text;
+}
+
+}  // namespace
+
+double Interval::size() const { return std::max(std::abs(low), std::abs(high)); }
+
+Range Range::assumed(bool real) {
+  const Interval unit{-1, 1};
+  if (real) return {Claim::Assumed, unit, {}, 1, std::sqrt(1.0 / 3), false};
+  return {Claim::Assumed, unit, unit, std::sqrt(2.0), std::sqrt(2.0 / 3), false};
+}
+
+Range Range::declared(Interval re, Interval im, double rms, bool random_like) {
+  for (const Interval& part : {re, im}) {
+    if (!(part.low <= part.high) || !std::isfinite(part.low) || !std::isfinite(part.high)) {
+      throw ValueError("range", "an interval from " + number(part.low) + " to " + number(part.high),
+                       "finite ends in order", "correct the range");
+    }
+  }
+  const double bound = std::hypot(re.size(), im.size());
+  if (!(rms >= 0) || rms > bound * (1 + 1e-12)) {
+    throw ValueError("range", "the root mean square " + number(rms),
+                     "a number from 0 to the bound " + number(bound), "correct the range");
+  }
+  return {Claim::Declared, re, im, bound, rms > 0 ? std::min(rms, bound) : bound, random_like};
+}
+
+Range Range::of(std::span<const std::complex<double>> values) {
+  if (values.empty()) return {Claim::Calibrated, {}, {}, 0, 0, false};
+  Range out{Claim::Calibrated,
+            {values[0].real(), values[0].real()},
+            {values[0].imag(), values[0].imag()},
+            0,
+            0,
+            false};
+  double squares = 0, largest = 0;
+  for (const std::complex<double>& z : values) {
+    out.re = {std::min(out.re.low, z.real()), std::max(out.re.high, z.real())};
+    out.im = {std::min(out.im.low, z.imag()), std::max(out.im.high, z.imag())};
+    largest = std::max(largest, std::norm(z));
+    squares += std::norm(z);
+  }
+  out.bound = std::sqrt(largest);
+  out.rms = std::min(out.bound, std::sqrt(squares / static_cast<double>(values.size())));
+  return out;
+}
+
+Range Range::of(std::complex<double> value) { return of({&value, 1}); }
+
+bool Range::contains(const Range& other) const {
+  constexpr double kSlack = 1 + 1e-9;
+  const auto within = [](const Interval& a, const Interval& b) {
+    const double slack = 1e-9 * a.size();
+    return a.low - slack <= b.low && b.high <= a.high + slack;
+  };
+  return within(re, other.re) && within(im, other.im) && other.bound <= bound * kSlack;
+}
+
+double Range::reach() const {
+  return claim == Claim::Assumed ? std::min(bound, kDeviations * rms) : bound;
+}
+
+std::string Range::str() const {
+  if (is_real()) return number(re.low) + " to " + number(re.high);
+  return "real parts " + number(re.low) + " to " + number(re.high) + ", imaginary parts " +
+         number(im.low) + " to " + number(im.high);
+}
+
+Range operator+(const Range& x, const Range& y) {
+  const Claim claim = std::min(x.claim, y.claim);
+  return clipped({claim, plus(x.re, y.re), plus(x.im, y.im), x.bound + y.bound,
+                  rms_of_sum(claim, x.rms, y.rms), x.random_like && y.random_like});
+}
+
+Range operator-(const Range& x) {
+  return {x.claim, minus(x.re), minus(x.im), x.bound, x.rms, x.random_like};
+}
+
+Range operator*(const Range& x, const Range& y) {
+  const Claim claim = std::min(x.claim, y.claim);
+  return clipped({claim, plus(times(x.re, y.re), minus(times(x.im, y.im))),
+                  plus(times(x.re, y.im), times(x.im, y.re)), x.bound * y.bound,
+                  rms_of_product(claim, x, y), x.random_like || y.random_like});
+}
+
+Range conjugate(const Range& x) {
+  return {x.claim, x.re, minus(x.im), x.bound, x.rms, x.random_like};
+}
+
+Range square(const Range& x) {
+  Range out = x * x;
+  out.random_like = false;
+  if (x.is_real()) {
+    const double least = x.re.low > 0 ? x.re.low : x.re.high < 0 ? -x.re.high : 0;
+    out.re = {least * least, x.bound * x.bound};
+    // E x^4 = 9/5 (E x^2)^2 for uniform values.
+    if (out.claim == Claim::Assumed) out.rms = std::min(out.bound, std::sqrt(1.8) * x.rms * x.rms);
+  }
+  return out;
+}
+
+Range sum(const Range& x, double count) {
+  const double root = x.claim == Claim::Assumed ? std::sqrt(count) : count;
+  return {x.claim,
+          {count * x.re.low, count * x.re.high},
+          {count * x.im.low, count * x.im.high},
+          count * x.bound,
+          root * x.rms,
+          false};
+}
+
+Range with_zero(const Range& x) {
+  Range out = x;
+  for (Interval* part : {&out.re, &out.im}) {
+    part->low = std::min(part->low, 0.0);
+    part->high = std::max(part->high, 0.0);
+  }
+  return out;
+}
+
+Range mapped(const Range& x, double l1, double l2, bool real) {
+  const double bound = l1 * x.bound, re = l1 * (real ? x.re.size() : x.bound);
+  const double im = real ? l1 * x.im.size() : bound;
+  const double rms = x.claim == Claim::Assumed ? l2 * x.rms : l1 * x.rms;
+  return clipped({x.claim, {-re, re}, {-im, im}, bound, rms, false});
+}
+
+}  // namespace latticino::session

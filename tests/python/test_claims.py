@@ -1,0 +1,198 @@
+"""Precision that is claimed is there: random programs whose errors are measured, and the cases that were once wrong."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino.measure.fuzz import distribution, of_ckks
+
+
+def test_random_programs_have_the_precision_that_they_claim(device):
+    results = []
+    for result in of_ckks.programs(device, 1, 1000):
+        results.append(result)
+        if len(results) == 640:
+            break
+    assert [r for r in results if r.wrong] == []
+    assert sum(bool(r.refused) for r in results) < 32
+    found = distribution([c for r in results for c in r.claims])
+    calibrated, declared = found["calibrated"], found["declared"]
+    assert calibrated["within_1_mean"] >= 0.97 and calibrated["within_2_worst"] >= 0.97  # 0.99 of 10^4
+    assert max(calibrated["mean_bits"]) < 3 and max(calibrated["worst_bits"]) < 3.5
+    assert max(declared["mean_bits"]) < 1
+    for kind in ("calibrated_few_slots", "declared_few_slots"):
+        assert found[kind]["rms_ratio"] < 2
+    assert found["calibrated_few_slots"]["rms_ratio"] > 0.5
+
+
+def measured(client, y, want):
+    return lt.precision(client.decrypt(y), want).mean
+
+
+@pytest.fixture
+def keyed(ctx, client):
+    def make(program, *examples):
+        ctx.use(client.server_keys(program, *examples))
+        return program
+
+    return make
+
+
+def test_large_values(ctx, client, keyed, rng):
+    x = 10 * rng.uniform(-1, 1, 512)
+    program = keyed(lambda a: a**4, x)
+    for a in (client.encrypt(x, range=(-10, 10)), client.encrypt(x, like=10 * rng.uniform(-1, 1, 512))):
+        y = program(a)
+        assert measured(client, y, x**4) > y.expected_bits - 1
+        assert y.range.low >= -1e-9 and y.range.high <= 1e4 * (1 + 1e-6)
+    assert abs(measured(client, y, x**4) - y.expected_bits) < 1  # calibrated
+
+
+@pytest.mark.parametrize("name, values", [
+    ("constant", np.full(512, 0.9)), ("positive", None), ("alternating", np.where(np.arange(512) % 2, -0.8, 0.8)),
+    ("one", np.eye(1, 512)[0]), ("complex", np.full(512, 0.5 - 0.7j))])
+def test_bootstrapping_says_what_structured_messages_lose(ctx, client, keyed, rng, name, values):
+    x = rng.uniform(0, 0.9, 512) if values is None else values
+    program = keyed(lambda a: a.bootstrap(), x)
+    y = program(client.encrypt(x, like=x))
+    assert abs(measured(client, y, x) - y.expected_bits) < 1
+    complex_box = lt.Range(-1, 1, (-1, 1))
+    assert measured(client, program(client.encrypt(x, range=complex_box)), x) > program(
+        client.encrypt(x, range=complex_box)).expected_bits - 1
+
+
+CASES = {
+    "times a large array": (lambda a: a * np.full(512, 1e3), lambda v: v * 1e3),
+    "on a domain": (lambda a: (4 * a).polyval([.1, .2, .3, .4], domain=(-5, 5)),
+                    lambda v: np.polynomial.polynomial.polyval(4 * v / 5, [.1, .2, .3, .4])),
+    "summed with itself": (lambda a: sum([a] * 512, start=a), lambda v: 513 * v),
+    "sums of sums": (lambda a: (a.rotate(1) + a) + (a + a.rotate(1)), lambda v: 2 * (v + np.roll(v, -1))),
+    "mixed levels": (lambda a: 1000 * a + (a * 0.5) * 0.5, lambda v: 1000.25 * v),
+    "a rounded number": (lambda a: (1000 * a) * (1 / 3), lambda v: 1000 * v / 3),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases_that_were_claimed_wrongly(ctx, client, keyed, rng, name):
+    program, clear = CASES[name]
+    x = rng.uniform(-1, 1, 512)
+    keyed(program, x)
+    y = program(client.encrypt(x, like=rng.uniform(-1, 1, 512)))
+    assert abs(measured(client, y, clear(x)) - y.expected_bits) < 1, y
+    y = program(client.encrypt(x, range=(-1, 1)))
+    assert measured(client, y, clear(x)) > y.expected_bits - 1, y
+
+
+def test_times_zero_is_exact(ctx, client):
+    x = client.encrypt(np.ones(8))
+    y = x * 0
+    assert math.isinf(y.expected_bits) and "exact" in repr(y) and "inf" not in repr(y)
+    assert (client.decrypt(y) == 0).all()
+
+
+def test_comparisons_claim_the_precision_of_their_result(ctx, client, keyed):
+    x = np.concatenate([np.linspace(-0.9, -0.2, 256), np.linspace(0.2, 0.9, 256)])
+    program = keyed(lambda a: a.compare(0.0), x)
+    for a in (client.encrypt(x, range=(-1, 1)), client.encrypt(x, like=x), client.encrypt(x)):
+        y = program(a)
+        assert abs(measured(client, y, x > 0) - y.expected_bits) < 1.5, y
+
+
+def test_a_representation_names_the_kind_of_claim(client):
+    x = np.linspace(-1, 1, 8)
+    assert "assumed in the unit box" in repr(client.encrypt(x))
+    assert "declared -2 to 2" in repr(client.encrypt(x, range=(-2, 2)))
+    assert "calibrated" in repr(client.encrypt(x, like=x)) and client.encrypt(x, like=x).range.claim == "calibrated"
+    assert "declared" in repr(client.encrypt(x).declare(-1, 1))
+
+
+def test_what_was_encrypted_is_told_to_nobody(client, ctx):
+    small, large = client.encrypt(np.full(8, 0.001)), client.encrypt(np.full(8, 0.9))
+    assert repr(small) == repr(large) and small.range.bound == large.range.bound == 1
+
+
+def test_values_outside_of_their_range(ctx, client):
+    with pytest.warns(lt.RangeWarning, match="range=") as warned:
+        client.encrypt(np.full(8, 7.5))
+    assert "7.5" not in str(warned[0].message)
+    with pytest.raises(lt.ValueError, match="declared range") as refused:
+        client.encrypt(np.full(8, 7.5), range=(-1, 1))
+    assert "7.5" not in str(refused.value)
+    with pytest.raises(lt.ValueError, match="order"):
+        lt.Range(2, 1)
+    with pytest.raises(lt.ValueError):
+        lt.Range(0, float("nan"))
+
+
+def test_plans_refuse_what_leaves_the_modulus_or_the_message_box(ctx, client):
+    def power(a):
+        return a**64
+
+    shape = lt.Shape((16,), None, (-1000, 1000))
+    with pytest.raises(lt.ScaleError, match="values that may reach"):
+        ctx.plan(power, shape)
+    ctx.plan(power, lt.Shape((16,), None, (-1, 1)))
+    with pytest.raises(lt.ScaleError, match="bootstrap.*coefficients"):
+        ctx.plan(lambda a: (a * 500).bootstrap(), np.ones(16))
+    with pytest.raises(lt.ScaleError, match="bootstrap.*coefficients"):
+        ctx.plan(lambda a: a.bootstrap(), lt.Shape((16,), None, (0, 500)))
+
+
+def test_operations_warn_of_what_leaves_the_modulus(ctx, client, keyed):
+    keyed(lambda a: a.bootstrap(), np.ones(16))
+    a = client.encrypt(np.full(16, 100.0), range=(-100, 100))
+    with pytest.warns(lt.RangeWarning, match="coefficients"):
+        a.bootstrap()
+    low = a.to_level(0)
+    with pytest.warns(lt.RangeWarning, match="may reach"):
+        low * 2**30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (a * 0.001).bootstrap()
+        client.encrypt(np.ones(16)) * 1000
+
+
+def test_plans_predict_the_precision_of_results(ctx, client, rng):
+    x = rng.uniform(0, 1, 512)
+
+    def program(a):
+        return a * a, (a * a).bootstrap()
+
+    plan = ctx.plan(program, rng.uniform(0, 1, 512))
+    ctx.use(client.server_keys(plan))
+    for (mean, worst, kind), y in zip(plan.bits, program(client.encrypt(x))):
+        assert kind == "calibrated" and worst < mean and abs(measured(client, y, x * x) - mean) < 1
+    assert "expected bits" in str(plan)
+    assert ctx.plan(program, lt.Shape((512,), None, (0, 1))).bits[0][2] == "declared"
+
+
+def test_replays_check_declared_ranges(ctx, client, keyed):
+    x = np.linspace(-1, 1, 8)
+    replay = lt.record(keyed(lambda a: a * a, x))
+    replay(client.encrypt(x, range=(-1, 1)))
+    replay(client.encrypt(x / 2, range=(-0.5, 0.5)))
+    with pytest.raises(lt.ScaleError, match="record the program"):
+        replay(client.encrypt(2 * x, range=(-2, 2)))
+
+
+def test_files_carry_the_range(ctx, client, tmp_path):
+    x = client.encrypt(np.linspace(-3, 3, 8), range=lt.Range(-4, 4, random=True))
+    y = lt.from_bytes(lt.to_bytes(x), ctx)
+    assert (y.range.low, y.range.high, y.range.claim, y.range.random) == (-4, 4, "declared", True)
+    assert y.expected_bits == pytest.approx(x.expected_bits)
+    z = lt.from_bytes(lt.to_bytes(client.encrypt(np.ones(8), like=np.full(8, 0.5))), ctx)
+    assert z.range.claim == "declared"  # samples stay in this process
+
+
+def test_sharing_derives_its_bound(ctx, client, keyed, rng):
+    x = rng.uniform(-1, 1, 512)
+    y = keyed(lambda a: a * a, x)(client.encrypt(x, range=(-1, 1)))
+    shown = client.decrypt_for_sharing(y, None, queries=1)
+    assert shown.bits_lost > 15 and lt.precision(shown.values, x * x).mean > 5
+    with pytest.raises(lt.ValueError, match="at least"):
+        client.decrypt_for_sharing(y, 1.0, queries=1)
+    with pytest.raises(lt.UnsupportedError, match="declared ranges"):
+        client.decrypt_for_sharing(client.encrypt(x), None, queries=1)

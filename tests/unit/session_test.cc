@@ -1,0 +1,140 @@
+// Ranges hold whatever values do, and errors of one source add up linearly.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "math/errors.h"
+#include "session/estimate.h"
+
+namespace latticino::session {
+namespace {
+
+using Complex = std::complex<double>;
+
+class Values {
+ public:
+  explicit Values(unsigned seed) : random_(seed) {}
+  double uniform(double low, double high) {
+    return low + (high - low) * std::generate_canonical<double, 53>(random_);
+  }
+  Range range(bool real) {
+    const double a = uniform(-4, 4), b = uniform(-4, 4), c = uniform(-4, 4), d = uniform(-4, 4);
+    return Range::declared({std::min(a, b), std::max(a, b)},
+                           real ? Interval{} : Interval{std::min(c, d), std::max(c, d)});
+  }
+  std::vector<Complex> within(const Range& r, int count) {
+    std::vector<Complex> out;
+    for (int i = 0; i < count; ++i) {
+      out.emplace_back(uniform(r.re.low, r.re.high), uniform(r.im.low, r.im.high));
+    }
+    return out;
+  }
+
+ private:
+  std::minstd_rand random_;
+};
+
+void expect_within(const Range& range, const std::vector<Complex>& values) {
+  const Range had = Range::of(values);
+  EXPECT_TRUE(range.contains(had)) << range.str() << " and " << had.str();
+  EXPECT_LE(had.rms, range.rms * (1 + 1e-9));
+}
+
+TEST(SessionRange, HoldsResultsOfOperations) {
+  Values values(7);
+  for (int round = 0; round < 300; ++round) {
+    const Range x = values.range(round % 2 == 0), y = values.range(round % 3 == 0);
+    const std::vector<Complex> a = values.within(x, 64), b = values.within(y, 64);
+    std::vector<Complex> sum, product, square_of, negative, conjugates;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      sum.push_back(a[i] + b[i]);
+      product.push_back(a[i] * b[i]);
+      square_of.push_back(a[i] * a[i]);
+      negative.push_back(-a[i]);
+      conjugates.push_back(std::conj(a[i]));
+    }
+    expect_within(x + y, sum);
+    expect_within(x * y, product);
+    expect_within(square(x), square_of);
+    expect_within(-x, negative);
+    expect_within(conjugate(x), conjugates);
+    Complex total = 0;
+    for (const Complex& z : a) total += z;
+    expect_within(session::sum(x, 64), {total});
+  }
+}
+
+TEST(SessionRange, HoldsPolynomials) {
+  Values values(8);
+  for (int round = 0; round < 100; ++round) {
+    const Range x = values.range(round % 2 == 0);
+    std::vector<Complex> c;
+    for (int k = 0; k < 6; ++k) c.emplace_back(values.uniform(-1, 1), 0);
+    const Series p{c, round % 3 == 0, -5, 5};
+    std::vector<Complex> y;
+    for (const Complex& z : values.within(x, 200)) {
+      const Complex t = z / 5.0;
+      Complex result = 0, before = 1, now = t;  // T_k, or powers
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        const Complex basis = k == 0 ? Complex(1) : now;
+        result += c[k] * basis;
+        if (k == 0) continue;
+        const Complex next = p.chebyshev ? 2.0 * t * now - before : now * t;
+        before = now;
+        now = next;
+      }
+      y.push_back(result);
+    }
+    expect_within(polynomial({x, {}}, p, 0).range, y);
+  }
+}
+
+TEST(SessionRange, TheWeakerClaimDecides) {
+  const Range assumed = Range::assumed(true), declared = Range::declared({-1, 1}, {});
+  EXPECT_EQ((assumed + declared).claim, Claim::Assumed);
+  EXPECT_EQ((Range::of(Complex(2)) * declared).claim, Claim::Declared);
+  EXPECT_LT(assumed.reach(), 1.01);
+  EXPECT_THROW(Range::declared({1, -1}, {}), ValueError);
+  EXPECT_THROW(Range::declared({0, INFINITY}, {}), ValueError);
+  EXPECT_THROW(Range::declared({0, 1}, {}, 2.0), ValueError);
+}
+
+TEST(SessionError, PartsOfOneSourceAddUpLinearly) {
+  const Error x = Error::fresh(1), y = Error::fresh(1);
+  EXPECT_NEAR((x + x).rms(), 2, 1e-12);
+  EXPECT_NEAR((x + y).rms(), std::sqrt(2), 1e-12);
+  EXPECT_NEAR(((x + y) + (x + y)).rms(), std::sqrt(8), 1e-12);
+  Error chain = x;
+  for (int i = 0; i < 511; ++i) chain = chain + x;
+  EXPECT_NEAR(chain.rms(), 512, 1e-9);
+  EXPECT_NEAR((x + x.moved(3)).rms(), std::sqrt(2), 1e-12);
+  EXPECT_NEAR((x.moved(3) + x.moved(3)).rms(), 2, 1e-12);
+  EXPECT_NEAR(x.summed(64, 8, false).rms(), 8, 1e-12);
+  EXPECT_NEAR(x.summed(64, 8, false).moved(5).summed(64, 8, false).rms(), 512, 1e-9);  // not white
+  EXPECT_TRUE(x.times(0, 0).exact());
+}
+
+TEST(SessionError, ManyPartsAreNeverTooSmall) {
+  Error all;
+  double squares = 0;
+  for (int i = 1; i <= 200; ++i) {
+    all = all + Error::fresh(1.0 / i);
+    squares += 1.0 / i / i;
+  }
+  EXPECT_LE(all.parts().size(), 25u);
+  EXPECT_GE(all.rms(), std::sqrt(squares) * (1 - 1e-12));
+  EXPECT_LT(all.rms(), 4 * std::sqrt(squares));
+}
+
+TEST(SessionError, SourcesCanBeReplaced) {
+  std::uint64_t source = 0;
+  const Error x = (Error::fresh(3) + Error::fresh(4)).renamed(&source);
+  EXPECT_NEAR(x.rms(), 5, 1e-12);
+  const Error result = x.moved(1).times(2, 2) + Error::fresh(10);
+  EXPECT_NEAR(result.with_source(source, 3).rms(), std::hypot(30, 10), 1e-9);
+}
+
+}  // namespace
+}  // namespace latticino::session
