@@ -21,12 +21,13 @@ GROUPS = {
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "dot", "PrivateArray", "Precision", "precision"],
     "Plans and programs": ["Plan", "Shape", "Range", "RangeWarning", "Program", "record"],
+    "Debugging": ["debug", "SecretWarning"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
              "where", "minimum", "maximum", "concatenate", "stack", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
-               "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError"],
+               "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError"],
 }
 
 

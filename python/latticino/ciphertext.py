@@ -142,6 +142,8 @@ class Ciphertext:
     def _precision(self) -> str:
         mean, worst = self._known.bits(self.size)
         kind = {"declared": "at least"}.get(self._known.kind, "about")
+        if not self.context.encrypted:
+            return f"NOT ENCRYPTED, as if about {mean:.1f} bits; {self._known.within()}"
         bits = f"{kind} {mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
         return f"{bits}; {self._known.within()}"
 
@@ -153,8 +155,10 @@ class Ciphertext:
               shape: tuple[int, ...] | None = None) -> Ciphertext:
         if parts:
             check_fits("compute", self.context, known, parts[0].level, parts[0].scale)
-        return Ciphertext(self.context, parts, self.shape if shape is None else shape, known,
-                          self._clean if clean is None else clean)
+        out = Ciphertext(self.context, parts, self.shape if shape is None else shape, known,
+                         self._clean if clean is None else clean)
+        debugger = self.context._debugger
+        return out if debugger is None or not parts else debugger.followed(out)
 
     def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
         """What the rescaling adds that made `parts` from this."""
@@ -450,26 +454,26 @@ class Ciphertext:
 
     def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
                   switching: str | None = None, minimal_keys: bool = False,
-                  route: str = "automatic", shadow: Client | None = None) -> Ciphertext:
+                  route: str = "automatic") -> Ciphertext:
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
-        Values must lie within ``bound`` in size: beyond it results are wrong without notice, or (by more
-        than six deviations of their noise) raise ValueError where ``shadow`` is the client, whose key then
-        decrypts them: for debugging. ``where``: a boolean array of this shape; values elsewhere stay, for
+        Values must lie within ``bound`` in size: beyond it results are wrong. ``lt.debug`` raises ValueError for them,
+        and a RangeWarning tells where the range of the values is declared or calibrated and exceeds the bound (a plan
+        raises ScaleError). ``where``: a boolean array of this shape; values elsewhere stay, for
         one level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
         bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with
         the default sets, times the slope of f (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
         ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
         """
-        return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route, shadow)
+        return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
 
     def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
         """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
 
         (It is their difference that must not exceed twice the bound.) Where they are equal, or differ by less
         than about 2^-6 of the bound, the result is 0 or 1; which one is not determined. Options: ``switching``,
-        ``minimal_keys``, ``route`` and ``shadow`` of `apply_lut`.
+        ``minimal_keys`` and ``route`` of `apply_lut`.
         """
         return switching_of.compare(self, other, bound, **options)
 

@@ -209,5 +209,9 @@ def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:
     """A new secret key for the context's parameters, from the operating system's randomness."""
     if isinstance(context, tfhe.Context):
         return tfhe.client.keygen(context)
+    from .debug import NotEncryptedClient
+
     roles.require_kind("keygen", context, Context, "make one with lt.Context(preset), or lt.tfhe.Context(preset)")
+    if not context.encrypted:
+        return NotEncryptedClient(context)
     return Client(context, _native.Client(context._native))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .client import ServerKeys
 
 
+NOT_ENCRYPTED = devices.NOT_ENCRYPTED
 _TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
 
 
@@ -48,6 +49,9 @@ class Context:
     levels refreshes its operand first. ``tuning`` names a table of `latticino tune` that chooses the
     GPU's kernel variants instead of the shipped one. May be shared between threads.
 
+    The device ``"not-encrypted"`` computes on **values in the clear**, with the levels, scales, errors and precision of
+    encrypted ones, but no keys: for debugging at full speed.
+
     Raises ParameterError, DeviceError, FileError or OutOfMemoryError.
     """
 
@@ -55,6 +59,13 @@ class Context:
                  threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "") -> None:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
+        if device == NOT_ENCRYPTED:
+            self.device, self.threads, self.simd = device, 1, simd
+            self._setup(_native.Context.create_dry(self.params), auto_bootstrap)
+            self._timed = devices.timed_as("cpu", 1, simd)
+            self._products.limit = math.inf
+            self._evaluator = _native.Evaluator(self._native, _native.KeyRecorder(self._native))
+            return
         kind, index = devices.choose(device)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads, self.simd = threads, simd
@@ -64,6 +75,7 @@ class Context:
         self._native = native
         self.auto_bootstrap = auto_bootstrap
         self.keys: ServerKeys | None = None
+        self._debugger: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
         self._evaluator: _native.Evaluator | None = None
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
@@ -75,7 +87,7 @@ class Context:
         # The device's first choice first. A twin's are those of what it is like.
         kind, _, index = self.device.partition(":")
         self._switch_sets: list[str] = _native.switch_sets_for(
-            self.params, kind != "dry" and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
+            self.params, kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
         self._switchers: dict[tuple, _native.Switcher] = {}
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
@@ -97,6 +109,16 @@ class Context:
         return twin, recorder
 
     # ---- facts ----
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether this context computes on ciphertexts: False for the device ``"not-encrypted"``."""
+        return self.device != NOT_ENCRYPTED
+
+    @property
+    def _without_data(self) -> bool:
+        """Whether operations are planned only: dry runs, and where values stay in the clear."""
+        return self.device in ("dry", NOT_ENCRYPTED)
 
     @property
     def slots(self) -> int:
@@ -130,6 +152,8 @@ class Context:
         return self.params.explain()
 
     def __repr__(self) -> str:
+        if not self.encrypted:
+            return f"Context({self.params.name!r}, NOT ENCRYPTED: values in the clear, for debugging)"
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
         return f"Context({self.params.name!r}, device={self.device!r}, slots={self.slots}, {keys})"
 
@@ -145,6 +169,9 @@ class Context:
 
         roles.require_kind("use", keys, Bundle, "client.server_keys(program, x) makes them")
         roles.require_keys_of(self, keys)
+        if not self.encrypted:
+            self.keys = keys
+            return self
         self._evaluator = _native.Evaluator(self._native, keys._native)
         self.keys = keys
         with self._lock:
@@ -191,7 +218,7 @@ class Context:
         bound raise. See Client.encrypt for the options, and for the owner's (smaller and less noisy) encryption.
         """
         key = self.keys.public_key if self.keys else None
-        if key is None:
+        if key is None and self.encrypted:
             raise errors.KeyError.explain(
                 "encrypt", "a context without a public key", "a bundle that has one",
                 "make it with client.server_keys(..., public=True), or encrypt with the client")
@@ -222,6 +249,9 @@ class Context:
         parts = []
         for first in range(0, len(rows), _TOGETHER):
             batch = rows[first : first + _TOGETHER]
+            if not self.encrypted:
+                parts += [_native.shape_only(self._native, level, float(scale), slots) for _ in batch]
+                continue
             parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
         return Ciphertext(self, parts, array.shape, known, clean=True)
 
@@ -237,17 +267,22 @@ class Context:
                 raise errors.ShapeError.explain(
                     "encrypt", f"sample data of shape {sample.shape}", f"the shape of the values, {array.shape}",
                     "pass like=data of that shape")
-            return Known.fresh(_native.Range.assumed(False), error, sample)
+            return self._fresh(_native.Range.of(np.ascontiguousarray(sample, complex).reshape(-1)), error, array, sample)
         known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
         if known.contains(_native.Range.of(values)):
-            return Known.fresh(known, error)
+            return self._fresh(known, error, array)
         if stated is not None:
             raise errors.ValueError.explain(
                 "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
         warnings.warn("encrypt: values lie outside of the unit box, which is assumed where no range is stated; "
                       "precision that is claimed will not hold; state the range: encrypt(x, range=(low, high))",
                       RangeWarning, stacklevel=4)
-        return Known.fresh(known, error)
+        return self._fresh(known, error, array)
+
+    def _fresh(self, known: _native.Range, error: float, values: np.ndarray, sample: np.ndarray | None = None) -> Known:
+        if not self.encrypted or self._debugger is not None:
+            return Known.with_shadow(known, error, values)
+        return Known.fresh(known, error, sample)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
@@ -309,7 +344,7 @@ class Context:
 
     def _sets_of_switching(self) -> list[str]:
         """The default first. Keys of a twin are those that its program asked for so far: they decide nothing."""
-        if self.device == "dry":
+        if self._without_data:
             return self._switch_sets
         return sorted(self._switch_sets, key=lambda name: name not in self._switch_keys)
 
@@ -330,7 +365,7 @@ class Context:
         key = (name, slots, float(bound), minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
-                if self.device == "dry":
+                if self._without_data:
                     route = self._way(name, slots, minimal_keys, route).route
                 self._switchers[key] = _native.Switcher(
                     self.switching(name), self._keys_of(name), *key[1:4], route=route)
@@ -355,7 +390,7 @@ class Context:
         return self._tables.get(key, make)
 
     def _keys_of(self, name: str) -> _native.SwitchKeys:
-        if self.device == "dry" and name not in self._switch_keys:
+        if self._without_data and name not in self._switch_keys:
             self._switch_keys[name] = _native.SwitchKeys.without_data(self.switching(name))
         if name not in self._switch_keys:
             raise errors.KeyError.explain(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from . import _native, errors
 
 
+NOT_ENCRYPTED = "not-encrypted"
+
+
 def choose(device: str | None) -> tuple[str, int]:
     """``None`` is CUDA where it was built and a GPU answers, the CPU otherwise.
 
@@ -15,7 +18,7 @@ def choose(device: str | None) -> tuple[str, int]:
     kind, _, index = str(device).partition(":")
     if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not index.isdigit())):
         raise errors.DeviceError.explain(
-            "Context", f"device {device!r}", '"cpu", "cuda" or "cuda:1"', "name one of them")
+            "Context", f"device {device!r}", '"cpu", "cuda", "cuda:1" or "not-encrypted"', "name one of them")
     number = int(index or 0)
     if kind == "cuda":
         _require_cuda(number)

@@ -11,7 +11,7 @@ import builtins
 
 __all__ = [
     "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
-    "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError",
+    "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError",
 ]
 
 
@@ -66,6 +66,10 @@ class OutOfMemoryError(Error, builtins.MemoryError):
 
 class FileError(Error, builtins.OSError):
     """A truncated, altered, hostile or foreign file."""
+
+
+class PrecisionError(Error):
+    """An error larger than what was claimed: found by ``lt.debug``."""
 
 
 class UnsupportedError(Error, builtins.NotImplementedError):

@@ -13,6 +13,7 @@ from . import _native, errors, roles, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
+from .debug import refuse
 from .known import Known
 from .tfhe import files as tfhe_files
 
@@ -40,6 +41,7 @@ def save_ciphertext(path: str | os.PathLike, x: Ciphertext | tfhe.EncryptedArray
     roles.require_kind("save_ciphertext", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(os.fspath(path), x)
+    refuse(x.context, "save_ciphertext")
     _native.save_ciphertexts(os.fspath(path), x._parts, _note(x))
 
 
@@ -56,6 +58,7 @@ def load_ciphertext(path: str | os.PathLike, context: Context | tfhe.Context) ->
     _require_context("load_ciphertext", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_ciphertext(os.fspath(path), context)
+    refuse(context, "load_ciphertext")
     return _ciphertext(context, *_native.load_ciphertexts(os.fspath(path), context._native))
 
 
@@ -64,6 +67,7 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray) -> bytes:
     roles.require_kind("to_bytes", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.to_bytes(x)
+    refuse(x.context, "to_bytes")
     return _native.ciphertexts_to_bytes(x._parts, _note(x))
 
 
@@ -82,6 +86,7 @@ def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfh
     data = bytes(data)
     if isinstance(context, tfhe.Context):
         return tfhe_files.from_bytes(data, context)
+    refuse(context, "from_bytes")
     return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native))
 
 
@@ -93,6 +98,7 @@ def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, k
                        "client.server_keys() of a client of this context makes them")
     if isinstance(context, tfhe.Context):
         return tfhe_files.save_server_keys(os.fspath(path), context, keys)
+    refuse(context, "save_server_keys")
     _native.save_keys(os.fspath(path), context._native, keys._native)
     public, switching = _beside(path, context)
     for name, beside in switching.items():
@@ -122,6 +128,7 @@ def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -
     _require_context("load_server_keys", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(os.fspath(path), context)
+    refuse(context, "load_server_keys")
     native = _native.load_keys(os.fspath(path), context._native)
     beside, others = _beside(path, context)
     public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
@@ -146,6 +153,7 @@ def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> No
     roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
     if isinstance(client, tfhe.Client):
         return tfhe_files.save_secret_key(os.fspath(path), client)
+    refuse(client.context, "save_secret_key")
     _native.save_secret_key(os.fspath(path), client._native)
 
 
@@ -162,6 +170,7 @@ def load_client(path: str | os.PathLike, context: Context | tfhe.Context) -> Cli
     _require_context("load_client", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_client(os.fspath(path), context)
+    refuse(context, "load_client")
     return Client(context, _native.load_secret_key(os.fspath(path), context._native))
 
 

@@ -81,13 +81,25 @@ def _noisy(sample: np.ndarray, rms: float) -> np.ndarray:
 class Known:
     """Range and error of an array, with samples where there are some. Immutable."""
 
-    __slots__ = ("estimate", "measured", "sample")
+    __slots__ = ("estimate", "measured", "sample", "shadow")
 
     def __init__(self, estimate: _native.Estimate, sample: np.ndarray | None = None,
-                 measured: tuple[float, float] | None = None) -> None:
-        if sample is not None:
+                 measured: tuple[float, float] | None = None, shadow: bool = False) -> None:
+        # A shadow holds the values themselves: nothing is claimed from it.
+        self.shadow = shadow and sample is not None
+        if sample is not None and not self.shadow:
             estimate = estimate.with_range(_native.Range.of(np.ascontiguousarray(sample[0]).reshape(-1)))
         self.estimate, self.sample, self.measured = estimate, sample, measured
+
+    @classmethod
+    def with_shadow(cls, known: _native.Range, error: float, values: np.ndarray) -> Known:
+        """Of an encryption, with its very values, exact and with noise: for debugging."""
+        rows = np.repeat(np.asarray(values, dtype=np.complex128)[None], 2, axis=0)
+        return cls(_native.Estimate(known, error), _noisy(rows, error), None, True)
+
+    def _with(self, estimate: _native.Estimate, sample: np.ndarray | None = None, other: Known | None = None) -> Known:
+        """The result of an operation on this (and another)."""
+        return Known(estimate, sample, None, self.shadow or (other is not None and other.shadow))
 
     @classmethod
     def fresh(cls, known: _native.Range, error: float, sample: np.ndarray | None = None) -> Known:
@@ -110,23 +122,23 @@ class Known:
     @property
     def error(self) -> float:
         """Root mean square of a slot's complex error."""
-        if self.sample is None:
+        if self.sample is None or self.shadow:
             return self.measured[0] / _MEAN if self.measured else self.estimate.rms
         return float(np.sqrt((np.abs(self.sample[1:] - self.sample[0]) ** 2).mean()))
 
     @property
     def kind(self) -> str:
         """``"assumed"``, ``"declared"`` or ``"calibrated"``: what the claim rests on."""
-        return "calibrated" if self.sample is not None or self.measured else self.range.claim
+        return "calibrated" if self.measured or (self.sample is not None and not self.shadow) else self.range.claim
 
     def errors(self, size: int) -> tuple[float, float]:
         """Expected mean error, and the largest of `size` values."""
         if self.measured:
             return self.measured
-        if self.sample is None:
+        if self.sample is None or self.shadow:
             mean, worst = self.estimate.rms * _MEAN, self.estimate.worst(size)
         else:
-            difference = np.abs(self.sample[1:] - self.sample[0]).reshape(REPLICAS, -1)
+            difference = np.abs(self.sample[1:] - self.sample[0]).reshape(len(self.sample) - 1, -1)
             mean = self.error * _MEAN if size < _FEW else float(difference.mean())
             worst = float(difference.max(axis=1).mean())
         return max(mean, _DOUBLE * self.range.rms), max(worst, 4 * _DOUBLE * self.range.bound)
@@ -144,14 +156,21 @@ class Known:
 
     def detached(self, size: int) -> Known:
         """Without samples, but with what they showed."""
+        if self.sample is None or self.shadow:
+            return Known(self.estimate, None, self.measured)
+        return Known(self.estimate, None, self.errors(size))
+
+    def part(self, i: int, slots: int) -> Known:
+        """Of one of the ciphertexts behind an array, with zeros behind the values."""
         if self.sample is None:
             return self
-        return Known(self.estimate, None, self.errors(size))
+        flat = self.sample.reshape(len(self.sample), -1)[:, i * slots : (i + 1) * slots]
+        return self._with(self.estimate, np.pad(flat, ((0, 0), (0, slots - flat.shape[1]))))
 
     def renamed(self) -> tuple[Known, int]:
         """With an error of a single source, and its name (0 where there is no error)."""
         estimate, source = self.estimate.renamed()
-        return Known(estimate, self.sample, self.measured), source
+        return Known(estimate, self.sample, self.measured, self.shadow), source
 
     def with_sources(self, grown: Sequence[tuple[int, float]]) -> Known:
         """With the errors of these sources that many times as large."""
@@ -162,7 +181,7 @@ class Known:
 
     def declared(self, known: _native.Range) -> Known:
         """With another range, which the caller states."""
-        return Known(self.estimate.with_range(known), None, None)
+        return Known(self.estimate.with_range(known), self.sample if self.shadow else None, None, self.shadow)
 
     # ---- operations ----
 
@@ -173,71 +192,71 @@ class Known:
         return None if self.sample is None else _noisy(f(self.sample), added)
 
     def plus(self, other: Known) -> Known:
-        return Known(self.estimate.plus(other.estimate), self._both(other, np.add))
+        return self._with(self.estimate.plus(other.estimate), self._both(other, np.add), other)
 
     def minus(self, other: Known) -> Known:
-        return Known(self.estimate.minus(other.estimate), self._both(other, np.subtract))
+        return self._with(self.estimate.minus(other.estimate), self._both(other, np.subtract), other)
 
     def times(self, other: Known, same: bool, added: float) -> Known:
         sample = self._both(other, np.multiply)
-        return Known(self.estimate.times(other.estimate, same, added),
-                     None if sample is None else _noisy(sample, added))
+        return self._with(self.estimate.times(other.estimate, same, added),
+                          None if sample is None else _noisy(sample, added), other)
 
     def plus_plain(self, plain: np.ndarray, slots: int, scale: float) -> Known:
         estimate = self.estimate.plus_plain(range_of(plain), noise.encoded(slots, scale))
         if self.sample is None:
-            return Known(estimate)
+            return self._with(estimate, None)
         sample = self.sample + plain
         sample[1:] += rounding(plain, slots, scale)
-        return Known(estimate, sample)
+        return self._with(estimate, sample)
 
     def times_plain(self, plain: np.ndarray, slots: int, scale: float, added: float) -> Known:
         estimate = self.estimate.times_plain(range_of(plain), noise.encoded(slots, scale), added)
         if self.sample is None:
-            return Known(estimate)
+            return self._with(estimate, None)
         sample = self.sample * plain
         sample[1:] += self.sample[1:] * rounding(plain, slots, scale)
-        return Known(estimate, _noisy(sample, added))
+        return self._with(estimate, _noisy(sample, added))
 
     def times_number(self, c: complex, added: float = 0.0, actual: complex | None = None) -> Known:
         """`actual`: what c is rounded to."""
         estimate = self.estimate.times_number(c, added)
         if actual is None or actual == c:
-            return Known(estimate, self._each(lambda s: s * c, added))
-        off = np.full(REPLICAS + 1, actual)
+            return self._with(estimate, self._each(lambda s: s * c, added))
+        off = np.full(1 if self.sample is None else len(self.sample), actual)
         off[0] = c
         estimate = estimate.plus_error(abs(actual - c) * self.range.rms, False)
-        return Known(estimate, self._each(lambda s: s * off.reshape(-1, *(1,) * (s.ndim - 1)), added))
+        return self._with(estimate, self._each(lambda s: s * off.reshape(-1, *(1,) * (s.ndim - 1)), added))
 
     def lowered(self, added: float, factor: float) -> Known:
         """Adjusted to a level below: times the integer next to `factor`, which is divided out, and rescaled."""
         return self.times_number(1.0, added, round(factor) / factor if factor >= 1 else None)
 
     def conjugated(self, added: float) -> Known:
-        return Known(self.estimate.conjugated(added), self._each(np.conj, added))
+        return self._with(self.estimate.conjugated(added), self._each(np.conj, added))
 
     def rotated(self, k: int, masked: bool, added: float, rounded: float = 0.0, off: np.ndarray | None = None) -> Known:
         """`rounded`: error by masks, of values without structure; `off`: what it is for the sample."""
         sample = self._each(lambda s: np.roll(s.reshape(len(s), -1), -k, axis=1).reshape(s.shape), added)
         if sample is not None and off is not None:
             sample[1:] += off
-        return Known(self.estimate.moved(k, masked, math.hypot(added, rounded)), sample)
+        return self._with(self.estimate.moved(k, masked, math.hypot(added, rounded)), sample)
 
     def summed(self, shape: tuple[int, ...], count: float, added: float) -> Known:
         """Of sums of `count` values each that have `shape`: of all values, or over the first axis."""
-        return Known(self.estimate.summed(count, added), self._each(
+        return self._with(self.estimate.summed(count, added), self._each(
             lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added))
 
     def spread(self, factor: complex, count: int, added: float) -> Known:
         """Sums of rows of `count` values, in all places of the row."""
-        return Known(self.estimate.summed(count, 0.0).times_number(factor, added), self._each(
+        return self._with(self.estimate.summed(count, 0.0).times_number(factor, added), self._each(
             lambda s: np.repeat(factor * s.sum(axis=-1, keepdims=True), s.shape[-1], axis=-1), added))
 
     def mapped(self, w: np.ndarray, shape: tuple[int, ...], added: float) -> Known:
         """The flat values times a matrix."""
         size = np.abs(w)
         l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
-        return Known(self.estimate.mapped(l1, l2, w.dtype.kind != "c", added),
+        return self._with(self.estimate.mapped(l1, l2, w.dtype.kind != "c", added),
                      self._each(lambda s: (s.reshape(len(s), -1) @ w).reshape(len(s), *shape), added))
 
     def polynomial(self, p: tuple[Sequence[complex], bool, float, float], added: float, mapping: float) -> Known:
@@ -251,15 +270,15 @@ class Known:
 
         values = list(coefficients)
         own = _native.Estimate(self.range, 0.0).polynomial(values, chebyshev, lower, upper, added, 0.0).rms
-        return Known(self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping), self._each(evaluate, own))
+        return self._with(self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping), self._each(evaluate, own))
 
     def plus_error(self, added: float) -> Known:
-        return Known(self.estimate.plus_error(added), self._each(np.copy, added), self.measured if not added else None)
+        return self._with(self.estimate.plus_error(added), self._each(np.copy, added))
 
     def repeated(self, shape: tuple[int, ...], growth: float) -> Known:
         """Over leading dimensions: decoding reads more coefficients, so errors grow."""
         more = self.error * math.sqrt(max(growth * growth - 1, 0.0))
-        return Known(self.estimate.scaled_error(growth), self._each(
+        return self._with(self.estimate.scaled_error(growth), self._each(
             lambda s: np.broadcast_to(s.reshape(len(s), *(1,) * (len(shape) - s.ndim + 1), *s.shape[1:]),
                                       (len(s), *shape)).copy(), more))
 
@@ -280,7 +299,7 @@ class Known:
             out[0] = s[0]  # what is meant
             return out
 
-        return Known(self.estimate.refreshed(noise, ratio, of_slots, slots), self._each(sine, noise))
+        return self._with(self.estimate.refreshed(noise, ratio, of_slots, slots), self._each(sine, noise))
 
     def looked_up(self, f: Callable[[np.ndarray], np.ndarray], known: _native.Range, error: float,
                   deviations: tuple[float, float], where: np.ndarray | None) -> Known:
@@ -293,14 +312,14 @@ class Known:
         if where is not None:  # some values stay: both bounds hold together
             estimate = estimate.plus(self.estimate)
         if self.sample is None:
-            return Known(estimate)
+            return self._with(estimate)
         rows = np.empty_like(self.sample)
         rows[0] = f(self.sample[0].real)
         noise = generator().standard_normal((2, *rows[1:].shape))
         rows[1:] = f(self.sample[1:].real + deviations[0] * noise[0]) + deviations[1] * noise[1]
         if where is not None:
             rows = np.where(where, rows, self.sample)
-        return Known(estimate, rows)
+        return self._with(estimate, rows)
 
 
 def range_of(plain: np.ndarray) -> _native.Range:
@@ -371,6 +390,7 @@ def check_fits(operation: str, context: Any, known: Known, level: int, scale: fl
 
 
 def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> None:
+    """ScaleError in a plan, a RangeWarning elsewhere."""
     problem = errors.ScaleError.explain(operation, had, needs, remedy)
     if context.device == "dry":
         raise problem

@@ -158,6 +158,8 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
                 "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
         clean, known = x._clean, x._known
+        if known.shadow:  # a plan has no values
+            known = known.detached(x.size)
     else:
         if isinstance(x, Shape):
             shape, level = tuple(x.shape), twin.level if x.level is None else x.level

@@ -12,6 +12,19 @@ from .tfhe.array import EncryptedArray
 from .tfhe.program import TfheRecording
 
 
+class _NotEncryptedProgram:
+    """In place of a recording of ciphertexts: runs the function each time."""
+
+    arena_bytes = 0
+
+    def __init__(self, function: Callable[..., Any], examples: Sequence[Ciphertext]) -> None:
+        self._function = function
+        function(*examples)
+
+    def run(self, arguments: Sequence[Ciphertext]) -> Any:
+        return self._function(*arguments)
+
+
 class CkksRecording(Recording):
     """Of ciphertexts, with the errors that results are expected to have."""
 
@@ -71,7 +84,7 @@ class Program:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._recording: Recording | None = None
+        self._recording: Recording | _NotEncryptedProgram | None = None
         self.__doc__ = function.__doc__ or self.__doc__
 
     @property
@@ -83,6 +96,9 @@ class Program:
         """Records for arguments like these; replaces an earlier recording."""
         for scheme in (CkksRecording, TfheRecording):
             if examples and all(isinstance(x, scheme.kind) for x in examples):
+                if scheme is CkksRecording and not examples[0].context.encrypted:
+                    self._recording = _NotEncryptedProgram(self._function, examples)
+                    return self
                 self._recording = scheme(self._function, examples)
                 return self
         raise errors.ShapeError.explain(

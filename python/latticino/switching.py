@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _native, arrays, errors, roles
-from .known import range_of
+from .known import range_of, report
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
-    from .client import Client
     from .context import Context
 
 
@@ -60,10 +59,10 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 
 
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
-              minimal_keys: bool, route: str, shadow: Client | None) -> Ciphertext:
+              minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound")
-    _check_within(x, shadow, where, bound)
+    _check_within("apply_lut", x, where, bound)
     name = x.context.switch_set(name)
     native = x.context.switching(name)
     arguments = _native.table_arguments(native, bound)
@@ -79,10 +78,10 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
 
 
 def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
-              route: str = "automatic", shadow: Client | None = None) -> Ciphertext:
+              route: str = "automatic") -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
     bound = arrays.as_real(bound, "compare", "bound")
-    _check_within(x, shadow, None, 2 * bound)
+    _check_within("compare", x, None, 2 * bound)
     name = x.context.switch_set(switching)
     native = x.context.switching(name)
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
@@ -106,26 +105,29 @@ def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _nativ
     return x._like(parts, known, x._clean if where is not None else not x._padded)
 
 
-def _check_within(x: Ciphertext, shadow: Client | None, where: Any, bound: float) -> None:
-    """Decrypts with the key of `shadow`, if there is one: ValueError for a chosen value beyond the bound.
+def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> None:
+    """What a table takes: ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound; ValueError for
+    values beyond it where they are known (not encrypted, or debugged).
 
-    A value at the bound has noise, of a deviation that `x` predicts: six of them are left to it.
+    A value at the bound has noise: six deviations of it are allowed for.
     """
-    if shadow is None:
+    slack = 6 * x._known.error
+    largest = max(abs(v) for v in (x.range.low, x.range.high))
+    if where is None and x.range.claim != "assumed" and largest > bound * (1 + 1e-9) + slack:
+        report(operation, x.context, f"values that may reach {largest:.4g} ({x._known.within()})",
+               f"values within {bound:.4g}", "raise the bound, or scale the values down")
+    if x.context._debugger is not None:
+        values = x.context._debugger.values(x)
+    elif not x.context.encrypted:
+        values = x._known.sample[1]
+    else:
         return
-    from .client import Client
-
-    roles.require_kind("apply_lut", shadow, Client, "pass the client that encrypted the values")
-    if x.context.device == "dry":  # a plan: no values
-        return
-    values = np.asarray(shadow.decrypt(x)).real.reshape(-1)
-    beyond = ~(np.abs(values) <= bound + 6 * x._known.error)
+    beyond = ~(np.abs(values.real) <= bound + slack).reshape(-1)
     if where is not None:
         beyond &= _mask(x, where).reshape(-1)
     if beyond.any():
-        slot = int(np.argmax(beyond))
         raise errors.ValueError.explain(
-            "apply_lut", f"slot {slot} of value {values[slot]:.6g}", f"values within {bound:.6g}",
+            operation, f"a value outside of the bound at index {int(np.argmax(beyond))}", f"values within {bound:.6g}",
             "raise the bound, or scale the values down")
 
 
@@ -169,8 +171,8 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
             "reshape or pad the data before encrypting")
     filler = np.where(values < x.size, 0.0, -float(bound)).reshape(-1, x.slots)
     entries = []
-    for part, fill, index in zip(x._parts, filler, values.reshape(-1, x.slots)):
-        one = x._like([part], x._known.detached(x.size), True, (x.slots,))
+    for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):
+        one = x._like([part], x._known.part(i, x.slots), True, (x.slots,))
         entries.append((one + fill if fill.any() else one, index))
 
     def better(a: tuple, b: tuple) -> tuple:

@@ -178,28 +178,6 @@ def test_reports_predict_the_errors_of_tables(ctx, client):
         ctx.table_report(abs, bound=-1)
 
 
-def test_the_shadow_check_names_the_slot_beyond_the_bound(ctx, client):
-    x = spread(SLOTS)
-    x[7] = 1.25
-
-    def program(a, shadow=client):
-        return a.apply_lut(abs, shadow=shadow), a.apply_lut(abs, 1.5, shadow=shadow)
-
-    ctx.use(client.server_keys(program, x))  # plans have no values
-    encrypted = client.encrypt(x)
-    with pytest.raises(lt.ValueError, match="slot 7 of value 1.25"):
-        encrypted.apply_lut(abs, shadow=client)
-    with pytest.raises(lt.ValueError, match="slot 7 of value 1.25"):
-        encrypted.compare(0.0, 0.5, shadow=client)
-    encrypted.apply_lut(abs)  # without notice
-    for y in (encrypted.apply_lut(abs, 1.5, shadow=client), encrypted.apply_lut(abs, where=x < 1, shadow=client)):
-        assert np.abs(client.decrypt(y).real - np.where(x < 1, np.abs(x), x)).max() < 2 * ERROR
-    with pytest.raises(lt.KeyError):
-        encrypted.apply_lut(abs, shadow=lt.keygen(ctx))
-    with pytest.raises(lt.UnsupportedError):
-        encrypted.apply_lut(abs, shadow=True)
-
-
 def test_wrong_use_says_what_is_wrong(ctx, client):
     x = spread(SLOTS)
     keys = client.server_keys(lambda a: a.apply_lut(abs), x)

@@ -1,0 +1,152 @@
+"""Contexts that do not encrypt, and computations that are checked with the secret key beside them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from conftest import PRESET
+from latticino.measure.fuzz import of_ckks
+
+
+@pytest.fixture(scope="module")
+def clear():
+    context = lt.Context(PRESET, "not-encrypted")
+    return context, lt.keygen(context)
+
+
+X = np.random.default_rng(3).uniform(-1, 1, 600)
+PROGRAMS = {
+    "products": lambda a: a * a * 0.3 + a, "rotation": lambda a: a.rotate(7), "sum": lambda a: a.sum(),
+    "matrix": lambda a: a @ np.ones((600, 3)), "polynomial": lambda a: a.polyval([.1, .2, .3], "chebyshev"),
+    "refreshed": lambda a: a.bootstrap(), "real": lambda a: a.bootstrap("real"), "pair": lambda a: a.bootstrap_with(a * a)[1],
+    "table": lambda a: a.apply_lut(np.tanh), "some": lambda a: a.apply_lut(np.tanh, where=X > 0),
+    "compare": lambda a: a.compare(0.3), "max": lambda a: a.max(a * a), "dot": lambda a: lt.dot([a, a], [a, a * 0.5]),
+    "conjugate": lambda a: (a * 1j).conj(), "array": lambda a: a * X + X, "lower": lambda a: a.to_level(2),
+    "integers": lambda a: 3 * a - 7 * a, "power": lambda a: a**3}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_in_the_clear_have_levels_scales_and_errors_of_encrypted_ones(ctx, client, clear, name):
+    program = PROGRAMS[name]
+    ctx.use(client.server_keys(program, X))
+    real, shadow = program(client.encrypt(X)), program(clear[1].encrypt(X))
+    assert (real.level, real.scale, real.shape, real.slots) == (shadow.level, shadow.scale, shadow.shape, shadow.slots)
+    assert shadow.expected_bits == pytest.approx(real.expected_bits, abs=1e-6) and "NOT ENCRYPTED" in repr(shadow)
+    exact = shadow._known.sample[0]
+    have, want = (lt.precision(client_.decrypt(y), exact) for client_, y in ((client, real), (clear[1], shadow)))
+    if real.size > 100 and name not in ("compare", "max"):  # a comparison errs by chance, at ties
+        assert abs(have.mean - want.mean) < 1.5, (have, want)
+
+
+@pytest.mark.parametrize("wrong, error", [
+    (lambda a: a.to_level(0) * a, lt.LevelError), (lambda a: a + np.ones(3), lt.ShapeError), (lambda a: a @ a[0:1] if False else a @ np.ones(4), lt.ShapeError),
+    (lambda a: a / 0, lt.ValueError), (lambda a: a.bootstrap("letters"), lt.UnsupportedError), (lambda a: a == a, lt.UnsupportedError)])
+def test_errors_are_those_of_encrypted_values(ctx, client, clear, wrong, error):
+    for c in (client, clear[1]):
+        with pytest.raises(error):
+            wrong(c.encrypt(X))
+
+
+def test_values_in_the_clear_stay_in_the_process(clear, tmp_path):
+    context, owner = clear
+    x = owner.encrypt(X)
+    keys = owner.server_keys(lambda a: a * a, X)
+    context.use(keys)
+    assert keys.bytes == 0 and "NOT ENCRYPTED" in repr(context) and "NOT ENCRYPTED" in repr(owner)
+    for use in (lambda: lt.to_bytes(x), lambda: lt.save_ciphertext(tmp_path / "x", x), lambda: lt.save_secret_key(tmp_path / "k", owner),
+                lambda: lt.save_server_keys(tmp_path / "s", context, keys), lambda: lt.from_bytes(b"1", context),
+                lambda: owner.decrypt_for_sharing(x, None, 1)):
+        with pytest.raises(lt.UnsupportedError):
+            use()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recorded_programs_run_in_the_clear(clear):
+    context, owner = clear
+    replay = lt.record(lambda a: a * a)
+    for x in (X, -X, X / 2):
+        assert np.abs(owner.decrypt(replay(owner.encrypt(x))) - x * x).max() < 2**-20
+
+
+def test_random_programs_in_the_clear_claim_what_they_show():
+    world = of_ckks.World(of_ckks.LEVELED, "not-encrypted", 1)
+    results = [of_ckks.run(world, seed, "declared", "eager") for seed in range(100)]
+    assert [r for r in results if r.wrong] == []
+
+
+def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, client):
+    x = np.full(512, 0.9)
+
+    def program(a):
+        fine = a * 0.5 + a * 0.5
+        lost = fine.to_level(0).bootstrap()
+        return lost + 1
+
+    ctx.use(client.server_keys(program, lt.Shape((512,))))
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+        a = client.encrypt(x)  # assumed to be random in the unit box, but constant
+        with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
+            program(a)
+        good = client.encrypt(np.random.default_rng(1).uniform(-1, 1, 512))
+        program(good)
+        with pytest.raises(lt.UnsupportedError, match="debug"):
+            lt.to_bytes(good)
+        with pytest.raises(lt.UnsupportedError, match="debug"), lt.debug(ctx, client):
+            pass
+    assert ctx._debugger is None
+    program(client.encrypt(x))
+    lt.to_bytes(client.encrypt(x))
+
+
+def test_debugging_takes_up_values_that_were_there_before(ctx, client):
+    before = client.encrypt(X)
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+        y = (before + before) * 0.5
+        assert y._known.shadow and np.abs(y._known.sample[0] - X).max() < 2**-20
+
+
+def test_debugging_leaves_good_programs_alone(ctx, client):
+    for name, program in PROGRAMS.items():
+        if name == "pair":  # squares are positive, which its bootstrapping is not for
+            continue
+        ctx.use(client.server_keys(program, X))
+        with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+            program(client.encrypt(X))
+
+
+def test_debugging_wants_the_client_of_the_context(ctx, client, clear):
+    other = lt.Context(PRESET, "cpu", threads=1)
+    for arguments, error in (((ctx, lt.keygen(other)), lt.ContextError), ((ctx, None), lt.UnsupportedError),
+                             ((None, client), lt.UnsupportedError), (clear, lt.UnsupportedError)):
+        with pytest.raises(error), lt.debug(*arguments):
+            pass
+
+
+@pytest.mark.parametrize("kind", ["debug", "clear"])
+def test_tables_check_their_bound_where_values_are_known(ctx, client, clear, kind):
+    x = np.linspace(-1, 1, 64)
+    x[7] = 1.25
+    program = lambda a: (a.apply_lut(abs), a.apply_lut(abs, 1.5), a.compare(0.0, 0.5))  # noqa: E731
+    ctx.use(client.server_keys(program, lt.Shape((64,))))
+    owner = client if kind == "debug" else clear[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        encrypted = owner.encrypt(x)
+        if kind == "debug":
+            encrypted.apply_lut(abs)  # nobody knows
+            manager = lt.debug(ctx, client)
+        else:
+            manager = warnings.catch_warnings()
+        with manager:
+            for use in (lambda: encrypted.apply_lut(abs), lambda: encrypted.compare(0.0, 0.5)):
+                with pytest.raises(lt.ValueError, match="index 7") as refused:
+                    use()
+                assert "1.25" not in str(refused.value)
+            encrypted.apply_lut(abs, 1.5)
+            encrypted.apply_lut(abs, where=x < 1)
+    with pytest.raises(lt.ScaleError, match="bound"):
+        ctx.plan(lambda a: a.apply_lut(abs), lt.Shape((64,), None, (-2, 2)))
+    with pytest.warns(lt.RangeWarning, match="bound"):
+        client.encrypt(x, range=(-2, 2)).apply_lut(abs)
