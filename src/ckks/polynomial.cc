@@ -90,7 +90,7 @@ class PolynomialRun {
         children.push_back(node(child, working / at(g, level)[0].scale));
       }
       for (std::size_t i = 0; i < children.size(); ++i) {
-        sum.products.push_back({&children[i], &at(n.products[i].first, level)});
+        sum.products.push_back({&children[i], &at(n.products[i].element, level)});
       }
       out = evaluator_.relinearize(product_sum(sum, level, working), true);
     }

@@ -13,11 +13,16 @@ namespace latticino::ckks {
 // sum of constant + sum_i c_i T_i + sum_j child_j T_(g_j). The sum is rescaled once, at `depth`
 // levels below the input; everything in it lives one level above that, products not yet
 // relinearised (lazy).
+struct PolynomialProduct;
 struct PolynomialNode {
   int depth = 0;
   Complex constant = 0;
   std::vector<std::pair<int, Complex>> terms;
-  std::vector<std::pair<int, PolynomialNode>> products;
+  std::vector<PolynomialProduct> products;
+};
+struct PolynomialProduct {
+  int element;  // g_j
+  PolynomialNode child;
 };
 
 struct PolynomialPlan {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "io/codec.h"
 #include "math/errors.h"
 
 namespace latticino::io {
@@ -11,6 +12,10 @@ namespace latticino::io {
 inline constexpr std::size_t kLongestNote = 1 << 16;
 
 inline void require_note(const std::string& note) {
+  if (!is_utf8(note)) {
+    throw ValueError("io.save_ciphertexts", "a note that is not UTF-8", "text",
+                     "encode other bytes as text");
+  }
   if (note.size() <= kLongestNote) return;
   throw ValueError("io.save_ciphertexts", "a note of " + std::to_string(note.size()) + " bytes",
                    "at most " + std::to_string(kLongestNote), "shorten it");

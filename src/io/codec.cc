@@ -17,6 +17,27 @@ T load(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto at = [&](std::size_t k) {  // 0, which continues nothing, behind the end
+      return i + k < text.size() ? static_cast<std::uint8_t>(text[i + k]) : std::uint8_t{0};
+    };
+    const std::uint8_t head = at(0);
+    const int more = head < 0x80 ? 0 : head < 0xc2 ? -1 : head < 0xe0 ? 1 : head < 0xf0 ? 2 : 3;
+    if (more < 0 || head > 0xf4) return false;
+    for (int k = 1; k <= more; ++k) {
+      if ((at(static_cast<std::size_t>(k)) & 0xc0) != 0x80) return false;
+    }
+    // Overlong forms, surrogates, and what lies above U+10FFFF show in the second byte.
+    if ((head == 0xe0 && at(1) < 0xa0) || (head == 0xed && at(1) > 0x9f) ||
+        (head == 0xf0 && at(1) < 0x90) || (head == 0xf4 && at(1) > 0x8f)) {
+      return false;
+    }
+    i += static_cast<std::size_t>(more) + 1;
+  }
+  return true;
+}
+
 void refuse(const std::string& had, const std::string& needs) {
   throw FileError("io.read", had, needs, "the file is damaged or hostile: obtain it again");
 }
@@ -66,7 +87,9 @@ std::string Decoder::text(std::size_t longest) {
     refuse("a text of " + std::to_string(length) + " bytes", "at most " + std::to_string(longest));
   }
   const auto bytes = take(length);
-  return {bytes.begin(), bytes.end()};
+  std::string out(bytes.begin(), bytes.end());
+  if (!is_utf8(out)) refuse("a text that is not UTF-8", "text");
+  return out;
 }
 
 std::uint32_t Decoder::count(std::size_t entry_bytes) {

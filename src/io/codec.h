@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace latticino::io {
@@ -30,7 +31,7 @@ class Decoder {
   std::uint64_t u64();
   double f64();
   void raw(std::span<std::uint8_t> out);
-  std::string text(std::size_t longest);
+  std::string text(std::size_t longest);  // UTF-8 of at most so many bytes
   // A count of entries of at least `entry_bytes` each: cannot exceed what is left.
   std::uint32_t count(std::size_t entry_bytes);
   void finish() const;  // FileError if bytes are left
@@ -39,6 +40,8 @@ class Decoder {
   std::span<const std::uint8_t> take(std::size_t n);
   std::span<const std::uint8_t> rest_;
 };
+
+bool is_utf8(std::string_view text);  // as RFC 3629 has it: no surrogates, nothing overlong
 
 // FileError of a file whose content contradicts itself or the parameters.
 [[noreturn]] void refuse(const std::string& had, const std::string& needs);

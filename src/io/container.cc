@@ -38,6 +38,27 @@ std::vector<std::uint8_t> encode(const Header& h) {
   throw FileError("io.read", had, needs, remedy);
 }
 
+// The object that a header says it is, where this library knows it.
+void decode_kind(Header& h, std::uint32_t type, std::uint32_t scheme, const Magic& magic) {
+  constexpr char kUpdate[] = "update the library";
+  h.scheme = static_cast<Scheme>(scheme);
+  if (scheme < 1 || scheme > static_cast<std::uint32_t>(Scheme::Switching)) {
+    foreign("scheme " + std::to_string(scheme), "CKKS, TFHE or switching", kUpdate);
+  }
+  h.type = static_cast<ObjectType>(type);
+  if (type < 1 || type > static_cast<std::uint32_t>(ObjectType::SecretKey)) {
+    foreign("object type " + std::to_string(type), "a type from 1 to 5", kUpdate);
+  }
+  if (magic != magic_of(h.type)) {
+    refuse("object type " + std::to_string(type), "a type that the magic allows");
+  }
+  const std::uint32_t newest = newest_version(h.scheme, h.type);
+  if (h.version == 0 || h.version > newest) {
+    foreign("format version " + std::to_string(h.version) + " of " + name(h.type),
+            "at most version " + std::to_string(newest), kUpdate);
+  }
+}
+
 Header decode(std::span<const std::uint8_t> bytes) {
   Decoder d(bytes);
   Magic magic;
@@ -58,18 +79,11 @@ Header decode(std::span<const std::uint8_t> bytes) {
   if (!std::equal(check.begin(), check.end(), digest.begin())) {
     refuse("a header that does not match its check", "an unaltered header");
   }
-  if (h.version == 0 || h.version > kFormatVersion) {
-    foreign("format version " + std::to_string(h.version),
-            "at most version " + std::to_string(kFormatVersion), "update the library");
-  }
-  h.scheme = static_cast<Scheme>(scheme);
-  if (scheme < 1 || scheme > static_cast<std::uint32_t>(Scheme::Switching)) {
-    foreign("scheme " + std::to_string(scheme), "CKKS, TFHE or switching", "update the library");
-  }
-  h.type = static_cast<ObjectType>(type);
-  const bool known = type >= 1 && type <= static_cast<std::uint32_t>(ObjectType::SecretKey);
-  if (!known || zero != 0 || magic != magic_of(h.type)) {
-    refuse("object type " + std::to_string(type), "a type that the magic allows");
+  decode_kind(h, type, scheme, magic);
+  if (zero != 0) refuse("the reserved field " + std::to_string(zero), "0");
+  if ((h.key == rlwe::KeyId{}) != (h.type == ObjectType::Params)) {
+    refuse("key id " + h.key.str() + " of " + name(h.type),
+           "the id of a key, and 0 for parameters alone");
   }
   return h;
 }
@@ -101,6 +115,21 @@ const char* name(Scheme scheme) {
   return scheme == Scheme::Ckks ? "CKKS" : scheme == Scheme::Tfhe ? "TFHE" : "switching";
 }
 
+std::uint32_t newest_version(Scheme scheme, ObjectType type) {
+  struct Row {
+    Scheme scheme;
+    ObjectType type;
+    std::uint32_t newest;
+  };
+  // One row for each kind that has grown. Of the others, 2 is read as 1.
+  constexpr Row kRows[] = {{Scheme::Switching, ObjectType::EvaluationKeys, 2},
+                           {Scheme::Ckks, ObjectType::Ciphertexts, 3}};
+  for (const Row& row : kRows) {
+    if (row.scheme == scheme && row.type == type) return row.newest;
+  }
+  return 2;
+}
+
 crypto::Sha256Digest hash_bytes(const std::string& hex) {
   crypto::Sha256Digest out{};
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
@@ -120,7 +149,12 @@ std::string hash_text(const crypto::Sha256Digest& digest) {
 }
 
 Writer::Writer(Sink& sink, Header header, const Encoder& metadata)
-    : sink_(sink), left_(header.payload_bytes) {
+    : sink_(sink), type_(header.type), left_(header.payload_bytes) {
+  if ((header.key == rlwe::KeyId{}) != (header.type == ObjectType::Params)) {
+    throw KeyError("io.write", std::string(name(header.type)) + " of key id " + header.key.str(),
+                   "the id of a key, and 0 for parameters alone",
+                   "save what a client made, not the keys of a dry run");
+  }
   header.metadata_bytes = metadata.bytes().size();
   if (header.metadata_bytes > kMostMetadata) {
     throw FileError("io.write", std::to_string(header.metadata_bytes) + " bytes of metadata",
@@ -147,7 +181,11 @@ void Writer::finish() {
     throw FileError("io.write", "a payload " + std::to_string(left_) + " bytes short",
                     "the length in the header", "report this as a bug");
   }
-  sink_.write(digest_.finish());
+  const crypto::Sha256Digest trailer = digest_.finish();
+  sink_.write(trailer);
+  if (sink_.signer && type_ != ObjectType::SecretKey) {
+    sink_.write(io::encode(sink_.signer(signed_message(trailer))));
+  }
 }
 
 Reader::Reader(Source& source, ObjectType expected, Scheme scheme) : source_(source) {
@@ -163,8 +201,12 @@ Reader::Reader(Source& source, ObjectType expected, Scheme scheme) : source_(sou
   }
   const std::uint64_t left = source.remaining();
   constexpr std::uint64_t kDigests = 2 * kDigestBytes;
-  if (header_.metadata_bytes > kMostMetadata || left < kDigests + header_.metadata_bytes ||
-      left - kDigests - header_.metadata_bytes != header_.payload_bytes) {
+  const bool bounded =
+      header_.metadata_bytes <= kMostMetadata && left >= kDigests + header_.metadata_bytes;
+  const std::uint64_t rest = bounded ? left - kDigests - header_.metadata_bytes : 0;
+  signed_ = bounded && header_.type != ObjectType::SecretKey && rest >= kSignatureBytes &&
+            rest - kSignatureBytes == header_.payload_bytes;
+  if (!bounded || (!signed_ && rest != header_.payload_bytes)) {
     refuse(std::to_string(left) + " bytes after the header",
            std::to_string(header_.metadata_bytes) + " of metadata and " +
                std::to_string(header_.payload_bytes) + " of payload with their checks");
@@ -203,6 +245,13 @@ void Reader::finish() {
   source_.read(stored);
   if (stored != digest_.finish())
     refuse("content that does not match its check", "unaltered content");
+  std::optional<Signature> signature;
+  if (signed_) {
+    std::array<std::uint8_t, kSignatureBytes> block;
+    source_.read(block);
+    signature = decode_signature(block);
+  }
+  if (source_.verifier) source_.verifier(signed_message(stored), signature);
 }
 
 Header inspect(Source& source) {

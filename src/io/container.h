@@ -6,12 +6,17 @@
 //   payload   residues u32 in logical order (poly/domain.h), limb after limb in basis order; of LWE
 //             ciphertexts one after another, each its mask and its body
 //   trailer   SHA-256 of everything before it: 32
+//   signature optional, of anything but a secret key: io/signature.h
 //
 // Readers check the header, then that its lengths are exactly what the source still holds, then the
-// metadata against the parameters, and allocate only after that. Versions: a reader knows every
-// version up to its own; a field may only be added with a new version. Version 2: switching keys
-// that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of their
-// values. All else is written as version 1.
+// metadata against the parameters, and allocate only after that. All but parameters carry the id of
+// their key, which is not zero.
+//
+// Versions are of each kind of file (scheme and type) by itself: newest_version() lists them. A
+// reader knows every version up to that; a field may only be added with a new version, and a writer
+// writes the oldest version that holds what it has (Header::version). Version 2: switching keys
+// that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of
+// their values. All else is written as version 1.
 #pragma once
 
 #include <array>
@@ -39,7 +44,7 @@ const char* name(ObjectType type);
 enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2, Switching = 3 };
 const char* name(Scheme scheme);
 
-inline constexpr std::uint32_t kFormatVersion = 3;  // the newest that is read
+std::uint32_t newest_version(Scheme scheme, ObjectType type);  // that is read
 inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
 inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
 
@@ -60,11 +65,12 @@ class Writer {
   // Writes header and metadata; `header`'s metadata_bytes is filled in.
   Writer(Sink& sink, Header header, const Encoder& metadata);
   void payload(std::span<const std::uint8_t> bytes);
-  void finish();
+  void finish();  // the trailer, and a signature where the sink has a signer
 
  private:
   void put(std::span<const std::uint8_t> bytes);
   Sink& sink_;
+  ObjectType type_;
   crypto::Sha256 digest_;
   std::uint64_t left_;
 };
@@ -83,7 +89,8 @@ class Reader {
   // Throws FileError unless the payload has exactly this length.
   void require_payload(std::uint64_t bytes) const;
   void payload(std::span<std::uint8_t> out);
-  void finish();  // the trailer: nothing read is to be trusted before it
+  // The trailer, and what the source's verifier says: nothing read is to be trusted before it.
+  void finish();
 
  private:
   void require_params(const std::string& name, const std::string& hash) const;
@@ -91,6 +98,7 @@ class Reader {
   Source& source_;
   crypto::Sha256 digest_;
   Header header_;
+  bool signed_ = false;
   std::vector<std::uint8_t> metadata_;
 };
 

@@ -27,6 +27,42 @@ namespace {
                   std::to_string(needs) + " more bytes", "the file is truncated: obtain it again");
 }
 
+// The path for the system, which would take one with a NUL for what stands before that.
+const char* system_path(const char* operation, const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    throw FileError(operation, path.empty() ? "an empty path" : "a path with a NUL character in it",
+                    "the path of a file", "check the path");
+  }
+  return path.c_str();
+}
+
+const char* kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFLNK:
+      return "a symbolic link";
+    case S_IFIFO:
+      return "a pipe";
+    case S_IFSOCK:
+      return "a socket";
+    case S_IFDIR:
+      return "a folder";
+    case S_IFCHR:
+    case S_IFBLK:
+      return "a device";
+  }
+  return "a regular file";
+}
+
+// A rename would put the new file in the place of whatever has the name.
+void require_replaceable(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
+  throw FileError("io.write", path + ": " + kind_of(info.st_mode),
+                  "a name that is free, or of a regular file",
+                  S_ISLNK(info.st_mode) ? "save to the path that the link leads to, or remove it"
+                                        : "save to another path");
+}
+
 class DescriptorSink : public Sink {
  public:
   DescriptorSink(std::string path, Access access)
@@ -56,6 +92,7 @@ class DescriptorSink : public Sink {
   void rename_to(const std::string& path) {
     if (fsync(descriptor_) != 0) fail("io.write", path_);
     if (close(std::exchange(descriptor_, -1)) != 0) fail("io.write", path_);
+    require_replaceable(path);
     if (std::rename(path_.c_str(), path.c_str()) != 0) fail("io.write", path);
     kept_ = true;
   }
@@ -91,12 +128,13 @@ void MemorySource::read(std::span<std::uint8_t> out) {
 FileSource::FileSource(const std::string& path)
     : path_(path),
       // Without O_NONBLOCK, opening a pipe would wait for a writer; regular files ignore it.
-      descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+      descriptor_(open(system_path("io.read", path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   if (descriptor_ < 0) fail("io.read", path);
   struct stat info {};
   if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(descriptor_);
-    throw FileError("io.read", path + ": not a regular file", "a regular file", "check the path");
+    throw FileError("io.read", path + ": " + kind_of(info.st_mode), "a regular file",
+                    "check the path");
   }
   remaining_ = static_cast<std::uint64_t>(info.st_size);
 }
@@ -119,6 +157,8 @@ void FileSource::read(std::span<std::uint8_t> out) {
 }
 
 void write_file(const std::string& path, const std::function<void(Sink&)>& body, Access access) {
+  system_path("io.write", path);
+  require_replaceable(path);  // before the work; again right before the rename
   std::array<std::uint8_t, 8> tag;
   crypto::system_entropy(tag);
   std::string temporary = path + ".";

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "crypto/secure_memory.h"
+#include "io/signature.h"
 
 namespace latticino::io {
 
@@ -14,6 +15,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::span<const std::uint8_t> bytes) = 0;
+  Signer signer;  // where set, files that may be signed are
 };
 
 class Source {
@@ -21,6 +23,7 @@ class Source {
   virtual ~Source() = default;
   virtual void read(std::span<std::uint8_t> out) = 0;  // all of it, or FileError
   virtual std::uint64_t remaining() const = 0;         // known before anything is read
+  Verifier verifier;  // where set, what it does not accept does not load
 };
 
 // May hold a secret key: every block is cleared before it is released.
@@ -60,7 +63,9 @@ class FileSource : public Source {
 };
 
 // Runs `body` on a new file beside `path` and renames it over `path` once everything is on disk;
-// after an exception `path` is as it was. Secret files are readable by their owner only.
+// after an exception `path` is as it was. Secret files are readable by their owner only. FileError
+// where `path` is there and no regular file: a symbolic link, a device and a pipe stay what they
+// are.
 enum class Access { Public, Secret };
 void write_file(const std::string& path, const std::function<void(Sink&)>& body,
                 Access access = Access::Public);

@@ -136,6 +136,7 @@ std::shared_ptr<SwitchKeys> load_switch_keys(Source& source, const switching::Co
   std::array<std::uint8_t, 32> to_ring, to_sparse, bootstrap, key_switch;
   Decoder metadata = reader.metadata();
   metadata.raw(inner.bytes);
+  if (inner == rlwe::KeyId{}) refuse("a zero id of the table ring's key", "the id of a key");
   for (auto* seed : {&to_ring, &to_sparse, &bootstrap, &key_switch}) metadata.raw(*seed);
   const std::vector<std::uint32_t> elements = switching::packing_elements(params);
   std::vector<std::array<std::uint8_t, 32>> seeds(elements.size());

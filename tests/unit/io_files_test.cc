@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -186,6 +187,150 @@ TEST(Files, AFailedWriteLeavesTheOldFile) {
   EXPECT_THROW(FileSource{pipe}, FileError);  // and does not wait for a writer
   EXPECT_THROW(write_file((folder / "no" / "where").string(), [](Sink&) {}), FileError);
   std::filesystem::remove_all(folder);
+}
+
+TEST(Files, SavingReplacesNothingButRegularFiles) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "latticino_replace_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto path = [&](const char* name) { return (folder / name).string(); };
+  const auto write = [](const std::string& to) {
+    write_file(to, [](Sink& s) { s.write(Bytes{7}); });
+  };
+  write(path("target"));
+  ASSERT_EQ(symlink("target", path("link").c_str()), 0);
+  ASSERT_EQ(symlink("nowhere", path("dangling").c_str()), 0);
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto count = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  const auto before = count();
+  for (const char* name : {"link", "dangling", "pipe", "."}) {
+    EXPECT_THROW(write(path(name)), FileError) << name;
+  }
+  EXPECT_THROW(write("/dev/null"), FileError);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_EQ(count(), before);  // no leftovers
+  // What takes the name while the body runs is safe as well.
+  EXPECT_THROW(
+      write_file(path("late"), [&](Sink&) { ASSERT_EQ(mkfifo(path("late").c_str(), 0600), 0); }),
+      FileError);
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "late"));
+  write(path("target"));  // a regular file is replaced
+  const std::string nul = path("target") + std::string(1, '\0') + "x";
+  EXPECT_THROW(write(nul), FileError);
+  EXPECT_THROW(FileSource{nul}, FileError);
+  EXPECT_THROW(write(""), FileError);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Files, TextsAreUtf8) {
+  for (const char* good : {"", "plain", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x8d\xa6",
+                           "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(is_utf8(good)) << good;
+  }
+  EXPECT_TRUE(is_utf8(std::string_view("\0", 1)));
+  for (const char* bad :
+       {"\x80", "\xc3", "\xc3(", "\xc0\xaf", "\xc1\xbf", "\xe2\x82", "\xe0\x9f\x80", "\xed\xa0\x80",
+        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xf0\x9f\x8d"}) {
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+  }
+  FileWorld w(preset(kLeveled));
+  const ckks::Ciphertext x = w.encrypt(w.message(), 0);
+  EXPECT_THROW(saved([&](Sink& s) { save_ciphertexts(s, std::span(&x, 1), "\xff"); }), ValueError);
+  Bytes bytes = saved([&](Sink& s) { save_ciphertexts(s, std::span(&x, 1), "note"); });
+  bytes[kHeaderBytes + 5] = 0xff;
+  test::repair(bytes);
+  MemorySource source(bytes);
+  EXPECT_THROW(load_ciphertexts(source, w.context), FileError);
+}
+
+TEST(Files, OnlyParametersHaveNoKey) {
+  FileWorld w(preset(kLeveled));
+  const ckks::Ciphertext x = w.encrypt(w.message(), 0);
+  const auto zero_key = [](Bytes b) {
+    std::fill_n(b.begin() + 56, 16, std::uint8_t{0});
+    test::repair(b);
+    return b;
+  };
+  const Bytes a = zero_key(saved([&](Sink& s) { save_ciphertexts(s, std::span(&x, 1)); }));
+  const Bytes b = zero_key(saved([&](Sink& s) { save_secret_key(s, w.secret); }));
+  Bytes c = saved([&](Sink& s) { save_params(s, *w.params); });
+  c[56] = 1;
+  test::repair(c);
+  MemorySource first(a), second(b), third(c);
+  EXPECT_THROW(load_ciphertexts(first, w.context), FileError);
+  EXPECT_THROW(load_secret_key(second, w.params), FileError);
+  EXPECT_THROW(load_params(third), FileError);
+  ckks::Ciphertext dry = x;
+  dry.key = {};
+  EXPECT_THROW(saved([&](Sink& s) { save_ciphertexts(s, std::span(&dry, 1)); }), KeyError);
+}
+
+// The algorithm is the caller's: here a sum that stands for one.
+Signature checksum(Message message) {
+  Signature s;
+  s.public_key.fill(5);
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    s.bytes[i % s.bytes.size()] =
+        static_cast<std::uint8_t>(s.bytes[i % s.bytes.size()] * 31 + message[i]);
+  }
+  return s;
+}
+void require_checksum(Message message, const std::optional<Signature>& s) {
+  if (s && s->bytes == checksum(message).bytes) return;
+  throw FileError("test", "another signature", "its own", "none");
+}
+
+TEST(Files, SignaturesCoverTheWholeFile) {
+  FileWorld w(preset(kLeveled));
+  const ckks::Ciphertext x = w.encrypt(w.message(), 0), y = w.encrypt(w.message(), 0);
+  const auto save = [&](const ckks::Ciphertext& z, bool sign) {
+    return saved([&](Sink& s) {
+      if (sign) s.signer = checksum;
+      save_ciphertexts(s, std::span(&z, 1), "note");
+    });
+  };
+  const auto load = [&](const Bytes& bytes, bool verify) {
+    MemorySource source(bytes);
+    if (verify) source.verifier = require_checksum;
+    return load_ciphertexts(source, w.context);
+  };
+  const Bytes plain = save(x, false), marked = save(x, true), other = save(y, true);
+  ASSERT_EQ(marked.size(), plain.size() + kSignatureBytes);
+  EXPECT_TRUE(std::equal(plain.begin(), plain.end(), marked.begin()));
+  EXPECT_EQ(load(marked, true).note, "note");
+  EXPECT_EQ(load(marked, false).note, "note");
+  EXPECT_EQ(load(plain, false).note, "note");
+  EXPECT_THROW(load(plain, true), FileError);
+  Bytes moved = plain;  // a signature of another file
+  moved.insert(moved.end(), other.end() - kSignatureBytes, other.end());
+  EXPECT_EQ(load(moved, false).note, "note");
+  EXPECT_THROW(load(moved, true), FileError);
+  Bytes altered = plain;  // its checks repaired, its signature the old one
+  altered[kHeaderBytes + 4] = 'N';
+  test::repair(altered);
+  altered.insert(altered.end(), marked.end() - kSignatureBytes, marked.end());
+  EXPECT_EQ(load(altered, false).note, "Note");
+  EXPECT_THROW(load(altered, true), FileError);
+  for (std::size_t cut = 1; cut < kSignatureBytes; ++cut) {
+    EXPECT_THROW(load(Bytes(marked.begin(), marked.end() - cut), false), FileError) << cut;
+  }
+  for (std::size_t at = 0; at < 16; ++at) {  // magic, version and algorithm
+    Bytes b = marked;
+    b[plain.size() + at] ^= 1;
+    EXPECT_THROW(load(b, false), FileError) << at;
+  }
+  // Never of a secret key: not written, not read.
+  const Bytes secret = saved([&](Sink& s) {
+    s.signer = checksum;
+    save_secret_key(s, w.secret);
+  });
+  Bytes longer = secret;
+  longer.insert(longer.end(), marked.end() - kSignatureBytes, marked.end());
+  MemorySource exact(secret), signed_secret(longer);
+  EXPECT_EQ(load_secret_key(exact, w.params).id(), w.secret.id());
+  EXPECT_THROW(load_secret_key(signed_secret, w.params), FileError);
 }
 
 // A payload over 4 GiB, written and read in pieces: lengths are 64-bit all the way.
