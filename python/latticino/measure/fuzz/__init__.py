@@ -39,7 +39,7 @@ class Count:
                 print(f"WRONG in {result.program}: {result.wrong}", file=sys.stderr, flush=True)
 
     def row(self, device: str, index: int, seed: int) -> records.Row:
-        name = _native.TfheContext.create(_native.tfhe_preset(of_tfhe.GATES), device, index, 1, True, "exact").device[
+        name = _native.TfheContext.create(_native.tfhe_preset(of_tfhe.GATES), device, index, 1, True).device[
             "name"] if device == "cuda" else cpu_name()
         return records.stamped({
             "name": f"fuzz.{self.part}", "value": len(self.wrong), "unit": "programs with wrong values",
