@@ -49,7 +49,7 @@ def by(rows, *keys):
 
 
 def test_the_passes_of_key_switching():
-    rows, said = table("performance.md", "Key switching on the GPU")
+    rows, said = table("lab/key-switching.md", "Key switching on the GPU")
     assert "2026-11-22-h200-passes.json" in said
     measured = by(record("2026-11-22-h200-passes.json"), "limbs")
     limbs = [int(cell) for cell in rows.pop("limbs")]
@@ -60,7 +60,7 @@ def test_the_passes_of_key_switching():
 
 
 def test_operations_beside_the_targets():
-    rows, said = table("performance.md", "Beside the targets")
+    rows, said = table("lab/operations.md", "Beside the targets")
     assert "2026-11-23-h200-operations.json" in said
     measured = by(record("2026-11-23-h200-operations.json"), "limbs", "batch")
     names = {"multiply, relinearise, rescale": ("ckks.mul_relin_rescale", 1), "rotate": ("ckks.rotate", 1),
@@ -75,7 +75,7 @@ BOOTSTRAPS = ("preset", "slots", "minimal_keys", "slot_to_coeff_first", "over_mo
 
 
 def test_bootstrapping_beside_the_targets():
-    rows, said = table("performance.md", "Beside the targets", 1)
+    rows, said = table("lab/operations.md", "Beside the targets", 1)
     assert "2026-11-23-h200-bootstrap.json" in said
     measured = by(record("2026-11-23-h200-bootstrap.json"), *BOOTSTRAPS)
     d40 = "n16-d40-boot-v1"
@@ -100,14 +100,14 @@ def test_bootstrapping_beside_the_targets():
 
 def test_memory_beside_dry_runs():
     rows = record("2026-11-23-h200-bootstrap.json")
-    said = " ".join((ROOT / "docs" / "performance.md").read_text().split())
+    said = " ".join((ROOT / "docs" / "lab" / "operations.md").read_text().split())
 
     def percent(words, member, under):
         shares = [row["dry_peak_bytes"] / row[member] if under else row[member] / row["dry_peak_bytes"] for row in rows]
         low, high = sorted((100 * abs(1 - min(shares)), 100 * abs(1 - max(shares))))
         assert f"{low:.1f} to {high:.1f} % {words}" in said
 
-    each, _ = table("performance.md", "Beside the targets", 2)
+    each, _ = table("lab/operations.md", "Beside the targets", 2)
     at = by(rows, *BOOTSTRAPS)
     options = {"d40 with minimal keys": (32768, 1, 0, 0), "d40, SlotToCoeff first": (32768, 0, 1, 0),
                "d40, OverModRaise": (32768, 0, 0, 1), "d40, SlotToCoeff first, OverModRaise": (32768, 0, 1, 1),
@@ -149,7 +149,7 @@ def test_memory_beside_dry_runs():
          "the fused last step": "all but the fused last step", "the graph": "all but graphs",
          "variants from the table": "all but tuned variants"})])
 def test_the_ablation(first, steps):
-    rows, said = table("performance.md", "Ablation", first)
+    rows, said = table("lab/ablation.md", "Ablation", first)
     assert "2026-11-23-h200-ablation.json" in said
     measured = by(record("2026-11-23-h200-ablation.json"), "limbs", "step")
     assert set(steps) == set(list(rows)[1:])
@@ -166,7 +166,7 @@ def test_the_ablation(first, steps):
 
 
 def test_the_roofline():
-    rows, said = table("performance.md", "Roofline")
+    rows, said = table("lab/roofline.md", "Roofline")
     assert "2026-11-22-h200-roofline.json" in said
     measured = by(record("2026-11-22-h200-roofline.json"), "limbs")
 
@@ -187,7 +187,7 @@ def test_the_roofline():
 
 def test_the_counters():
     from latticino.measure import roofline
-    rows, said = table("performance.md", "Roofline", 1)
+    rows, said = table("lab/roofline.md", "Roofline", 1)
     assert "2026-11-22-h200-counters.json" in said
     counted = by(record("2026-11-22-h200-counters.json"), "limbs")
 
@@ -206,7 +206,7 @@ def test_the_counters():
 
 
 def test_prime_systems():
-    rows, said = table("performance.md", "Prime systems")
+    rows, said = table("lab/operations.md", "Prime systems")
     assert "2026-11-23-h200-bootstrap.json" in said
     measured = by(record("2026-11-23-h200-bootstrap.json"), *BOOTSTRAPS)
 
@@ -236,7 +236,7 @@ def test_prime_systems():
 
 
 def test_growth():
-    rows, said = table("performance.md", "How it grows")
+    rows, said = table("lab/growth.md", "How it grows")
     assert "2026-11-22-h200-growth.json" in said
     measured = by([row for row in record("2026-11-22-h200-growth.json") if row["axis"] == "limbs"], "limbs")
     for key, member, unit in (("us", "value", 1), ("MB", "footprint_bytes", 1e6)):
@@ -245,7 +245,7 @@ def test_growth():
 
 
 def test_client_on_the_gpu():
-    rows, said = table("performance.md", "Encoding and the client on the GPU")
+    rows, said = table("lab/client.md", "Encoding and the client on the GPU")
     assert "2026-11-23-h200-client.json" in said
     measured = by(record("2026-11-23-h200-client.json"), "limbs", "batch")
     names = {"encode": "encode", "encode, values already on the device, replayed": "encode_resident",
@@ -258,7 +258,7 @@ def test_client_on_the_gpu():
 
 
 def test_forms_of_transforms():
-    rows, said = table("performance.md", "Variants of kernels", 1)
+    rows, said = table("lab/variants.md", "Variants of kernels", 1)
     assert "2026-11-23-h200-transforms.json" in said
     measured = by(record("2026-11-23-h200-transforms.json"), "N", "limbs", "polynomials", "form")
     columns = (("poly.ntt", 1, 1), ("poly.ntt", 20, 1), ("poly.ntt", 7, 16), ("poly.intt", 7, 16),

@@ -77,7 +77,7 @@ def test_the_recorded_roofline_is_what_the_formulas_make_of_the_measured_rows():
     rows = [roofline.rooflined(row) for row in measured]
     assert None not in rows  # every record has a formula
     assert roofline.checked(rows, counted) == recorded
-    page = (records.CHECKOUT / "docs" / "performance.md").read_text()
+    page = (records.CHECKOUT / "docs" / "lab" / "roofline.md").read_text()
     assert all(f"`{row['name']}`" in page for row in measured)
     inputs_once = next(row for row in rows if row["name"] == "roofline.subtract_scale_one_digit")
     assert inputs_once["least_us"] == pytest.approx((117 - 13) * 2**18 / 4.2e12 * 1e6, abs=1e-3)
@@ -115,7 +115,7 @@ def test_the_documented_batches_are_those_of_the_record():
     for row in rows:
         if row["axis"] == "batch":
             by_batch.setdefault(row["params"]["batch"], []).append(row)
-    page = (records.CHECKOUT / "docs" / "performance.md").read_text()
+    page = (records.CHECKOUT / "docs" / "lab" / "growth.md").read_text()
     for batch, cells in by_batch.items():
         cells.sort(key=lambda row: row["params"]["limbs"])
         shown = " | ".join(f"{row['value']:.1f} ({row['footprint_bytes'] / 1e6:.0f})" for row in cells)
