@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything that docs/performance.md, tfhe.md and switching.md record of a GPU, with the C++ programs alone (no Python package):
+# Everything that docs/performance.md, docs/lab, tfhe.md and switching.md record of a GPU, with the C++ programs alone (no Python package):
 #   LATTICINO_COMMIT=abc1234 bench/record_gpu.sh BUILD OUT
 # BUILD: a build with -DLATTICINO_BENCH=ON. Kernel variants are tuned first, and everything after that
 # runs with the new table (OUT/tuned.txt), which belongs into src/backend/tuned. Its parts before gates

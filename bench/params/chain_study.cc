@@ -1,5 +1,5 @@
 // What word sizes cost: bootstrapping chains at N = 2^16 with mains of any size or all below 2^30,
-// and auxiliaries below 2^31 or 2^30. Prints the table of docs/parameters.md.
+// and auxiliaries below 2^31 or 2^30. Prints the table of docs/lab/primes.md.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

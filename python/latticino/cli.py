@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
                        help="exactness: this part alone; noise is in no run of all, and measures deviations")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
-    bench.add_argument("--plot", type=Path, help="growth: the picture to draw")
+    bench.add_argument("--plot", type=Path, help="growth, roofline: the picture to draw")
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=int, help="repetitions of each measurement")
     bench.add_argument("--no-peers", action="store_true", help="cpu: leave other libraries out")

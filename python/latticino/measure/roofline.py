@@ -22,7 +22,9 @@ from .records import Row
 CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e12, "matrix": 989e12,
                             "double": 17e12}}
 LIMBS = "47,23,13,7"
-EXPLAINED = 0.6  # of the binding ceiling; below it docs/performance.md says why
+EXPLAINED = 0.6  # of the binding ceiling; below it docs/lab/roofline.md says why
+DRAWN = {"poly.intt_rows": "rows back to Half", "poly.mod_up": "ModUp", "poly.key_inner": "products with keys",
+         "poly.mod_switch_tile": "ModDown", "poly.subtract_scale": "last step", "poly.dot8x4": "sums of products (no transform)"}
 
 
 @dataclass
@@ -245,6 +247,37 @@ def show(rows: list[Row]) -> None:
     print(f"* under {EXPLAINED:.0%} of the binding ceiling")
 
 
+def plot(rows: list[Row], path: Path) -> None:
+    """Instructions per second against instructions per byte, below what memory and the instruction rate allow."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    device = rows[0]["device"]
+    memory, issue = CEILINGS[device]["memory"], CEILINGS[device]["issue"]
+    figure, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
+    intensities = [0.5, issue / memory, 40]
+    ax.plot(intensities, [min(memory * x, issue) / 1e12 for x in intensities], color="black")
+    ax.annotate(f"memory: {memory / 1e12:g} TB/s", (1.0, 1.15 * memory / 1e12), rotation=36, rotation_mode="anchor")
+    ax.annotate(f"instructions: {issue / 1e12:g} T/s", (12, 1.08 * issue / 1e12))
+    for name, label in DRAWN.items():
+        line = sorted((r for r in rows if r["name"] == f"roofline.{name.split('.')[1]}"), key=lambda r: r["params"]["limbs"])
+        x = [r["instructions"] / r["bytes_moved"] for r in line]
+        y = [r["instructions"] / r["value"] / 1e6 for r in line]
+        drawn, = ax.plot(x, y, "-", lw=0.8, alpha=0.6)
+        ax.scatter(x, y, s=[12 + 2 * r["params"]["limbs"] for r in line], color=drawn.get_color(), label=label)
+    ax.set(xscale="log", yscale="log", xlabel="instructions per byte of memory traffic",
+           ylabel="10^12 instructions per second", xlim=(0.5, 40), ylim=(0.4, 50),
+           title=f"Kernels of a key switch, {device}: small points 7 limbs, large points 47")
+    ax.grid(alpha=0.3, which="both", lw=0.4)
+    ax.legend(loc="lower right", fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    print(f"plot written to {path}")
+
+
 def checked(rows: list[Row], counted: list[Row]) -> list[Row]:
     """Adds to each row what the hardware counted, where it counted that kernel at these limbs."""
     by_shape = {(c["name"], c["params"]["limbs"]): c for c in counted}
@@ -280,5 +313,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
             "bench roofline", "no rows of a device with measured ceilings", f"one of {', '.join(CEILINGS)}",
             "measure its ceilings and add them to roofline.py")
     show(rows)
+    if args.plot:
+        plot(rows, args.plot)
     counted = [row for row in measured if row["name"].startswith("counters.")]
     return (checked(rows, counted) if counted else rows), True

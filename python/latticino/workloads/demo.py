@@ -184,17 +184,19 @@ def plot(result: Result, path: Path) -> None:
 
     steps = [r.iteration for r in result.rows]
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
-    top.plot(steps, [100 * r.clear_accuracy for r in result.rows], "o-", color="0.7", label="in the clear")
-    top.plot(steps, [100 * r.accuracy for r in result.rows], ".-", color="C0", label="encrypted")
-    top.set(ylabel="test accuracy, %", title=f"{result.dataset}: trained encrypted ({result.preset}, {result.device})")
-    top.legend()
-    bottom.plot(steps, [r.precision.mean for r in result.rows], ".-", label="mean")
-    bottom.plot(steps, [r.precision.worst for r in result.rows], ".-", label="worst slot")
-    for r in result.rows:
-        if r.bootstrapped:
-            bottom.axvline(r.iteration, color="0.85", zorder=0)
-    bottom.set(xlabel="iteration (grey: bootstrapped before it)", ylabel="precision against the clear run, bits")
-    bottom.legend()
+    top.plot(steps, [100 * r.clear_accuracy for r in result.rows], "s", ms=10, mfc="none", color="C1",
+             label="training on the same data in the clear")
+    top.plot(steps, [100 * r.accuracy for r in result.rows], ".-", color="C0", label="training on encrypted data")
+    top.set(ylabel="correct on the test set, %", ylim=(0, 105),
+            title=f"Logistic regression on encrypted images\n{result.dataset} ({result.preset}, {result.device})")
+    top.legend(loc="lower right")
+    bottom.plot(steps, [r.precision.mean for r in result.rows], ".-", label="mean of all weights")
+    bottom.plot(steps, [r.precision.worst for r in result.rows], ".-", label="worst weight")
+    refreshed = [r.iteration for r in result.rows if r.bootstrapped]
+    for i, step in enumerate(refreshed):
+        bottom.axvline(step, color="0.8", zorder=0, label="" if i else "bootstrapping before this iteration")
+    bottom.set(xlabel="iteration", ylabel="bits in which the weights agree", ylim=(0, None))
+    bottom.legend(loc="lower left")
     figure.savefig(path, dpi=150)
     plt.close(figure)
     print(f"plot written to {path}")

@@ -1,0 +1,277 @@
+"""Writes the tables of figures of README.md and docs/ from bench/records and from plans.
+
+A page marks the place of a table with two comments, for example ``<!-- table: bootstrapping -->`` and ``<!-- end -->``.
+What stands between them comes from the function of that name below. ``./latticino python docs/make_tables.py`` rewrites
+every page, and tests/docs/test_tables.py fails where a page and its records differ. ``./latticino bench roofline RECORD
+--plot docs/roofline.png`` draws the picture.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import latticino as lt
+from latticino import _native, devices
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "docs/performance.md", "docs/choose.md")
+# The record of each subject: the newest one that was taken whole.
+RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
+           "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
+           "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
+           "training": "2026-11-23-h200-helr"}
+D40 = "n16-d40-boot-v1"
+LIMBS = (47, 23, 13, 7)
+CHEDDAR = "Cheddar 1.0, measured 2026-11"
+Row = dict[str, Any]
+
+
+@lru_cache
+def record(subject: str) -> list[Row]:
+    return json.loads((ROOT / "bench" / "records" / f"{RECORDS[subject]}.json").read_text())
+
+
+@lru_cache
+def references() -> list[Row]:
+    return json.loads((ROOT / "python" / "latticino" / "measure" / "references.json").read_text())
+
+
+def found(rows: Iterable[Row], name: str, **wanted: Any) -> Row:
+    """The first row of that name whose members or parameters are these; 0 stands for a parameter that is not there."""
+    for row in rows:
+        if row["name"] == name and all(row.get(k, row.get("params", {}).get(k, 0)) == v for k, v in wanted.items()):
+            return row
+    raise LookupError(f"no row {name} with {wanted}")
+
+
+def bootstrap(**options: int) -> Row:
+    wanted = {"preset": D40, "slots": 32768, "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0}
+    return found(record("bootstrap"), "ckks.bootstrap", **wanted | options)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = list(head)
+    lines = [cells, ["---"] * len(cells), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def three(value: float) -> str:
+    """Three digits that count, without an exponent."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def rounded(rate: float) -> str:
+    """A rate to hundreds."""
+    return f"{round(rate, -2):,.0f}"
+
+
+def gigabytes(count: float) -> str:
+    return f"{count / 1e9:.2f} GB"
+
+
+def megabytes(count: float) -> str:
+    return f"{count / 1e6:,.1f} MB" if count < 1e8 else f"{count / 1e6:,.0f} MB"
+
+
+def bits(row: Row) -> str:
+    return f"{row['mean_error_bits']:.1f}, {row['max_error_bits']:.1f}"
+
+
+def gate(name: str, preset: str, batch: int, arithmetic: str = "fft64", subject: str = "gates") -> float:
+    return found(record(subject), f"tfhe.{name}", preset=preset, batch=batch, arithmetic=arithmetic)["value"]
+
+
+def other(name: str, source: str, **wanted: Any) -> float:
+    return found((r for r in references() if r["source"].startswith(source)), name, **wanted)["value"]
+
+
+# ---- README.md ----
+
+def summary() -> str:
+    boot, training = bootstrap(), found(record("training"), "helr.iteration")
+    on_cpu = found(record("cpu"), "ckks.bootstrap", threads=1)
+    product, rotation = (found(record("operations"), f"ckks.{name}", limbs=13, batch=1)["value"]
+                         for name in ("mul_relin_rescale", "rotate"))
+    trip = found(record("switch"), "switch.round_trip", preset="switch-n16-d40-fp64-v1", slots=1024)
+    table_set, gates = "tfhe-2-2-v2", "tfhe-gates-v2"
+    return table(("one NVIDIA H200, unless a CPU is named", "Latticino", "others"), [
+        ("bootstrapping of 2^15 complex slots, 13 levels left, 128-bit parameters", f"{three(boot['value'])} ms",
+         f"{three(other('ckks.bootstrap', CHEDDAR, preset=D40))} ms (Cheddar, same GPU)"),
+        ("the same on one thread of a server CPU", f"{three(on_cpu['value'] / 1e3)} s",
+         f"{three(other('ckks.bootstrap', 'Lattigo'))} s (Lattigo, another CPU)"),
+        ("product of two ciphertexts at 13 limbs, rescaled", f"{three(product)} us",
+         f"{three(other('ckks.mul_relin', CHEDDAR, limbs=13))} us without rescaling (Cheddar, same GPU)"),
+        ("rotation at 13 limbs", f"{three(rotation)} us",
+         f"{three(other('ckks.rotate', CHEDDAR, limbs=13))} us (Cheddar, same GPU)"),
+        ("one iteration of logistic regression on encrypted MNIST, batches of 1024 rows",
+         f"{three(training['value'])} ms, {100 * training['accuracy']:.1f} % accurate",
+         f"{three(other('helr.iteration', 'Theodosian'))} ms (Theodosian's paper, H100)"),
+        ("TFHE tables of 2 message and 2 carry bits per second, 4096 at a time",
+         rounded(gate("pbs_throughput", table_set, 4096)),
+         f"{other('tfhe.pbs_throughput', 'tfhe-rs', batch=4096):,.0f} (tfhe-rs, same GPU)"),
+        ("one TFHE gate, 128-bit parameters", f"{three(gate('gate_latency', gates, 1))} ms", ""),
+        ("any function of 1024 CKKS slots by tables of TFHE, and back", f"{three(trip['value'])} ms",
+         f"{three(other('switch.round_trip', 'Chameleon', slots=1024))} ms (Chameleon's paper, another GPU)")])
+
+
+# ---- docs/performance.md ----
+
+def operations() -> str:
+    names = {"multiply, relinearise and rescale": ("mul_relin_rescale", 1), "rotate": ("rotate", 1),
+             "rotate, per rotation of 16 with one key": ("rotate", 16),
+             "rotate, per rotation of 8 of one ciphertext (hoisted)": ("rotate_hoisted", 1), "rescale": ("rescale", 1),
+             "add": ("add", 1)}
+    rows = [(label, *(three(found(record("operations"), f"ckks.{name}", limbs=limbs, batch=batch)["value"])
+                      for limbs in LIMBS)) for label, (name, batch) in names.items()]
+    for label, name in (("multiply and relinearise, without rescaling", "mul_relin"), ("rotate", "rotate")):
+        rows.append((f"Cheddar on the same GPU: {label}",
+                     *(three(other(f"ckks.{name}", CHEDDAR, limbs=limbs)) for limbs in LIMBS)))
+    return table(("microseconds, by number of limbs", *map(str, LIMBS)), rows)
+
+
+def bootstrapping() -> str:
+    def line(label: str, **options: Any) -> tuple[str, ...]:
+        row = bootstrap(**options)
+        return (label, f"{three(row['value'])} ms", str(row["levels_left"]), bits(row), gigabytes(row["key_bytes"]),
+                gigabytes(row["peak_bytes"]))
+
+    sets = [line(f"`n16-d{scale}-boot-v1`", preset=f"n16-d{scale}-boot-v1") for scale in (30, 35, 40, 45, 50)]
+    options = [line("`n16-d40-boot-v1`, minimal keys", minimal_keys=1),
+               line("`n16-d40-boot-v1`, SlotToCoeff first", slot_to_coeff_first=1),
+               line("`n16-d40-boot-v1`, OverModRaise", over_mod_raise=1),
+               line("`n16-d40-boot-v1`, SlotToCoeff first and OverModRaise", slot_to_coeff_first=1, over_mod_raise=1),
+               line("`n16-d40-boot-v1`, 256 slots", slots=256)]
+    return table(("set and options", "time", "levels left", "bits kept: mean, worst", "keys", "peak memory"),
+                 sets + options)
+
+
+def bootstrapping_of_others() -> str:
+    rows = [r for r in references() if r["name"] == "ckks.bootstrap" and r["backend"] == "cuda" and "H200" in r["device"]
+            and not r["params"].get("minimal_keys")]
+    return table(("library, set beside it", "time", "levels left and bits"),
+                 [(f"{r['source']}, `{r['preset']}`", f"{three(r['value'])} ms", r.get("note", "")) for r in rows])
+
+
+def precision() -> str:
+    kinds = ("complex", "constant", "spike", "alternating", "chain")
+    sets = [f"n16-d{scale}-boot-v1" for scale in (30, 35, 40, 45, 50)] + ["n16-d40-structured-v1"]
+    rows = []
+    for preset in sets:
+        found_ = [found(record("precision"), "ckks.bootstrap_precision", preset=preset, message=kind) for kind in kinds]
+        rows.append((f"`{preset}`", *(f"{row['mean_error_bits']:.1f}" for row in found_)))
+    return table(("mean bits kept", "random", "all slots 1", "one slot 1", "+1, -1, +1 ...", "random, after 50 bootstrappings"),
+                 rows)
+
+
+def cpu() -> str:
+    shapes = ((D40, 47), (D40, 23), (D40, 7), ("n15-d40-leveled-v1", 21), ("n14-d40-leveled-v1", 13))
+    names = {"multiply, relinearise and rescale": "mul_relin_rescale", "rotate": "rotate", "rescale": "rescale",
+             "encode and encrypt": "encrypt", "decrypt and decode": "decrypt"}
+    rows = [(label, *(" / ".join(three(found(record("cpu"), f"ckks.{name}", preset=preset, limbs=limbs,
+                                             threads=threads)["value"]) for threads in (1, 2))
+                      for preset, limbs in shapes)) for label, name in names.items()]
+    return table(("milliseconds on 1 / 2 threads", *(f"`{preset}`, {limbs} limbs" for preset, limbs in shapes)), rows)
+
+
+def tfhe() -> str:
+    sets = (("gates", "gate", "tfhe-gates-v2"), ("gates", "gate", "tfhe-gates-v1"),
+            ("tables, 2 message and 2 carry bits", "pbs", "tfhe-2-2-v1"),
+            ("tables, 2 message and 2 carry bits", "pbs", "tfhe-2-2-v2"),
+            ("the same with keys of three bits per step", "pbs", "tfhe-2-2-group3-fft64-v1"))
+    rows = []
+    for label, kind, preset in sets:
+        rows.append((label, f"`{preset}`", f"{gate(f'{kind}_latency', preset, 1):.2f} ms",
+                     *(rounded(gate(f"{kind}_throughput", preset, batch)) for batch in (132, 4096))))
+    return table(("what", "set", "one alone", "per second, 132 at a time", "per second, 4096 at a time"), rows)
+
+
+def switching() -> str:
+    rows = [r for r in record("switch") if r["name"] == "switch.round_trip" and "-n1024" not in r["preset"]]
+    return table(("set", "slots", "route", "round trip"),
+                 [(f"`{r['preset']}`", str(r["params"]["slots"]), r["params"]["route"], f"{three(r['value'])} ms")
+                  for r in rows])
+
+
+# ---- docs/choose.md ----
+
+def _plan_of_product(preset: str) -> tuple[Any, float, float]:
+    """The plan of a product of two fresh arrays; seconds on one CPU thread with AVX-512, and on an H200."""
+    plans = []
+    for rates in (("avx512", 1), ("cuda", 1)):
+        with mock.patch.object(devices, "timed_as", lambda *_, rates=rates: rates):
+            context = lt.Context(preset, "cpu")
+            shape = lt.Shape((context.slots,))
+            plans.append(context.plan(lambda a, b: a * b, shape, shape))
+    return plans[0], plans[0].seconds, plans[1].seconds
+
+
+def leveled() -> str:
+    rows = []
+    for preset in (p for p in lt.presets() if "-leveled-" in p and not p.startswith("test")):
+        p = _native.preset(preset)
+        plan, cpu_time, gpu_time = _plan_of_product(preset)
+        rows.append((f"`{preset}`", f"{p.max_slots:,}", str(p.default_level), f"2^{p.log_scale:g}",
+                     megabytes(2 * 4 * p.n * p.limbs(p.default_level)), megabytes(p.switching_key_bytes),
+                     megabytes(plan.peak_bytes), f"{three(1e3 * cpu_time)} ms", f"{three(1e6 * gpu_time)} us"))
+    return table(("preset", "slots", "levels", "scale", "a fresh ciphertext", "one key", "memory for one product",
+                  "product, one CPU thread", "product, H200"), rows)
+
+
+def bootstrapped() -> str:
+    rows = []
+    for scale in (30, 35, 40, 45, 50):
+        preset = f"n16-d{scale}-boot-v1"
+        p, row = _native.preset(preset), bootstrap(preset=preset)
+        rows.append((f"`{preset}`", f"{p.max_slots:,}", f"{p.default_level}, {row['levels_left']}", bits(row),
+                     megabytes(2 * 4 * p.n * p.limbs(p.default_level)), gigabytes(row["key_bytes"]),
+                     gigabytes(row["peak_bytes"]), f"{three(row['value'])} ms"))
+    return table(("preset", "slots", "levels: fresh, after bootstrapping", "bits kept: mean, worst", "a fresh ciphertext",
+                  "keys for bootstrapping", "peak memory", "bootstrapping, H200"), rows)
+
+
+def tfhe_sets() -> str:
+    rows = []
+    for preset in (p for p in lt.tfhe.presets() if p.startswith("tfhe-")):
+        t = lt.tfhe.preset(preset)
+        kind = "gate" if t.booleans else "pbs"
+        times = []
+        for subject in ("gates_cpu", "gates"):
+            known: dict[str, float] = {}  # by arithmetic, of the first run of the record
+            for r in record(subject):
+                if (r["name"], r["preset"], r["params"]["batch"]) == (f"tfhe.{kind}_latency", preset, 1):
+                    known.setdefault(r["params"]["arithmetic"], r["value"])
+            times.append(f"{min(known.values()):.2f} ms" if known else "not measured")
+        rows.append((f"`{preset}`", "booleans" if t.booleans else f"integers, {t.message_bits} bits per block",
+                     f"2^{t.stated_log_failure:.0f}", megabytes(t.bootstrap_key_bytes + t.key_switch_key_bytes),
+                     f"{4 * (t.big_dimension + 1) / 1e3:.1f} kB", *times))
+    return table(("preset", "values", "failure probability, stated", "keys in memory", "a ciphertext",
+                  "one gate or table, one CPU thread", "the same, H200"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe, switching,
+                            leveled, bootstrapped, tfhe_sets)}
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def rewritten(page: Path) -> str:
+    """The text of a page with its tables as the records have them."""
+    return MARKED.sub(lambda m: f"{m[1]}\n{TABLES[m[2]]()}\n\n", page.read_text())
+
+
+def main() -> None:
+    for name in PAGES:
+        page = ROOT / name
+        page.write_text(rewritten(page))
+
+
+if __name__ == "__main__":
+    main()
