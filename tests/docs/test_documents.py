@@ -14,7 +14,7 @@ import latticino as lt
 from latticino import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # The programs run on a small set: what is tested is that they work, not how fast.
 SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure",
          "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v2": "test-tfhe-gates-v2-insecure"}
