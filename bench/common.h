@@ -1,4 +1,4 @@
-// What benchmark programs share: options, timing, records (docs/performance.md tells the format).
+// What benchmark programs share: options, timing, records (docs/lab/index.md tells the format).
 #pragma once
 
 #include <algorithm>

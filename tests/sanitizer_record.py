@@ -1,4 +1,4 @@
-"""What `./latticino test --sanitize` runs on a GPU, and a record of it in the format of docs/performance.md."""
+"""What `./latticino test --sanitize` runs on a GPU, and a record of it in the format of docs/lab/index.md."""
 
 import importlib.util
 import json

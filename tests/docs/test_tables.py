@@ -32,7 +32,7 @@ def test_figures_in_the_prose():
         f"takes {threads[0]['value'] / 1e3:.1f} s on one thread and {threads[1]['value'] / 1e3:.1f} s on two",
         f"{threads[0]['peak_bytes'] / 1e9:.1f} GB of resident memory", f"iteration takes {training['value']:.1f} ms",
         f"({100 * training['accuracy']:.2f} %)"),
-        "choose.md": (f"keys take {minimal['peak_bytes'] / 1e9:.1f} GB instead of {boot['peak_bytes'] / 1e9:.1f} and "
+        "choose.md": (f"keys it takes {minimal['peak_bytes'] / 1e9:.1f} GB instead of {boot['peak_bytes'] / 1e9:.1f} and "
                       f"{minimal['value'] / boot['value']:.1f} times as long",)}
     for name, figures in said.items():
         page = " ".join((ROOT / "docs" / name).read_text().split())

@@ -1,4 +1,4 @@
-"""Records: lists of rows in the format of docs/performance.md, stamped with where they come from."""
+"""Records: lists of rows in the format of docs/lab/index.md, stamped with where they come from."""
 
 from __future__ import annotations
 

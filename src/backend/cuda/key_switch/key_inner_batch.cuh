@@ -3,7 +3,7 @@
 // after the other: both come from memory once for all groups, and a butterfly costs four slots of
 // the multiplier instead of five. A warp does everything for its group, so none waits for another.
 // (Two digits, whose loads a warp waits for one after the other, gain nothing:
-// docs/performance.md.)
+// docs/lab/key-switching.md.)
 #pragma once
 
 #include "backend/cuda/device/async_copy.cuh"

@@ -2,7 +2,7 @@
 // goes through columns and rows in shared memory, and back. Columns stand in strips of four
 // (ntt/columns.cuh): row r of a strip is the 16-byte line r ^ (r / E) mod 8, so that both rounds of
 // columns touch all banks; some strips flip further bits of it, so that the vectors that a warp
-// reads of its rows do too (docs/performance.md).
+// reads of its rows do too (docs/lab/variants.md).
 #pragma once
 
 #include <cstdint>

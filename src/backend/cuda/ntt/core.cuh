@@ -35,7 +35,7 @@ struct TransformShape {
 // zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three. Passes that
 // load and store more for each butterfly, or run no matrix units beside them, are faster where it
 // may choose for u + v (ADDERS false): rows, and all of a column transform but the wide round of
-// the forward one (docs/performance.md).
+// the forward one (docs/lab/key-switching.md).
 __device__ __forceinline__ std::uint32_t opaque_zero(const Modulus& m) { return m.q * m.inv - 1; }
 
 // x w mod q in [0, q) for any word x: Montgomery words (w R) or Shoup pairs.

@@ -64,7 +64,7 @@ class TransformForms {
       can_run_ |= 1u << kKeptRows;
       if (block && x.log_n <= kLastKeptDegree) can_run_ |= 1u << kKeptBlock;
     }
-    // As measured on an H200 (docs/performance.md, "Variants of kernels"). A block saves a launch,
+    // As measured on an H200 (docs/lab/variants.md). A block saves a launch,
     // which is worth more than the other multiprocessors up to 2^12, and backwards at 2^13 where
     // half of them have a limb. Kept twiddles gain where no multiprocessor has two, and at 2^10.
     const std::uint64_t limbs = static_cast<std::uint64_t>(x.limbs) * x.items;
