@@ -154,8 +154,8 @@ def bootstrapping() -> str:
 
 
 def bootstrapping_of_others() -> str:
-    rows = [r for r in references() if r["name"] == "ckks.bootstrap" and r["backend"] == "cuda" and "H200" in r["device"]
-            and not r["params"].get("minimal_keys")]
+    rows = [r for r in references() if r["name"] == "ckks.bootstrap" and r["backend"] == "cuda"
+            and "H200" in r["device"] and not r["params"].get("minimal_keys")]
     return table(("library, set beside it", "time", "levels left and bits"),
                  [(f"{r['source']}, `{r['preset']}`", f"{three(r['value'])} ms", r.get("note", "")) for r in rows])
 
@@ -167,8 +167,8 @@ def precision() -> str:
     for preset in sets:
         found_ = [found(record("precision"), "ckks.bootstrap_precision", preset=preset, message=kind) for kind in kinds]
         rows.append((f"`{preset}`", *(f"{row['mean_error_bits']:.1f}" for row in found_)))
-    return table(("mean bits kept", "random", "all slots 1", "one slot 1", "+1, -1, +1 ...", "random, after 50 bootstrappings"),
-                 rows)
+    return table(("mean bits kept", "random", "all slots 1", "one slot 1", "+1, -1, +1 ...",
+                  "random, after 50 bootstrappings"), rows)
 
 
 def cpu() -> str:
@@ -233,8 +233,8 @@ def bootstrapped() -> str:
         rows.append((f"`{preset}`", f"{p.max_slots:,}", f"{p.default_level}, {row['levels_left']}", bits(row),
                      megabytes(2 * 4 * p.n * p.limbs(p.default_level)), gigabytes(row["key_bytes"]),
                      gigabytes(row["peak_bytes"]), f"{three(row['value'])} ms"))
-    return table(("preset", "slots", "levels: fresh, after bootstrapping", "bits kept: mean, worst", "a fresh ciphertext",
-                  "keys for bootstrapping", "peak memory", "bootstrapping, H200"), rows)
+    return table(("preset", "slots", "levels: fresh, after bootstrapping", "bits kept: mean, worst",
+                  "a fresh ciphertext", "keys for bootstrapping", "peak memory", "bootstrapping, H200"), rows)
 
 
 def tfhe_sets() -> str:
@@ -257,8 +257,8 @@ def tfhe_sets() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe, switching,
-                            leveled, bootstrapped, tfhe_sets)}
+    f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
+                            switching, leveled, bootstrapped, tfhe_sets)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -17,7 +17,9 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """Links that leave docs/ lead to the repository."""
-    return markdown if page.file.src_uri == "index.md" else _to_repository(markdown, config, "../")
+    if page.file.src_uri == "index.md":
+        return markdown
+    return _to_repository(markdown, config, "../" * (1 + page.file.src_uri.count("/")))
 
 
 def _to_repository(text, config, prefix):

@@ -83,6 +83,23 @@ def test_the_recorded_roofline_is_what_the_formulas_make_of_the_measured_rows():
     assert inputs_once["least_us"] == pytest.approx((117 - 13) * 2**18 / 4.2e12 * 1e6, abs=1e-3)
 
 
+def test_the_roofline_is_drawn(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn, save = [], Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **more: (drawn.append(figure), save(figure, path, **more)))
+    record = records.CHECKOUT / "bench" / "records" / "2026-11-22-h200-passes.json"
+    assert cli.main(["bench", "roofline", str(record), "--plot", str(tmp_path / "p.png")]) == 0
+    assert (tmp_path / "p.png").stat().st_size > 10_000
+    axes, = drawn[0].axes
+    ceiling, *kernels = axes.lines
+    assert len(kernels) == len(roofline.DRAWN) == len(axes.get_legend().get_texts())
+    for line in kernels:  # a kernel that memory or the instructions limit lies below the roof
+        assert len(line.get_xdata()) == 4
+        assert all(y < min(4.2 * x, 31) for x, y in line.get_xydata())
+    assert max(ceiling.get_ydata()) == 31
+
+
 # Stands for the profiler: three counters of every kernel that it is asked for, as its CSV.
 PROFILER = """#!{python}
 import sys

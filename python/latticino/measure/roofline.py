@@ -24,7 +24,8 @@ CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e1
 LIMBS = "47,23,13,7"
 EXPLAINED = 0.6  # of the binding ceiling; below it docs/lab/roofline.md says why
 DRAWN = {"poly.intt_rows": "rows back to Half", "poly.mod_up": "ModUp", "poly.key_inner": "products with keys",
-         "poly.mod_switch_tile": "ModDown", "poly.subtract_scale": "last step", "poly.dot8x4": "sums of products (no transform)"}
+         "poly.mod_switch_tile": "ModDown", "poly.subtract_scale": "last step",
+         "poly.dot8x4": "sums of products (no transform)"}
 
 
 @dataclass
@@ -262,7 +263,8 @@ def plot(rows: list[Row], path: Path) -> None:
     ax.annotate(f"memory: {memory / 1e12:g} TB/s", (1.0, 1.15 * memory / 1e12), rotation=36, rotation_mode="anchor")
     ax.annotate(f"instructions: {issue / 1e12:g} T/s", (12, 1.08 * issue / 1e12))
     for name, label in DRAWN.items():
-        line = sorted((r for r in rows if r["name"] == f"roofline.{name.split('.')[1]}"), key=lambda r: r["params"]["limbs"])
+        named = [r for r in rows if r["name"] == f"roofline.{name.split('.')[1]}"]
+        line = sorted(named, key=lambda r: r["params"]["limbs"])
         x = [r["instructions"] / r["bytes_moved"] for r in line]
         y = [r["instructions"] / r["value"] / 1e6 for r in line]
         drawn, = ax.plot(x, y, "-", lw=0.8, alpha=0.6)
