@@ -98,6 +98,12 @@ def test_the_api_reference_is_up_to_date():
     assert {f"tfhe.{name}" for name in lt.tfhe.__all__} == {name for name in listed if "." in name}
 
 
+def test_every_error_has_a_cause_and_a_remedy():
+    page = (ROOT / "docs" / "troubleshooting.md").read_text()
+    rows = "\n".join(re.findall(r"^\| `.*\|.+\|.+\|$", page, re.MULTILINE))
+    assert [name for name in lt.errors.__all__ if name != "Error" and f"| `{name}`" not in rows] == []
+
+
 def test_every_public_name_has_a_docstring():
     assert [n for n in lt.__all__ if n != "__version__" and not getattr(lt, n).__doc__] == []
 

@@ -49,7 +49,7 @@ def plot(rows: list[Row], path: Path) -> None:
             draw(ax, memory, line, axis, f"{value} limbs" if value else "time", l2)
         if l2:
             memory.axhline(l2 / 1e6, color="gray", lw=0.8, ls=":")
-        ax.set(xlabel=label, ylabel="us a rotation")
+        ax.set(xlabel=label, ylabel="us per rotation")
         memory.set_ylabel("MB touched (dashed)")
         if axis != "limbs":
             ax.set_xscale("log", base=2)
