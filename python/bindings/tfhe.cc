@@ -21,9 +21,10 @@ double log_failure_of(const Ciphertext& x) {
   return log_failure(params.decision_variance(std::sqrt(norm2), 0, fourier), distance);
 }
 
-// Batches without data, for dry contexts: fresh encryptions, or what a program has come to.
+// Batches without data, for dry contexts: fresh encryptions, or what a program has come to with the
+// errors of `like`.
 Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::uint32_t largest,
-                      double norm2, int bits) {
+                      double norm2, int bits, const Ciphertext* like) {
   if (!context->is_dry()) {
     throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
   }
@@ -36,6 +37,7 @@ Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::u
   x.encoding = encoding_of(context->params(), bits);
   x.norm2 = norm2;
   x.largest = largest;
+  x.origins = like == nullptr ? tfhe::Origins::unique(count) : like->origins;
   return x;
 }
 
@@ -122,7 +124,7 @@ void bind_tfhe_batches(nb::module_& m) {
       .def_prop_ro("log_failure", &log_failure_of)
       .def("__repr__", &Ciphertext::str);
   m.def("tfhe_shape_only", &shape_only, "context"_a, "count"_a, "largest"_a, "norm2"_a, "bits"_a,
-        ReleaseGil());
+        "like"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "tfhe_take",
       [](const TfheBatches& x, const PlaceInput& places) {

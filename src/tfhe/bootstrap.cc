@@ -82,11 +82,13 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
     LweLinear::Item item{{}, sums.view.part(at, counts[i]), lookup.sum.constant};
     for (const Term& term : lookup.sum.terms) item.terms.push_back({term.x->view, term.factor});
     linear.items.push_back(std::move(item));
+    const Origins from = origins(lookup.sum.terms).bootstrapped(counts[i]);
     const PolyArray out = rotated.view.part(at * parts, counts[i] * parts);
     rotations.push_back({counts[i], lookup.table, out});
     for (const std::uint32_t c : coefficients) {
       results.push_back(result(*lookup.sum.terms[0].x, lookup.out, counts[i]));
       results.back().largest = lookup.largest[c];
+      results.back().origins = from;
       extract.items.push_back({out, {c}, results.back().view});
     }
   }

@@ -97,17 +97,30 @@ Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding en
   return out;
 }
 
+double Evaluator::squared_norm(std::span<const Term> terms) {
+  std::vector<Weighted> weighted;
+  for (const Term& term : terms) weighted.push_back({term.x, static_cast<double>(term.factor)});
+  return tfhe::squared_norm(weighted);
+}
+
+Origins Evaluator::origins(std::span<const Term> terms) {
+  Origins out;
+  for (const Term& term : terms) out.join(term.x->origins);
+  return out;
+}
+
 Ciphertext Evaluator::combine(const char* operation, const Sum& sum, Encoding encoding,
                               std::uint32_t largest) const {
   Ciphertext out = result(*sum.terms[0].x, encoding, batch(operation, sum));
   out.largest = largest;
-  out.norm2 = 0;
+  out.norm2 = squared_norm(sum.terms);
+  require_decodable(operation, *context_, encoding, out.norm2);
+  out.origins = origins(sum.terms);
   LweLinear::Item item{{}, out.view, sum.constant};
   for (const Term& term : sum.terms) {
     if (term.x->key != out.key) {
       throw KeyError(operation, "ciphertexts under two keys", "one key", "use one secret key");
     }
-    out.norm2 += static_cast<double>(term.factor) * term.factor * term.x->norm2;
     item.terms.push_back({term.x->view, term.factor});
   }
   context_->queue().submit(LweLinear{{std::move(item)}});
@@ -138,8 +151,34 @@ Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
     return lookup;
   }
   lookup.sum = {{{&x, g.x}, {&y, g.y}}, times(eighth(context_->params()), g.eighths, q)};
-  lookup.norm2 = g.x * g.x * (x.norm2 + y.norm2);
+  lookup.norm2 = squared_norm(lookup.sum.terms);
   return lookup;
+}
+
+bool Evaluator::decides(Gate gate, const Ciphertext& x, const Ciphertext& y) const {
+  const Lookup lookup = gate_lookup(gate, x, y);
+  return log_failure(lookup.norm2, lookup.distance, 0) <=
+         context_->params().literal().log_failure;
+}
+
+Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
+  require("tfhe.refreshed", x, Encoding::Boolean);
+  Lookup lookup;
+  lookup.sum = {{{&x, 1}}, 0};
+  lookup.table = eighth_.view;
+  lookup.distance = 1 / 8.0;
+  lookup.norm2 = x.norm2;
+  return bootstrap("tfhe.refreshed", {&lookup, 1}, 0)[0];
+}
+
+// The last one: x and y were one ciphertext at some places, and still are after one bootstrapping.
+std::pair<Ciphertext, Ciphertext> Evaluator::settled(Gate gate, const Ciphertext& x,
+                                                     const Ciphertext& y) const {
+  std::pair<Ciphertext, Ciphertext> out{x, y};
+  if (!decides(gate, out.first, out.second) && x.norm2 > 1) out.first = refreshed(x);
+  if (!decides(gate, out.first, out.second) && y.norm2 > 1) out.second = refreshed(y);
+  if (!decides(gate, out.first, out.second)) out.second = refreshed(out.second);
+  return out;
 }
 
 Ciphertext Evaluator::gate(Gate gate, const Ciphertext& x, const Ciphertext& y) const {
@@ -208,6 +247,9 @@ bool Evaluator::decides(double norm2) const {
   const TfheParams& params = context_->params();
   return log_failure(norm2, half_box(params), 0) <= params.literal().log_failure;
 }
+
+// A full message is halved, and has a bootstrapped one added.
+bool Evaluator::decides_full(double norm2) const { return decides(norm2 / 4 + 1); }
 
 Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {
   return apply_many(x, table)[0];
