@@ -101,7 +101,7 @@ double largest_norm2(const Context& context, Encoding encoding) {
     const double most = params.literal().log_failure;
     return fails(2 * norm2, 0.125) <= most && fails(8 * norm2, 0.25) <= most;
   };
-  double low = 1, high = 64;  // 1 holds, or the set would have been refused
+  double low = 1, high = 1 << 20;  // 1 holds, or the set would have been refused
   for (int i = 0; i < 50; ++i) {
     const double middle = (low + high) / 2;
     (holds(middle) ? low : high) = middle;

@@ -70,7 +70,9 @@ TEST_P(TfheFiles, CiphertextsRoundTrip) {
     EXPECT_EQ(words(y.view), words(x.view)) << i;
     EXPECT_EQ(y.key, x.key);
     EXPECT_EQ(y.encoding, x.encoding);
-    EXPECT_EQ(y.norm2, x.norm2);
+    // What no seed vouches for counts as the noisiest, whatever its sender says.
+    EXPECT_EQ(y.norm2, i == 0 ? 1 : largest_norm2(*w.context, encoding)) << i;
+    EXPECT_TRUE(i == 3 || overlap(y.origins, x.origins)) << "the same ciphertext as before";
     EXPECT_EQ(y.largest, x.largest);
     EXPECT_EQ(y.seed.has_value(), i == 0) << "only where it makes the masks";
   }
