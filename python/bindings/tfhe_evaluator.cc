@@ -93,6 +93,11 @@ class TfheEvaluator {
     }
     return integers("where").select(bit(condition), {x}, {y}).blocks;
   }
+  TfheBatches rerandomize(const TfheBatches& x) const {
+    TfheBatches out;
+    for (const Ciphertext& block : x) out.push_back(evaluator_->rerandomized(block));
+    return out;
+  }
   TfheBatches sum(const std::vector<TfheBatches>& x) const {
     std::vector<Integer> terms;
     for (const TfheBatches& term : x) terms.push_back({term});
@@ -253,6 +258,7 @@ void bind_tfhe_evaluator(nb::module_& m) {
       .def("multiply", &binary<&tfhe::Integers::multiply>, "x"_a, "y"_a, ReleaseGil())
       .def("minimum", &binary<&tfhe::Integers::min>, "x"_a, "y"_a, ReleaseGil())
       .def("maximum", &binary<&tfhe::Integers::max>, "x"_a, "y"_a, ReleaseGil())
+      .def("rerandomize", &E::rerandomize, "x"_a, ReleaseGil())
       .def("sum", &E::sum, "x"_a, ReleaseGil())
       .def("shift", &E::shift, "x"_a, "bits"_a, "left"_a, ReleaseGil())
       .def("shift_by", &E::shift_by, "x"_a, "amount"_a, "left"_a, ReleaseGil())

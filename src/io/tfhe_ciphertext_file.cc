@@ -154,6 +154,7 @@ TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const Cont
     x.encoding = e.encoding;
     x.norm2 = counted_norm2(*context, e);
     x.origins = origins_of(context->queue(), x.view);
+    x.outside = true;
     x.largest = e.largest;
     x.seed = e.seed;
     out.batches.push_back(std::move(x));

@@ -104,6 +104,7 @@ Ciphertext concatenate(std::span<const Ciphertext> x) {
     copy.items.push_back({{{part.view, 1}}, out.view.part(at, part.size()), 0});
     out.norm2 = std::max(out.norm2, part.norm2);
     out.largest = std::max(out.largest, part.largest);
+    out.outside |= part.outside;
     at += part.size();
   }
   x[0].context->queue().submit(std::move(copy));

@@ -33,6 +33,8 @@ struct Ciphertext {
   // 0: clear. Of a sum it is the squared 2-norm, where terms may share errors their norms add.
   double norm2 = 1;
   Origins origins = {};
+  // From a file, or a sum of such: its sender chose the mask (tfhe/public_key.h).
+  bool outside = false;
   // Largest message of any ciphertext of the batch (Padded).
   std::uint32_t largest = 0;
   // Of a fresh encryption: the mask of ciphertext i is the beginning of the expansion (seed, stream

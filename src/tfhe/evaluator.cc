@@ -59,6 +59,11 @@ Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<con
                        "keys of the set " + params.name(),
                        "use the keys made for these parameters");
   }
+  if (context_->rerandomizes() && keys_ != nullptr && keys_->public_key == nullptr) {
+    throw KeyError("tfhe.evaluator", "server keys without a public key",
+                   "one, for a context that re-randomises",
+                   "make them with client.server_keys(public=True)");
+  }
   if (params.booleans()) {
     eighth_ = constant_polynomial(*context_, eighth(params));
   } else {
@@ -118,12 +123,42 @@ Ciphertext Evaluator::combine(const char* operation, const Sum& sum, Encoding en
   out.origins = origins(sum.terms);
   LweLinear::Item item{{}, out.view, sum.constant};
   for (const Term& term : sum.terms) {
+    out.outside |= term.x->outside;
     if (term.x->key != out.key) {
       throw KeyError(operation, "ciphertexts under two keys", "one key", "use one secret key");
     }
     item.terms.push_back({term.x->view, term.factor});
   }
   context_->queue().submit(LweLinear{{std::move(item)}});
+  return out;
+}
+
+Ciphertext Evaluator::zeros(const Ciphertext& like, std::uint32_t count) const {
+  const auto queue = context_->queue().lock();  // first, as everywhere: a recording holds it
+  const std::lock_guard lock(randomness_->mutex);
+  auto [buffer, view] =
+      encrypt_zeros(*context_, *keys_->public_key, count, randomness_->random);
+  Ciphertext out;
+  out.context = context_;
+  out.key = like.key;
+  out.encoding = like.encoding;
+  out.buffer = std::move(buffer);
+  out.view = view;
+  out.norm2 = public_norm2(*context_);
+  out.origins = Origins::unique(count);
+  return out;
+}
+
+Ciphertext Evaluator::rerandomized(const Ciphertext& x) const {
+  constexpr const char* kOperation = "tfhe.rerandomize";
+  require(kOperation, x, x.encoding);
+  if (keys(kOperation, x).public_key == nullptr) {
+    throw KeyError(kOperation, "server keys without a public key", "one",
+                   "make them with client.server_keys(public=True)");
+  }
+  const Ciphertext zero = zeros(x, x.size());
+  Ciphertext out = combine(kOperation, {{{&x, 1}, {&zero, 1}}, 0}, x.encoding, x.largest);
+  out.outside = false;
   return out;
 }
 

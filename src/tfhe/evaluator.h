@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ class Evaluator {
   Ciphertext refreshed(const Ciphertext& x) const;
   std::pair<Ciphertext, Ciphertext> settled(Gate gate, const Ciphertext& x,
                                             const Ciphertext& y) const;
+
+  // x plus an encryption of zero under the keys' public key, a fresh one each: KeyError without.
+  Ciphertext rerandomized(const Ciphertext& x) const;
 
   // Sums without bootstrapping. Padded results must stay below 2^p (LevelError), full ones wrap.
   // What a decryption would get wrong more often than the set states is refused (LevelError).
@@ -109,7 +113,14 @@ class Evaluator {
   std::vector<Ciphertext> bootstrap(const char* operation, std::span<const Lookup> lookups,
                                     int log_many) const;
 
+  Ciphertext zeros(const Ciphertext& like, std::uint32_t count) const;
+
+  struct Randomness {
+    std::mutex mutex;
+    rlwe::Random random;
+  };
   std::shared_ptr<const Context> context_;
+  std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
   std::shared_ptr<const ServerKeys> keys_;
   Poly eighth_, quarter_;  // constant test polynomials of gates, and of the sign
 };
