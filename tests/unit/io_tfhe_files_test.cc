@@ -138,6 +138,25 @@ TEST(TfheParamsText, ReadsBackEverySetAndRefusesOtherText) {
         changed("key_switch 4 3", "key_switch 4 3 2"), std::string(5000, 'x')}) {
     EXPECT_THROW(parse_tfhe_params(bad), FileError) << bad;
   }
+  // Names say what a set is, and a preset's is its own.
+  const auto refused = [](TfheLiteral x, const char* name, ParamsLiteral::Security security) {
+    x.name = name;
+    x.security = security;
+    EXPECT_THROW(TfheParams::check(x), ParameterError) << name;
+  };
+  using Security = ParamsLiteral::Security;
+  TfheLiteral weak = parse_tfhe_params(text);
+  weak.lwe_dimension = 7;
+  refused(weak, "tfhe-gates-v1", Security::Insecure);
+  refused(weak, "mine", Security::Insecure);
+  refused(weak, "mine", Security::Legacy);
+  refused(parse_tfhe_params(text), "mine-insecure", Security::Bits128);
+  refused(parse_tfhe_params(text), "mine legacy", Security::Bits128);
+  TfheLiteral other = parse_tfhe_params(text);
+  other.lwe_sigma += 1;
+  refused(other, "tfhe-gates-v1", Security::Bits128);
+  other.name = "mine";
+  EXPECT_EQ(TfheParams::check(other)->name(), "mine");
   TfheLiteral literal = parse_tfhe_params(text);
   literal.log_failure = std::nan("");
   EXPECT_THROW(TfheParams::check(literal), ParameterError);
