@@ -77,7 +77,13 @@ class Machine {
     const Value &a = any(x), &b = any(x);
     const Ciphertext &u = a.x.blocks[0], &v = b.x.blocks[0];
     const auto k = static_cast<std::int32_t>(below(15)) - 7;
-    switch (below(5)) {
+    switch (below(6)) {
+      case 5: {  // one error 32 times, which 16 independent ones would not reach
+        const std::uint32_t same[] = {0, 1, 2, 3};
+        Ciphertext sum = u;
+        for (int i = 0; i < 5; ++i) sum = e_.add_full(sum, take(concatenate({{sum}}), same));
+        return with({{e_.add_full(sum, u)}}, a, b, [](auto p, auto) { return 33 * p; });
+      }
       case 0:
         return with({{e_.add_full(u, v)}}, a, b, [](auto p, auto q) { return p + q; });
       case 1:
