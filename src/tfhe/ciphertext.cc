@@ -38,6 +38,15 @@ bool same(const Ciphertext& x, const Ciphertext& y) {
 
 // Terms that have an error in common, perhaps through others, are added as if all theirs were one.
 double squared_norm(std::span<const Weighted> terms) {
+  const auto square_of = [](const Weighted& t) { return t.factor * t.factor * t.x->norm2; };
+  if (terms.size() == 1) return square_of(terms[0]);
+  if (terms.size() == 2) {  // most sums
+    const double a = square_of(terms[0]), b = square_of(terms[1]);
+    const Ciphertext &x = *terms[0].x, &y = *terms[1].x;
+    if (!same(x, y) && !overlap(x.origins, y.origins)) return a + b;
+    const double norm = std::sqrt(a) + std::sqrt(b);
+    return norm * norm;
+  }
   std::vector<std::size_t> group(terms.size());
   for (std::size_t i = 0; i < terms.size(); ++i) {
     group[i] = i;
@@ -56,7 +65,7 @@ double squared_norm(std::span<const Weighted> terms) {
     int count = 0;
     for (std::size_t i = 0; i < terms.size(); ++i) {
       if (group[i] != g) continue;
-      const double one = terms[i].factor * terms[i].factor * terms[i].x->norm2;
+      const double one = square_of(terms[i]);
       square += one;
       norm += std::sqrt(one);
       ++count;

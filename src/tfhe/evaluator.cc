@@ -103,9 +103,14 @@ Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding en
 }
 
 double Evaluator::squared_norm(std::span<const Term> terms) {
-  std::vector<Weighted> weighted;
-  for (const Term& term : terms) weighted.push_back({term.x, static_cast<double>(term.factor)});
-  return tfhe::squared_norm(weighted);
+  const auto weighted = [](const Term& t) { return Weighted{t.x, static_cast<double>(t.factor)}; };
+  if (terms.size() == 2) {
+    const Weighted pair[] = {weighted(terms[0]), weighted(terms[1])};
+    return tfhe::squared_norm(pair);
+  }
+  std::vector<Weighted> all;
+  for (const Term& term : terms) all.push_back(weighted(term));
+  return tfhe::squared_norm(all);
 }
 
 Origins Evaluator::origins(std::span<const Term> terms) {
@@ -210,7 +215,8 @@ Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
 std::pair<Ciphertext, Ciphertext> Evaluator::settled(Gate gate, const Ciphertext& x,
                                                      const Ciphertext& y) const {
   std::pair<Ciphertext, Ciphertext> out{x, y};
-  if (!decides(gate, out.first, out.second) && x.norm2 > 1) out.first = refreshed(x);
+  if (decides(gate, x, y)) return out;
+  if (x.norm2 > 1) out.first = refreshed(x);
   if (!decides(gate, out.first, out.second) && y.norm2 > 1) out.second = refreshed(y);
   if (!decides(gate, out.first, out.second)) out.second = refreshed(out.second);
   return out;

@@ -266,6 +266,13 @@ Integers::Operands Integers::paired(const Integer& high, const Integer& low) con
   const auto meets = [&](const Ciphertext& x, const Blocks& all) {
     return std::all_of(all.begin(), all.end(), [&](const auto& y) { return pair_decides(x, y); });
   };
+  const auto noisiest = [](const Blocks& all) {
+    double norm2 = 0;
+    for (const Ciphertext& x : all) norm2 = std::max(norm2, x.norm2);
+    return std::sqrt(norm2);
+  };
+  const double together = base_ * noisiest(high.blocks) + noisiest(low.blocks);
+  if (evaluator_->decides(together * together)) return out;  // whatever they share
   std::vector<Ciphertext*> again;
   for (Ciphertext& y : out.low.blocks) {
     if (!evaluator_->decides(square + y.norm2)) again.push_back(&y);

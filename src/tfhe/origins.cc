@@ -82,7 +82,12 @@ Origins Origins::concatenated(std::span<const Origins* const> parts,
 
 // One that is there at a place already is not listed again: x + x is a sum of x alone.
 void Origins::join(const Origins& other) {
+  if (empty() && !any_) {
+    *this = other;
+    return;
+  }
   const std::size_t before = ids_.size();
+  ids_.reserve(before + other.ids_.size());
   for (const SharedIds& theirs : other.ids_) {
     SharedIds added = theirs;
     for (std::size_t k = 0; k < before && added != nullptr; ++k) {

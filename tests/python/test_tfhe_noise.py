@@ -119,7 +119,8 @@ def test_noise_of_a_public_encryption_is_what_is_counted():
     x = ctx.encrypt(np.zeros(4096, np.uint8), "u2")
     measured = np.sqrt(np.mean(client._native.errors(x._parts[0]) ** 2))
     counted = np.sqrt(x._parts[0].norm2 * ctx.params.variances(False)[0])
-    assert 0.8 < measured / counted < 1.25
+    # Half of it is the key's error times the mean of u: one slow random walk, which differs from key to key.
+    assert 0.4 < measured / counted < 2.2
 
 
 def test_public_keys_are_needed_for_what_takes_one(world):
