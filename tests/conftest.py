@@ -16,6 +16,11 @@ PRESET = "test-n10-boot-insecure"
 DEVICES = ["cpu"] + (["cuda"] if _native.cuda_built() and _native.cuda_device_count() > 0 else [])
 
 
+def pytest_configure(config):
+    # Tests take small sets, each of which would warn.
+    config.addinivalue_line("filterwarnings", "ignore::latticino.errors.SecurityWarning")
+
+
 def pytest_report_header():
     return f"latticino devices: {', '.join(DEVICES)}"
 

@@ -54,6 +54,34 @@ std::vector<std::size_t> firsts(const std::vector<tfhe::Ciphertext>& x) {
   return out;
 }
 
+// Arguments that are different ciphertexts may hold one error: the recording took the noise of its
+// sums from which did.
+void check_origins(const std::vector<ckks::Ciphertext>&, const std::vector<ckks::Ciphertext>&) {}
+
+void check_origins(const std::vector<tfhe::Ciphertext>& had,
+                   const std::vector<tfhe::Ciphertext>& needs) {
+  for (std::size_t i = 0; i < had.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!overlap(had[i].origins, had[j].origins) ||
+          overlap(needs[i].origins, needs[j].origins)) {
+        continue;
+      }
+      throw ParameterError("program", "arguments computed from one ciphertext",
+                           "independent ones, as in the recording",
+                           "record the program with such arguments");
+    }
+  }
+}
+
+// What a replay gives is not what another one gave.
+void set_origins(ckks::Ciphertext&, const std::vector<ckks::Ciphertext>&) {}
+
+void set_origins(tfhe::Ciphertext& x, const std::vector<tfhe::Ciphertext>& arguments) {
+  std::uint64_t salt = 0;
+  for (const tfhe::Ciphertext& y : arguments) salt = 31 * salt + y.origins.sum();
+  x.origins = x.origins.salted(salt);
+}
+
 template <class Ciphertext>
 class RecordedProgram {
  public:
@@ -97,6 +125,7 @@ class RecordedProgram {
     for (const Ciphertext& x : outputs_) {
       results.push_back(allocate_like(x));
       copy_into(x, results.back());
+      set_origins(results.back(), arguments);
     }
     return results;
   }
@@ -122,6 +151,7 @@ class RecordedProgram {
       }
       check_form(had, needs);
     }
+    check_origins(arguments, inputs_);
     if (firsts(arguments) != firsts_) {
       throw ParameterError("program", "one ciphertext as several arguments",
                            "the same ones as in the recording",

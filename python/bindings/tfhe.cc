@@ -21,9 +21,10 @@ double log_failure_of(const Ciphertext& x) {
   return log_failure(params.decision_variance(std::sqrt(norm2), 0, fourier), distance);
 }
 
-// Batches without data, for dry contexts: fresh encryptions, or what a program has come to.
+// Batches without data, for dry contexts: fresh encryptions, or what a program has come to with the
+// errors of `like`.
 Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::uint32_t largest,
-                      double norm2, int bits) {
+                      double norm2, int bits, const Ciphertext* like) {
   if (!context->is_dry()) {
     throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
   }
@@ -36,6 +37,8 @@ Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::u
   x.encoding = encoding_of(context->params(), bits);
   x.norm2 = norm2;
   x.largest = largest;
+  x.outside = like == nullptr ? context->rerandomizes() : like->outside;
+  x.origins = like == nullptr ? tfhe::Origins::unique(count) : like->origins;
   return x;
 }
 
@@ -80,18 +83,19 @@ void bind_tfhe_context(nb::module_& m) {
       .def_static(
           "create",
           [](const TfheParamsPtr& params, const std::string& device, int index, int threads,
-             bool simd, const std::string& tuning, const std::string& arithmetic) {
+             bool simd, const std::string& tuning, const std::string& arithmetic,
+             bool rerandomize) {
             return tfhe::Context::create(params, make_queue(device, index, threads, simd, tuning),
-                                         tfhe::arithmetic_of(arithmetic));
+                                         tfhe::arithmetic_of(arithmetic), rerandomize);
           },
           "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "",
-          "arithmetic"_a = "exact", ReleaseGil())
+          "arithmetic"_a = "exact", "rerandomize"_a = false, ReleaseGil())
       .def_static(
           "create_dry",
-          [](const TfheParamsPtr& params, const std::string& arithmetic) {
-            return tfhe::Context::create_dry(params, tfhe::arithmetic_of(arithmetic));
+          [](const TfheParamsPtr& params, const std::string& arithmetic, bool rerandomize) {
+            return tfhe::Context::create_dry(params, tfhe::arithmetic_of(arithmetic), rerandomize);
           },
-          "params"_a, "arithmetic"_a = "exact", ReleaseGil())
+          "params"_a, "arithmetic"_a = "exact", "rerandomize"_a = false, ReleaseGil())
       .def_prop_ro("params", &tfhe::Context::shared_params)
       .def_prop_ro("arithmetic", [](const tfhe::Context& c) { return tfhe::name(c.arithmetic()); })
       .def_prop_ro("log_failure", &tfhe::Context::log_failure);
@@ -99,6 +103,8 @@ void bind_tfhe_context(nb::module_& m) {
   nb::class_<tfhe::ServerKeys>(m, "TfheServerKeys", "What a server knows: it cannot decrypt.")
       .def_prop_ro("id", [](const tfhe::ServerKeys& k) { return k.id.str(); })
       .def_ro("params_hash", &tfhe::ServerKeys::params_hash)
+      .def_prop_ro("has_public_key",
+                   [](const tfhe::ServerKeys& k) { return k.public_key != nullptr; })
       .def("device_bytes", &tfhe::ServerKeys::device_bytes, "context"_a);
   m.def(
       "tfhe_shape_of_keys",
@@ -122,7 +128,7 @@ void bind_tfhe_batches(nb::module_& m) {
       .def_prop_ro("log_failure", &log_failure_of)
       .def("__repr__", &Ciphertext::str);
   m.def("tfhe_shape_only", &shape_only, "context"_a, "count"_a, "largest"_a, "norm2"_a, "bits"_a,
-        ReleaseGil());
+        "like"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "tfhe_take",
       [](const TfheBatches& x, const PlaceInput& places) {
@@ -197,10 +203,15 @@ std::vector<std::uint64_t> TfheClient::decrypt(const TfheBatches& x) const {
 }
 
 std::shared_ptr<tfhe::ServerKeys> TfheClient::server_keys(
-    const std::function<void(int, int)>& progress) {
+    const std::function<void(int, int)>& progress, bool with_public) {
   const auto queue = context_->queue().lock();
   const std::lock_guard lock(mutex_);
-  return make_server_keys(*context_, secret_, random_, progress);
+  auto keys = make_server_keys(*context_, secret_, random_, progress);
+  if (with_public) {
+    keys->public_key = std::make_shared<const tfhe::PublicKey>(
+        make_public_key(*context_, secret_, random_));
+  }
+  return keys;
 }
 
 // For measurements of noise.
@@ -256,7 +267,7 @@ void bind_tfhe(nb::module_& m) {
           "x"_a)
       .def(
           "server_keys",
-          [](TfheClient& client, const nb::object& progress) {
+          [](TfheClient& client, const nb::object& progress, bool with_public) {
             std::function<void(int, int)> report;
             if (!progress.is_none()) {
               report = [&](int done, int all) {
@@ -265,9 +276,9 @@ void bind_tfhe(nb::module_& m) {
               };
             }
             nb::gil_scoped_release release;
-            return client.server_keys(report);
+            return client.server_keys(report, with_public);
           },
-          "progress"_a.none());
+          "progress"_a.none(), "public"_a = false);
   bind_tfhe_errors(client);
 }
 

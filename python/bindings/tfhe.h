@@ -46,7 +46,8 @@ class TfheClient {
   // `bits` 0: single bits; below 0: full messages.
   TfheBatches encrypt(std::span<const std::uint64_t> values, int bits);
   std::vector<std::uint64_t> decrypt(const TfheBatches& x) const;
-  std::shared_ptr<tfhe::ServerKeys> server_keys(const std::function<void(int, int)>& progress);
+  std::shared_ptr<tfhe::ServerKeys> server_keys(const std::function<void(int, int)>& progress,
+                                                bool with_public);
 
  private:
   TfheContextPtr context_;

@@ -51,7 +51,10 @@ class TfheEvaluator {
         evaluator_->clear(as_messages(values), encoding_of(evaluator_->context()->params(), bits))};
   }
   TfheBatches logic(Gate gate, const TfheBatches& x, const TfheBatches& y) const {
-    if (gates()) return {evaluator_->gate(gate, bit(x), bit(y))};
+    if (gates()) {
+      const auto [a, b] = evaluator_->settled(gate, bit(x), bit(y));
+      return {evaluator_->gate(gate, a, b)};
+    }
     return integers("gate")
         .bitwise({x}, {y}, [gate](auto a, auto b) { return truth(gate, a & 1, b & 1) ? 1u : 0u; })
         .blocks;
@@ -83,8 +86,17 @@ class TfheEvaluator {
   }
   TfheBatches select(const TfheBatches& condition, const TfheBatches& x,
                      const TfheBatches& y) const {
-    if (gates()) return {evaluator_->mux(bit(condition), bit(x), bit(y))};
+    if (gates()) {
+      const auto [s, a] = evaluator_->settled(Gate::And, bit(condition), bit(x));
+      const auto [t, b] = evaluator_->settled(Gate::NotAnd, s, bit(y));
+      return {evaluator_->mux(t, a, b)};
+    }
     return integers("where").select(bit(condition), {x}, {y}).blocks;
+  }
+  TfheBatches rerandomize(const TfheBatches& x) const {
+    TfheBatches out;
+    for (const Ciphertext& block : x) out.push_back(evaluator_->rerandomized(block));
+    return out;
   }
   TfheBatches sum(const std::vector<TfheBatches>& x) const {
     std::vector<Integer> terms;
@@ -102,13 +114,13 @@ class TfheEvaluator {
   // Full messages.
   TfheBatches to_full(const TfheBatches& x) const { return {integers("astype").full({x})}; }
   TfheBatches add_full(const TfheBatches& x, const TfheBatches& y) const {
-    return {evaluator_->add(bit(x), bit(y))};
+    return {integers("add").add_full(bit(x), bit(y))};
   }
   TfheBatches sub_full(const TfheBatches& x, const TfheBatches& y) const {
-    return {evaluator_->sub(bit(x), bit(y))};
+    return {integers("sub").sub_full(bit(x), bit(y))};
   }
   TfheBatches multiply_full(const TfheBatches& x, std::int32_t factor) const {
-    return {evaluator_->multiply_clear(bit(x), factor)};
+    return {integers("multiply").multiply_full(bit(x), factor)};
   }
   std::vector<TfheBatches> lookup_full(const TfheBatches& x, const std::vector<int>& blocks,
                                        const std::vector<IntegerInput>& values) const {
@@ -246,6 +258,7 @@ void bind_tfhe_evaluator(nb::module_& m) {
       .def("multiply", &binary<&tfhe::Integers::multiply>, "x"_a, "y"_a, ReleaseGil())
       .def("minimum", &binary<&tfhe::Integers::min>, "x"_a, "y"_a, ReleaseGil())
       .def("maximum", &binary<&tfhe::Integers::max>, "x"_a, "y"_a, ReleaseGil())
+      .def("rerandomize", &E::rerandomize, "x"_a, ReleaseGil())
       .def("sum", &E::sum, "x"_a, ReleaseGil())
       .def("shift", &E::shift, "x"_a, "bits"_a, "left"_a, ReleaseGil())
       .def("shift_by", &E::shift_by, "x"_a, "amount"_a, "left"_a, ReleaseGil())

@@ -15,7 +15,8 @@ from .client import Client, ServerKeys, SharedValues, keygen
 from .context import Context, preset, presets
 from .debug import SecretWarning, debug
 from .errors import (ContextError, DeviceError, Error, FileError, KeyError, LevelError, OutOfMemoryError,
-                     ParameterError, PrecisionError, ScaleError, ShapeError, UnsupportedError, ValueError)
+                     ParameterError, PrecisionError, ScaleError, SecurityWarning, ShapeError, UnsupportedError,
+                     ValueError)
 from .files import (from_bytes, load_ciphertext, load_client, load_params, load_server_keys,
                     save_ciphertext, save_params, save_secret_key, save_server_keys, to_bytes)
 from .joint import dot
@@ -28,7 +29,7 @@ from .tfhe.functions import concatenate, maximum, minimum, stack, where
 __all__ = [
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
-    "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
+    "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
     "load_params", "load_server_keys", "maximum", "minimum", "precision", "preset", "presets", "record",
     "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",

@@ -208,10 +208,13 @@ def keygen(context: tfhe.Context) -> tfhe.Client: ...
 def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:
     """A new secret key for the context's parameters, from the operating system's randomness."""
     if isinstance(context, tfhe.Context):
+        if context.encrypted:
+            roles.warn_of_security("keygen", context.params)
         return tfhe.client.keygen(context)
     from .debug import NotEncryptedClient
 
     roles.require_kind("keygen", context, Context, "make one with lt.Context(preset), or lt.tfhe.Context(preset)")
     if not context.encrypted:
         return NotEncryptedClient(context)
+    roles.warn_of_security("keygen", context.params)
     return Client(context, _native.Client(context._native))

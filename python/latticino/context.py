@@ -66,6 +66,7 @@ class Context:
             self._products.limit = math.inf
             self._evaluator = _native.Evaluator(self._native, _native.KeyRecorder(self._native))
             return
+        roles.warn_of_security("Context", self.params)
         kind, index = devices.choose(device)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads, self.simd = threads, simd

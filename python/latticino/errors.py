@@ -12,7 +12,12 @@ import builtins
 __all__ = [
     "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
     "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError",
+    "SecurityWarning",
 ]
+
+
+class SecurityWarning(UserWarning):
+    """Parameters below the default of 128 bits, or that fail more often than once in 2^128 bootstrappings."""
 
 
 class Error(RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NoReturn
 
 from . import errors
@@ -41,3 +42,20 @@ def require_keys_of(context: Any, keys: Any) -> None:
         raise errors.ContextError.explain(
             "use", "keys in the memory of another context", "keys of this one",
             "bring them over with save_server_keys and load_server_keys")
+
+
+_LEAST_SHARED = -128  # log2 of a failure probability with which decryptions may be shared
+
+
+def warn_of_security(operation: str, params: Any) -> None:
+    """A SecurityWarning for parameters below 128 bits, and for TFHE's that fail more often than 2^-128.
+
+    Reported where the caller of this function's caller is.
+    """
+    if not params.secure:
+        kind = "legacy" if "legacy" in params.name else "insecure"
+        warnings.warn(f"{operation}: the {kind} set {params.name} is not held to 128 bits of security; choose a set "
+                      "without that word in its name for data that matter", errors.SecurityWarning, stacklevel=3)
+    elif getattr(params, "stated_log_failure", _LEAST_SHARED) > _LEAST_SHARED:
+        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with 2^{params.stated_log_failure:.0f}; "
+                      "do not share decryptions under it (docs/security.md)", errors.SecurityWarning, stacklevel=3)

@@ -122,7 +122,8 @@ std::uint32_t newest_version(Scheme scheme, ObjectType type) {
     std::uint32_t newest;
   };
   // One row for each kind that has grown. Of the others, 2 is read as 1.
-  constexpr Row kRows[] = {{Scheme::Switching, ObjectType::EvaluationKeys, 2},
+  constexpr Row kRows[] = {{Scheme::Tfhe, ObjectType::EvaluationKeys, 3},
+                           {Scheme::Switching, ObjectType::EvaluationKeys, 2},
                            {Scheme::Ckks, ObjectType::Ciphertexts, 3}};
   for (const Row& row : kRows) {
     if (row.scheme == scheme && row.type == type) return row.newest;

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "io/alike.h"
 #include "io/lwe_codec.h"
@@ -55,6 +57,30 @@ Entry read_entry(Decoder& metadata, const TfheParams& params) {
     metadata.raw(*e.seed);
   }
   return e;
+}
+
+// The file's own figure is its sender's claim. Masks that a seed makes are those of a fresh
+// encryption, whose error is below that of a bootstrapping; anything else counts as the noisiest
+// that the set's tables and gates take.
+double counted_norm2(const Context& context, const Entry& e) {
+  return std::max(e.norm2, e.seed ? 1 : largest_norm2(context, e.encoding));
+}
+
+tfhe::Origins origins_of(Queue& queue, const LweView& x) {
+  constexpr std::uint32_t kTogether = 1024;  // ciphertexts in host memory at once
+  std::vector<tfhe::Origins> parts;
+  std::vector<std::uint32_t> counts;
+  std::vector<std::uint32_t> words;
+  for (std::uint32_t i = 0; i < x.count; i += kTogether) {
+    const LweView part = x.part(i, std::min(kTogether, x.count - i));
+    words.resize(part.words());
+    queue.copy_out(words.data(), part.data, words.size() * sizeof(std::uint32_t));
+    parts.push_back(tfhe::Origins::of_masks(part, words.data()));
+    counts.push_back(part.count);
+  }
+  std::vector<const tfhe::Origins*> all;
+  for (const tfhe::Origins& part : parts) all.push_back(&part);
+  return tfhe::Origins::concatenated(all, counts);
 }
 
 // Others take memory meanwhile, and a host that gives out all it has ends the process.
@@ -126,7 +152,9 @@ TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const Cont
     x.view = view;
     x.key = reader.header().key;
     x.encoding = e.encoding;
-    x.norm2 = e.norm2;
+    x.norm2 = counted_norm2(*context, e);
+    x.origins = origins_of(context->queue(), x.view);
+    x.outside = true;
     x.largest = e.largest;
     x.seed = e.seed;
     out.batches.push_back(std::move(x));

@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::size_t kLongestText = 1 << 12;
 constexpr std::uint32_t kRowsTogether = 1024;  // of a bootstrapping key, in one record
+constexpr std::uint32_t kVersionWithPublicKey = 3;  // a seed and a body more
+
+std::uint64_t public_key_bytes(const tfhe::Context& context) {
+  return std::uint64_t{sizeof(std::uint32_t)} * static_cast<std::uint64_t>(context.ring().n()) *
+         static_cast<std::uint64_t>(context.ring().prime_count());
+}
 
 Header header_of(ObjectType type, const TfheParams& params) {
   Header h;
@@ -91,8 +97,16 @@ void save_keys(Sink& sink, const tfhe::Context& context, const tfhe::ServerKeys&
   Header header = header_of(ObjectType::EvaluationKeys, params);
   header.key = keys.id;
   header.payload_bytes = server_keys_bytes(context);
+  if (keys.public_key != nullptr) {
+    header.version = kVersionWithPublicKey;
+    metadata.raw(keys.public_key->seed);
+    header.payload_bytes += public_key_bytes(context);
+  }
   Writer writer(sink, header, metadata);
   write_server_keys(writer, context, keys);
+  if (keys.public_key != nullptr) {
+    write_poly(writer, context.queue(), keys.public_key->polys.view[0]);
+  }
   writer.finish();
 }
 
@@ -104,12 +118,22 @@ std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::C
   std::array<std::uint8_t, 32> bootstrap_seed, key_switch_seed;
   metadata.raw(bootstrap_seed);
   metadata.raw(key_switch_seed);
+  const bool with_public = reader.header().version >= kVersionWithPublicKey;
+  tfhe::PublicKey public_key;
+  if (with_public) metadata.raw(public_key.seed);
   metadata.finish();
-  reader.require_payload(server_keys_bytes(context));
+  reader.require_payload(server_keys_bytes(context) +
+                         (with_public ? public_key_bytes(context) : 0));
   auto keys = tfhe::allocate_server_keys(context, reader.header().key);
   keys->bootstrap_seed = bootstrap_seed;
   keys->key_switch_seed = key_switch_seed;
   read_server_keys(reader, context, *keys);
+  if (with_public) {
+    public_key.polys = tfhe::allocate_public_key(context).polys;
+    read_poly(reader, context.queue(), public_key.polys.view[0]);
+    tfhe::expand_masks(context, public_key);
+    keys->public_key = std::make_shared<const tfhe::PublicKey>(std::move(public_key));
+  }
   reader.finish();
   return keys;
 }

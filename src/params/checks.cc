@@ -9,6 +9,7 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/conversion_bound.h"
+#include "params/names.h"
 #include "params/security.h"
 
 namespace latticino::params {
@@ -25,22 +26,6 @@ std::string num(int x) { return std::to_string(x); }
 
 void need(bool holds, const std::string& had, const std::string& needs, const std::string& remedy) {
   if (!holds) throw ParameterError(kCheck, had, needs, remedy);
-}
-
-void check_name(const ParamsLiteral& x) {
-  need(!x.name.empty() && x.name.size() <= 100, "a name of " + num(int(x.name.size())) + " bytes",
-       "1 to 100 bytes", "name the set, with a version");
-  const bool plain = std::all_of(x.name.begin(), x.name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
-  });
-  need(plain, "the name '" + x.name + "'", "only a-z, 0-9, '-', '.' and '_'", "rename the set");
-  if (x.security == Security::Legacy) {
-    need(x.name.find("legacy") != std::string::npos, "legacy security under the name " + x.name,
-         "a name that contains 'legacy'", "rename the set or ask for 128 bits");
-  } else if (x.security == Security::Insecure) {
-    need(x.name.find("insecure") != std::string::npos, "an insecure set named " + x.name,
-         "a name that contains 'insecure'", "rename the set or ask for 128 bits");
-  }
 }
 
 void check_primes(const ParamsLiteral& x) {
@@ -107,7 +92,7 @@ void check_bootstrap_fields(const BootstrapLiteral& b, int n) {
 }  // namespace
 
 void check_literal(const ParamsLiteral& x) {
-  check_name(x);
+  check_name(kCheck, x.name, x.security);
   need(x.log_n >= 10 && x.log_n <= 17, "N = 2^" + num(x.log_n), "N = 2^10 .. 2^17", "choose N");
   need(!x.mains.empty() && x.mains.size() + x.terminals.size() + x.aux.size() <= 250,
        num(int(x.mains.size() + x.terminals.size() + x.aux.size())) + " primes",

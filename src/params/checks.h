@@ -20,6 +20,10 @@ void check_scales(const Params& p);
 // The 64-bit bound of every base conversion that key switching and rescaling use.
 void check_accumulators(const Params& p);
 
+// A preset's name is that preset's alone.
+void check_preset_name(const Params& p);
+void check_preset_name(const TfheParams& p);
+
 std::string to_text(const ParamsLiteral& literal);
 std::string to_text(const TfheLiteral& literal);
 

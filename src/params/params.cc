@@ -39,6 +39,7 @@ std::shared_ptr<const Params> Params::check(ParamsLiteral literal) {
   params::check_bootstrap(*p);
   params::check_scales(*p);
   params::check_accumulators(*p);
+  params::check_preset_name(*p);
   return p;
 }
 

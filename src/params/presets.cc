@@ -1,14 +1,19 @@
 // The named sets. Each is a plan from which the generator picks the primes, at call time and with
 // integer arithmetic only; the hashes in tests/unit/params_presets_test.cc freeze the outcome.
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "math/errors.h"
 #include "params/bitpacker.h"
+#include "params/checks.h"
 #include "params/legacy_presets.h"
+#include "params/names.h"
 #include "params/params.h"
 #include "params/prime_chain.h"
 
@@ -171,16 +176,43 @@ std::string near_names(const std::string& name) {
 
 }  // namespace
 
-std::shared_ptr<const Params> preset(const std::string& name) {
+namespace {
+
+std::optional<ParamsLiteral> literal_named(const std::string& name) {
   for (const Recipe& r : recipes()) {
-    if (r.name == name) return Params::check(literal_of(r));
+    if (r.name == name) return literal_of(r);
   }
   for (const PackedRecipe& r : packed_recipes()) {
-    if (r.name == name) return Params::check(literal_of(r));
+    if (r.name == name) return literal_of(r);
   }
   for (ParamsLiteral& x : params::cheddar_literals()) {
-    if (x.name == name) return Params::check(std::move(x));
+    if (x.name == name) return std::move(x);
   }
+  return std::nullopt;
+}
+
+// Generating primes takes milliseconds: each preset's text is made once.
+std::optional<std::string> text_named(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> texts;
+  const std::lock_guard lock(mutex);
+  const auto found = texts.find(name);
+  if (found != texts.end()) return found->second;
+  const std::optional<ParamsLiteral> literal = literal_named(name);
+  if (!literal) return std::nullopt;
+  return texts.emplace(name, params::to_text(*literal)).first->second;
+}
+
+}  // namespace
+
+void params::check_preset_name(const Params& p) {
+  params::check_plain_name("params.check", p.name(), p.literal().security);
+  const std::optional<std::string> text = text_named(p.name());
+  if (text && *text != p.canonical_text()) params::refuse_preset_name("params.check", p.name());
+}
+
+std::shared_ptr<const Params> preset(const std::string& name) {
+  if (std::optional<ParamsLiteral> x = literal_named(name)) return Params::check(std::move(*x));
   throw ParameterError("params.preset", "the name '" + name + "'",
                        "a preset, perhaps " + near_names(name),
                        "see preset_names(), or write a literal");

@@ -8,6 +8,7 @@
 
 #include "crypto/sha256.h"
 #include "math/errors.h"
+#include "params/names.h"
 #include "params/security.h"
 #include "params/text_lines.h"
 
@@ -43,9 +44,6 @@ void check_sets(const Params& ckks, const SwitchLiteral& x) {
   if (x.security == Security::Bits128 && ckks.literal().security != Security::Bits128) {
     refuse("128 bits beside the CKKS set " + ckks.name(), "a CKKS set of 128 bits",
            "choose another CKKS set, or say in the name that the set is not secure");
-  }
-  if (x.security == Security::Insecure && x.name.find("insecure") == std::string::npos) {
-    refuse("an insecure set named " + x.name, "a name that contains 'insecure'");
   }
 }
 
@@ -130,6 +128,7 @@ void SwitchParams::pick_primes() {
 
 std::shared_ptr<const SwitchParams> SwitchParams::check(std::shared_ptr<const Params> ckks,
                                                         SwitchLiteral literal) {
+  params::check_name("switch_params.check", literal.name, literal.security);
   check_sets(*ckks, literal);
   std::shared_ptr<SwitchParams> p(new SwitchParams());
   p->ckks_ = std::move(ckks);
@@ -145,6 +144,7 @@ std::shared_ptr<const SwitchParams> SwitchParams::check(std::shared_ptr<const Pa
            "noise that leaves values half of the table and more", "raise the dimensions");
   }
   p->hash_ = crypto::sha256_hex(p->canonical_text());
+  check_switch_preset_name(*p->ckks_, p->literal_);
   return p;
 }
 

@@ -24,7 +24,11 @@ struct SwitchLiteral {
   double log_failure = -80;
   ParamsLiteral::Security security = ParamsLiteral::Security::Bits128;
   bool fourier = false;  // tables are rotated in FP64 (math/fourier.h)
+  bool operator==(const SwitchLiteral&) const = default;
 };
+
+// A preset's name is that preset's alone (ParameterError).
+void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal);
 
 class SwitchParams {
  public:

@@ -2,6 +2,7 @@
 // with a normal distribution, meets the stated one: mean 2^-8 of the bound and 2^-6 for the worst
 // of 10^4, or mean 2^-10.
 #include "math/errors.h"
+#include "params/names.h"
 #include "params/switch_params.h"
 
 namespace latticino {
@@ -37,6 +38,16 @@ std::vector<Recipe> recipes() {
 }
 
 }  // namespace
+
+// The CKKS set's own name is bound to its parameters already.
+void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) {
+  params::check_plain_name("switch_params.check", literal.name, literal.security);
+  for (const Recipe& r : recipes()) {
+    if (r.literal.name == literal.name && !(r.literal == literal && r.ckks == ckks.name())) {
+      params::refuse_preset_name("switch_params.check", literal.name);
+    }
+  }
+}
 
 std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
   for (Recipe& r : recipes()) {

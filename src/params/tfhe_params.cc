@@ -9,6 +9,7 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/checks.h"
+#include "params/names.h"
 #include "params/security.h"
 #include "params/text_lines.h"
 
@@ -18,6 +19,7 @@ namespace {
 using params::text;
 
 constexpr double kLeastSigma = 3.19;
+constexpr double kLeastShared = -128;  // log2 of a failure that decryptions may be shared with
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {
@@ -116,6 +118,7 @@ TfheNoiseModel noise_model(const TfheLiteral& x) {
 }  // namespace
 
 std::shared_ptr<const TfheParams> TfheParams::check(TfheLiteral literal) {
+  params::check_name("tfhe_params.check", literal.name, literal.security);
   check_shape(literal);
   std::shared_ptr<TfheParams> p(new TfheParams());
   p->noise_ = noise_model(literal);
@@ -127,6 +130,7 @@ std::shared_ptr<const TfheParams> TfheParams::check(TfheLiteral literal) {
            "lower the noise or the norm, or state what holds");
   }
   p->hash_ = crypto::sha256_hex(p->canonical_text());
+  params::check_preset_name(*p);
   return p;
 }
 
@@ -212,6 +216,9 @@ std::string TfheParams::explain() const {
       << ", key switch " << bits(key_switch_variance(noise_)) << ", modulus switch "
       << bits(mod_switch_variance(noise_)) << "\nfailure probability of one bootstrapping 2^"
       << log_failure() << " (stated: 2^" << literal_.log_failure << ")\n"
+      << (literal_.log_failure > kLeastShared
+              ? "above 2^-128: do NOT share decryptions under this set (docs/security.md)\n"
+              : "")
       << "keys: bootstrapping " << bootstrap_key_bytes() / 1000000.0 << " MB, key switching "
       << key_switch_key_bytes() / 1000000.0 << " MB; in files "
       << bootstrap_key_bytes() / (glwe_dimension() + 1) / 1000000.0 << " MB in all\n"

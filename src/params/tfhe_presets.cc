@@ -5,6 +5,8 @@
 
 #include "math/errors.h"
 #include "math/primes.h"
+#include "params/checks.h"
+#include "params/names.h"
 #include "params/security.h"
 #include "params/tfhe_params.h"
 
@@ -96,6 +98,15 @@ std::vector<TfheLiteral> literals() {
 }
 
 }  // namespace
+
+void params::check_preset_name(const TfheParams& p) {
+  params::check_plain_name("tfhe_params.check", p.name(), p.literal().security);
+  for (const TfheLiteral& x : literals()) {
+    if (x.name == p.name() && params::to_text(x) != p.canonical_text()) {
+      params::refuse_preset_name("tfhe_params.check", p.name());
+    }
+  }
+}
 
 std::shared_ptr<const TfheParams> tfhe_preset(const std::string& name) {
   for (TfheLiteral& x : literals()) {

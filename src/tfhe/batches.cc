@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "math/errors.h"
 #include "tfhe/ciphertext.h"
@@ -51,10 +52,12 @@ Ciphertext take(const Ciphertext& x, std::span<const std::uint32_t> indices) {
   if (whole.count == indices.size() && (whole.step > 0 || whole.count == 1)) {
     Ciphertext out = x;
     out.view = view(x.view, indices[0], whole);
+    if (!same(out, x)) out.origins = x.origins.taken(indices);
     if (out.size() != x.size()) out.seed.reset();
     return out;
   }
   Ciphertext out = like(x, static_cast<std::uint32_t>(indices.size()));
+  out.origins = x.origins.taken(indices);
   LweLinear copy;
   for (std::size_t at = 0; at < indices.size();) {
     const Run r = run(indices, at);
@@ -88,12 +91,20 @@ Ciphertext concatenate(std::span<const Ciphertext> x) {
     count += part.size();
   }
   Ciphertext out = like(x[0], count);
+  std::vector<const Origins*> origins;
+  std::vector<std::uint32_t> counts;
+  for (const Ciphertext& part : x) {
+    origins.push_back(&part.origins);
+    counts.push_back(part.size());
+  }
+  out.origins = Origins::concatenated(origins, counts);
   LweLinear copy;
   std::uint32_t at = 0;
   for (const Ciphertext& part : x) {
     copy.items.push_back({{{part.view, 1}}, out.view.part(at, part.size()), 0});
     out.norm2 = std::max(out.norm2, part.norm2);
     out.largest = std::max(out.largest, part.largest);
+    out.outside |= part.outside;
     at += part.size();
   }
   x[0].context->queue().submit(std::move(copy));

@@ -1,4 +1,5 @@
 // Bootstrapping of batches: sums, key switch, modulus switch, blind rotation, extraction.
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -50,17 +51,27 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   const TfheParams& params = context_->params();
   const ServerKeys& server = keys(operation, *lookups[0].sum.terms[0].x);
   std::vector<std::uint32_t> counts;
-  for (const Lookup& lookup : lookups) {
+  std::vector<Ciphertext> added(lookups.size());  // an encryption of zero where one is asked for
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    const Lookup& lookup = lookups[i];
     keys(operation, *lookup.sum.terms[0].x);
-    const double log_p = log_failure(lookup.norm2, lookup.distance, log_many);
+    const bool outside =
+        std::any_of(lookup.sum.terms.begin(), lookup.sum.terms.end(),
+                    [](const Term& term) { return term.x->outside; });
+    counts.push_back(batch(operation, lookup.sum));
+    double norm2 = lookup.norm2;
+    if (outside && context_->rerandomizes()) {
+      added[i] = zeros(*lookup.sum.terms[0].x, counts.back());
+      norm2 += added[i].norm2;
+    }
+    const double log_p = log_failure(norm2, lookup.distance, log_many);
     if (log_p > params.literal().log_failure) {
       throw LevelError(operation,
-                       "a sum of squared norm " + std::to_string(lookup.norm2) +
+                       "a sum of squared norm " + std::to_string(norm2) +
                            " that fails with 2^" + std::to_string(log_p),
                        "at most 2^" + std::to_string(params.literal().log_failure),
                        "bootstrap the operands first");
     }
-    counts.push_back(batch(operation, lookup.sum));
     if (context_->is_dry()) context_->add_failure(log_p, counts.back());
   }
   const std::uint32_t total = std::accumulate(counts.begin(), counts.end(), 0u);
@@ -81,12 +92,15 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
     const Lookup& lookup = lookups[i];
     LweLinear::Item item{{}, sums.view.part(at, counts[i]), lookup.sum.constant};
     for (const Term& term : lookup.sum.terms) item.terms.push_back({term.x->view, term.factor});
+    if (added[i].buffer != nullptr) item.terms.push_back({added[i].view, 1});
     linear.items.push_back(std::move(item));
+    const Origins from = origins(lookup.sum.terms).bootstrapped(counts[i]);
     const PolyArray out = rotated.view.part(at * parts, counts[i] * parts);
     rotations.push_back({counts[i], lookup.table, out});
     for (const std::uint32_t c : coefficients) {
       results.push_back(result(*lookup.sum.terms[0].x, lookup.out, counts[i]));
       results.back().largest = lookup.largest[c];
+      results.back().origins = from;
       extract.items.push_back({out, {c}, results.back().view});
     }
   }

@@ -1,5 +1,8 @@
 #include "tfhe/ciphertext.h"
 
+#include <cmath>
+#include <vector>
+
 #include "math/errors.h"
 
 namespace latticino::tfhe {
@@ -31,6 +34,88 @@ std::string Ciphertext::str() const {
 bool same(const Ciphertext& x, const Ciphertext& y) {
   return x.buffer == y.buffer && x.view.data == y.view.data && x.size() == y.size() &&
          x.view.stride == y.view.stride;
+}
+
+// Terms that have an error in common, perhaps through others, are added as if all theirs were one.
+double squared_norm(std::span<const Weighted> terms) {
+  const auto square_of = [](const Weighted& t) { return t.factor * t.factor * t.x->norm2; };
+  if (terms.size() == 1) return square_of(terms[0]);
+  if (terms.size() == 2) {  // most sums
+    const double a = square_of(terms[0]), b = square_of(terms[1]);
+    const Ciphertext &x = *terms[0].x, &y = *terms[1].x;
+    if (!same(x, y) && !overlap(x.origins, y.origins)) return a + b;
+    const double norm = std::sqrt(a) + std::sqrt(b);
+    return norm * norm;
+  }
+  std::vector<std::size_t> group(terms.size());
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    group[i] = i;
+    for (std::size_t j = 0; j < i; ++j) {
+      const Ciphertext &x = *terms[i].x, &y = *terms[j].x;
+      if (group[i] == group[j] || !(same(x, y) || overlap(x.origins, y.origins))) continue;
+      const std::size_t from = group[i], to = group[j];
+      for (std::size_t k = 0; k <= i; ++k) {
+        if (group[k] == from) group[k] = to;
+      }
+    }
+  }
+  double norm2 = 0;
+  for (std::size_t g = 0; g < terms.size(); ++g) {
+    double square = 0, norm = 0;
+    int count = 0;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (group[i] != g) continue;
+      const double one = square_of(terms[i]);
+      square += one;
+      norm += std::sqrt(one);
+      ++count;
+    }
+    norm2 += count > 1 ? norm * norm : square;
+  }
+  return norm2;
+}
+
+double decoding_log_failure(const Context& context, Encoding encoding, double norm2) {
+  const TfheParams& params = context.params();
+  const bool fourier = context.arithmetic() == BlindRotateArithmetic::Fft64;
+  const double distance =
+      encoding == Encoding::Boolean ? 0.125 : std::exp2(-(log_boxes(params, encoding) + 1));
+  if (norm2 == 0) return -HUGE_VAL;
+  return log_failure(norm2 * params.result_variance(fourier), distance);
+}
+
+void require_decodable(const char* operation, const Context& context, Encoding encoding,
+                       double norm2) {
+  const double most = context.params().literal().log_failure;
+  const double log_p = decoding_log_failure(context, encoding, norm2);
+  if (log_p <= most) return;
+  throw LevelError(operation,
+                   "the noise of " + std::to_string(std::sqrt(norm2)) +
+                       " bootstrappings, with which a decryption fails with 2^" +
+                       std::to_string(log_p),
+                   "at most 2^" + std::to_string(most),
+                   "take a table (apply) of the operands before the sum, or smaller factors");
+}
+
+double largest_norm2(const Context& context, Encoding encoding) {
+  const TfheParams& params = context.params();
+  const double padded = params.literal().max_norm * params.literal().max_norm;
+  if (encoding == Encoding::Padded) return padded;
+  if (encoding == Encoding::Full) return 4 * (padded - 1);  // halved, with the half's sign added
+  const bool fourier = context.arithmetic() == BlindRotateArithmetic::Fft64;
+  const auto holds = [&](double norm2) {
+    const auto fails = [&](double sum, double distance) {
+      return log_failure(params.decision_variance(std::sqrt(sum), 0, fourier), distance);
+    };
+    const double most = params.literal().log_failure;
+    return fails(2 * norm2, 0.125) <= most && fails(8 * norm2, 0.25) <= most;
+  };
+  double low = 1, high = 1 << 20;  // 1 holds, or the set would have been refused
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (low + high) / 2;
+    (holds(middle) ? low : high) = middle;
+  }
+  return low;
 }
 
 std::uint32_t message_count(const TfheParams& params, Encoding encoding) {

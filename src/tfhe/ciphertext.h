@@ -10,6 +10,7 @@
 
 #include "rlwe/keys.h"
 #include "tfhe/context.h"
+#include "tfhe/origins.h"
 
 namespace latticino::tfhe {
 
@@ -28,8 +29,12 @@ struct Ciphertext {
   LweView view;
   rlwe::KeyId key;
   Encoding encoding = Encoding::Boolean;
-  // Squared 2-norm of the sum of bootstrapped (or fresh) ciphertexts that this is; 0: clear.
+  // A bound of its error's variance, over that of a bootstrapped ciphertext; a fresh one has less.
+  // 0: clear. Of a sum it is the squared 2-norm, where terms may share errors their norms add.
   double norm2 = 1;
+  Origins origins = {};
+  // From a file, or a sum of such: its sender chose the mask (tfhe/public_key.h).
+  bool outside = false;
   // Largest message of any ciphertext of the batch (Padded).
   std::uint32_t largest = 0;
   // Of a fresh encryption: the mask of ciphertext i is the beginning of the expansion (seed, stream
@@ -42,6 +47,22 @@ struct Ciphertext {
 
 // Whether both are one ciphertext: then their errors are the same, and do not add like others'.
 bool same(const Ciphertext& x, const Ciphertext& y);
+
+// factor times x, of a sum.
+struct Weighted {
+  const Ciphertext* x;
+  double factor;
+};
+// The norm2 of such a sum.
+double squared_norm(std::span<const Weighted> terms);
+// log2 of the probability that an error of this norm2 makes a decryption wrong.
+double decoding_log_failure(const Context& context, Encoding encoding, double norm2);
+// LevelError where that is above what the set states.
+void require_decodable(const char* operation, const Context& context, Encoding encoding,
+                       double norm2);
+// The largest norm2 for which what is done with a ciphertext of that encoding fails as rarely as
+// the set states: a table (its largest norm), or a gate on two such booleans.
+double largest_norm2(const Context& context, Encoding encoding);
 
 // Residue of a message, and the message whose residue is nearest to a phase.
 std::uint32_t encode(const TfheParams& params, Encoding encoding, std::uint32_t message);

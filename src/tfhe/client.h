@@ -43,6 +43,9 @@ std::shared_ptr<ServerKeys> make_server_keys(
     const Context& context, const SecretKey& secret, rlwe::Random& random,
     const std::function<void(int done, int steps)>& progress = {});
 
+// For the server too: what ciphertexts are re-randomised with.
+PublicKey make_public_key(const Context& context, const SecretKey& secret, rlwe::Random& random);
+
 Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKey& secret,
                    std::span<const std::uint32_t> messages, Encoding encoding,
                    rlwe::Random& random);

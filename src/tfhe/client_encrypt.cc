@@ -59,6 +59,7 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
   encrypt_rows(words.data(), view.stride, residues, secret.glwe(), params.fresh_sigma(), *out.seed,
                make_modulus(view.modulus), random);
   context->queue().copy_in(view.data, words.data(), words.size() * sizeof(std::uint32_t));
+  out.origins = Origins::of_masks(view, words.data());
   return out;
 }
 
@@ -87,6 +88,7 @@ std::vector<std::uint32_t> decrypt(const SecretKey& secret, const Ciphertext& x)
     throw KeyError("tfhe.decrypt", "a ciphertext under key " + x.key.str(),
                    "key " + secret.id().str(), "use the secret key that encrypted it");
   }
+  require_decodable("tfhe.decrypt", *x.context, x.encoding, x.norm2);
   std::vector<std::uint32_t> out = phases(*x.context, secret, x.view);
   for (std::uint32_t& v : out) v = decode(secret.params(), x.encoding, v);
   return out;

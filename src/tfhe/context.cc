@@ -20,7 +20,8 @@ BlindRotateArithmetic arithmetic_of(const std::string& name) {
 
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
                                                std::shared_ptr<Queue> queue,
-                                               BlindRotateArithmetic arithmetic) {
+                                               BlindRotateArithmetic arithmetic,
+                                               bool rerandomize) {
   if (arithmetic == BlindRotateArithmetic::Fft64) {
     const fourier::Refusal refusal = params->fourier_refusal();
     if (!refusal.empty()) {
@@ -30,6 +31,7 @@ std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams>
   }
   std::shared_ptr<Context> context(new Context);
   context->arithmetic_ = arithmetic;
+  context->rerandomizes_ = rerandomize;
   context->ring_ = std::make_unique<Ring>(params->log_n(), params->literal().primes);
   context->params_ = std::move(params);
   context->queue_ = std::move(queue);
@@ -37,8 +39,9 @@ std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams>
 }
 
 std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const TfheParams> params,
-                                                   BlindRotateArithmetic arithmetic) {
-  return create(std::move(params), Queue::dry(), arithmetic);
+                                                   BlindRotateArithmetic arithmetic,
+                                                   bool rerandomize) {
+  return create(std::move(params), Queue::dry(), arithmetic, rerandomize);
 }
 
 // Tables that the backend keeps beside the ring go while the backend is alive.

@@ -22,15 +22,17 @@ class Context {
   // Throws ParameterError where the set's blind rotations cannot be in that arithmetic.
   static std::shared_ptr<const Context> create(
       std::shared_ptr<const TfheParams> params, std::shared_ptr<Queue> queue,
-      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact);
+      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
   static std::shared_ptr<const Context> create_dry(
       std::shared_ptr<const TfheParams> params,
-      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact);
+      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
   ~Context();
 
   const TfheParams& params() const { return *params_; }
   std::shared_ptr<const TfheParams> shared_params() const { return params_; }
   BlindRotateArithmetic arithmetic() const { return arithmetic_; }
+  // Whether tables and gates on ciphertexts from outside get an encryption of zero added first.
+  bool rerandomizes() const { return rerandomizes_; }
   const Ring& ring() const { return *ring_; }
   Basis basis() const { return {{0, static_cast<std::uint16_t>(ring_->prime_count())}}; }
   Queue& queue() const { return *queue_; }
@@ -58,6 +60,7 @@ class Context {
   Context() = default;
   std::shared_ptr<const TfheParams> params_;
   BlindRotateArithmetic arithmetic_ = BlindRotateArithmetic::Exact;
+  bool rerandomizes_ = false;
   std::unique_ptr<Ring> ring_;
   std::shared_ptr<Queue> queue_;
   mutable std::mutex failure_mutex_;

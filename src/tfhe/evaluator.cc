@@ -59,6 +59,11 @@ Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<con
                        "keys of the set " + params.name(),
                        "use the keys made for these parameters");
   }
+  if (context_->rerandomizes() && keys_ != nullptr && keys_->public_key == nullptr) {
+    throw KeyError("tfhe.evaluator", "server keys without a public key",
+                   "one, for a context that re-randomises",
+                   "make them with client.server_keys(public=True)");
+  }
   if (params.booleans()) {
     eighth_ = constant_polynomial(*context_, eighth(params));
   } else {
@@ -97,20 +102,68 @@ Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding en
   return out;
 }
 
+double Evaluator::squared_norm(std::span<const Term> terms) {
+  const auto weighted = [](const Term& t) { return Weighted{t.x, static_cast<double>(t.factor)}; };
+  if (terms.size() == 2) {
+    const Weighted pair[] = {weighted(terms[0]), weighted(terms[1])};
+    return tfhe::squared_norm(pair);
+  }
+  std::vector<Weighted> all;
+  for (const Term& term : terms) all.push_back(weighted(term));
+  return tfhe::squared_norm(all);
+}
+
+Origins Evaluator::origins(std::span<const Term> terms) {
+  Origins out;
+  for (const Term& term : terms) out.join(term.x->origins);
+  return out;
+}
+
 Ciphertext Evaluator::combine(const char* operation, const Sum& sum, Encoding encoding,
                               std::uint32_t largest) const {
   Ciphertext out = result(*sum.terms[0].x, encoding, batch(operation, sum));
   out.largest = largest;
-  out.norm2 = 0;
+  out.norm2 = squared_norm(sum.terms);
+  require_decodable(operation, *context_, encoding, out.norm2);
+  out.origins = origins(sum.terms);
   LweLinear::Item item{{}, out.view, sum.constant};
   for (const Term& term : sum.terms) {
+    out.outside |= term.x->outside;
     if (term.x->key != out.key) {
       throw KeyError(operation, "ciphertexts under two keys", "one key", "use one secret key");
     }
-    out.norm2 += static_cast<double>(term.factor) * term.factor * term.x->norm2;
     item.terms.push_back({term.x->view, term.factor});
   }
   context_->queue().submit(LweLinear{{std::move(item)}});
+  return out;
+}
+
+Ciphertext Evaluator::zeros(const Ciphertext& like, std::uint32_t count) const {
+  const auto queue = context_->queue().lock();  // first, as everywhere: a recording holds it
+  const std::lock_guard lock(randomness_->mutex);
+  auto [buffer, view] =
+      encrypt_zeros(*context_, *keys_->public_key, count, randomness_->random);
+  Ciphertext out;
+  out.context = context_;
+  out.key = like.key;
+  out.encoding = like.encoding;
+  out.buffer = std::move(buffer);
+  out.view = view;
+  out.norm2 = public_norm2(*context_);
+  out.origins = Origins::unique(count);
+  return out;
+}
+
+Ciphertext Evaluator::rerandomized(const Ciphertext& x) const {
+  constexpr const char* kOperation = "tfhe.rerandomize";
+  require(kOperation, x, x.encoding);
+  if (keys(kOperation, x).public_key == nullptr) {
+    throw KeyError(kOperation, "server keys without a public key", "one",
+                   "make them with client.server_keys(public=True)");
+  }
+  const Ciphertext zero = zeros(x, x.size());
+  Ciphertext out = combine(kOperation, {{{&x, 1}, {&zero, 1}}, 0}, x.encoding, x.largest);
+  out.outside = false;
   return out;
 }
 
@@ -138,8 +191,35 @@ Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
     return lookup;
   }
   lookup.sum = {{{&x, g.x}, {&y, g.y}}, times(eighth(context_->params()), g.eighths, q)};
-  lookup.norm2 = g.x * g.x * (x.norm2 + y.norm2);
+  lookup.norm2 = squared_norm(lookup.sum.terms);
   return lookup;
+}
+
+bool Evaluator::decides(Gate gate, const Ciphertext& x, const Ciphertext& y) const {
+  const Lookup lookup = gate_lookup(gate, x, y);
+  return log_failure(lookup.norm2, lookup.distance, 0) <=
+         context_->params().literal().log_failure;
+}
+
+Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
+  require("tfhe.refreshed", x, Encoding::Boolean);
+  Lookup lookup;
+  lookup.sum = {{{&x, 1}}, 0};
+  lookup.table = eighth_.view;
+  lookup.distance = 1 / 8.0;
+  lookup.norm2 = x.norm2;
+  return bootstrap("tfhe.refreshed", {&lookup, 1}, 0)[0];
+}
+
+// The last one: x and y were one ciphertext at some places, and still are after one bootstrapping.
+std::pair<Ciphertext, Ciphertext> Evaluator::settled(Gate gate, const Ciphertext& x,
+                                                     const Ciphertext& y) const {
+  std::pair<Ciphertext, Ciphertext> out{x, y};
+  if (decides(gate, x, y)) return out;
+  if (x.norm2 > 1) out.first = refreshed(x);
+  if (!decides(gate, out.first, out.second) && y.norm2 > 1) out.second = refreshed(y);
+  if (!decides(gate, out.first, out.second)) out.second = refreshed(out.second);
+  return out;
 }
 
 Ciphertext Evaluator::gate(Gate gate, const Ciphertext& x, const Ciphertext& y) const {
@@ -208,6 +288,9 @@ bool Evaluator::decides(double norm2) const {
   const TfheParams& params = context_->params();
   return log_failure(norm2, half_box(params), 0) <= params.literal().log_failure;
 }
+
+// A full message is halved, and has a bootstrapped one added.
+bool Evaluator::decides_full(double norm2) const { return decides(norm2 / 4 + 1); }
 
 Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {
   return apply_many(x, table)[0];

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tfhe/ciphertext.h"
@@ -34,10 +36,22 @@ class Evaluator {
   // s ? x : y, two bootstrappings side by side; the result has norm2 = 2.
   Ciphertext mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const;
 
-  // Whether a table on a padded sum of this squared norm fails as rarely as the set states.
+  // Whether a table on a padded (a full) sum of this norm2 fails as rarely as the set states.
   bool decides(double norm2) const;
+  bool decides_full(double norm2) const;
+  // Whether this gate does.
+  bool decides(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
+  // The boolean x with the error of one bootstrapping; both operands of a gate, bootstrapped where
+  // it would fail too often without.
+  Ciphertext refreshed(const Ciphertext& x) const;
+  std::pair<Ciphertext, Ciphertext> settled(Gate gate, const Ciphertext& x,
+                                            const Ciphertext& y) const;
+
+  // x plus an encryption of zero under the keys' public key, a fresh one each: KeyError without.
+  Ciphertext rerandomized(const Ciphertext& x) const;
 
   // Sums without bootstrapping. Padded results must stay below 2^p (LevelError), full ones wrap.
+  // What a decryption would get wrong more often than the set states is refused (LevelError).
   Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // Full only
   Ciphertext add_clear(const Ciphertext& x, std::uint32_t m) const;
@@ -68,6 +82,8 @@ class Evaluator {
     const Ciphertext* x;
     std::int32_t factor;
   };
+  static double squared_norm(std::span<const Term> terms);
+  static Origins origins(std::span<const Term> terms);
   struct Sum {
     std::vector<Term> terms;
     std::uint32_t constant = 0;
@@ -97,7 +113,14 @@ class Evaluator {
   std::vector<Ciphertext> bootstrap(const char* operation, std::span<const Lookup> lookups,
                                     int log_many) const;
 
+  Ciphertext zeros(const Ciphertext& like, std::uint32_t count) const;
+
+  struct Randomness {
+    std::mutex mutex;
+    rlwe::Random random;
+  };
   std::shared_ptr<const Context> context_;
+  std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
   std::shared_ptr<const ServerKeys> keys_;
   Poly eighth_, quarter_;  // constant test polynomials of gates, and of the sign
 };

@@ -181,7 +181,7 @@ Integer Integers::add(const Integer& x, const Integer& y) const {
   require("tfhe.integers.add", x, y);
   Blocks sums;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    sums.push_back(evaluator_->add(x.blocks[i], y.blocks[i]));
+    sums.push_back(added({x.blocks[i], y.blocks[i]}));
   }
   return carried(std::move(sums));
 }
@@ -191,7 +191,7 @@ Integer Integers::sub(const Integer& x, const Integer& y) const {
   require("tfhe.integers.sub", x, y);
   Blocks sums;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    sums.push_back(evaluator_->add(x.blocks[i], evaluator_->complement(y.blocks[i], base_ - 1)));
+    sums.push_back(added({x.blocks[i], evaluator_->complement(y.blocks[i], base_ - 1)}));
   }
   sums[0] = evaluator_->add_clear(sums[0], 1);
   return carried(std::move(sums));
@@ -200,15 +200,15 @@ Integer Integers::sub(const Integer& x, const Integer& y) const {
 // Products of all pairs of blocks, those left out that clear blocks make zero.
 Integer Integers::multiply(const Integer& x, const Integer& y) const {
   require("tfhe.integers.multiply", x, y);
-  const Integer high = fresh(x, y);
+  const auto [high, low] = paired(x, y);
   const std::size_t n = x.blocks.size();
   std::vector<Step> steps;
   std::vector<std::size_t> column;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; i + j < n; ++j) {
-      const std::uint32_t largest = high.blocks[i].largest * y.blocks[j].largest;
+      const std::uint32_t largest = high.blocks[i].largest * low.blocks[j].largest;
       if (largest == 0) continue;
-      const Ciphertext pair = packed(high.blocks[i], y.blocks[j]);
+      const Ciphertext pair = packed(high.blocks[i], low.blocks[j]);
       steps.push_back({pair, product_low_});
       column.push_back(i + j);
       if (i + j + 1 == n || largest < base_) continue;
@@ -241,27 +241,70 @@ Ciphertext Integers::zero(const Ciphertext& like) const {
   return evaluator_->clear(std::vector<std::uint32_t>(like.size(), 0), Encoding::Padded);
 }
 
-// x as high blocks of pairs with those of `low`: bootstrapped where such a pair would fail too
-// often.
-Integer Integers::fresh(const Integer& x, const Integer& low) const {
-  double norm2 = 0;
-  for (const Ciphertext& block : low.blocks) norm2 = std::max(norm2, block.norm2);
+bool Integers::pair_decides(const Ciphertext& high, const Ciphertext& low) const {
+  const Weighted pair[] = {{&high, static_cast<double>(base_)}, {&low, 1}};
+  return evaluator_->decides(squared_norm(pair));
+}
+
+// Values below base_ as they are, with the error of one bootstrapping.
+void Integers::refresh(std::span<Ciphertext* const> blocks) const {
   std::vector<Step> steps;
-  std::vector<std::size_t> which;
-  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    if (evaluator_->decides(base_ * base_ * x.blocks[i].norm2 + norm2)) continue;
-    steps.push_back({x.blocks[i], low_});
-    which.push_back(i);
-  }
-  Integer out = x;
-  const Blocks again = round(steps);
+  for (const Ciphertext* block : blocks) steps.push_back({*block, low_});
+  Blocks again = round(steps);
   for (std::size_t k = 0; k < again.size(); ++k) {
-    Ciphertext& block = out.blocks[which[k]];
-    const std::uint32_t largest = block.largest;
-    block = again[k];
-    block.largest = largest;
+    again[k].largest = blocks[k]->largest;
+    *blocks[k] = std::move(again[k]);
   }
+}
+
+// Bootstrapped are low blocks that could not meet any high one, high ones that cannot meet all low
+// ones, and then low ones that share an error with a high one: two blocks that have one error, of
+// one bootstrapping each, may always meet (the set's largest norm is base_ + 1 or more).
+Integers::Operands Integers::paired(const Integer& high, const Integer& low) const {
+  Operands out{high, low};
+  const double square = static_cast<double>(base_) * base_;
+  const auto meets = [&](const Ciphertext& x, const Blocks& all) {
+    return std::all_of(all.begin(), all.end(), [&](const auto& y) { return pair_decides(x, y); });
+  };
+  const auto noisiest = [](const Blocks& all) {
+    double norm2 = 0;
+    for (const Ciphertext& x : all) norm2 = std::max(norm2, x.norm2);
+    return std::sqrt(norm2);
+  };
+  const double together = base_ * noisiest(high.blocks) + noisiest(low.blocks);
+  if (evaluator_->decides(together * together)) return out;  // whatever they share
+  std::vector<Ciphertext*> again;
+  for (Ciphertext& y : out.low.blocks) {
+    if (!evaluator_->decides(square + y.norm2)) again.push_back(&y);
+  }
+  refresh(again);
+  again.clear();
+  for (Ciphertext& x : out.high.blocks) {
+    if (!meets(x, out.low.blocks)) again.push_back(&x);
+  }
+  refresh(again);
+  again.clear();
+  for (Ciphertext& y : out.low.blocks) {
+    const auto meets_it = [&](const Ciphertext& x) { return pair_decides(x, y); };
+    const Blocks& all = out.high.blocks;
+    if (!std::all_of(all.begin(), all.end(), meets_it)) again.push_back(&y);
+  }
+  refresh(again);
   return out;
+}
+
+// The sum of blocks that a table will take.
+Ciphertext Integers::added(const Blocks& terms) const {
+  std::vector<Weighted> weighted;
+  for (const Ciphertext& x : terms) weighted.push_back({&x, 1});
+  if (evaluator_->decides(squared_norm(weighted))) return evaluator_->sum(terms);
+  Blocks again = terms;
+  std::vector<Ciphertext*> noisy;
+  for (Ciphertext& x : again) {
+    if (x.norm2 > 1) noisy.push_back(&x);
+  }
+  refresh(noisy);
+  return evaluator_->sum(again);
 }
 
 // How many ciphertexts from the first on a block's sum holds: in message, and in noise even where
@@ -308,7 +351,7 @@ Integer Integers::summed(std::vector<Blocks> columns) const {
     columns = std::move(next);
   }
   Blocks sums;
-  for (const Blocks& c : columns) sums.push_back(evaluator_->sum(c));
+  for (const Blocks& c : columns) sums.push_back(added(c));
   const auto small = [&](const Ciphertext& sum) { return sum.largest < base_; };
   if (std::all_of(sums.begin(), sums.end(), small)) return {std::move(sums)};
   return carried(std::move(sums));

@@ -1,5 +1,7 @@
 // Unsigned integers of any width as blocks of a 2_2-like set: message_bits a block, carry_bits
 // above them. Batches, element by element. All blind rotations of a round run in one record.
+// Functions bootstrap operands first that have too much noise for them, alone or because both have
+// an error in common (tfhe/origins.h): blocks that are sums, and those from files.
 #pragma once
 
 #include <functional>
@@ -69,8 +71,13 @@ class Integers {
                               std::span<const PairFunction> functions) const;
   // Functions of full messages: one rotation for all, and one a result block.
   std::vector<Integer> lookup_full(const Ciphertext& x, std::span<const Function> functions) const;
-  // x of at most p bits as one full message; no bootstrapping but of a high block that is a sum.
+  // x of at most p bits as one full message; no bootstrapping but of blocks that are sums.
   Ciphertext full(const Integer& x) const;
+  // Sums, differences and multiples of full messages: without bootstrapping while a table on the
+  // result fails as rarely as the set states, of operands bootstrapped first where it would not.
+  Ciphertext add_full(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext sub_full(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext multiply_full(const Ciphertext& x, std::int32_t factor) const;
 
  private:
   // One table on one batch, of a round.
@@ -79,6 +86,10 @@ class Integers {
     const Table* table;
   };
   using Blocks = std::vector<Ciphertext>;
+  // Operands whose blocks pairs may be packed of.
+  struct Operands {
+    Integer high, low;
+  };
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
   using Unary = std::function<std::uint32_t(std::uint32_t)>;
   using Values = std::vector<std::vector<std::uint32_t>>;  // of each function, of every message
@@ -93,11 +104,16 @@ class Integers {
   const Table& table_of_pair(const Binary& f) const;  // of packed (high, low)
   Integer shifted(const Integer& x, int bits) const;
   Integer shifted(const char* operation, const Integer& x, const Integer& amount, bool left) const;
-  Integer shifted_by_digit(const Integer& x, const Ciphertext& digit, int unit, bool left) const;
+  Integer shifted_by_digit(const Integer& moved, const Ciphertext& by, int unit, bool left) const;
   Integer none_if_any(const Integer& x, Blocks digits) const;
+  Ciphertext refreshed_full(const Ciphertext& x) const;
+  Operands paired_full(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext packed(const Ciphertext& high, const Ciphertext& low) const;
   Ciphertext whole(const char* operation, const Integer& x) const;
-  Integer fresh(const Integer& x, const Integer& low) const;
+  Operands paired(const Integer& high, const Integer& low) const;
+  bool pair_decides(const Ciphertext& high, const Ciphertext& low) const;
+  void refresh(std::span<Ciphertext* const> blocks) const;
+  Ciphertext added(const Blocks& terms) const;
   Ciphertext zero(const Ciphertext& like) const;
   std::size_t holds(const Blocks& x, std::size_t first) const;
   Blocks round(const std::vector<Step>& steps) const;

@@ -101,11 +101,48 @@ Ciphertext Integers::whole(const char* operation, const Integer& x) const {
     throw UnsupportedError(operation, std::to_string(n) + " blocks", "one or two blocks",
                            "compose it of comparisons and choices");
   }
-  return n == 1 ? x.blocks[0] : packed(fresh(x, x).blocks[1], x.blocks[0]);
+  if (n == 1) return x.blocks[0];
+  const auto [high, low] = paired({{x.blocks[1]}}, {{x.blocks[0]}});
+  return packed(high.blocks[0], low.blocks[0]);
 }
 
+// Twice the padded message's phase.
 Ciphertext Integers::full(const Integer& x) const {
-  return evaluator_->to_full(whole("tfhe.integers.full", x));
+  Ciphertext message = whole("tfhe.integers.full", x);
+  if (!evaluator_->decides_full(4 * message.norm2)) {
+    const std::uint32_t largest = message.largest;
+    message = round({{message, &table([](std::uint32_t v) { return v; })}})[0];
+    message.largest = largest;
+  }
+  return evaluator_->to_full(message);
+}
+
+Ciphertext Integers::refreshed_full(const Ciphertext& x) const {
+  const Function same{1, [](std::uint64_t v) { return v; }, Encoding::Full};
+  return lookup_full(x, {&same, 1})[0].blocks[0];
+}
+
+Integers::Operands Integers::paired_full(const Ciphertext& x, const Ciphertext& y) const {
+  const Weighted terms[] = {{&x, 1}, {&y, 1}};
+  if (evaluator_->decides_full(squared_norm(terms))) return {{{x}}, {{y}}};
+  const auto fresh = [&](const Ciphertext& z) { return z.norm2 > 1 ? refreshed_full(z) : z; };
+  return {{{fresh(x)}}, {{fresh(y)}}};
+}
+
+Ciphertext Integers::add_full(const Ciphertext& x, const Ciphertext& y) const {
+  const auto [high, low] = paired_full(x, y);
+  return evaluator_->add(high.blocks[0], low.blocks[0]);
+}
+
+Ciphertext Integers::sub_full(const Ciphertext& x, const Ciphertext& y) const {
+  const auto [high, low] = paired_full(x, y);
+  return evaluator_->sub(high.blocks[0], low.blocks[0]);
+}
+
+Ciphertext Integers::multiply_full(const Ciphertext& x, std::int32_t factor) const {
+  const double square = static_cast<double>(factor) * factor;
+  const bool noisy = x.norm2 > 1 && !evaluator_->decides_full(square * x.norm2);
+  return evaluator_->multiply_clear(noisy ? refreshed_full(x) : x, factor);
 }
 
 std::vector<Integer> Integers::lookup(const Integer& x, std::span<const Function> functions) const {
@@ -126,6 +163,7 @@ std::vector<Integer> Integers::lookup(const Integer& x, const Integer& y,
     throw UnsupportedError(kOperation, std::to_string(x.blocks.size()) + " blocks", "one block",
                            "compose it of comparisons and choices");
   }
+  const auto [high, low] = paired({{x.blocks[0]}}, {{y.blocks[0]}});
   const std::uint32_t under = std::bit_ceil(y.blocks[0].largest + 1);
   std::vector<Function> packed_functions;
   for (const PairFunction& function : functions) {
@@ -135,7 +173,7 @@ std::vector<Integer> Integers::lookup(const Integer& x, const Integer& y,
          function.out});
   }
   const Ciphertext pair =
-      evaluator_->pack(fresh(x, y).blocks[0], y.blocks[0], static_cast<std::int32_t>(under));
+      evaluator_->pack(high.blocks[0], low.blocks[0], static_cast<std::int32_t>(under));
   return looked_up(pair, packed_functions);
 }
 

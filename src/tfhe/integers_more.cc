@@ -11,10 +11,10 @@ namespace latticino::tfhe {
 Integer Integers::bitwise(const Integer& x, const Integer& y, const Binary& f) const {
   require("tfhe.integers.bitwise", x, y);
   const Table& t = table_of_pair([&](auto a, auto b) { return f(a, b) % base_; });
-  const Integer high = fresh(x, y);
+  const auto [high, low] = paired(x, y);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    steps.push_back({packed(high.blocks[i], y.blocks[i]), &t});
+    steps.push_back({packed(high.blocks[i], low.blocks[i]), &t});
   }
   return {round(steps)};
 }
@@ -35,10 +35,10 @@ Ciphertext Integers::folded(Blocks states) const {
 
 // 0, 1 or 2: x below, equal to or above y.
 Ciphertext Integers::order(const Integer& x, const Integer& y) const {
-  const Integer high = fresh(x, y);
+  const auto [high, low] = paired(x, y);
   std::vector<Step> steps;
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    steps.push_back({packed(high.blocks[i], y.blocks[i]), order_});
+    steps.push_back({packed(high.blocks[i], low.blocks[i]), order_});
   }
   return folded(round(steps));
 }
@@ -72,26 +72,28 @@ Integer Integers::select(const Ciphertext& condition, const Integer& x, const In
     throw ValueError(kOperation, "a condition up to " + std::to_string(condition.largest), "0 or 1",
                      "compare first");
   }
-  Integer all = x;
-  all.blocks.insert(all.blocks.end(), y.blocks.begin(), y.blocks.end());
-  const Ciphertext chosen = fresh({{condition}}, all).blocks[0];
+  const std::size_t n = x.blocks.size();
+  Integer both = x;
+  both.blocks.insert(both.blocks.end(), y.blocks.begin(), y.blocks.end());
+  const auto [conditions, all] = paired({{condition}}, both);
+  const Ciphertext &chosen = conditions.blocks[0], &bit = all.blocks[0], &other = all.blocks[n];
   Integer out;
-  const Ciphertext &bit = x.blocks[0], &other = y.blocks[0];
   const bool one_memory = bit.buffer == other.buffer || bit.buffer == chosen.buffer ||
                           other.buffer == chosen.buffer;  // errors might add up
-  if (x.blocks.size() == 1 && bit.largest <= 1 && other.largest <= 1 && !one_memory &&
-      evaluator_->decides(base_ * base_ * chosen.norm2 + 4 * bit.norm2 + other.norm2)) {
+  const Weighted terms[] = {{&chosen, static_cast<double>(base_)}, {&bit, 2}, {&other, 1}};
+  if (n == 1 && bit.largest <= 1 && other.largest <= 1 && !one_memory &&
+      evaluator_->decides(squared_norm(terms))) {
     const Table& choose = table_of_pair([](auto c, auto v) { return c == 1 ? v >> 1 & 1 : v & 1; });
     out.blocks = round({{packed(chosen, evaluator_->pack(bit, other, 2)), &choose}});
     return out;
   }
   std::vector<Step> steps;
-  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
-    steps.push_back({packed(chosen, x.blocks[i]), keep_});
-    steps.push_back({packed(chosen, y.blocks[i]), drop_});
+  for (std::size_t i = 0; i < n; ++i) {
+    steps.push_back({packed(chosen, all.blocks[i]), keep_});
+    steps.push_back({packed(chosen, all.blocks[n + i]), drop_});
   }
   const Blocks parts = round(steps);
-  for (std::size_t i = 0; i < x.blocks.size(); ++i) {
+  for (std::size_t i = 0; i < n; ++i) {
     out.blocks.push_back(evaluator_->sum({parts.data() + 2 * i, 2}));  // one of both is 0
     out.blocks.back().largest = std::max(x.blocks[i].largest, y.blocks[i].largest);
   }

@@ -32,10 +32,10 @@ Integer Integers::shifted(const Integer& x, int bits) const {
   }
   const Table& shift = table_of_pair(
       [&](auto high, auto low) { return (low >> part | high << (block_bits_ - part)) % base_; });
-  const Integer high = fresh(x, x);
+  const auto [high, low] = paired(x, x);
   std::vector<Step> steps;
   for (int i = 0; i < n; ++i) {
-    steps.push_back({packed(block(high, i + whole + 1), block(x, i + whole)), &shift});
+    steps.push_back({packed(block(high, i + whole + 1), block(low, i + whole)), &shift});
   }
   out.blocks = round(steps);
   return out;
@@ -55,8 +55,10 @@ Integer Integers::shift_right(const Integer& x, int bits) const {
 
 // By digit * unit bits. A block's bits may land in its own place and in several others: one table
 // of (digit, block) for each, and the sum of what lands in a place, bits that exclude each other.
-Integer Integers::shifted_by_digit(const Integer& x, const Ciphertext& digit, int unit,
+Integer Integers::shifted_by_digit(const Integer& moved, const Ciphertext& by, int unit,
                                    bool left) const {
+  const auto [digits, x] = paired({{by}}, moved);
+  const Ciphertext& digit = digits.blocks[0];
   const int n = static_cast<int>(x.blocks.size()), m = block_bits_;
   std::set<int> places;  // blocks up
   for (int s = 0; s < static_cast<int>(base_); ++s) {
@@ -84,7 +86,7 @@ Integer Integers::shifted_by_digit(const Integer& x, const Ciphertext& digit, in
   for (std::size_t k = 0; k < parts.size(); ++k) terms[lands[k]].push_back(parts[k]);
   Integer out;
   for (const Blocks& t : terms) {
-    out.blocks.push_back(evaluator_->sum(t));
+    out.blocks.push_back(added(t));
     out.blocks.back().largest = base_ - 1;
   }
   return out;
@@ -102,8 +104,11 @@ Integer Integers::none_if_any(const Integer& x, Blocks digits) const {
     digits = round(steps);
   }
   const Table& keep = table_of_pair([](auto digit, auto v) { return digit == 0 ? v : 0; });
+  const auto [high, low] = paired({{digits[0]}}, x);
   std::vector<Step> steps;
-  for (const Ciphertext& block : x.blocks) steps.push_back({packed(digits[0], block), &keep});
+  for (const Ciphertext& block : low.blocks) {
+    steps.push_back({packed(high.blocks[0], block), &keep});
+  }
   return {round(steps)};
 }
 
@@ -112,8 +117,7 @@ Integer Integers::shifted(const char* operation, const Integer& x, const Integer
   require(operation, x);
   require(operation, amount);
   const int bits = static_cast<int>(x.blocks.size()) * block_bits_;
-  const Integer by = fresh(amount, x);
-  Integer out = x;
+  auto [by, out] = paired(amount, x);
   Blocks beyond;  // digits that shift everything out
   for (std::size_t j = 0; j < by.blocks.size(); ++j) {
     const int log_unit = static_cast<int>(j) * block_bits_;

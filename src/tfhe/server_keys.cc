@@ -129,6 +129,9 @@ std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context) {
   if (context.arithmetic() == BlindRotateArithmetic::Fft64) {
     keys->fourier = context.queue().allocate(fourier_bytes(context, keys->bootstrap.view));
   }
+  if (context.rerandomizes()) {
+    keys->public_key = std::make_shared<const PublicKey>(allocate_public_key(context));
+  }
   return keys;
 }
 

@@ -9,6 +9,7 @@
 
 #include "rlwe/keys.h"
 #include "tfhe/context.h"
+#include "tfhe/public_key.h"
 
 namespace latticino::tfhe {
 
@@ -25,7 +26,12 @@ struct ServerKeys {
   Context::Lwe key_switch;
   std::array<std::uint8_t, 32> key_switch_seed{};
 
-  std::size_t bytes() const { return bootstrap.buffer->bytes() + key_switch.buffer->bytes(); }
+  std::shared_ptr<const PublicKey> public_key;  // or null
+
+  std::size_t bytes() const {
+    return bootstrap.buffer->bytes() + key_switch.buffer->bytes() +
+           (public_key == nullptr ? 0 : public_key->polys.buffer->bytes());
+  }
   // With `fourier` where the context's arithmetic takes it.
   std::size_t device_bytes(const Context& context) const;
 

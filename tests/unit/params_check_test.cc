@@ -167,14 +167,27 @@ TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
   EXPECT_THROW(parse_params(""), FileError);
 }
 
+TEST(ParamsCheck, NamesSayWhatASetIs) {
+  refuses(small(), "without 'legacy'", [](auto& x) { x.name = "legacy-insecure"; });
+  refuses(preset("n13-d30-leveled-v1")->literal(), "without 'insecure'",
+          [](auto& x) { x.name = "not-insecure"; });
+  refuses(small(), "own parameters", [](auto& x) { std::swap(x.aux[0], x.aux[1]); });
+  ParamsLiteral x = small();
+  x.name = "mine-insecure";
+  std::swap(x.aux[0], x.aux[1]);
+  EXPECT_EQ(Params::check(x)->name(), "mine-insecure");
+}
+
 TEST(Params, HashDependsOnEveryField) {
   const auto hash = [](const std::function<void(ParamsLiteral&)>& change) {
     ParamsLiteral x = small_boot();
+    x.name = "my-insecure";
     change(x);
     return Params::check(x)->hash();
   };
   const std::string plain = hash([](auto&) {});
-  EXPECT_EQ(plain, preset("test-n10-boot-insecure")->hash());
+  EXPECT_EQ(hash([](auto& x) { x.name = "test-n10-boot-insecure"; }),
+            preset("test-n10-boot-insecure")->hash());
   EXPECT_NE(plain, hash([](auto& x) { x.name += "-b"; }));
   EXPECT_NE(plain, hash([](auto& x) { x.hamming_weight = 512; }));
   EXPECT_NE(plain, hash([](auto& x) { std::swap(x.aux[4], x.aux[5]); }));

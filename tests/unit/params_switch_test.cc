@@ -13,7 +13,11 @@ namespace {
 
 using Security = ParamsLiteral::Security;
 
-SwitchLiteral good() { return switch_preset("switch-n16-d40-v1")->literal(); }
+SwitchLiteral good() {
+  SwitchLiteral x = switch_preset("switch-n16-d40-v1")->literal();
+  x.name = "switch-of-ours";  // a preset's own name allows no change
+  return x;
+}
 std::shared_ptr<const SwitchParams> checked(const SwitchLiteral& x,
                                             const char* ckks = "n16-d40-boot-v1") {
   return SwitchParams::check(preset(ckks), x);
@@ -95,6 +99,7 @@ TEST(SwitchParams, Fp64HasItsOwnLimitsAndNoise) {
   EXPECT_NEAR(fp64->value_variance() - exact->value_variance(), added, tolerance);
   EXPECT_LT(fp64->packed_variance(), checked(good())->packed_variance());
   x = switch_preset("switch-n16-d40-precise-v1")->literal();
+  x.name = "switch-of-ours";
   x.bootstrap = {15, 2};
   EXPECT_NO_THROW(checked(x));
   x.fourier = true;
@@ -104,6 +109,16 @@ TEST(SwitchParams, Fp64HasItsOwnLimitsAndNoise) {
   } catch (const ParameterError& e) {
     EXPECT_NE(std::string(e.what()).find("N = 2^13"), std::string::npos) << e.what();
   }
+}
+
+TEST(SwitchParams, NamesOfPresetsAreTheirs) {
+  SwitchLiteral x = good();
+  x.name = "switch-n16-d40-v1";
+  EXPECT_NO_THROW(checked(x));
+  x.lwe_dimension += 8;
+  EXPECT_THROW(checked(x), ParameterError);
+  x.name = "not-insecure";
+  EXPECT_THROW(checked(x), ParameterError);
 }
 
 TEST(SwitchParams, HashFollowsTheText) {

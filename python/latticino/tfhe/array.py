@@ -28,7 +28,8 @@ class EncryptedArray:
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
     and clear operands and broadcast as numpy does. Integers wrap modulo ``2**bits``; of two types the
     wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results
-    are exact but with the set's failure probability for each bootstrapping. Indexing, slicing,
+    are exact but with the set's failure probability for each bootstrapping: operands with more noise than an
+    operation allows are bootstrapped first, and what that does not mend raises LevelError, also in ``decrypt``. Indexing, slicing,
     reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the
     others. Of integers modulo 16 (``"m4"``, one ciphertext each) sums, differences and products by clear
     integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
@@ -304,6 +305,15 @@ class EncryptedArray:
         return self != 0 if self.bits and not bits else self._as(bits)
 
     # ---- functions ----
+
+    def rerandomize(self) -> EncryptedArray:
+        """The same values under fresh masks: a public encryption of zero is added to every ciphertext.
+
+        No bootstrapping, and hardly any noise. Who has chosen this array has not chosen the masks, and so
+        not the rounding errors, that the next table meets (docs/security.md). KeyError unless the keys in
+        use came from ``server_keys(public=True)``, UnsupportedError in a recording.
+        """
+        return each("rerandomize", self.context.evaluator.rerandomize, self.bits, [self])
 
     def sum(self, axis: int | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """The sum of all values, or over one axis.

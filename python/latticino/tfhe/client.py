@@ -32,6 +32,11 @@ class ServerKeys:
         return self._native.params_hash
 
     @property
+    def has_public_key(self) -> bool:
+        """Whether the bundle has a public key (``server_keys(public=True)``)."""
+        return self._native.has_public_key
+
+    @property
     def id(self) -> str:
         """The identity of the secret key that these keys were made from."""
         return self._native.id
@@ -57,10 +62,11 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({self.context.params.name!r}, key {self.key_id})"
 
-    def server_keys(self, *, show: bool | None = None) -> ServerKeys:
+    def server_keys(self, *, public: bool = False, show: bool | None = None) -> ServerKeys:
         """The keys that a server needs, the same for every program.
 
-        ``show`` decides on a progress bar (None: on a terminal).
+        ``public``: with a public key, by which the server encrypts (``ctx.encrypt``) and re-randomises
+        ciphertexts. ``show`` decides on a progress bar (None: on a terminal).
         """
         steps = iter(progress.track(range(self.context.params.lwe_dimension), "generating keys", show))
         at = 0
@@ -71,7 +77,7 @@ class Client:
                 next(steps, None)
                 at += 1
 
-        native = self._native.server_keys(report)
+        native = self._native.server_keys(report, public)
         for _ in steps:  # ends the bar
             pass
         return ServerKeys(self.context, native)
@@ -94,8 +100,9 @@ class Client:
     def decrypt(self, x: EncryptedArray) -> np.ndarray:
         """The values, of the array's shape, in the smallest of numpy's types that holds them.
 
-        Exact, so free of the noise that makes a CKKS decryption unsafe to share. KeyError where another
-        key made it.
+        Exact, so free of the noise of a CKKS decryption; not safe to share with who chose the inputs
+        (docs/security.md). KeyError where another key made it, LevelError where the noise that a ciphertext
+        counts makes a wrong value likelier than the set states.
         """
         if not isinstance(x, EncryptedArray):
             raise errors.ShapeError.explain(

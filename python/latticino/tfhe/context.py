@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _native, devices, errors, roles
+from .. import _native, arrays, devices, errors, roles
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
@@ -45,18 +45,24 @@ class Context:
     errors but those of keys and noise: for debugging at full speed. ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
-    code or many FP64 units for it. Keys and ciphertexts serve both. May be shared between threads.
+    code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero
+    to ciphertexts out of files and bytes, and their sums, before each table or gate: who sent them then has
+    not chosen what its rounding errors are (docs/security.md). It takes ``server_keys(public=True)``. May be
+    shared between threads. SecurityWarning for sets below 128 bits, and for those that fail more often than 2^-128.
 
     Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure
     probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
     """
 
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
-                 threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str | None = None) -> None:
+                 threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str | None = None,
+                 rerandomize: bool = False) -> None:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
-        self.threads, self.simd = threads, simd
+        if device != NOT_ENCRYPTED:
+            roles.warn_of_security("tfhe.Context", self.params)
+        self.threads, self.simd, self.rerandomizes = threads, simd, bool(rerandomize)
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
@@ -69,7 +75,7 @@ class Context:
         kind, index = devices.choose(device)
         self.arithmetic = str(arithmetic or _faster(self.params, kind, index, threads, simd))
         self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
-                                                  self.arithmetic)
+                                                  self.arithmetic, self.rerandomizes)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind
 
@@ -78,10 +84,10 @@ class Context:
         """A twin without data, that cuts its work as the device would, and the bytes of its keys."""
         twin = cls.__new__(cls)
         twin.params, twin.keys, twin.device = like.params, None, "dry"
-        twin.threads, twin.simd = like.threads, like.simd
+        twin.threads, twin.simd, twin.rerandomizes = like.threads, like.simd, like.rerandomizes
         twin._kind = (like.device if like.encrypted else devices.choose(None)[0]).partition(":")[0]
         twin.arithmetic = like.arithmetic
-        twin._native = _native.TfheContext.create_dry(like.params, like.arithmetic)
+        twin._native = _native.TfheContext.create_dry(like.params, like.arithmetic, like.rerandomizes)
         keys = _native.tfhe_shape_of_keys(twin._native)
         twin._evaluator = _native.TfheEvaluator(twin._native, keys)
         return twin, keys.device_bytes(twin._native)
@@ -146,6 +152,19 @@ class Context:
                 "compute", "a context without evaluation keys", "the public keys of a client",
                 "ctx.use(client.server_keys()) gives them")
         return self._evaluator
+
+    def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
+        """Encrypts with the bundle's public key (``client.server_keys(public=True)``).
+
+        ``x`` and ``dtype`` as for Client.encrypt, which files keep in far fewer bytes. KeyError without a public key,
+        UnsupportedError in a recording.
+        """
+        values = arrays.as_numpy(x, "encrypt")
+        bits = (types.bits_of_values(values, self.params, "encrypt") if dtype is None
+                else types.bits_of(dtype, self.params, "encrypt"))
+        values = types.as_integers(values, bits, "encrypt")
+        clear = self.evaluator.clear(values.reshape(-1), bits)
+        return self._array(clear, values.shape, bits).rerandomize()
 
     def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
         """Runs ``program`` without data and reports what it needs.

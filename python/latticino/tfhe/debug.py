@@ -52,7 +52,7 @@ class NotEncryptedClient(Client):
         """There is no key."""
         return "not-encrypted"
 
-    def server_keys(self, *, show: bool | None = None) -> ServerKeys:
+    def server_keys(self, *, public: bool = False, show: bool | None = None) -> ServerKeys:
         """Keys of no bytes: nothing is encrypted."""
         return NotEncryptedKeys(self.context)
 
@@ -76,6 +76,11 @@ class NotEncryptedKeys(ServerKeys):
     @property
     def params_hash(self) -> str:
         return self._context.params.hash
+
+    @property
+    def has_public_key(self) -> bool:
+        """Nothing needs one."""
+        return True
 
     @property
     def id(self) -> str:

@@ -105,6 +105,9 @@ class NotEncryptedEvaluator:
     def to_full(self, x: Values) -> Values:
         return Values(x.values, -self._plain)
 
+    def rerandomize(self, x: Values) -> Values:
+        return x
+
     def minimum(self, x: Values, y: Values) -> Values:
         return Values(np.minimum(x.values, y.values), x.bits)
 

@@ -104,8 +104,8 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     if not math.prod(shape):
         raise errors.ShapeError.explain("plan", f"an example of shape {shape}", "at least one value", "pass one")
     block = max(twin.params.message_bits, 1)
-    facts = [(p.largest, p.norm2) for p in x._parts] if isinstance(x, EncryptedArray) and context.encrypted else (
-        [(types.most_of(min(bits, block)), 1.0)] * max(bits // block, 1))
-    parts = [_native.tfhe_shape_only(twin._native, math.prod(shape), largest, norm2, bits)
-             for largest, norm2 in facts]
+    facts = [(p.largest, p.norm2, p) for p in x._parts] if isinstance(x, EncryptedArray) and context.encrypted else (
+        [(types.most_of(min(bits, block)), 1.0, None)] * max(bits // block, 1))
+    parts = [_native.tfhe_shape_only(twin._native, math.prod(shape), largest, norm2, bits, like)
+             for largest, norm2, like in facts]
     return EncryptedArray(twin, parts, shape, bits)

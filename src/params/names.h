@@ -1,0 +1,21 @@
+// What the names of parameter sets promise, for all schemes.
+#pragma once
+
+#include <string>
+
+#include "params/params.h"
+
+namespace latticino::params {
+
+// ParameterError unless the name is 1 to 100 bytes of a-z, 0-9, '-', '.' and '_', and says
+// "insecure" or "legacy" where the set is.
+void check_name(const char* operation, const std::string& name, ParamsLiteral::Security security);
+// ParameterError where it says so and the set is not: behind the checks that such a set is held to,
+// whose errors tell more.
+void check_plain_name(const char* operation, const std::string& name,
+                      ParamsLiteral::Security security);
+
+// ParameterError: `name` is a preset's, and these are not its parameters.
+[[noreturn]] void refuse_preset_name(const char* operation, const std::string& name);
+
+}  // namespace latticino::params
