@@ -132,44 +132,56 @@ double stc_total(const Params& params, const ScalePlan& plan) {
 }
 
 // Mean square of SlotToCoeff's noise in a slot, rounding of the diagonals included.
-double stc_noise(const Params& params, const ScalePlan& plan, const PlanShape& shape) {
-  const TransformChain chain = stc_chain(params, plan, shape);
-  return relative_noise(chain, share_constant(chain, stc_total(params, plan))) * (2.0 / 3);
+double stc_noise(const TransformChain& chain, double total) {
+  return relative_noise(chain, share_constant(chain, total)) * (2.0 / 3);
 }
 
-// Mean square in a slot of what the arcsine's divisions leave, its polynomial as polynomial.cc
-// splits it: v (c_1 + ..) with powers v^2, v^4 that keep the scale they come with, and children
-// whose scale is what is left for them. An error beside v^2 or v^4 counts by their values, which
-// are large in few coefficients: a message of |z| <= 1 has coefficients of power 1 in all.
-double arcsine_noise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
-                     const PlanShape& shape) {
-  const double slots = std::ldexp(1.0, shape.log_slots), ratio = plan.message_ratio;
-  const double spanned = params.spanned_coefficients(1 << shape.log_slots);
-  const auto switched = [&](int level, double scale) {
-    return spanned * params.key_switch_variance(level, true) / (scale * scale);
-  };
-  const auto divided = [&](int level, double scale) {
-    return spanned * params.division_variance(params.leaving(level).size()) / (scale * scale);
-  };
-  const double gain = 2 * (shape.slots_first ? 1 : slots) / (ratio * ratio);
-  const double structured = 2 / (ratio * ratio);  // one large coefficient, or a slot
-  const double pi = 3.14159265358979323846, v2 = 4 * pi * pi * ratio * ratio, v4 = v2 * v2;
-  const int end = plan.sine_level, depth = sine.arcsine_depth();
-  const double s = plan.before_arcsine, t = plan.sine_scale;
-  const double squared = s * s / params.rescale_factor(end + depth);  // scale of v^2
-  double noise = gain * (switched(end + depth + 1, s) / (4 * pi * pi) + switched(end + 1, t));
-  const double working = t * params.rescale_factor(end + 1);
-  // The child c_3 v beside v^2.
-  noise += structured * v4 * divided(end + 2, working / squared);
-  if (depth > 2) {  // c_5 v + .. beside v^4, and in it c_7 v beside v^2
-    const double fourth = squared * squared / params.rescale_factor(end + 2);
-    const double child = working / fourth;
-    noise += structured * v4 * v4 * switched(end + 2, child);
-    const double inner = child * params.rescale_factor(end + 2) / squared;
-    noise += structured * v4 * v4 * v4 * divided(end + 3, inner);
+// What the arcsine's divisions leave, its polynomial as polynomial.cc splits it: v (c_1 + ..) with
+// powers v^2, v^4 that keep the scale they come with, and children whose scale is what is left for
+// them. Level i is i levels above EvalMod's result.
+class ArcsineNoise {
+ public:
+  ArcsineNoise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+               const PlanShape& shape)
+      : depth_(sine.arcsine_depth()) {
+    const double spanned = params.spanned_coefficients(1 << shape.log_slots);
+    for (int i = 0; i <= depth_ + 1; ++i) {
+      const int level = plan.sine_level + i;
+      factor_.push_back(params.rescale_factor(level));
+      switched_.push_back(spanned * params.key_switch_variance(level, true));
+      divided_.push_back(spanned * params.division_variance(params.leaving(level).size()));
+    }
+    const double ratio = plan.message_ratio, slots = std::ldexp(1.0, shape.log_slots);
+    structured_ = 2 / (ratio * ratio);  // one large coefficient, or a slot
+    gain_ = structured_ * (shape.slots_first ? 1 : slots);
+    square_ = kTwoPi * kTwoPi * ratio * ratio;  // v^2 of a coefficient of size 1
   }
-  return noise;
-}
+
+  // Mean square in a slot, where the arcsine starts at scale s and ends at t. An error beside v^2
+  // or v^4 counts by their values, which are large in few coefficients: a message of |z| <= 1 has
+  // coefficients of power 1 in all.
+  double operator()(double s, double t) const {
+    const double squared = s * s / factor_[depth_];  // scale of v^2
+    const double working = t * factor_[1], v4 = square_ * square_;
+    double noise =
+        gain_ * (switched_[depth_ + 1] / (s * s) / (kTwoPi * kTwoPi) + switched_[1] / (t * t));
+    // The child c_3 v beside v^2.
+    const double child = working / squared;
+    noise += structured_ * v4 * divided_[2] / (child * child);
+    if (depth_ < 3) return noise;
+    // c_5 v + .. beside v^4, and in it c_7 v beside v^2.
+    const double high = working / (squared * squared / factor_[2]);
+    const double inner = high * factor_[2] / squared;
+    return noise + structured_ * v4 * v4 *
+                       (switched_[2] / (high * high) + v4 * divided_[3] / (inner * inner));
+  }
+
+ private:
+  static constexpr double kTwoPi = 6.283185307179586477;
+  int depth_;
+  double gain_, structured_, square_;
+  std::vector<double> factor_, switched_, divided_;
+};
 
 // The powers of two for the arcsine's first and last scale at which it and SlotToCoeff leave least:
 // products are rescaled by the small factors of user levels, so scales grow in it, and SlotToCoeff
@@ -177,20 +189,25 @@ double arcsine_noise(const Params& params, const SinePolynomial& sine, const Sca
 void choose_arcsine_scales(const Params& params, const SinePolynomial& sine, ScalePlan& plan,
                            const PlanShape& shape) {
   constexpr int kLeast = 30, kMost = 64, kLast = 90;
-  ScalePlan trial = plan;
+  const ArcsineNoise arcsine(params, sine, plan, shape);
+  ScalePlan unit = plan;
+  unit.sine_scale = 1;
+  TransformChain chain = stc_chain(params, unit, shape);
+  const double power = chain.input_power, total = stc_total(params, unit);
+  const bool given = shape.slots_first;
   double best = 0;
   for (int last = kLeast; last <= kLast; ++last) {
-    if (!shape.slots_first) trial.sine_scale = std::ldexp(1.0, last);
-    const double after = shape.slots_first ? 0 : stc_noise(params, trial, shape);
+    const double t = given ? plan.sine_scale : std::ldexp(1.0, last);
+    chain.input_power = power * t * t;
+    const double after = given ? 0 : stc_noise(chain, total / t);
     for (int first = kLeast; first <= kMost; ++first) {
-      trial.before_arcsine = std::ldexp(1.0, first);
-      const double noise = after + arcsine_noise(params, sine, trial, shape);
+      const double s = std::ldexp(1.0, first), noise = after + arcsine(s, t);
       if (best != 0 && noise >= best) continue;
       best = noise;
-      plan.sine_scale = trial.sine_scale;
-      plan.before_arcsine = trial.before_arcsine;
+      plan.sine_scale = t;
+      plan.before_arcsine = s;
     }
-    if (shape.slots_first) break;
+    if (given) break;
   }
 }
 
@@ -245,7 +262,8 @@ BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, cons
       const double scale = params.scale(level) / ratio;
       noise.eval_mod -= 2 / (ratio * ratio) * params.spanned_coefficients(slots) *
                         params.key_switch_variance(level + 1, true) / (scale * scale);
-      noise.eval_mod += arcsine_noise(params, sine, plan, shape);
+      noise.eval_mod +=
+          ArcsineNoise(params, sine, plan, shape)(plan.before_arcsine, plan.sine_scale);
     }
     return noise;
   }
@@ -256,8 +274,8 @@ BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, cons
   noise.coeff_to_slot *= more;
   noise.eval_mod *= more;
   if (shape.arcsine > 1) {
-    noise.eval_mod += arcsine_noise(params, sine, plan, shape);
-    noise.slot_to_coeff = stc_noise(params, plan, shape);
+    noise.eval_mod += ArcsineNoise(params, sine, plan, shape)(plan.before_arcsine, plan.sine_scale);
+    noise.slot_to_coeff = stc_noise(stc_chain(params, plan, shape), stc_total(params, plan));
   }
   return noise;
 }
