@@ -34,7 +34,7 @@ def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_
     """What refreshes these, and whether SlotToCoeff comes first. Only what is declared counts as known: sample data of
     a plan do not, as the run may have none."""
     ctx, slots, level = xs[0].context, xs[0].slots, min(x.level for x in xs)
-    declared = all(x._known.range.claim == "declared" and x._known.range.random_like for x in xs)
+    declared = all(x._known.range.claim == "declared" and x._known.range.random for x in xs)
     form = ctx.bootstrap_form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                               log_message_ratio, random_like or declared)
     ctx.note(f"bootstrapping of {slots} slots at level {level}: {form.reason}")
