@@ -8,7 +8,8 @@
 // --dry 1 only tells what a dry run knows.
 // --replays N runs one input N times more and compares the results bit by bit, --poison 1 compares
 // with runs whose every buffer was full of 0xA5 first.
-// --minimal-keys, --stc-first and --over-raise choose the options of that name.
+// --minimal-keys, --stc-first and --over-raise choose the options of that name, --arcsine the degree of
+// the arcsine and --ratio the log message ratio (0: the set's).
 #include <iostream>
 
 #include "runtime/rates.h"
@@ -24,6 +25,8 @@ BootstrapOptions options_of(const Arguments& arguments) {
   options.minimal_keys = arguments.flag("minimal-keys");
   options.slot_to_coeff_first = arguments.flag("stc-first");
   options.over_mod_raise = arguments.flag("over-raise");
+  options.arcsine = arguments.number("arcsine");
+  options.log_message_ratio = arguments.number("ratio");
   if (arguments.text("message") == "real") options.message = BootstrapOptions::Message::Real;
   return options;
 }
@@ -201,6 +204,8 @@ class Benchmark {
     sizes.add("minimal_keys", int{options_.minimal_keys});
     if (options_.slot_to_coeff_first) sizes.add("slot_to_coeff_first", 1);
     if (options_.over_mod_raise) sizes.add("over_mod_raise", 1);
+    if (options_.arcsine > 0) sizes.add("arcsine", options_.arcsine);
+    if (options_.log_message_ratio > 0) sizes.add("log_message_ratio", options_.log_message_ratio);
     return sizes;
   }
 
@@ -298,6 +303,8 @@ int main(int argc, char** argv) {
        {"replays", "0"},
        {"poison", "0"},
        {"stc-first", "0"},
-       {"over-raise", "0"}},
+       {"over-raise", "0"},
+       {"arcsine", "0"},
+       {"ratio", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

@@ -3,6 +3,7 @@
 
 #include "bindings.h"
 #include "ckks/bootstrap/bootstrap.h"
+#include "ckks/bootstrap/choice.h"
 #include "ckks/matrix.h"
 #include "ckks/polynomial.h"
 
@@ -16,6 +17,7 @@ using ckks::Evaluator;
 using ckks::LinearTransform;
 using ckks::MatrixProduct;
 using ckks::Polynomial;
+using ckks::bootstrap::Choice;
 using MatrixInput =
     nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -69,38 +71,65 @@ void bind_bootstrap(nb::module_& m) {
       .def(
           "__init__",
           [](Bootstrapper* self, ContextPtr context, int slots, BootstrapOptions::Message message,
-             bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise) {
+             bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise, int arcsine,
+             int log_message_ratio) {
             nb::gil_scoped_release release;
             new (self) Bootstrapper(std::move(context), {.slots = slots,
                                                          .message = message,
                                                          .minimal_keys = minimal_keys,
                                                          .slot_to_coeff_first = slot_to_coeff_first,
-                                                         .over_mod_raise = over_mod_raise});
+                                                         .over_mod_raise = over_mod_raise,
+                                                         .log_message_ratio = log_message_ratio,
+                                                         .arcsine = arcsine});
           },
           "context"_a, "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a = false,
-          "over_mod_raise"_a = false)
+          "over_mod_raise"_a = false, "arcsine"_a = 0, "log_message_ratio"_a = 0)
       .def("bootstrap", &Bootstrapper::bootstrap, ReleaseGil())
       .def("bootstrap_pair", &Bootstrapper::bootstrap_pair, ReleaseGil())
       .def_prop_ro("bytes", &Bootstrapper::bytes)
       .def_prop_ro("input_level", &Bootstrapper::input_level)
       .def_prop_ro("output_level", &Bootstrapper::output_level)
       .def_prop_ro("message_ratio", &Bootstrapper::message_ratio)
-      .def(
+      .def_prop_ro("sine_ratio", &Bootstrapper::sine_ratio)
+      .def_prop_ro(
           "noise",
-          [](const Bootstrapper& b, const Params& params) {
-            const BootstrapOptions& o = b.options();
-            const int slots = o.slots == 0 ? params.max_slots() : o.slots;
-            const BootstrapNoise noise =
-                o.slot_to_coeff_first ? params.bootstrap_noise_slots_first(slots, b.message_ratio())
-                                      : params.bootstrap_noise(slots);
-            const bool halved = o.message != BootstrapOptions::Message::Complex;
-            return std::sqrt(noise.total() / (halved ? 2 : 1));
+          [](const Bootstrapper& b) {
+            const bool halved = b.options().message != BootstrapOptions::Message::Complex;
+            return std::sqrt(b.noise().total() / (halved ? 2 : 1));
           },
-          "params"_a, "Root mean square of what is added to a slot, without the sine's part.")
+          "Root mean square of what is added to a slot, without the sine's part.")
       .def_prop_ro("predicted_bits", [](const Bootstrapper& b) {
         const auto p = b.predicted_precision();
         return std::pair(p.mean_bits, p.max_bits);
       });
+  nb::class_<Choice>(m, "BootstrapChoice", "The form of bootstrapping that was chosen, and why.")
+      .def_prop_ro("over_mod_raise", [](const Choice& c) { return c.options.over_mod_raise; })
+      .def_prop_ro("slot_to_coeff_first",
+                   [](const Choice& c) { return c.options.slot_to_coeff_first; })
+      .def_prop_ro("arcsine", [](const Choice& c) { return c.options.arcsine; })
+      .def_prop_ro("log_message_ratio", [](const Choice& c) { return c.options.log_message_ratio; })
+      .def_ro("input_level", &Choice::input_level)
+      .def_ro("output_level", &Choice::output_level)
+      .def_prop_ro("predicted_bits",
+                   [](const Choice& c) {
+                     return std::pair(c.predicted.mean_bits, c.predicted.max_bits);
+                   })
+      .def_ro("reason", &Choice::reason);
+  m.def(
+      "choose_form",
+      [](const Params& params, int level, int slots, BootstrapOptions::Message message,
+         bool minimal_keys, std::optional<bool> slot_to_coeff_first,
+         std::optional<bool> over_mod_raise, std::optional<int> arcsine,
+         std::optional<int> log_message_ratio, bool random_like, double largest) {
+        nb::gil_scoped_release release;
+        return ckks::bootstrap::choose_form(
+            params, {level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise,
+                     arcsine, log_message_ratio, {random_like, largest, {}}});
+      },
+      "params"_a, "level"_a, "slots"_a, "message"_a, "minimal_keys"_a = false,
+      "slot_to_coeff_first"_a = nb::none(), "over_mod_raise"_a = nb::none(),
+      "arcsine"_a = nb::none(), "log_message_ratio"_a = nb::none(), "random_like"_a = false,
+      "largest"_a = 1.0);
 }
 
 }  // namespace

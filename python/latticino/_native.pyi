@@ -501,7 +501,7 @@ class Message(enum.Enum):
 class Bootstrapper:
     """Refreshes ciphertexts."""
 
-    def __init__(self, context: Context, slots: int, message: Message, minimal_keys: bool, slot_to_coeff_first: bool = False, over_mod_raise: bool = False) -> None: ...
+    def __init__(self, context: Context, slots: int, message: Message, minimal_keys: bool, slot_to_coeff_first: bool = False, over_mod_raise: bool = False, arcsine: int = 0, log_message_ratio: int = 0) -> None: ...
 
     def bootstrap(self, arg0: Evaluator, arg1: Ciphertext, /) -> Ciphertext: ...
 
@@ -519,11 +519,44 @@ class Bootstrapper:
     @property
     def message_ratio(self) -> float: ...
 
-    def noise(self, params: Params) -> float:
+    @property
+    def sine_ratio(self) -> float: ...
+
+    @property
+    def noise(self) -> float:
         """Root mean square of what is added to a slot, without the sine's part."""
 
     @property
     def predicted_bits(self) -> tuple[float, float]: ...
+
+class BootstrapChoice:
+    """The form of bootstrapping that was chosen, and why."""
+
+    @property
+    def over_mod_raise(self) -> bool: ...
+
+    @property
+    def slot_to_coeff_first(self) -> bool: ...
+
+    @property
+    def arcsine(self) -> int: ...
+
+    @property
+    def log_message_ratio(self) -> int: ...
+
+    @property
+    def input_level(self) -> int: ...
+
+    @property
+    def output_level(self) -> int: ...
+
+    @property
+    def predicted_bits(self) -> tuple[float, float]: ...
+
+    @property
+    def reason(self) -> str: ...
+
+def choose_form(params: Params, level: int, slots: int, message: Message, minimal_keys: bool = False, slot_to_coeff_first: bool | None = None, over_mod_raise: bool | None = None, arcsine: int | None = None, log_message_ratio: int | None = None, random_like: bool = False, largest: float = 1.0) -> BootstrapChoice: ...
 
 def save_ciphertexts(path: str, ciphertexts: Sequence[Ciphertext], note: str) -> None: ...
 

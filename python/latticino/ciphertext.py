@@ -173,10 +173,8 @@ class Ciphertext:
         return noise.multiplied(self.context.params, self.level, parts[0].slots, parts[0].scale)
 
     def _ready(self, levels: int) -> Ciphertext:
-        """This, refreshed if the context bootstraps on its own and the levels do not suffice."""
-        if self.level >= levels or not self.context.auto_bootstrap:
-            return self
-        return self.bootstrap()
+        """This, refreshed if the context bootstraps on its own and should do so before `levels` more are taken."""
+        return self.bootstrap() if self.context._refreshes(self.level, levels, self.slots) else self
 
     def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
         """Both with the shape of the larger one."""
@@ -429,28 +427,41 @@ class Ciphertext:
             math.log2(p.degree + 1)) else 0.0
         return x._like(parts, x._known.polynomial(series, x._multiplied(parts), mapping), not x._padded)
 
-    def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool = False,
-                  over_mod_raise: bool = False) -> Ciphertext:
-        """The same values at ``params.level_after_bootstrap``.
+    def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
+                  over_mod_raise: bool | None = None, *, arcsine: int | None = None,
+                  log_message_ratio: int | None = None, random_like: bool = False) -> Ciphertext:
+        """The same values at a higher level; which one depends on the form.
 
-        ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box;
-        ``params.explain()`` states the bound and the precision.
+        The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan tell which and
+        why. At a level that leaves those of SlotToCoeff (3 in the named sets) that comes first, mostly; the result is at
+        ``params.default_level``. Below, data declared random-like end at ``params.level_after_bootstrap``, all
+        other data at most 3 levels lower, with a correction that keeps large coefficients (constant or
+        positive data have them).
 
-        ``minimal_keys``: a third of the keys, slower. ``slot_to_coeff_first``: less work and memory
-        for an input that still has the levels of SlotToCoeff (LevelError else); the result is as many
-        levels higher, and large coefficients cost no precision. ``over_mod_raise``: one CoeffToSlot
-        factor more that costs no level. docs/bootstrapping.md compares them.
+        ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box.
+        ``random_like=True`` declares values without structure: no mean, no pattern (a declared `lt.Range` with
+        ``random=True`` does as well).
+
+        Options that are not None are the caller's word. ``minimal_keys``: a third of the keys, slower.
+        ``slot_to_coeff_first``: LevelError where the level is too low. ``over_mod_raise``: one CoeffToSlot factor
+        more that costs no level. ``arcsine``: 3, 5 or 7, the degree of the correction, for 2, 3 and 3 levels; 1: none.
+        ``log_message_ratio``: r, values are raised to q0 / 2^r; 0: the set's. ParameterError for what the set cannot
+        meet. docs/bootstrapping.md compares all of them.
         """
-        return joint.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise)
+        return joint.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+                               log_message_ratio, random_like)
 
-    def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool = False,
-                       over_mod_raise: bool = False) -> tuple[Ciphertext, Ciphertext]:
+    def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
+                       over_mod_raise: bool | None = None, *, arcsine: int | None = None,
+                       log_message_ratio: int | None = None, random_like: bool = False,
+                       ) -> tuple[Ciphertext, Ciphertext]:
         """This and `other`, both of real values and one shape, refreshed as one: half the work.
 
         They travel as real and imaginary part of one ciphertext, so imaginary errors of either
-        become errors of the other before they vanish. ShapeError where the shapes differ.
+        become errors of the other before they vanish. Options as of `bootstrap`. ShapeError where the shapes differ.
         """
-        return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise)
+        return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+                                    log_message_ratio, random_like)
 
     def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
                   switching: str | None = None, minimal_keys: bool = False,

@@ -46,7 +46,8 @@ class Context:
     ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
     ``"cuda:1"`` or None (CUDA where it was built and a GPU answers); ``threads`` 0 means all cores;
     ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks
-    levels refreshes its operand first. ``tuning`` names a table of `latticino tune` that chooses the
+    levels refreshes its operand first, and so does one that would end below the level from which the cheapest and
+    most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino tune` that chooses the
     GPU's kernel variants instead of the shipped one. May be shared between threads.
 
     The device ``"not-encrypted"`` computes on **values in the clear**, with the levels, scales, errors and precision of
@@ -82,7 +83,8 @@ class Context:
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
         self._products: ConstantCache[_native.MatrixProduct] = ConstantCache(4 * 2**30, lambda m: m.bytes)
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
-        self._bootstrap_errors: dict[tuple, float] = {}
+        self._forms: dict[tuple, _native.BootstrapChoice] = {}
+        self._notes: list[str] = []  # of a twin's program, for its plan
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}
         # The device's first choice first. A twin's are those of what it is like.
@@ -105,6 +107,7 @@ class Context:
         twin._products.limit = math.inf  # a plan counts them all
         twin._timed = devices.timed_as(like.device, like.threads, like.simd)
         twin._ways_known = like._ways_known
+        twin._forms = like._forms
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
@@ -303,32 +306,63 @@ class Context:
 
     def bootstrapper(self, slots: int | None = None, message: str = "complex",
                      minimal_keys: bool = False, slot_to_coeff_first: bool = False,
-                     over_mod_raise: bool = False) -> _native.Bootstrapper:
-        """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values.
+                     over_mod_raise: bool = False, arcsine: int = 0, log_message_ratio: int = 0) -> _native.Bootstrapper:
+        """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values, as asked for.
 
-        See Ciphertext.bootstrap for the options.
+        See Ciphertext.bootstrap for the options, and `bootstrap_form` for what it chooses.
         """
+        kind = self._message_kind(message)
+        options = (minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine, log_message_ratio)
+        key = (slots or self.slots, message, *options)
+        with self._lock:
+            if key not in self._bootstrappers:
+                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kind, *options)
+            return self._bootstrappers[key]
+
+    @staticmethod
+    def _message_kind(message: str) -> _native.Message:
         kinds = {"complex": _native.Message.Complex, "real": _native.Message.Real,
                  "merged": _native.Message.MergedReals}
         if message not in kinds:
             raise errors.UnsupportedError.explain(
                 "bootstrap", f"message={message!r}", " or ".join(map(repr, kinds)), "name one of them")
-        options = (minimal_keys, slot_to_coeff_first, over_mod_raise)
-        key = (slots or self.slots, message, *options)
-        with self._lock:
-            if key not in self._bootstrappers:
-                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kinds[message], *options)
-            return self._bootstrappers[key]
+        return kinds[message]
 
-    def bootstrap_error(self, slots: int, message: str, minimal_keys: bool, slot_to_coeff_first: bool = False,
-                        over_mod_raise: bool = False) -> float:
-        """Standard deviation of what one bootstrapping adds to a slot, predicted."""
-        key = (slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise)
+    def bootstrap_form(self, level: int, slots: int | None = None, message: str = "complex",
+                       minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
+                       over_mod_raise: bool | None = None, arcsine: int | None = None,
+                       log_message_ratio: int | None = None, random_like: bool = False) -> _native.BootstrapChoice:
+        """The form that `Ciphertext.bootstrap` takes for a ciphertext at `level`, and why (``.reason``).
+
+        Options that are None are chosen, by the level, the slots and what is declared: never by data.
+        LevelError or ParameterError for an option that cannot be met.
+        """
+        kind = self._message_kind(message)
+        first = self.params.default_level - self.params.level_after_bootstrap  # SlotToCoeff's levels
+        key = (min(level, first) if slot_to_coeff_first else level >= first, slots or self.slots, message, minimal_keys,
+               slot_to_coeff_first, over_mod_raise, arcsine, log_message_ratio, random_like)
         with self._lock:
-            if key not in self._bootstrap_errors:  # a prediction takes longer than a bootstrapping
-                bits = self.bootstrapper(*key).predicted_bits[0]
-                self._bootstrap_errors[key] = 2**-bits * 2 / math.sqrt(math.pi)
-            return self._bootstrap_errors[key]
+            if key not in self._forms:  # a prediction takes longer than a bootstrapping
+                self._forms[key] = _native.choose_form(
+                    self.params, level, key[1], kind, minimal_keys, slot_to_coeff_first, over_mod_raise,
+                    arcsine, log_message_ratio, random_like)
+            return self._forms[key]
+
+    def _refreshes(self, level: int, levels: int, slots: int) -> bool:
+        """Whether ``auto_bootstrap`` refreshes at `level` before an operation that takes `levels`.
+
+        It does where the levels do not suffice, and where the operation would end below the level that SlotToCoeff
+        first needs, if that is the form chosen there and a refresh gains levels.
+        """
+        if not self.auto_bootstrap or not self.params.has_bootstrap:
+            return self.auto_bootstrap and level < levels
+        if level < levels:
+            return True
+        first = self.params.default_level - self.params.level_after_bootstrap
+        if levels == 0 or level - levels >= first or level < first:
+            return False
+        form = self.bootstrap_form(level, slots)
+        return form.slot_to_coeff_first and level < form.output_level
 
     def switch_set(self, name: str | None = None) -> str:
         """The name of a set of switching for these parameters; the default one for None.
@@ -402,6 +436,11 @@ class Context:
     def count_bootstraps(self, count: int) -> None:
         with self._lock:
             self.bootstraps += count
+
+    def note(self, text: str) -> None:
+        """Something that a plan tells, once."""
+        if self.device == "dry" and text not in self._notes:
+            self._notes.append(text)
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 
-def bootstrap(x: Ciphertext, message: str, *options: bool) -> Ciphertext:
+def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
@@ -22,16 +22,30 @@ def bootstrap(x: Ciphertext, message: str, *options: bool) -> Ciphertext:
         raise errors.UnsupportedError.explain(
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
-    booter = ctx.bootstrapper(x.slots, message, *options)
+    booter, slots_first = _chosen([x], message, *options)
     parts = [booter.bootstrap(ctx.evaluator, p) for p in x._parts]
     ctx.count_bootstraps(len(parts))
-    return x._like(parts, _refreshed(x, booter, message, options))
+    return x._like(parts, _refreshed(x, booter, slots_first))
 
 
-def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, message: str, options: tuple[bool, ...]) -> Known:
+def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_coeff_first: bool | None,
+            over_mod_raise: bool | None, arcsine: int | None, log_message_ratio: int | None,
+            random_like: bool) -> tuple[_native.Bootstrapper, bool]:
+    """What refreshes these, and whether SlotToCoeff comes first. Only what is declared counts as known: sample data of
+    a plan do not, as the run may have none."""
+    ctx, slots, level = xs[0].context, xs[0].slots, min(x.level for x in xs)
+    declared = all(x._known.range.claim == "declared" and x._known.range.random for x in xs)
+    form = ctx.bootstrap_form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+                              log_message_ratio, random_like or declared)
+    ctx.note(f"bootstrapping of {slots} slots at level {level}: {form.reason}")
+    booter = ctx.bootstrapper(slots, message, minimal_keys, form.slot_to_coeff_first, form.over_mod_raise,
+                              form.arcsine, form.log_message_ratio)
+    return booter, form.slot_to_coeff_first
+
+
+def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool) -> Known:
     """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
     ctx, ratio = x.context, booter.message_ratio
-    slots_first = len(options) > 1 and options[1]
     if slots_first:
         reach, limit = x._known.range.reach, 2.0**-ctx.params.log_message_ratio / ratio
     else:
@@ -39,10 +53,10 @@ def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, message: str, option
     if reach > 1.001 * limit:
         report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({x._known.within()})",
                f"at most {limit:.3g}", "scale the values down before, or state a smaller range with declare()")
-    return x._known.refreshed(booter.noise(ctx.params), ratio, slots_first, x.slots, ctx.params.has_arcsine)
+    return x._known.refreshed(booter.noise, booter.sine_ratio, slots_first, x.slots)
 
 
-def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool) -> tuple[Ciphertext, Ciphertext]:
+def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) -> tuple[Ciphertext, Ciphertext]:
     """See Ciphertext.bootstrap_with."""
     ctx, operation = x.context, "bootstrap_with"
     _require_ciphertexts([x, y], operation)
@@ -53,11 +67,11 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool) -> tuple[Cipher
     if x.shape != y.shape or x.slots != y.slots:
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")
-    booter = ctx.bootstrapper(x.slots, "merged", *options)
+    booter, slots_first = _chosen([x, y], "merged", *options)
     pairs = [booter.bootstrap_pair(ctx.evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
     # Imaginary errors of either become errors of the other.
-    first, second = (_refreshed(a, booter, "merged", options).plus_error(b._known.error) for a, b in ((x, y), (y, x)))
+    first, second = (_refreshed(a, booter, slots_first).plus_error(b._known.error) for a, b in ((x, y), (y, x)))
     return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
 
 

@@ -282,8 +282,8 @@ class Known:
             lambda s: np.broadcast_to(s.reshape(len(s), *(1,) * (len(shape) - s.ndim + 1), *s.shape[1:]),
                                       (len(s), *shape)).copy(), more))
 
-    def refreshed(self, noise: float, ratio: float, of_slots: bool, slots: int, exact_sine: bool) -> Known:
-        ratio = 0.0 if exact_sine else ratio
+    def refreshed(self, noise: float, ratio: float, of_slots: bool, slots: int) -> Known:
+        """`ratio`: at which the sine alone takes what EvalMod takes of a coefficient of size 1."""
 
         def sine(s: np.ndarray) -> np.ndarray:
             if not ratio:

@@ -51,7 +51,8 @@ class Plan:
     ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
     keys of route ``"matvec"``, by set, slots and slots of its products; ``lookups``: bootstrappings of TFHE,
     one for each value that goes through a table; ``bits``: expected precision of each result, mean and worst value,
-    and what that rests on (``"assumed"``, ``"declared"`` or ``"calibrated"``: arrays as examples are sample data).
+    and what that rests on (``"assumed"``, ``"declared"`` or ``"calibrated"``: arrays as examples are sample data);
+    ``notes``: what was chosen on the way, and why, such as forms of bootstrapping.
     """
 
     params_hash: str
@@ -71,6 +72,7 @@ class Plan:
     products: dict[tuple[str, int, int], int] = field(default_factory=dict)
     lookups: int = 0
     bits: tuple[tuple[float, float, str], ...] = ()
+    notes: list[str] = field(default_factory=list)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -92,7 +94,8 @@ class Plan:
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
-            self.ways | other.ways, products, self.lookups + other.lookups, self.bits + other.bits)
+            self.ways | other.ways, products, self.lookups + other.lookups, self.bits + other.bits,
+            list(dict.fromkeys(self.notes + other.notes)))
 
     def __str__(self) -> str:
         mib = 2**20
@@ -108,6 +111,7 @@ class Plan:
             f"predicted time     {self.seconds:.3g} s",
         ]
         lines += [f"tables of {slots:<8} back by route {way.route}" for (_, slots, _), way in self.ways.items()]
+        lines += self.notes
         return "\n".join(lines)
 
 
@@ -145,7 +149,8 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         ways=dict(twin._ways),
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
-        bits=tuple((*r._known.bits(r.size), r._known.kind) for r in results))
+        bits=tuple((*r._known.bits(r.size), r._known.kind) for r in results),
+        notes=list(twin._notes))
 
 
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

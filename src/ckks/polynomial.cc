@@ -16,6 +16,8 @@ namespace {
 constexpr const char* kName = "ckks.evaluate";
 // Coefficients this far below the largest are rounding errors of whoever computed them.
 constexpr double kZero = 0x1p-50;
+// Times the canonical scale, from where on an element is adjusted with an exact scale.
+constexpr double kLarge = 16;
 
 // Runs a plan on a batch of inputs of one level and scale. Scales are exact: a node that must end
 // at scale s is summed at s * (rescale factor), and each child at what T_g leaves of it.
@@ -63,12 +65,33 @@ class PolynomialRun {
     while (!params_.basis(from).contains(needs)) --from;
     if (from == own[0].level) return own;
     Batch& lowered = lowered_[{n, from}];
+    if (lowered.empty() && own[0].scale > kLarge * params_.scale(from)) {
+      lowered = exactly_lowered(own, from);
+    }
     if (lowered.empty()) {
       for (const Ciphertext& c : own) {
         lowered.push_back(evaluator_.to_level_scale(c, from, c.scale));
       }
     }
     return lowered;
+  }
+
+  // Times the integer nearest to each rescale factor on the way, at the scale that this gives: at a
+  // large scale that integer is not exact enough for the scale to stay as it is.
+  Batch exactly_lowered(const Batch& x, int level) const {
+    Batch out = x;
+    while (out[0].level > level) {
+      int from = level + 1;
+      while (!params_.basis(out[0].level).contains(params_.basis(from))) ++from;
+      const double integer = std::nearbyint(params_.rescale_factor(from));
+      for (Ciphertext& c : out) {
+        c = evaluator_.multiply_integer(evaluator_.drop_to(c, from),
+                                        static_cast<std::int64_t>(integer));
+        c.scale *= integer;
+      }
+      out = evaluator_.rescale(out);
+    }
+    return out;
   }
 
   // The node's polynomial at its depth, exactly at `scale`.

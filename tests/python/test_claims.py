@@ -137,22 +137,27 @@ def test_plans_refuse_what_leaves_the_modulus_or_the_message_box(ctx, client):
         ctx.plan(power, shape)
     ctx.plan(power, lt.Shape((16,), None, (-1, 1)))
     with pytest.raises(lt.ScaleError, match="bootstrap.*coefficients"):
-        ctx.plan(lambda a: (a * 500).bootstrap(), np.ones(16))
+        ctx.plan(lambda a: (a * 500).bootstrap(slot_to_coeff_first=False), np.ones(16))
     with pytest.raises(lt.ScaleError, match="bootstrap.*coefficients"):
-        ctx.plan(lambda a: a.bootstrap(), lt.Shape((16,), None, (0, 500)))
+        ctx.plan(lambda a: a.bootstrap(), lt.Shape((16,), 2, (0, 500)))
+    with pytest.raises(lt.ScaleError, match="bootstrap.*coefficients"):
+        ctx.plan(lambda a: a.bootstrap(), lt.Shape((16,), None, (0, 50_000)))
 
 
 def test_operations_warn_of_what_leaves_the_modulus(ctx, client, keyed):
-    keyed(lambda a: a.bootstrap(), np.ones(16))
+    def refreshed(a):
+        return a.bootstrap(slot_to_coeff_first=False)
+
+    keyed(refreshed, np.ones(16))
     a = client.encrypt(np.full(16, 100.0), range=(-100, 100))
     with pytest.warns(lt.RangeWarning, match="coefficients"):
-        a.bootstrap()
+        refreshed(a)
     low = a.to_level(0)
     with pytest.warns(lt.RangeWarning, match="may reach"):
         low * 2**30
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (a * 0.001).bootstrap()
+        refreshed(a * 0.001)
         client.encrypt(np.ones(16)) * 1000
 
 

@@ -83,7 +83,7 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
 
     def program(a):
         fine = a * 0.5 + a * 0.5
-        lost = fine.to_level(0).bootstrap()
+        lost = fine.to_level(0).bootstrap(arcsine=1, log_message_ratio=0)
         return lost + 1
 
     ctx.use(client.server_keys(program, lt.Shape((512,))))

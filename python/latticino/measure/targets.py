@@ -49,7 +49,7 @@ def target(row: Row) -> tuple[float, float | None] | None:
     if row.get("mode") == "immediate":
         return None
     if row["name"] == "ckks.bootstrap":
-        options = ("minimal_keys", "chain", "slot_to_coeff_first", "over_mod_raise")
+        options = ("minimal_keys", "chain", "slot_to_coeff_first", "over_mod_raise", "arcsine", "log_message_ratio")
         plain = not any(params.get(name) for name in options) and params.get("slots") == 2**15
         return BOOT.get(row.get("preset", "")) if plain else None
     if row.get("preset") == SWITCH_SET:
@@ -104,7 +104,7 @@ def check_minimal_keys(rows: list[Row]) -> bool:
 def _is_boot(row: Row) -> bool:
     """A bootstrapping of BOOT_SET of all slots, with all keys or minimal ones and no other option."""
     params = row.get("params", {})
-    others = ("chain", "slot_to_coeff_first", "over_mod_raise")
+    others = ("chain", "slot_to_coeff_first", "over_mod_raise", "arcsine", "log_message_ratio")
     return (row["name"] == "ckks.bootstrap" and row.get("preset") == BOOT_SET and params.get("slots") == 2**15
             and not any(params.get(name) for name in others))
 

@@ -41,21 +41,14 @@ int plan_slots(const Params& params, int slots) {
   return slots;
 }
 
-// Key switching noise of the over-raised products, q0 P' errors and signs, is lost in P.
 const BootstrapOptions& checked(const BootstrapOptions& options, const Params& params) {
-  const double product = std::log2(params.base_modulus() * params.over_raise_factor());
-  if (options.over_mod_raise && product + 2 * params.log_n() > params.log_p()) {
+  if (options.over_mod_raise && !bootstrap::can_over_raise(params)) {
     throw ParameterError(kName,
                          "OverModRaise with P of " + std::to_string(params.log_p()) + " bits",
-                         "at least " + std::to_string(product + 2 * params.log_n()),
+                         "at least " + std::to_string(bootstrap::over_raise_log_p(params)),
                          "leave the option out for this set");
   }
   return options;
-}
-
-bootstrap::PlanShape shape_of(const BootstrapOptions& options, int slots) {
-  return {std::countr_zero(unsigned(slots)), options.message != BootstrapOptions::Message::Complex,
-          options.slot_to_coeff_first || options.half, options.over_mod_raise};
 }
 
 }  // namespace
@@ -66,11 +59,12 @@ struct Bootstrapper::Plan {
         params(bootstrappable(context->params())),
         options(checked(o, params)),
         slots(plan_slots(params, o.slots)),
-        shape(shape_of(o, slots)),
+        shape(bootstrap::plan_shape(o, slots)),
         apart(shape.apart(params)),
-        sine(bootstrap::sine_polynomial(*params.bootstrap())),
+        sine(bootstrap::sine_polynomial(*params.bootstrap(), o.arcsine, o.log_message_ratio)),
         scales(bootstrap::plan_scales(params, sine, shape)),
-        reduction(params, sine, scales.sine_level) {
+        noise(bootstrap::plan_noise(params, sine, scales, shape)),
+        reduction(params, sine, scales.sine_level, scales.before_arcsine) {
     const int log_slots = shape.log_slots;
     const FftTables tables(log_slots);
     const auto halves = apart ? bootstrap::Halves::Apart : bootstrap::Halves::Together;
@@ -96,6 +90,7 @@ struct Bootstrapper::Plan {
   bool apart;  // both halves in one ciphertext of twice the slots
   bootstrap::SinePolynomial sine;
   bootstrap::ScalePlan scales;
+  BootstrapNoise noise;
   bootstrap::EvalMod reduction;
   std::optional<bootstrap::OverRaisedFactor> over;
   std::vector<LinearTransform> cts, stc;
@@ -109,6 +104,13 @@ Bootstrapper::Bootstrapper(Bootstrapper&&) noexcept = default;
 
 const BootstrapOptions& Bootstrapper::options() const { return plan_->options; }
 double Bootstrapper::message_ratio() const { return plan_->scales.message_ratio; }
+const BootstrapNoise& Bootstrapper::noise() const { return plan_->noise; }
+double Bootstrapper::sine_ratio() const {
+  const double ratio = message_ratio();
+  if (plan_->sine.arcsine.empty()) return ratio;
+  const double taken = std::abs(bootstrap::reduced_exactly(plan_->sine, ratio) / ratio - 1);
+  return std::sqrt(6 * taken) / (2 * std::acos(-1.0));
+}
 int Bootstrapper::input_level() const {
   return plan_->shape.slots_first ? plan_->scales.stc_level : 0;
 }

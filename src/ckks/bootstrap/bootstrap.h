@@ -24,6 +24,13 @@ struct BootstrapOptions {
   // OverModRaise: one more CoeffToSlot factor, which costs no level, before the raised ciphertext
   // meets a key (over_raise.h).
   bool over_mod_raise = false;
+  // r: coefficients (slots, with SlotToCoeff first) of size 1 are raised to q0 / 2^r, or the next
+  // integer scale-up below it. The sine takes less of large ones, the noise is larger. 0: the
+  // set's, or the best one with SlotToCoeff first. ParameterError beyond q0 / 2^r = the scale.
+  int log_message_ratio = 0;
+  // Degree of the arcsine polynomial that ends EvalMod: 3, 5 or 7, which take 2, 3 and 3 levels; 1
+  // for none; 0: the set's. output_level() is as many levels lower; ParameterError below level 1.
+  int arcsine = 0;
   // Half bootstrapping: from ModRaise to EvalMod, of coefficients that others made (src/switch);
   // only bootstrap_half, real messages.
   bool half = false;
@@ -54,8 +61,9 @@ class Bootstrapper {
   Ciphertext bootstrap_half(const Evaluator& evaluator, const std::array<Poly, 2>& low,
                             const rlwe::KeyId& key, double ratio) const;
 
-  int input_level() const;    // 0, or the levels of SlotToCoeff where it comes first
-  int output_level() const;   // level_after_bootstrap(), and those levels
+  int input_level() const;  // 0, or the levels of SlotToCoeff where it comes first
+  // level_after_bootstrap() and those levels, less what an arcsine beyond the set's takes.
+  int output_level() const;
   std::size_t bytes() const;  // of encoded matrices
   // -log2 of the mean error and of the largest over all slots of 20 runs.
   struct Precision {
@@ -75,6 +83,9 @@ class Bootstrapper {
   // A coefficient m of the level-0 message becomes m * message_ratio() after ModRaise, in units of
   // q0: what EvalMod sees beside the integer.
   double message_ratio() const;
+  // The ratio at which the sine without an arcsine takes as much of a coefficient of size 1.
+  double sine_ratio() const;
+  const BootstrapNoise& noise() const;
 
  private:
   struct Plan;

@@ -74,17 +74,18 @@ std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int leve
   return best;
 }
 
-EvalMod::EvalMod(const Params& params, SinePolynomial sine, int output_level)
+EvalMod::EvalMod(const Params& params, SinePolynomial sine, int output_level, double before_arcsine)
     : params_(params),
       sine_(std::move(sine)),
       output_level_(output_level),
+      before_arcsine_(before_arcsine),
       cosine_(polynomial(PolynomialBasis::Chebyshev, sine_.in_t2())),
       arcsine_(polynomial(PolynomialBasis::Monomial, sine_.arcsine)) {}
 
 // Backwards from that of the result: a double angle at level l turns s into s^2 / (2 r_l).
 double EvalMod::scale_before_double_angles(double scale) const {
-  int level = output_level_;  // the arcsine's levels come last
-  for (std::size_t span = 1; span < sine_.arcsine.size(); span *= 2) ++level;
+  int level = output_level_ + sine_.arcsine_depth();  // the arcsine's levels come last
+  if (before_arcsine_ > 0) scale = before_arcsine_;
   for (int i = 0; i < sine_.double_angles; ++i) {
     scale = std::sqrt(2 * params_.rescale_factor(++level) * scale);
   }

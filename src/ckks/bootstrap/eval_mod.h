@@ -23,7 +23,8 @@ std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int leve
 class EvalMod {
  public:
   // Results at `output_level`, of inputs sine.depth() levels above it; the set bootstraps.
-  EvalMod(const Params& params, SinePolynomial sine, int output_level);
+  // `before_arcsine`: the scale that the arcsine starts with; 0: the one it ends with.
+  EvalMod(const Params& params, SinePolynomial sine, int output_level, double before_arcsine = 0);
   const SinePolynomial& sine() const { return sine_; }
   int input_level() const { return output_level_ + sine_.depth(); }
   int output_level() const { return output_level_; }
@@ -43,6 +44,7 @@ class EvalMod {
   const Params& params_;
   SinePolynomial sine_;
   int output_level_;
+  double before_arcsine_;
   Polynomial cosine_, arcsine_;
 };
 

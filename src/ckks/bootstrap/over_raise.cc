@@ -1,6 +1,7 @@
 #include "ckks/bootstrap/over_raise.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ckks/encoder.h"
 #include "rlwe/galois.h"
@@ -8,6 +9,10 @@
 namespace latticino::ckks::bootstrap {
 
 using rlwe::ExtendedPair;
+
+double over_raise_log_p(const Params& params) {
+  return std::log2(params.base_modulus() * params.over_raise_factor()) + 2 * params.log_n();
+}
 
 OverRaisedFactor::OverRaisedFactor(std::shared_ptr<const Context> context, const DftFactor& factor)
     : context_(std::move(context)) {

@@ -7,6 +7,13 @@
 
 namespace latticino::ckks::bootstrap {
 
+// Bits that P must have: key switching noise of the over-raised products, q0 P' errors and signs,
+// is then lost in it.
+double over_raise_log_p(const Params& params);
+inline bool can_over_raise(const Params& params) {
+  return over_raise_log_p(params) <= params.log_p();
+}
+
 // ModRaise goes to Q P. There, under the sparse secret, the ciphertext is multiplied by every
 // diagonal (at scale P', the product of two auxiliary primes); each product switches with one digit
 // to the dense secret turned back by its rotation (keys of factor P/P'), and one division of the

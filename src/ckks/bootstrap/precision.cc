@@ -28,19 +28,10 @@ class Generator {
   std::uint64_t state_ = 1;
 };
 
-// x -> what EvalMod makes of it beside any integer, without noise.
-double exact_eval_mod(const SinePolynomial& sine, double x) {
-  const double v = std::sin(2 * kPi * x);
-  if (sine.arcsine.empty()) return v / (2 * kPi);
-  double sum = 0;
-  for (std::size_t k = sine.arcsine.size(); k-- > 0;) sum = sum * v + sine.arcsine[k];
-  return sum;
-}
-
 // The error that the sine alone causes in each slot: it meets coefficients, or the slots.
 std::vector<Complex> sine_errors(const Encoder& encoder, const SinePolynomial& sine, double ratio,
                                  bool slots_first, std::vector<Complex> message) {
-  const auto error = [&](double m) { return exact_eval_mod(sine, m * ratio) / ratio - m; };
+  const auto error = [&](double m) { return reduced_exactly(sine, m * ratio) / ratio - m; };
   if (!slots_first) encoder.inverse(message);
   for (Complex& x : message) x = {error(x.real()), error(x.imag())};
   if (!slots_first) encoder.forward(message);
@@ -77,17 +68,24 @@ class EvalModErrors {
 
 }  // namespace
 
+Form form_of(const Params& params, const BootstrapOptions& options) {
+  Form form;
+  form.sine = sine_polynomial(*params.bootstrap(), options.arcsine, options.log_message_ratio);
+  const PlanShape shape =
+      plan_shape(options, options.slots == 0 ? params.max_slots() : options.slots);
+  form.plan = plan_scales(params, form.sine, shape);
+  form.noise = plan_noise(params, form.sine, form.plan, shape);
+  return form;
+}
+
 Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,
                                           std::span<const Complex> message) {
   const int slots = options.slots == 0 ? params.max_slots() : options.slots;
   const bool halved = options.message != BootstrapOptions::Message::Complex;
   const bool real = options.message == BootstrapOptions::Message::Real;
-  const SinePolynomial sine = sine_polynomial(*params.bootstrap());
   const bool first = options.slot_to_coeff_first;
-  const double ratio =
-      first ? params.bootstrap_slots_first_ratio(slots) : params.bootstrap_message_ratio();
-  const BootstrapNoise noise =
-      first ? params.bootstrap_noise_slots_first(slots, ratio) : params.bootstrap_noise(slots);
+  const auto [sine, plan, noise] = form_of(params, options);
+  const double ratio = plan.message_ratio;
   const EvalModErrors single(*params.bootstrap());
   // Where SlotToCoeff came first, the divisions of CoeffToSlot and EvalMod meet the slots
   // themselves, and with them the secret's size there.

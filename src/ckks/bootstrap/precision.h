@@ -5,8 +5,17 @@
 #include <span>
 
 #include "ckks/bootstrap/bootstrap.h"
+#include "ckks/bootstrap/scale_plan.h"
 
 namespace latticino::ckks::bootstrap {
+
+// What options come to, without a device: the function of EvalMod, levels and scales, noise.
+struct Form {
+  SinePolynomial sine;
+  ScalePlan plan;
+  BootstrapNoise noise;
+};
+Form form_of(const Params& params, const BootstrapOptions& options);
 
 // Over 20 runs: noise is drawn from the model, the sine error computed exactly. `message`: empty
 // for random slots in the unit box, else the slots themselves.

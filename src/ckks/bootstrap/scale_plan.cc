@@ -1,8 +1,11 @@
 #include "ckks/bootstrap/scale_plan.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 
+#include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/dft_factors.h"
 #include "ckks/bootstrap/eval_mod.h"
 #include "math/errors.h"
@@ -10,8 +13,19 @@
 namespace latticino::ckks::bootstrap {
 namespace {
 
-void check_levels(const Params& params, const SinePolynomial& sine, const ScalePlan& plan) {
-  if (plan.sine_level == params.level_after_bootstrap() + params.bootstrap()->stc_levels) return;
+void check_levels(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+                  const PlanShape& shape) {
+  const int usual = params.level_after_bootstrap() + params.bootstrap()->stc_levels;
+  if (plan.sine_level == usual) return;
+  if (shape.arcsine > 0 && plan.sine_level < usual) {
+    if (plan.end_level >= 1) return;
+    throw ParameterError("ckks.bootstrap",
+                         "an arcsine of degree " + std::to_string(shape.arcsine) + " with " +
+                             std::to_string(params.level_after_bootstrap()) +
+                             " levels after bootstrapping",
+                         std::to_string(usual - plan.sine_level + 1) + " levels",
+                         "choose a lower degree, or a set with more levels");
+  }
   throw ParameterError("ckks.bootstrap",
                        std::to_string(params.bootstrap()->evalmod_levels) + " levels for EvalMod",
                        std::to_string(sine.depth()) + " (degree " +
@@ -21,12 +35,36 @@ void check_levels(const Params& params, const SinePolynomial& sine, const ScaleP
                        "change evalmod_levels of the literal");
 }
 
+// The integer scale-up to q0 / 2^r.
+std::int64_t scale_up_for(const Params& params, int log_message_ratio) {
+  if (log_message_ratio == 0) return params.bootstrap_scale_up();
+  const double whole = params.base_modulus() / params.scale(0);
+  const double asked = std::ldexp(whole, -log_message_ratio);
+  // As for a set's own ratio, a part of a bit may be missing.
+  if (log_message_ratio < 1 || asked < 0.75) {
+    throw ParameterError("ckks.bootstrap", "message ratio 2^" + std::to_string(log_message_ratio),
+                         "2^1 to 2^" + std::to_string(static_cast<int>(std::log2(whole / 0.75))) +
+                             ", as q0 is 2^" + std::to_string(std::log2(whole)) + " scales",
+                         "choose a smaller log_message_ratio");
+  }
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(asked)));
+}
+
 // Mean square of one coefficient's I: a sum of weight + 1 uniforms on [-1/2, 1/2].
 double overflow_power(const BootstrapLiteral& literal) {
   return (literal.sparse_weight + 1) / 12.0;
 }
 
 }  // namespace
+
+PlanShape plan_shape(const BootstrapOptions& options, int slots) {
+  return {std::countr_zero(unsigned(slots)),
+          options.message != BootstrapOptions::Message::Complex,
+          options.slot_to_coeff_first || options.half,
+          options.over_mod_raise,
+          options.log_message_ratio,
+          options.arcsine};
+}
 
 TransformChain cts_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape) {
   TransformChain chain;
@@ -86,6 +124,95 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
   return chain;
 }
 
+namespace {
+
+// All factors of SlotToCoeff together.
+double stc_total(const Params& params, const ScalePlan& plan) {
+  return params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio);
+}
+
+// Mean square of SlotToCoeff's noise in a slot, rounding of the diagonals included.
+double stc_noise(const TransformChain& chain, double total) {
+  return relative_noise(chain, share_constant(chain, total)) * (2.0 / 3);
+}
+
+// What the arcsine's divisions leave, its polynomial as polynomial.cc splits it: v (c_1 + ..) with
+// powers v^2, v^4 that keep the scale they come with, and children whose scale is what is left for
+// them. Level i is i levels above EvalMod's result.
+class ArcsineNoise {
+ public:
+  ArcsineNoise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+               const PlanShape& shape)
+      : depth_(sine.arcsine_depth()) {
+    const double spanned = params.spanned_coefficients(1 << shape.log_slots);
+    for (int i = 0; i <= depth_ + 1; ++i) {
+      const int level = plan.sine_level + i;
+      factor_.push_back(params.rescale_factor(level));
+      switched_.push_back(spanned * params.key_switch_variance(level, true));
+      divided_.push_back(spanned * params.division_variance(params.leaving(level).size()));
+    }
+    const double ratio = plan.message_ratio, slots = std::ldexp(1.0, shape.log_slots);
+    structured_ = 2 / (ratio * ratio);  // one large coefficient, or a slot
+    gain_ = structured_ * (shape.slots_first ? 1 : slots);
+    square_ = kTwoPi * kTwoPi * ratio * ratio;  // v^2 of a coefficient of size 1
+  }
+
+  // Mean square in a slot, where the arcsine starts at scale s and ends at t. An error beside v^2
+  // or v^4 counts by their values, which are large in few coefficients: a message of |z| <= 1 has
+  // coefficients of power 1 in all.
+  double operator()(double s, double t) const {
+    const double squared = s * s / factor_[depth_];  // scale of v^2
+    const double working = t * factor_[1], v4 = square_ * square_;
+    double noise =
+        gain_ * (switched_[depth_ + 1] / (s * s) / (kTwoPi * kTwoPi) + switched_[1] / (t * t));
+    // The child c_3 v beside v^2.
+    const double child = working / squared;
+    noise += structured_ * v4 * divided_[2] / (child * child);
+    if (depth_ < 3) return noise;
+    // c_5 v + .. beside v^4, and in it c_7 v beside v^2.
+    const double high = working / (squared * squared / factor_[2]);
+    const double inner = high * factor_[2] / squared;
+    return noise + structured_ * v4 * v4 *
+                       (switched_[2] / (high * high) + v4 * divided_[3] / (inner * inner));
+  }
+
+ private:
+  static constexpr double kTwoPi = 6.283185307179586477;
+  int depth_;
+  double gain_, structured_, square_;
+  std::vector<double> factor_, switched_, divided_;
+};
+
+// The powers of two for the arcsine's first and last scale at which it and SlotToCoeff leave least:
+// products are rescaled by the small factors of user levels, so scales grow in it, and SlotToCoeff
+// brings them down. With SlotToCoeff first the last scale is given.
+void choose_arcsine_scales(const Params& params, const SinePolynomial& sine, ScalePlan& plan,
+                           const PlanShape& shape) {
+  constexpr int kLeast = 30, kMost = 64, kLast = 90;
+  const ArcsineNoise arcsine(params, sine, plan, shape);
+  ScalePlan unit = plan;
+  unit.sine_scale = 1;
+  TransformChain chain = stc_chain(params, unit, shape);
+  const double power = chain.input_power, total = stc_total(params, unit);
+  const bool given = shape.slots_first;
+  double best = 0;
+  for (int last = kLeast; last <= kLast; ++last) {
+    const double t = given ? plan.sine_scale : std::ldexp(1.0, last);
+    chain.input_power = power * t * t;
+    const double after = given ? 0 : stc_noise(chain, total / t);
+    for (int first = kLeast; first <= kMost; ++first) {
+      const double s = std::ldexp(1.0, first), noise = after + arcsine(s, t);
+      if (best != 0 && noise >= best) continue;
+      best = noise;
+      plan.sine_scale = t;
+      plan.before_arcsine = s;
+    }
+    if (given) break;
+  }
+}
+
+}  // namespace
+
 ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape) {
   const BootstrapLiteral& literal = *params.bootstrap();
   ScalePlan plan;
@@ -93,31 +220,64 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
   plan.evalmod_level = plan.cts_level - literal.cts_levels;
   plan.sine_level = plan.evalmod_level - sine.depth();
   plan.stc_level = shape.slots_first ? literal.stc_levels : plan.sine_level;
-  plan.end_level = shape.slots_first ? plan.sine_level : params.level_after_bootstrap();
-  check_levels(params, sine, plan);
+  plan.end_level = plan.sine_level - (shape.slots_first ? 0 : literal.stc_levels);
+  check_levels(params, sine, plan, shape);
   plan.q0 = params.base_modulus();
   plan.raised_scale = eval_mod_input_scale(params, plan.evalmod_level);
   if (shape.slots_first) {
-    plan.message_ratio = params.bootstrap_slots_first_ratio(1 << shape.log_slots);
+    plan.message_ratio = shape.log_message_ratio > 0
+                             ? std::ldexp(1.0, -shape.log_message_ratio)
+                             : params.bootstrap_slots_first_ratio(1 << shape.log_slots);
     plan.sine_scale = sine_scale_for(params, plan, plan.message_ratio);
   } else {
-    plan.scale_up = params.bootstrap_scale_up();
-    plan.message_ratio = params.bootstrap_message_ratio();
+    plan.scale_up = scale_up_for(params, shape.log_message_ratio);
+    plan.message_ratio =
+        static_cast<double>(plan.scale_up) * params.scale(0) / params.base_modulus();
     plan.last_merged = params.bootstrap_merges_last();
     // Twice the rescale factor is what a double angle keeps.
     plan.sine_scale = 2 * params.rescale_factor(plan.sine_level + 1);
   }
+  if (shape.arcsine > 1) choose_arcsine_scales(params, sine, plan, shape);
 
   // After ModRaise and trace a coefficient is T (m + q0 I) over raised_scale; z + conj(z) doubles.
   const double trace = std::ldexp(1.0, params.log_n() - 1 - shape.log_slots);
   const double cts = plan.raised_scale / (2 * plan.q0 * literal.range_k * trace);
   plan.cts_constants = share_constant(cts_chain(params, plan, shape), cts);
   if (!shape.slots_first) {
-    const double stc = params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio);
-    plan.stc_constants =
-        share_constant(stc_chain(params, plan, shape), stc * (shape.halved ? 0.5 : 1.0));
+    plan.stc_constants = share_constant(stc_chain(params, plan, shape),
+                                        stc_total(params, plan) * (shape.halved ? 0.5 : 1.0));
   }
   return plan;
+}
+
+BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+                          const PlanShape& shape) {
+  const int slots = 1 << shape.log_slots;
+  const double ratio = plan.message_ratio;
+  if (shape.slots_first) {
+    BootstrapNoise noise = params.bootstrap_noise_slots_first(slots, ratio);
+    if (shape.arcsine > 1) {
+      // The double angles end at a scale of their own.
+      const int level = params.default_level();
+      const double scale = params.scale(level) / ratio;
+      noise.eval_mod -= 2 / (ratio * ratio) * params.spanned_coefficients(slots) *
+                        params.key_switch_variance(level + 1, true) / (scale * scale);
+      noise.eval_mod +=
+          ArcsineNoise(params, sine, plan, shape)(plan.before_arcsine, plan.sine_scale);
+    }
+    return noise;
+  }
+  BootstrapNoise noise = params.bootstrap_noise(slots);
+  // Everything before SlotToCoeff counts in units of the ratio.
+  const double own = params.bootstrap_message_ratio() / ratio, more = own * own;
+  noise.raised *= more;
+  noise.coeff_to_slot *= more;
+  noise.eval_mod *= more;
+  if (shape.arcsine > 1) {
+    noise.eval_mod += ArcsineNoise(params, sine, plan, shape)(plan.before_arcsine, plan.sine_scale);
+    noise.slot_to_coeff = stc_noise(stc_chain(params, plan, shape), stc_total(params, plan));
+  }
+  return noise;
 }
 
 double sine_scale_for(const Params& params, const ScalePlan& plan, double ratio) {

@@ -9,19 +9,27 @@
 #include "ckks/bootstrap/transform_noise.h"
 #include "params/params.h"
 
+namespace latticino::ckks {
+struct BootstrapOptions;
+}
+
 namespace latticino::ckks::bootstrap {
 
 // What a plan is for.
 struct PlanShape {
   int log_slots = 0;
-  bool halved = false;       // the result is added to its conjugate (real messages)
-  bool slots_first = false;  // SlotToCoeff before ModRaise
-  bool over_raised = false;  // one more CoeffToSlot factor, before the key switch back
+  bool halved = false;        // the result is added to its conjugate (real messages)
+  bool slots_first = false;   // SlotToCoeff before ModRaise
+  bool over_raised = false;   // one more CoeffToSlot factor, before the key switch back
+  int log_message_ratio = 0;  // 0: the set's (BootstrapOptions)
+  int arcsine = 0;            // 0: the set's
 
   bool apart(const Params& params) const {  // one EvalMod for both halves
     return !slots_first && log_slots < params.log_n() - 1;
   }
 };
+
+PlanShape plan_shape(const BootstrapOptions& options, int slots);
 
 struct ScalePlan {
   // Levels of the first input of each stage, of EvalMod's result and of the result.
@@ -31,6 +39,7 @@ struct ScalePlan {
   std::int64_t scale_up = 1;  // integer that brings S_0 to (almost) q0 / 2^r
   double raised_scale = 0;    // scale declared after ModRaise, kept through CoeffToSlot
   double sine_scale = 0;      // what the double angles (and the arcsine) end with
+  double before_arcsine = 0;  // what an arcsine starts with; 0: as it ends
   std::vector<double> cts_constants, stc_constants;
   // The last division, where it matters beside the scale of the result, is not merged with ModDown.
   bool last_merged = true;
@@ -43,6 +52,11 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
 
 // Throws ParameterError where levels and depths do not fit.
 ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape);
+
+// The noise of the whole plan, by where it arises: that of the set (Params::bootstrap_noise), at
+// the plan's own ratio and with what its arcsine and a SlotToCoeff at lower levels add.
+BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
+                          const PlanShape& shape);
 
 // The scale to ask EvalMod for, so that slots first times `ratio`, in units of q0, end with the
 // canonical scale as they are.

@@ -127,6 +127,11 @@ std::vector<DoubleDouble> least_squares(std::vector<std::vector<DoubleDouble>> c
 int SinePolynomial::depth() const {
   int d = double_angles;
   for (std::size_t span = 1; span < coefficients.size(); span *= 2) ++d;
+  return d + arcsine_depth();
+}
+
+int SinePolynomial::arcsine_depth() const {
+  int d = 0;
   for (std::size_t span = 1; span < arcsine.size(); span *= 2) ++d;
   return d;
 }
@@ -220,6 +225,29 @@ SinePolynomial sine_polynomial(const BootstrapLiteral& literal) {
   if (std::ldexp(dropped, 2 * r) < kNegligible) return closed;
   return sine_least_squares(k, r, degree, literal.arcsine, literal.sparse_weight,
                             literal.log_message_ratio);
+}
+
+SinePolynomial sine_polynomial(BootstrapLiteral literal, int arcsine, int log_message_ratio) {
+  if (arcsine < 0 || arcsine > kArcsineDegree || (arcsine != 0 && arcsine % 2 == 0)) {
+    throw ParameterError("ckks.bootstrap", "an arcsine of degree " + std::to_string(arcsine),
+                         "degree 1 (none), 3, 5 or 7, or 0 for the set's", "choose one of these");
+  }
+  if (arcsine > 0) literal.arcsine = arcsine > 1;
+  // Made for what is raised at most; larger ratios only lie nearer to the integers.
+  if (log_message_ratio > 0) {
+    literal.log_message_ratio = std::min(literal.log_message_ratio, log_message_ratio);
+  }
+  SinePolynomial p = sine_polynomial(literal);
+  if (arcsine > 1) p.arcsine.resize(static_cast<std::size_t>(arcsine) + 1);
+  return p;
+}
+
+double reduced_exactly(const SinePolynomial& sine, double x) {
+  const double two_pi = 2 * std::acos(-1.0), v = std::sin(two_pi * x);
+  if (sine.arcsine.empty()) return v / two_pi;
+  double sum = 0;
+  for (std::size_t k = sine.arcsine.size(); k-- > 0;) sum = sum * v + sine.arcsine[k];
+  return sum;
 }
 
 }  // namespace latticino::ckks::bootstrap

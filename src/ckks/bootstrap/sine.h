@@ -21,6 +21,7 @@ struct SinePolynomial {
   std::vector<double> arcsine;
 
   int depth() const;
+  int arcsine_depth() const;          // the part of it that the arcsine takes
   std::vector<double> in_t2() const;  // c_0, c_2, ..: the same polynomial of T_2(y)
   double evaluate(double x) const;    // the whole composition, in double
 };
@@ -37,6 +38,14 @@ SinePolynomial sine_least_squares(int range_k, int double_angles, int degree, bo
 // What a parameter set uses: the closed form where the degree makes it exact to 2^-46 anyway,
 // least squares otherwise.
 SinePolynomial sine_polynomial(const BootstrapLiteral& literal);
+
+// The same with options of a plan: the degree of the arcsine (1: none, 0: the set's) and the ratio
+// that messages are raised to (0: the set's). Throws ParameterError for other degrees than 0, 1, 3,
+// 5 and 7.
+SinePolynomial sine_polynomial(BootstrapLiteral literal, int arcsine, int log_message_ratio);
+
+// What EvalMod makes of x beside any integer, without noise: x but for what the sine takes.
+double reduced_exactly(const SinePolynomial& sine, double x);
 
 // Density at I of a sum of weight + 1 independent uniforms on [-1/2, 1/2]: close to the
 // distribution of one coefficient's I.

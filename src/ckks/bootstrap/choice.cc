@@ -1,0 +1,262 @@
+#include "ckks/bootstrap/choice.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+
+#include "ckks/bootstrap/over_raise.h"
+#include "ckks/bootstrap/precision.h"
+#include "ckks/checks.h"
+#include "ckks/encoder.h"
+#include "math/errors.h"
+
+namespace latticino::ckks::bootstrap {
+namespace {
+
+constexpr const char* kName = "ckks.bootstrap";
+// Levels are spent until a prediction reaches kEnough bits; bits above kMost count for nothing.
+// Else a level must buy kBitsPerLevel; SlotToCoeff first, which is cheaper, may lose kBitsForSpeed.
+constexpr double kEnough = 18, kMost = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
+constexpr int kMostRatio = 20;
+const double kCubic = std::numbers::pi * std::numbers::pi * 2 / 3;  // x - sin(2 pi x) / (2 pi)
+
+struct Candidate {
+  BootstrapOptions options;
+  Form form;
+  double bits = 0;
+  int spent = 0;  // levels, of those that the order leaves without an arcsine
+};
+
+// Mean square of what EvalMod's function takes from random slots in the unit box.
+double taken_from_random(const Params& params, const Candidate& c) {
+  if (!c.form.sine.arcsine.empty()) return 0;
+  const double ratio = c.form.plan.message_ratio, lost = kCubic * ratio * ratio;
+  if (c.options.slot_to_coeff_first) return 2 * lost * lost / 7;  // the mean of u^6 is 1/7
+  // Coefficients are normal of variance 1 / (3 slots), and 2 slots of their cubes add up.
+  const double slots = c.options.slots == 0 ? params.max_slots() : c.options.slots;
+  const double variance = 1 / (3 * slots);
+  return lost * lost * 15 * variance * variance * variance * 2 * slots;
+}
+
+// Mean square of what it takes from the sample: errors of the slots, or those of the coefficients,
+// whose squares add up in every slot.
+double taken_from_sample(const Candidate& c, const std::vector<Complex>& values) {
+  const double ratio = c.form.plan.message_ratio;
+  double sum = 0;
+  const auto add = [&](double m) {
+    const double error = reduced_exactly(c.form.sine, m * ratio) / ratio - m;
+    sum += error * error;
+  };
+  for (const Complex& z : values) {
+    add(z.real());
+    add(z.imag());
+  }
+  return c.options.slot_to_coeff_first ? sum / static_cast<double>(values.size()) : sum;
+}
+
+class Chooser {
+ public:
+  Chooser(const Params& params, const FormRequest& request)
+      : params_(params), request_(request), coefficients_(request.known.sample) {
+    if (!coefficients_.empty()) Encoder(params.log_n()).inverse(coefficients_);
+    const int first_level = params.bootstrap()->stc_levels;
+    if (request.slot_to_coeff_first.value_or(false) && request.level < first_level) {
+      throw LevelError(kName, "level " + std::to_string(request.level) + " and SlotToCoeff first",
+                       "level " + std::to_string(first_level) + " or more",
+                       "refresh earlier, or leave the option out");
+    }
+    if (request.slot_to_coeff_first.value_or(request.level >= first_level)) add_slots_first();
+    if (!request.slot_to_coeff_first.value_or(false)) add_usual();
+  }
+
+  const Candidate& best() const {
+    const auto score = [](const Candidate& c) {
+      return std::min(c.bits, kMost) - kBitsPerLevel * c.spent + (is_first(c) ? kBitsForSpeed : 0);
+    };
+    const Candidate *usual = best_usual(), *best = usual;
+    for (const Candidate& c : candidates_) {
+      if (is_first(c) && (usual == nullptr || score(c) > score(*usual))) best = &c;
+    }
+    if (best == nullptr) throw *refused_;
+    return *best;
+  }
+
+ private:
+  void add_slots_first() {
+    BootstrapOptions o = common();
+    o.slot_to_coeff_first = true;
+    o.over_mod_raise = request_.over_mod_raise.value_or(can_over_raise(params_));
+    o.arcsine = request_.arcsine.value_or(0);
+    o.log_message_ratio = request_.log_message_ratio.value_or(0);
+    add(o);
+  }
+
+  // Random-like data keep the levels; where there are few slots, their coefficients are not small,
+  // and a larger ratio helps.
+  void add_usual() {
+    BootstrapOptions o = common();
+    o.over_mod_raise = request_.over_mod_raise.value_or(false);
+    const bool random_like = request_.known.random_like && request_.known.sample.empty();
+    std::vector<int> degrees{0}, ratios{0};
+    if (request_.arcsine) {
+      degrees = {*request_.arcsine};
+    } else if (!random_like && !params_.bootstrap()->arcsine) {
+      degrees = {0, 3, 7};  // degree 5 takes as many levels as 7
+    }
+    if (request_.log_message_ratio) {
+      ratios = {*request_.log_message_ratio};
+    } else {
+      const int own = params_.bootstrap()->log_message_ratio;
+      for (int r = random_like ? own + 1 : 2; r <= kMostRatio; ++r) ratios.push_back(r);
+    }
+    for (const int degree : degrees) {
+      for (const int ratio : ratios) {
+        o.arcsine = degree;
+        o.log_message_ratio = ratio;
+        add(o);
+      }
+    }
+  }
+
+  // The most precise of the fewest levels that suffice, or of all with levels as bits.
+  const Candidate* best_usual() const {
+    const Candidate *enough = nullptr, *best = nullptr;
+    const auto worth = [](const Candidate& c) { return c.bits - kBitsPerLevel * c.spent; };
+    for (const Candidate& c : candidates_) {
+      if (is_first(c)) continue;
+      if (best == nullptr || worth(c) > worth(*best)) best = &c;
+      if (c.bits < kEnough) continue;
+      if (enough == nullptr || c.spent < enough->spent ||
+          (c.spent == enough->spent && c.bits > enough->bits)) {
+        enough = &c;
+      }
+    }
+    return enough != nullptr ? enough : best;
+  }
+
+  static bool is_first(const Candidate& c) { return c.options.slot_to_coeff_first; }
+
+  // Mean bits in closed form: enough to compare.
+  double mean_bits(const Candidate& c) const {
+    const MessageKnowledge& known = request_.known;
+    const double normal = std::numbers::pi / 4, noise = c.form.noise.total();
+    if (!known.sample.empty()) {
+      const double taken = taken_from_sample(c, is_first(c) ? known.sample : coefficients_);
+      return -0.5 * std::log2(noise * normal + taken);
+    }
+    const double random = (noise + taken_from_random(params_, c)) * normal;
+    if (known.random_like) return -0.5 * std::log2(random);
+    // All slots alike: one coefficient of that size, or every slot.
+    const double ratio = c.form.plan.message_ratio;
+    const double bias = reduced_exactly(c.form.sine, known.largest * ratio) / ratio - known.largest;
+    return -0.5 * std::log2(std::max(random, noise * normal + bias * bias));
+  }
+
+  BootstrapOptions common() const {
+    BootstrapOptions o;
+    o.slots = request_.slots;
+    o.message = request_.message;
+    o.minimal_keys = request_.minimal_keys;
+    return o;
+  }
+
+  // What the set cannot meet is no candidate; where nothing is left, that is the caller's error.
+  void add(const BootstrapOptions& options) {
+    try {
+      Candidate c{options, form_of(params_, options)};
+      const int most =
+          options.slot_to_coeff_first ? params_.default_level() : params_.level_after_bootstrap();
+      c.spent = most - c.form.plan.end_level;
+      c.bits = mean_bits(c);
+      candidates_.push_back(std::move(c));
+    } catch (const ParameterError& error) {
+      if (!refused_) refused_.emplace(error);
+    }
+  }
+
+  const Params& params_;
+  const FormRequest& request_;
+  std::vector<Complex> coefficients_;  // of the sample
+  std::vector<Candidate> candidates_;
+  std::optional<ParameterError> refused_;
+};
+
+std::string form_text(const Params& params, const Candidate& c) {
+  std::string out = c.options.slot_to_coeff_first ? "SlotToCoeff first" : "the usual order";
+  if (c.options.over_mod_raise) out += " with OverModRaise";
+  if (c.options.arcsine > 1) {
+    out += ", arcsine of degree " + std::to_string(c.options.arcsine);
+  }
+  char ratio[64];
+  std::snprintf(ratio, sizeof ratio, ", message ratio 2^%.1f",
+                std::log2(c.form.plan.message_ratio));
+  const bool own = c.options.slot_to_coeff_first || c.options.log_message_ratio == 0;
+  return own && c.form.plan.message_ratio <= params.bootstrap_message_ratio() ? out : out + ratio;
+}
+
+std::string why(const Params& params, const FormRequest& request, const Candidate& best) {
+  const int first_level = params.bootstrap()->stc_levels;
+  const bool asked = request.slot_to_coeff_first || request.over_mod_raise || request.arcsine ||
+                     request.log_message_ratio;
+  const std::string levels = std::to_string(first_level) + " levels";
+  if (best.options.slot_to_coeff_first) {
+    return asked ? "as asked" : "the level leaves SlotToCoeff's " + levels;
+  }
+  std::string out = asked                          ? "as far as asked"
+                    : request.level < first_level ? "the level is below SlotToCoeff's " + levels
+                                                  : "it is predicted to be more precise";
+  if (!request.known.sample.empty()) return out + ", for messages like the sample";
+  return out + (request.known.random_like ? ", for random-like data"
+                                          : ", for data not declared random-like");
+}
+
+Bootstrapper::Precision predicted_for(const Params& params, const BootstrapOptions& options,
+                                      const MessageKnowledge& known) {
+  if (!known.sample.empty()) return predict_precision(params, options, known.sample);
+  const Bootstrapper::Precision random = predict_precision(params, options);
+  if (known.random_like) return random;
+  const int slots = options.slots == 0 ? params.max_slots() : options.slots;
+  const Bootstrapper::Precision constant = predict_precision(
+      params, options, std::vector<Complex>(static_cast<std::size_t>(slots), known.largest));
+  return {std::min(random.mean_bits, constant.mean_bits),
+          std::min(random.max_bits, constant.max_bits)};
+}
+
+void check_request(const Params& params, const FormRequest& request) {
+  const int slots = request.slots == 0 ? params.max_slots() : request.slots;
+  if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
+    throw ShapeError(kName, std::to_string(slots) + " slots",
+                     "a power of two up to " + std::to_string(params.max_slots()),
+                     "round the slot count up");
+  }
+  if (!request.known.sample.empty()) {
+    require_slots(kName, static_cast<int>(request.known.sample.size()), slots);
+  }
+  if (!(request.known.largest > 0 && request.known.largest <= 1)) {
+    throw ValueError(kName, "values of size " + std::to_string(request.known.largest),
+                     "a bound above 0 and at most 1", "scale the data into the unit box");
+  }
+}
+
+}  // namespace
+
+Choice choose_form(const Params& params, const FormRequest& request) {
+  params.level_after_bootstrap();  // throws without bootstrapping
+  check_request(params, request);
+  const Chooser chooser(params, request);
+  const Candidate& best = chooser.best();
+  Choice choice;
+  choice.options = best.options;
+  choice.input_level = best.options.slot_to_coeff_first ? params.bootstrap()->stc_levels : 0;
+  choice.output_level = best.form.plan.end_level;
+  choice.predicted = predicted_for(params, best.options, request.known);
+  char bits[96];
+  std::snprintf(bits, sizeof bits, "; %d levels after it, about %.1f bits (worst slot %.1f)",
+                choice.output_level, choice.predicted.mean_bits, choice.predicted.max_bits);
+  choice.reason = form_text(params, best) + ": " + why(params, request, best) + bits;
+  return choice;
+}
+
+}  // namespace latticino::ckks::bootstrap

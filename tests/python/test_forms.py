@@ -1,0 +1,113 @@
+"""Forms of bootstrapping: what is chosen, and that every message keeps its precision."""
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+SLOTS = 512
+
+
+def message(kind, rng, imaginary):
+    random = rng.uniform(-1, 1, SLOTS)
+    x = {"constant": np.ones(SLOTS), "positive": rng.uniform(0, 0.9, SLOTS),
+         "alternating": np.where(np.arange(SLOTS) % 2, -1.0, 1.0), "one slot": np.eye(1, SLOTS, 5)[0],
+         "a hundredth": np.where(np.arange(SLOTS) % 100, 0, random), "random": random}[kind]
+    return x + 1j * rng.permutation(x) * 0.5 if imaginary else x
+
+
+@pytest.fixture(scope="module")
+def refreshed(ctx, client):
+    bundles = {}
+
+    def run(x, level, kind="complex", **options):
+        def program(a):
+            return a.bootstrap(kind, **options)
+
+        key = (level, kind, *sorted(options.items()))
+        if key not in bundles:
+            bundles[key] = client.server_keys(ctx.plan(program, lt.Shape(x.shape, level)))
+        ctx.use(bundles[key])
+        return program(client.encrypt(x, level=level))
+
+    return run
+
+
+@pytest.mark.parametrize("level", range(6))
+@pytest.mark.parametrize("kind", ["constant", "positive", "alternating", "one slot", "a hundredth", "random"])
+def test_every_message_keeps_its_precision(ctx, client, refreshed, rng, level, kind):
+    first = level >= 3
+    for imaginary in (False, True):
+        x = message(kind, rng, imaginary)
+        y = refreshed(x, level, "complex" if imaginary else "real")
+        assert y.level == (ctx.level if first else ctx.params.level_after_bootstrap - 2)
+        bits = lt.precision(client.decrypt(y), x).mean
+        assert bits > 22 and bits > y.expected_bits - 1.5
+
+
+def test_a_constant_is_refreshed_ten_times(client, refreshed):
+    x = np.ones(SLOTS)
+    for level in (0, 3):
+        y = refreshed(x, level)
+        for _ in range(9):
+            y = y.to_level(level).bootstrap()
+        assert lt.precision(client.decrypt(y), x).mean > 15
+
+
+def test_random_data_keep_the_usual_order_and_its_levels(ctx, client, refreshed, rng):
+    x = rng.uniform(-1, 1, SLOTS)
+    y = refreshed(x, 0, random_like=True)
+    assert y.level == ctx.params.level_after_bootstrap
+    assert lt.precision(client.decrypt(y), x).mean > 14
+    declared = client.encrypt(x, level=0, range=lt.Range(-1, 1, random=True)).bootstrap()
+    assert declared.level == y.level
+    assert ctx.bootstrap_form(0).output_level < y.level
+
+
+def test_a_plan_says_what_was_chosen_and_why(ctx):
+    plan = ctx.plan(lambda a: (a.bootstrap(), a.to_level(2).bootstrap(), a.bootstrap()), np.ones(SLOTS))
+    assert len(plan.notes) == 2 and plan.bootstraps == 3
+    assert "SlotToCoeff first with OverModRaise" in plan.notes[0] and "level 7" in plan.notes[0]
+    assert "arcsine" in plan.notes[1] and "not declared random-like" in plan.notes[1]
+    assert all(note in str(plan) for note in plan.notes)
+    assert (plan | plan).notes == plan.notes
+
+
+def test_the_callers_word_is_kept(ctx, client, refreshed, rng):
+    x = rng.uniform(-1, 1, SLOTS)
+    after = ctx.params.level_after_bootstrap
+    assert refreshed(x, 4, slot_to_coeff_first=False, arcsine=1).level == after
+    assert refreshed(x, 0, arcsine=7, log_message_ratio=6).level == after - 3
+    form = ctx.bootstrap_form(5, slot_to_coeff_first=True, over_mod_raise=False)
+    assert form.slot_to_coeff_first and not form.over_mod_raise and form.input_level == 3
+    a = client.encrypt(x, level=2)
+    with pytest.raises(lt.LevelError, match="SlotToCoeff first"):
+        a.bootstrap(slot_to_coeff_first=True)
+    for options in ({"arcsine": 4}, {"log_message_ratio": 40}):
+        with pytest.raises(lt.ParameterError):
+            a.bootstrap(**options)
+
+
+@pytest.mark.parametrize("levels, expected", [(1, [7, 6, 5, 4, 3, 6, 5, 4, 3]), (2, [7, 5, 3, 5, 3]), (3, [7, 4, 4])])
+def test_automatic_refreshes_stay_above_the_level_of_slot_to_coeff(device, levels, expected):
+    own = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
+    seen = []
+
+    def program(a):
+        for _ in expected:
+            seen.append(a.level)
+            a = a.polyval([0.1] * 2**levels)
+        return a
+
+    plan = own.plan(program, lt.Shape((SLOTS,), None, (-1, 1)))
+    assert seen == expected
+    assert plan.bootstraps == sum(level - levels < 3 for level in seen)
+
+
+def test_automatic_refreshes_below_that_level_wait(device):
+    own = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
+    plan = own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=2))
+    assert plan.bootstraps == 0 and plan.levels == (0,)
+    assert own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=1)).bootstraps == 1
+    # An operation that would end below it even from the highest level is no reason to refresh.
+    assert own.plan(lambda a: a.polyval(np.ones(32)), lt.Shape((SLOTS,))).bootstraps == 0
