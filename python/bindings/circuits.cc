@@ -27,7 +27,7 @@ void bind_matrix(nb::module_& m) {
              int level) {
             const std::span<const ckks::Complex> values(w.data(), w.size());
             const int rows = static_cast<int>(w.shape(0)), columns = static_cast<int>(w.shape(1));
-            nb::gil_scoped_release release;
+            const Released release;
             LinearTransform::Options options;
             options.level = level;
             new (self) MatrixProduct(context, values, rows, columns, slots, options);
@@ -70,7 +70,7 @@ void bind_bootstrap(nb::module_& m) {
           "__init__",
           [](Bootstrapper* self, ContextPtr context, int slots, BootstrapOptions::Message message,
              bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise) {
-            nb::gil_scoped_release release;
+            const Released release;
             new (self) Bootstrapper(std::move(context), {.slots = slots,
                                                          .message = message,
                                                          .minimal_keys = minimal_keys,

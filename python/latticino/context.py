@@ -29,6 +29,7 @@ _TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
 
 def preset(name: str) -> _native.Params:
     """The named, versioned parameters of CKKS; ParameterError lists near names."""
+    name = arrays.as_text(name, "preset", "name")
     if name in _native.tfhe_preset_names():
         raise errors.ParameterError.explain(
             "preset", f"the TFHE set {name!r}", "a CKKS set", "lt.tfhe.Context and lt.tfhe.preset take it")
@@ -58,8 +59,11 @@ class Context:
     def __init__(self, params: str | _native.Params = "n16-d40-boot-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "") -> None:
         self.params = preset(params) if isinstance(params, str) else params
+        threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
+        simd = arrays.as_flag(simd, "Context", "simd")
+        auto_bootstrap = arrays.as_flag(auto_bootstrap, "Context", "auto_bootstrap")
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
-        if device == NOT_ENCRYPTED:
+        if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
             self._setup(_native.Context.create_dry(self.params), auto_bootstrap)
             self._timed = devices.timed_as("cpu", 1, simd)
@@ -69,7 +73,7 @@ class Context:
         kind, index = devices.choose(device)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads, self.simd = threads, simd
-        self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
+        self._setup(_native.Context.create(self.params, kind, index, threads, simd, tuning), auto_bootstrap)
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
         self._native = native
@@ -182,9 +186,8 @@ class Context:
     @property
     def evaluator(self) -> _native.Evaluator:
         if self._evaluator is None:
-            raise errors.KeyError.explain(
-                "compute", "a context without evaluation keys", "the public keys of a client",
-                "ctx.use(client.server_keys(program, x)) gives them")
+            # Sums need no keys, nor do products with plain values; the core refuses what does (KeyError).
+            self._evaluator = _native.Evaluator(self._native, None)
         return self._evaluator
 
     def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
@@ -235,7 +238,7 @@ class Context:
         level = self.level if level is None else arrays.as_integer(level, "encrypt", "level")
         if not 0 <= level <= self.params.top_level:
             raise errors.LevelError.explain(
-                "encrypt", f"level {level}", f"a level from 0 to {self.params.top_level}", "leave it out")
+                "encrypt", f"level {arrays.shown(level)}", f"a level from 0 to {self.params.top_level}", "leave it out")
         scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale")
         if not (1 <= scale < math.inf and math.log2(scale) < self.params.log_q(level)):
             raise errors.ScaleError.explain(
@@ -289,7 +292,9 @@ class Context:
 
         Constants used again soon are encoded once only (constants.py).
         """
-        values = np.ascontiguousarray(values, dtype=np.complex128)
+        values = np.ascontiguousarray(arrays.as_numpy(values, "encode"), dtype=np.complex128).reshape(-1)
+        level, scale = arrays.as_integer(level, "encode", "level", 0, self.params.top_level), arrays.as_real(
+            scale, "encode", "scale", above=0)
         key = (hashlib.sha256(values).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
@@ -309,11 +314,13 @@ class Context:
         """
         kinds = {"complex": _native.Message.Complex, "real": _native.Message.Real,
                  "merged": _native.Message.MergedReals}
-        if message not in kinds:
+        if not isinstance(message, str) or message not in kinds:
             raise errors.UnsupportedError.explain(
-                "bootstrap", f"message={message!r}", " or ".join(map(repr, kinds)), "name one of them")
-        options = (minimal_keys, slot_to_coeff_first, over_mod_raise)
-        key = (slots or self.slots, message, *options)
+                "bootstrap", f"message={arrays.shown(message)}", " or ".join(map(repr, kinds)), "name one of them")
+        options = tuple(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
+            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first), ("over_mod_raise", over_mod_raise)))
+        slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
+        key = (slots, message, *options)
         with self._lock:
             if key not in self._bootstrappers:
                 self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kinds[message], *options)
@@ -335,6 +342,7 @@ class Context:
         That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU that is fast at
         it and on a CPU with vector code, exact ones elsewhere.
         """
+        name = None if name is None else arrays.as_text(name, "switching", "switching")
         sets = self._sets_of_switching()
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
@@ -350,6 +358,7 @@ class Context:
 
     def switching(self, name: str) -> _native.SwitchContext:
         """Both schemes on this device, for the set `name`."""
+        name = arrays.as_text(name, "switching", "name")
         with self._lock:
             if name not in self._switching:
                 self._switching[name] = _native.SwitchContext.create(name, self._native)
@@ -362,7 +371,10 @@ class Context:
         ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
         use are for it and for so many slots.
         """
-        key = (name, slots, float(bound), minimal_keys, route)
+        slots = arrays.as_integer(slots, "switching", "slots", 1, self.slots)
+        minimal_keys, route = arrays.as_flag(minimal_keys, "switching", "minimal_keys"), arrays.as_text(
+            route, "switching", "route")
+        key = (name, slots, arrays.as_real(bound, "switching", "bound", above=0), minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
                 if self._without_data:
@@ -404,6 +416,6 @@ class Context:
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
-        w = np.ascontiguousarray(w, dtype=np.complex128)
+        w = np.ascontiguousarray(arrays.as_numpy(w, "matmul"), dtype=np.complex128)
         key = (hashlib.sha256(w).digest(), w.shape, slots, level)
         return self._products.get(key, lambda: _native.MatrixProduct(self._native, w, slots, level))

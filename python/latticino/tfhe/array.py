@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from .. import errors, powers, roles
+from .. import arrays, errors, powers, roles
 from ..recording import Scope
 from . import engine, modular, reductions, types
 from .engine import Comparison, Gate
@@ -222,6 +222,7 @@ class EncryptedArray:
         self._integer("shift")
         e = self.context.evaluator
         if isinstance(amount, numbers.Integral):
+            amount = arrays.as_integer(amount, "shift", "amount", 0)
             return each("shift", lambda x: e.shift(x, min(int(amount), self.bits), left), self.bits, [self])
         by = self._operand(amount, "shift")._blocks("shift")
         return each("shift", lambda x, a: e.shift_by(x, a, left), self.bits, [self, by])
@@ -251,7 +252,7 @@ class EncryptedArray:
         self._integer(operation)
         if not isinstance(divisor, numbers.Integral) or divisor < 1 or divisor & (divisor - 1):
             raise errors.UnsupportedError.explain(
-                operation, f"the divisor {divisor}", "a clear power of two", "compose it of comparisons")
+                operation, f"the divisor {arrays.shown(divisor)}", "a clear power of two", "compose it of comparisons")
         return int(divisor).bit_length() - 1
 
     # ---- shapes: no bootstrapping ----
@@ -263,7 +264,7 @@ class EncryptedArray:
         """Flat places after what numpy makes of them."""
         try:
             return np.asarray(move(self._places()))
-        except (IndexError, ValueError, TypeError, errors.UnsupportedError) as why:
+        except Exception as why:  # numpy's, or what an object's own conversion raises
             raise errors.ShapeError.explain(
                 operation, f"an array of shape {self.shape} ({why})", "places, axes and shapes that are there",
                 "check the arguments") from why

@@ -62,6 +62,7 @@ class Client:
 
         ``show`` decides on a progress bar (None: on a terminal).
         """
+        show = progress.as_shown(show)
         steps = iter(progress.track(range(self.context.params.lwe_dimension), "generating keys", show))
         at = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _native, devices, errors, roles
+from .. import _native, arrays, devices, errors, roles
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
@@ -22,7 +22,7 @@ _TOGETHER_CUDA, _TOGETHER_CPU = 1 << 16, 256
 
 def preset(name: str) -> _native.TfheParams:
     """The named, versioned parameters of TFHE; ParameterError lists the names."""
-    return _native.tfhe_preset(name)
+    return _native.tfhe_preset(arrays.as_text(name, "preset", "name"))
 
 
 def presets() -> list[str]:
@@ -56,11 +56,14 @@ class Context:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
+        threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
+        simd = arrays.as_flag(simd, "Context", "simd")
+        arithmetic = None if arithmetic is None else arrays.as_text(arithmetic, "Context", "arithmetic")
         self.threads, self.simd = threads, simd
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
-        if device == NOT_ENCRYPTED:
+        if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
@@ -68,7 +71,7 @@ class Context:
             return
         kind, index = devices.choose(device)
         self.arithmetic = str(arithmetic or _faster(self.params, kind, index, threads, simd))
-        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
+        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, tuning,
                                                   self.arithmetic)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind
