@@ -144,7 +144,7 @@ def as_path(x: Any, operation: str) -> str:
     """The name of a file; UnsupportedError for what names none, FileError for one that no file can have."""
     try:
         name = os.fsdecode(x)
-    except TypeError:
+    except Exception:  # TypeError, or what an object's own __fspath__ raises
         raise errors.UnsupportedError.explain(
             operation, f"a path of type {type(x).__name__}", "a string or a pathlib.Path", "name the file") from None
     try:

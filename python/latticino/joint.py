@@ -27,7 +27,7 @@ def bootstrap(x: Ciphertext, message: str, *options: bool) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
-    if message == "merged":
+    if isinstance(message, str) and message == "merged":
         raise errors.UnsupportedError.explain(
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")

@@ -348,7 +348,7 @@ class EncryptedArray:
         two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all results, or one each.
         """
         params = self.context.params
-        if not isinstance(functions, (list, tuple, np.ndarray)):
+        if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
             raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions", "use apply")
         dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):

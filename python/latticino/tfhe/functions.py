@@ -35,6 +35,9 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
     """
     first = _first([x, y, condition], "where")
     ctx = first.context
+    for o in (condition, x, y):
+        if isinstance(o, EncryptedArray):
+            first._operand(o, "where")  # of one context
     if isinstance(condition, EncryptedArray):
         if condition.bits:
             raise errors.ParameterError.explain(

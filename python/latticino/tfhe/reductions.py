@@ -67,7 +67,7 @@ def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:
     starts = np.cumsum([0, *(o.size for o in several)])
     try:
         places = np.concatenate([o._places() + np.uint32(s) for o, s in zip(several, starts)], axis)
-    except (ValueError, TypeError, OverflowError) as why:
+    except Exception as why:  # numpy's, or what an object's own conversion raises
         raise errors.ShapeError.explain(
             "concatenate", f"axis {shown(axis)} of " + " and ".join(str(o.shape) for o in several), "shapes equal but for one axis, and that axis",
             "reshape them, or check the axis") from why
