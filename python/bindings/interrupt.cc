@@ -13,6 +13,7 @@ namespace {
 
 pthread_t main_thread;     // of Python
 struct sigaction of_python;  // what handled the signal before
+std::atomic<bool> threads_stop{false};
 
 void on_signal(int signal, siginfo_t* info, void* state) {
   if ((of_python.sa_flags & SA_SIGINFO) != 0) {
@@ -25,7 +26,12 @@ void on_signal(int signal, siginfo_t* info, void* state) {
 
 // Signals are the main thread's business. Where their handlers raise nothing, the work goes on.
 void ask_python() {
-  if (pthread_equal(pthread_self(), main_thread) == 0) return;
+  if (pthread_equal(pthread_self(), main_thread) == 0) {
+    if (!threads_stop.load()) return;
+    const nb::gil_scoped_acquire gil;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
   const nb::gil_scoped_acquire gil;
   interrupt::requested.store(false, std::memory_order_relaxed);
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -49,7 +55,16 @@ void watch_interrupts() noexcept {
   sigaction(SIGINT, &ours, nullptr);
 }
 
-void bind_interrupts(nb::module_&) {
+void bind_interrupts(nb::module_& m) {
+  m.def(
+      "stop_threads",
+      [](bool stop) {
+        threads_stop.store(stop);
+        interrupt::requested.store(stop);
+      },
+      "stop"_a,
+      "Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for them "
+      "and was interrupted.");
   main_thread = static_cast<pthread_t>(
       nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident")));
   pthread_atfork(nullptr, nullptr, [] {

@@ -98,12 +98,12 @@ void bind_params(nb::module_& m) {
   nb::class_<Params> c(m, "Params", "Checked, immutable parameters.");
   bind_facts(c);
   bind_bootstrapping(c);
-  c.def("limbs", at_level(&Params::limbs), "level"_a, nb::sig("def limbs(self, level: int) -> int"), "Primes of a ciphertext at a level.")
-      .def("scale", at_level(&Params::scale), "level"_a, nb::sig("def scale(self, level: int) -> float"), "What values are multiplied by at a level.")
-      .def("rescale_factor", at_level(&Params::rescale_factor), "level"_a, nb::sig("def rescale_factor(self, level: int) -> float"),
+  c.def("limbs", at_level(&Params::limbs), "level"_a.none(), nb::sig("def limbs(self, level: int) -> int"), "Primes of a ciphertext at a level.")
+      .def("scale", at_level(&Params::scale), "level"_a.none(), nb::sig("def scale(self, level: int) -> float"), "What values are multiplied by at a level.")
+      .def("rescale_factor", at_level(&Params::rescale_factor), "level"_a.none(), nb::sig("def rescale_factor(self, level: int) -> float"),
            "What a product is divided by on its way to the level below.")
-      .def("log_q", at_level(&Params::log_q), "level"_a, nb::sig("def log_q(self, level: int) -> float"), "log2 of the ciphertext modulus at a level.")
-      .def("message_bound", at_level(&Params::message_bound), "level"_a, nb::sig("def message_bound(self, level: int) -> float"),
+      .def("log_q", at_level(&Params::log_q), "level"_a.none(), nb::sig("def log_q(self, level: int) -> float"), "log2 of the ciphertext modulus at a level.")
+      .def("message_bound", at_level(&Params::message_bound), "level"_a.none(), nb::sig("def message_bound(self, level: int) -> float"),
            "The largest size that a coefficient of a message may have at a level.")
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
       .def("explain", &Params::explain, "Everything about the set, as a table for people.");

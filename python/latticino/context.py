@@ -416,6 +416,6 @@ class Context:
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
-        w = np.ascontiguousarray(arrays.as_numpy(w, "matmul"), dtype=np.complex128)
+        w = np.ascontiguousarray(w, dtype=np.complex128)
         key = (hashlib.sha256(w).digest(), w.shape, slots, level)
         return self._products.get(key, lambda: _native.MatrixProduct(self._native, w, slots, level))
