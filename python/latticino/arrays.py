@@ -96,15 +96,15 @@ def as_integer(x: Any, operation: str, name: str, least: int | None = None, most
     return value
 
 
-def as_real(x: Any, operation: str, name: str, above: float | None = None) -> float:
-    """A finite real number as a double, larger than `above`; ValueError for anything else."""
-    value = math.nan
+def as_real(x: Any, operation: str, name: str, above: float | None = None, finite: bool = True) -> float:
+    """A real number as a double, finite unless the caller looks at that, larger than `above`; ValueError for anything else."""
+    value: float | None = None
     try:
         if isinstance(x, numbers.Real) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fiub"):
             value = float(x)
     except (OverflowError, errors.Error):
         pass
-    if not math.isfinite(value) or (above is not None and value <= above):
+    if value is None or (finite and not math.isfinite(value)) or (above is not None and value <= above):
         raise errors.ValueError.explain(
             operation, f"{name}={shown(x)}",
             "a real number within the double range" + ("" if above is None else f", more than {above:g}"), "correct it")

@@ -137,9 +137,9 @@ class Client:
         return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
-        """The values, for the key's owner only: the result is marked as not to be shared.
+        """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Complex, of the ciphertext's shape. KeyError where another key made it.
+        Complex, of the ciphertext's shape; ``.unmarked()`` copies them without the mark. KeyError where another key made it.
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
 

@@ -239,7 +239,7 @@ class Context:
         if not 0 <= level <= self.params.top_level:
             raise errors.LevelError.explain(
                 "encrypt", f"level {arrays.shown(level)}", f"a level from 0 to {self.params.top_level}", "leave it out")
-        scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale")
+        scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale", finite=False)
         if not (1 <= scale < math.inf and math.log2(scale) < self.params.log_q(level)):
             raise errors.ScaleError.explain(
                 "encrypt", f"scale {scale}", f"one from 1 to less than 2^{self.params.log_q(level):.1f}",

@@ -21,7 +21,7 @@ class Precision(NamedTuple):
 
 def _numbers(x: Any) -> np.ndarray:
     """Numbers in any layout; ShapeError for what is none."""
-    return arrays.as_numpy(np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x, "precision")
+    return arrays.as_numpy(np.asarray(x, order="C") if isinstance(x, np.ndarray) else x, "precision")
 
 
 def precision(z: Any, expected: Any) -> Precision:

@@ -58,7 +58,9 @@ class Context:
                            "name a preset of TFHE, or take what lt.load_params gives")
         threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
         simd = arrays.as_flag(simd, "Context", "simd")
-        arithmetic = None if arithmetic is None else arrays.as_text(arithmetic, "Context", "arithmetic")
+        if arithmetic is not None and (not isinstance(arithmetic, str) or arithmetic not in ("exact", "fft64")):
+            raise errors.ParameterError.explain(
+                "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"', "name one of them, or leave it out")
         self.threads, self.simd = threads, simd
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
