@@ -28,7 +28,16 @@ using ParamsPtr = std::shared_ptr<const Params>;
 using ComplexArray = nb::ndarray<nb::numpy, std::complex<double>, nb::ndim<1>>;
 using ComplexInput = nb::ndarray<const std::complex<double>, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ComplexRows = nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
+
+// Installs what makes Ctrl-C end long work, where nothing else has replaced Python's handler.
+void watch_interrupts() noexcept;
+
+// Lets other threads run Python while the core works, and Ctrl-C end that work.
+struct Released {
+  Released() { watch_interrupts(); }
+  nb::gil_scoped_release gil;
+};
+using ReleaseGil = nb::call_guard<Released>;
 
 // Hands a vector to numpy without copying it again.
 template <class T>
@@ -46,6 +55,7 @@ inline std::span<const ckks::Complex> as_span(const ComplexInput& values) {
 ckks::Ciphertext allocate_like(const ckks::Ciphertext& like);
 void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
 
+void bind_interrupts(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_conformance(nb::module_& m);

@@ -97,7 +97,7 @@ void bind_ciphertext(nb::module_& m) {
   m.def("decode", [](const ckks::Plaintext& x) {
     std::vector<ckks::Complex> values;
     {
-      nb::gil_scoped_release release;
+      const Released release;
       values = ckks::decode(x);
     }
     return to_numpy(std::move(values));

@@ -29,7 +29,7 @@ void bind_matrix(nb::module_& m) {
              int level) {
             const std::span<const ckks::Complex> values(w.data(), w.size());
             const int rows = static_cast<int>(w.shape(0)), columns = static_cast<int>(w.shape(1));
-            nb::gil_scoped_release release;
+            const Released release;
             LinearTransform::Options options;
             options.level = level;
             new (self) MatrixProduct(context, values, rows, columns, slots, options);
@@ -73,7 +73,7 @@ void bind_bootstrap(nb::module_& m) {
           [](Bootstrapper* self, ContextPtr context, int slots, BootstrapOptions::Message message,
              bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise, int arcsine,
              int log_message_ratio) {
-            nb::gil_scoped_release release;
+            const Released release;
             new (self) Bootstrapper(std::move(context), {.slots = slots,
                                                          .message = message,
                                                          .minimal_keys = minimal_keys,

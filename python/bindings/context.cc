@@ -14,7 +14,7 @@ namespace {
 // never held meanwhile.
 template <class Call>
 auto without_gil(Call call) {
-  const nb::gil_scoped_release release;
+  const Released release;
   return call();
 }
 

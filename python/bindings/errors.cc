@@ -1,17 +1,77 @@
 // Every typed error of the library becomes the Python exception of the same name.
 #include "math/errors.h"
 
+#include <map>
 #include <new>
+#include <string>
 
 #include "bindings.h"
 
 namespace latticino::python {
 namespace {
 
+// What Python calls an operation of the core.
+std::string public_name(const std::string& operation) {
+  static const std::map<std::string, std::string> kNames = {
+      {"ckks.tensor", "multiply"},
+      {"ckks.square", "multiply"},
+      {"ckks.multiply_scalar", "multiply"},
+      {"ckks.multiply_no_rescale", "multiply"},
+      {"ckks.relinearize", "multiply"},
+      {"ckks.relinearize_rescale", "multiply"},
+      {"ckks.add_scalar", "add"},
+      {"ckks.sub", "subtract"},
+      {"ckks.to_level_scale", "to_level"},
+      {"ckks.drop_to", "to_level"},
+      {"ckks.LinearTransform", "matmul"},
+      {"ckks.MatrixProduct", "matmul"},
+      {"ckks.tile", "matmul"},
+      {"ckks.inner_sum", "sum"},
+      {"ckks.conjugate", "conj"},
+      {"ckks.apply_galois", "rotate"},
+      {"ckks.Polynomial", "polyval"},
+      {"ckks.evaluate", "polyval"},
+      {"ckks.bootstrap_pair", "bootstrap_with"},
+      {"ckks.bootstrap_half", "bootstrap"},
+      {"ckks.encode", "encode"},
+      {"ckks.Evaluator", "compute"},
+      {"ckks.client", "encrypt"},
+      {"rlwe.mod_down", "rescale"},
+      {"rlwe.key", "evaluation keys"},
+      {"rlwe.key_switch", "evaluation keys"},
+      {"rlwe.secret_key", "secret key"},
+      {"rlwe.generate_key", "server_keys"},
+      {"rlwe.public_key", "server_keys"},
+      {"tfhe.secret_key", "secret key"},
+      {"tfhe.clear", "encode"},
+      {"tfhe.integer", "encrypt"},
+      {"tfhe.integers", "compute"},
+      {"tfhe.evaluator", "compute"},
+      {"tfhe.gate", "gate"},
+      {"tfhe.take", "index"},
+      {"tfhe.table", "apply"},
+      {"tfhe.context", "Context"},
+      {"tfhe_params.check", "parameters"},
+      {"switch_params.check", "parameters"},
+      {"params.tfhe_preset", "preset"},
+      {"params.switch_preset", "switching"},
+      {"io.read", "load"},
+      {"io.write", "save"},
+      {"io.save_ciphertexts", "save_ciphertext"},
+      {"Program::run", "program"},
+  };
+  if (const auto known = kNames.find(operation); known != kNames.end()) return known->second;
+  if (operation.starts_with("switching.")) return "apply_lut";
+  const std::size_t end = operation.find_last_of(".:");
+  return end == std::string::npos ? operation : operation.substr(end + 1);
+}
+
 void raise(PyObject* module, const char* name, const Error& e) {
   nb::gil_scoped_acquire gil;
   nb::object type = nb::borrow(module).attr(name);
-  nb::object error = type(e.what(), e.operation());
+  const std::string operation = public_name(e.operation());
+  const std::string text = e.what();  // the operation in front
+  nb::object error = type(operation + text.substr(e.operation().size()), operation);
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 

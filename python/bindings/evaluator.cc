@@ -51,7 +51,7 @@ void bind_evaluator(nb::module_& m) {
            [](Evaluator* self, ContextPtr context, std::shared_ptr<rlwe::KeySource> keys) {
              new (self) Evaluator(std::move(context), std::move(keys));
            },
-           "context"_a, "keys"_a)
+           "context"_a, "keys"_a.none(), "Without keys (None): sums, and products with plain values.")
       .def("add", nb::overload_cast<const Ciphertext&, const Ciphertext&>(&Evaluator::add, nb::const_),
            ReleaseGil())
       .def("add_plain",

@@ -76,7 +76,7 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
         [](const Ciphertexts& x, const std::string& note) {
           io::MemorySink sink;
           {
-            const nb::gil_scoped_release release;
+            const Released release;
             save_with_note(sink, x, note);
           }
           return nb::bytes(sink.bytes().data(), sink.bytes().size());
@@ -85,7 +85,7 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
   m.def((prefix + "ciphertexts_from_bytes").c_str(),
         [load](const nb::bytes& bytes, const ContextPtr& context) {
           io::MemorySource source({static_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-          const nb::gil_scoped_release release;  // the caller keeps the bytes
+          const Released release;  // the caller keeps the bytes
           return load(source, context);
         },
         "data"_a, "context"_a);

@@ -70,7 +70,7 @@ void bind_client(nb::module_& m) {
           [](const Client& client, const std::vector<Ciphertext>& batch) {
             std::vector<std::vector<ckks::Complex>> values;
             {
-              nb::gil_scoped_release release;
+              const Released release;
               values = client.decrypt(batch);
             }
             std::vector<ComplexArray> out;
@@ -83,7 +83,7 @@ void bind_client(nb::module_& m) {
           [](Client& client, const Ciphertext& x, double noise_bound, std::uint64_t queries, int bits) {
             ckks::SharedSlots r;
             {
-              nb::gil_scoped_release release;
+              const Released release;
               r = client.decrypt_for_sharing(x, {noise_bound, queries, bits});
             }
             return nb::make_tuple(to_numpy(std::move(r.values)), r.sigma, r.bits_lost);

@@ -4,6 +4,9 @@ NB_MODULE(_native, m) {
   using namespace latticino::python;
   m.doc() = "The C++ core. Use the package `latticino`; this module is its private half.";
   m.attr("__version__") = LATTICINO_VERSION;
+  // Objects that outlive the interpreter's last moments are no leaks: Ctrl-C leaves some.
+  nb::set_leak_warnings(false);
+  bind_interrupts(m);
   bind_errors(m);
   bind_params(m);
   bind_context(m);

@@ -7,6 +7,20 @@ namespace latticino::python {
 
 namespace {
 
+// A function of a level, which may be any Python integer.
+template <class Result>
+auto at_level(Result (Params::*function)(int) const) {
+  return [function](const Params& params, nb::handle level) {
+    int known = 0;
+    if (nb::try_cast(level, known, false) && known >= 0 && known <= params.top_level()) {
+      return (params.*function)(known);
+    }
+    const nb::object as_integer = nb::module_::import_("latticino.arrays").attr("as_integer");
+    const nb::object value = as_integer(level, "params", "level", 0, params.top_level());
+    return (params.*function)(nb::cast<int>(value));
+  };
+}
+
 // By kind of message: bits of the mean error, and of the largest.
 std::map<std::string, std::pair<double, double>> precision(const Params& p) {
   const BootstrapPrecision b = p.bootstrap_precision();
@@ -84,12 +98,12 @@ void bind_params(nb::module_& m) {
   nb::class_<Params> c(m, "Params", "Checked, immutable parameters.");
   bind_facts(c);
   bind_bootstrapping(c);
-  c.def("limbs", &Params::limbs, "level"_a, "Primes of a ciphertext at a level.")
-      .def("scale", &Params::scale, "level"_a, "What values are multiplied by at a level.")
-      .def("rescale_factor", &Params::rescale_factor, "level"_a,
+  c.def("limbs", at_level(&Params::limbs), "level"_a.none(), nb::sig("def limbs(self, level: int) -> int"), "Primes of a ciphertext at a level.")
+      .def("scale", at_level(&Params::scale), "level"_a.none(), nb::sig("def scale(self, level: int) -> float"), "What values are multiplied by at a level.")
+      .def("rescale_factor", at_level(&Params::rescale_factor), "level"_a.none(), nb::sig("def rescale_factor(self, level: int) -> float"),
            "What a product is divided by on its way to the level below.")
-      .def("log_q", &Params::log_q, "level"_a, "log2 of the ciphertext modulus at a level.")
-      .def("message_bound", &Params::message_bound, "level"_a,
+      .def("log_q", at_level(&Params::log_q), "level"_a.none(), nb::sig("def log_q(self, level: int) -> float"), "log2 of the ciphertext modulus at a level.")
+      .def("message_bound", at_level(&Params::message_bound), "level"_a.none(), nb::sig("def message_bound(self, level: int) -> float"),
            "The largest size that a coefficient of a message may have at a level.")
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
       .def("explain", &Params::explain, "Everything about the set, as a table for people.");

@@ -106,7 +106,7 @@ class RecordedProgram {
       inputs_.push_back(allocate_like(examples[i]));
       copy_into(examples[i], inputs_.back());
     }
-    nb::gil_scoped_release release;
+    const Released release;
     program_ = std::make_unique<Program>(context_->queue().record([&] {
       nb::gil_scoped_acquire acquire;
       outputs_ = nb::cast<Ciphertexts>(function(inputs_));

@@ -222,7 +222,7 @@ static void bind_tfhe_errors(nb::class_<TfheClient>& client) {
           [](const TfheClient& client, const Ciphertext& x) {
             std::vector<double> values;
             {
-              nb::gil_scoped_release release;
+              const Released release;
               values = tfhe::errors(client.secret(), x);
             }
             return to_numpy(std::move(values));
@@ -233,7 +233,7 @@ static void bind_tfhe_errors(nb::class_<TfheClient>& client) {
           [](const TfheClient& client, const tfhe::ServerKeys& keys, const Ciphertext& x) {
             std::vector<double> values;
             {
-              nb::gil_scoped_release release;
+              const Released release;
               values = tfhe::switch_errors(client.secret(), keys, x);
             }
             return to_numpy(std::move(values));
@@ -259,7 +259,7 @@ void bind_tfhe(nb::module_& m) {
           [](const TfheClient& client, const TfheBatches& x) {
             std::vector<std::uint64_t> values;
             {
-              nb::gil_scoped_release release;
+              const Released release;
               values = client.decrypt(x);
             }
             return to_numpy(std::move(values));
@@ -275,7 +275,7 @@ void bind_tfhe(nb::module_& m) {
                 progress(done, all);
               };
             }
-            nb::gil_scoped_release release;
+            const Released release;
             return client.server_keys(report, with_public);
           },
           "progress"_a.none(), "public"_a = false);

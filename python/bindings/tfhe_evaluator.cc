@@ -237,7 +237,7 @@ void bind_tfhe_evaluator(nb::module_& m) {
       .def(
           "__init__",
           [](E* self, TfheContextPtr context, std::shared_ptr<tfhe::ServerKeys> keys) {
-            nb::gil_scoped_release release;
+            const Released release;
             new (self) E(std::move(context), std::move(keys));
           },
           "context"_a, "keys"_a)

@@ -6,6 +6,11 @@ import numpy
 from numpy.typing import NDArray
 
 
+def stop_threads(stop: bool) -> None:
+    """
+    Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for them and was interrupted.
+    """
+
 class Params:
     """Checked, immutable parameters."""
 
@@ -421,7 +426,8 @@ class KeyMaker:
 class Evaluator:
     """Computes on ciphertexts of a context with given keys."""
 
-    def __init__(self, context: Context, keys: KeySource) -> None: ...
+    def __init__(self, context: Context, keys: KeySource | None) -> None:
+        """Without keys (None): sums, and products with plain values."""
 
     @overload
     def add(self, arg0: Ciphertext, arg1: Ciphertext, /) -> Ciphertext: ...

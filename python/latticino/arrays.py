@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 import numbers
 import operator
+import os
+import reprlib
 from typing import Any
 
 import numpy as np
 
 from . import errors
+from .private import PrivateArray
+
+__all__ = ["PrivateArray"]
 
 
 def as_numpy(x: Any, operation: str) -> np.ndarray:
@@ -23,10 +30,13 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
         x = _from_dlpack(x, operation)
     try:
         x = np.asarray(x)
-    except (ValueError, TypeError, OverflowError) as why:  # ragged lists, sparse matrices, ...
+    except Exception as why:  # ragged lists, sparse matrices, whatever an object's own conversion raises
+        if isinstance(why, errors.Error):
+            raise
+        # No cause: its message may hold values.
         raise errors.ShapeError.explain(
-            operation, f"a {type(x).__name__} that is no array ({why})", "numbers in a regular shape",
-            "pass a numpy array") from why
+            operation, f"a {type(x).__name__} that is no array", "numbers in a regular shape",
+            "pass a numpy array") from None
     if x.dtype.kind not in "fciub" or x.dtype.itemsize > 16:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",
@@ -50,34 +60,112 @@ def _from_dlpack(x: Any, operation: str) -> np.ndarray:
 def as_slots(x: Any, operation: str) -> np.ndarray:
     """The same as flat complex128 values; ValueError for NaN or infinity."""
     x = as_numpy(x, operation)
-    values = np.ascontiguousarray(x, dtype=np.complex128).reshape(-1)
+    with np.errstate(all="ignore"):
+        values = np.ascontiguousarray(x, dtype=np.complex128).reshape(-1)
     if not np.isfinite(values).all():
         where = int(np.flatnonzero(~np.isfinite(values))[0])
         raise errors.ValueError.explain(
-            operation, f"{values[where]} at index {where}", "finite numbers", "clean the data first")
+            operation, f"{_kind(values[where])} at index {where}", "finite numbers", "clean the data first")
     return values
 
 
-def as_integer(x: Any, operation: str, name: str, least: int | None = None) -> int:
-    """An integer of at least `least`; ValueError for anything else, numbers with a fraction among them."""
+def _kind(value: complex) -> str:
+    return "NaN" if np.isnan(value) else "infinity"
+
+
+def shown(x: Any) -> str:
+    """A value in a message: short, whatever it is. Only for what the author of a program writes, never for data."""
+    if isinstance(x, numbers.Integral) and not -(2**128) < int(x) < 2**128:
+        return f"an integer of {int(x).bit_length()} bits"
+    try:
+        text = reprlib.repr(x)
+    except Exception:  # whatever an object's own repr raises
+        text = f"a {type(x).__name__}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def as_integer(x: Any, operation: str, name: str, least: int | None = None, most: int | None = None) -> int:
+    """An integer from `least` to `most`; ValueError for anything else, numbers with a fraction among them."""
     try:
         value = operator.index(x)
-    except TypeError:
+    except Exception:  # TypeError, or what an array of another library raises
         value = None
-    if value is None or (least is not None and value < least):
-        raise errors.ValueError.explain(
-            operation, f"{name}={x!r}", "an integer" + ("" if least is None else f" from {least}"), "round or correct it")
+    if value is None or (least is not None and value < least) or (most is not None and value > most):
+        bounds = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
+        raise errors.ValueError.explain(operation, f"{name}={shown(x)}", "an integer" + bounds, "round or correct it")
     return value
 
 
-def as_real(x: Any, operation: str, name: str) -> float:
-    """A real number as a double; ValueError for anything else."""
+def as_real(x: Any, operation: str, name: str, above: float | None = None, finite: bool = True) -> float:
+    """A real number as a double, finite unless the caller looks at that, larger than `above`; ValueError for anything else."""
+    value: float | None = None
     try:
-        if isinstance(x, numbers.Real):
-            return float(x)
-    except OverflowError:
+        if isinstance(x, numbers.Real) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fiub"):
+            value = float(x)
+    except (OverflowError, errors.Error):
         pass
-    raise errors.ValueError.explain(operation, f"{name}={x!r}", "a real number within the double range", "correct it")
+    if value is None or (finite and not math.isfinite(value)) or (above is not None and value <= above):
+        raise errors.ValueError.explain(
+            operation, f"{name}={shown(x)}",
+            "a real number within the double range" + ("" if above is None else f", more than {above:g}"), "correct it")
+    return value
+
+
+def as_complex(x: Any, operation: str, name: str) -> complex:
+    """A finite number as a complex double; ValueError for anything else."""
+    try:
+        if isinstance(x, numbers.Number) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fciub"):
+            value = complex(x)
+            if np.isfinite(value):
+                return value
+    except (OverflowError, TypeError, builtins.ValueError, errors.Error):
+        pass
+    raise errors.ValueError.explain(operation, f"{name}={shown(x)}", "a finite number", "correct it")
+
+
+def as_flag(x: Any, operation: str, name: str) -> bool:
+    """True or False; ValueError for anything else but 0 and 1."""
+    if isinstance(x, (bool, np.bool_)) or (isinstance(x, numbers.Integral) and x in (0, 1)):
+        return bool(x)
+    raise errors.ValueError.explain(operation, f"{name}={shown(x)}", "True or False", "say one of them")
+
+
+def as_text(x: Any, operation: str, name: str) -> str:
+    """A string that can be handed on; ValueError for anything else."""
+    try:
+        if isinstance(x, str) and x.encode() is not None and "\0" not in x:
+            return x
+    except UnicodeEncodeError:
+        pass
+    raise errors.ValueError.explain(operation, f"{name}={shown(x)}", "a string", "correct it")
+
+
+def as_path(x: Any, operation: str) -> str:
+    """The name of a file; UnsupportedError for what names none, FileError for one that no file can have."""
+    try:
+        name = os.fsdecode(x)
+    except Exception:  # TypeError, or what an object's own __fspath__ raises
+        raise errors.UnsupportedError.explain(
+            operation, f"a path of type {type(x).__name__}", "a string or a pathlib.Path", "name the file") from None
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise errors.FileError.explain(
+            operation, "a file name that is not UTF-8", "one that is", "rename the file") from None
+    if not name or "\0" in name:
+        raise errors.FileError.explain(operation, f"the file name {shown(name)}", "one that a file can have", "correct it")
+    return name
+
+
+def as_shape(x: Any, operation: str, most: int) -> tuple[int, ...]:
+    """A shape as numpy takes it, one size or several; ShapeError for more than `most` values."""
+    sizes = tuple(x) if isinstance(x, (tuple, list, np.ndarray)) and np.ndim(x) else (x,)
+    shape = tuple(as_integer(n, operation, "size", 0) for n in sizes)
+    if len(shape) > 64 or math.prod(shape) > most:
+        raise errors.ShapeError.explain(
+            operation, f"a shape of {shown(math.prod(shape))} values in {len(shape)} dimensions",
+            f"up to {most:,} values in 64", "plan the work in parts")
+    return shape
 
 
 def slots_for(size: int, most: int, operation: str) -> int:
@@ -98,22 +186,3 @@ def rows(values: np.ndarray, slots: int) -> np.ndarray:
 def chunks(values: np.ndarray, slots: int) -> list[np.ndarray]:
     """The same, row by row."""
     return list(rows(values, slots))
-
-
-class PrivateArray(np.ndarray):
-    """Decrypted values for the key's owner only: **not to be shared**.
-
-    A CKKS decryption carries noise that depends on the secret key; who sees enough of it next to
-    the ciphertexts can find the key (Li and Micciancio, EUROCRYPT 2021). What others will see comes
-    from ``decrypt_for_sharing``. Behaves as a numpy array; arrays computed from it stay marked.
-    """
-
-    shareable = False
-
-    def __repr__(self) -> str:
-        return super().__repr__() + "  # not to be shared: see decrypt_for_sharing"
-
-    def __reduce__(self) -> Any:
-        raise errors.UnsupportedError.explain(
-            "pickle", "decrypted values marked as not to be shared", "values meant for others",
-            "use decrypt_for_sharing, or np.array(x) if the file stays with the key's owner")

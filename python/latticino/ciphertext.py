@@ -241,7 +241,7 @@ class Ciphertext:
             parts = self.context.evaluator.sub(x._parts, y._parts)
             known = x._known_at(y.level).minus(y._known_at(x.level))
             return x._like(parts, known, x._clean and y._clean)
-        return self + (-other if isinstance(other, numbers.Number)
+        return self + (-_plain(other) if isinstance(other, numbers.Number)
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
     def __rsub__(self, other: Operand) -> Ciphertext:
@@ -273,7 +273,7 @@ class Ciphertext:
         params, level = self.context.params, part.level
         if level < 1:
             raise errors.LevelError.explain(
-                "multiply", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
+                "multiply", "level 0", "level 1 or more", joint.more_levels(self.context))
         factor = params.rescale_factor(level)
         canonical = params.scale(level - 1) * factor / part.scale
         rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
@@ -407,15 +407,19 @@ class Ciphertext:
         numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more, and so does a
         scale that is not the canonical one of the level.
         """
-        if basis not in ("monomial", "chebyshev"):
+        if not isinstance(basis, str) or basis not in ("monomial", "chebyshev"):
             raise errors.UnsupportedError.explain(
-                "polyval", f"basis={basis!r}", '"monomial" or "chebyshev"', "name one of them")
+                "polyval", f"basis={arrays.shown(basis)}", '"monomial" or "chebyshev"', "name one of them")
         coefficients, ends = (arrays.as_numpy(x, "polyval") for x in (coefficients, domain))
         if coefficients.ndim != 1 or coefficients.size == 0 or ends.shape != (2,) or ends.dtype.kind == "c":
             raise errors.ShapeError.explain(
                 "polyval", f"coefficients of shape {coefficients.shape}, a domain of shape {ends.shape}",
                 "a list of coefficients, and two ends", "check the polynomial")
         values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
+        if not (np.isfinite(ends).all() and ends[0] < ends[1]):
+            raise errors.ValueError.explain(
+                "polyval", f"a domain from {ends[0]} to {ends[1]}", "two finite ends, the smaller one first",
+                "correct the domain")
         p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         if p.degree < 1:
             return self * 0 + values[0]
@@ -508,6 +512,12 @@ class Ciphertext:
     def to_level(self, level: int) -> Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
         level = arrays.as_integer(level, "to_level", "level")
+        if not 0 <= level <= self.level:
+            higher = 0 < level and self.context.params.has_bootstrap and (
+                level <= self.context.params.level_after_bootstrap)
+            raise errors.LevelError.explain(
+                "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
+                "bootstrap() leads there" if higher else "name such a level")
         parts = self.context.evaluator.to_level(self._parts, level)
         return self._like(parts, self._known_at(level))
 
@@ -518,10 +528,15 @@ def _no_division() -> NoReturn:
         "multiply by a polynomial that is close to 1/x where the divisor lies (polyval)")
 
 
+def _plain(c: numbers.Number) -> Any:
+    """Python's number: numpy's unsigned ones have no negative."""
+    return c.item() if isinstance(c, np.generic) else c
+
+
 def _finite(c: numbers.Number, operation: str) -> None:
     try:
         finite = np.isfinite(complex(c))
     except (OverflowError, TypeError):  # integers beyond the double range, numbers that are not complex
         finite = False
     if not finite:
-        raise errors.ValueError.explain(operation, f"the number {c}", "a finite one", "check the data")
+        raise errors.ValueError.explain(operation, f"the number {arrays.shown(c)}", "a finite one", "check the data")

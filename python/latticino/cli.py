@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from . import __version__, _native, errors, tfhe
@@ -89,9 +90,19 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(handler=handler)
         return sub
 
+    def count(least: int) -> Callable[[str], int]:
+        def whole(text: str) -> int:
+            """argparse names the type in its message."""
+            number = int(text) if text.lstrip("+-").isdecimal() and len(text) < 10 else least - 1
+            if number < least:
+                raise argparse.ArgumentTypeError(f"{text!r} is no integer from {least}")
+            return number
+
+        return whole
+
     def on_device(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
-        sub.add_argument("--threads", type=int, default=0, help="CPU threads; 0: all cores")
+        sub.add_argument("--threads", type=count(0), default=0, help="CPU threads; 0: all cores")
 
     demo = command("demo", _demo, "train a model on encrypted digits, with bootstrapping")
     on_device(demo)
@@ -121,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
                        help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth, roofline: the picture to draw")
     bench.add_argument("--preset", help="default: those of the documented record")
-    bench.add_argument("--runs", type=int, help="repetitions of each measurement")
+    bench.add_argument("--runs", type=count(1), help="repetitions of each measurement")
     bench.add_argument("--no-peers", action="store_true", help="cpu: leave other libraries out")
     bench.add_argument("--record", type=Path, help="the JSON file to write rows to (report: to read)")
 
@@ -149,16 +160,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _require_writable(args: argparse.Namespace) -> None:
+    """FileError before anything is measured where its result could not be written."""
+    reads = getattr(args, "what", None) == "report"  # a record is read there
+    plots = not getattr(args, "no_plot", False)
+    for name, wanted in (("record", not reads), ("output", plots), ("plot", True), ("table", True)):
+        path = getattr(args, name, None)
+        if path is not None and wanted:
+            from .measure import records
+
+            records.require_writable(path)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; errors of the library end it with their message and status 1."""
     args = _parser().parse_args(arguments)
     try:
+        _require_writable(args)
         status = args.handler(args)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `latticino info | head`: who reads has enough, and the exit would flush again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:
+        print("latticino: interrupted", file=sys.stderr)
+        return 130
     except errors.Error as e:
         print(f"latticino: {type(e).__name__}: {e}", file=sys.stderr)
+        return 1
+    except OSError as e:
+        print(f"latticino: {e}", file=sys.stderr)
         return 1

@@ -59,6 +59,7 @@ class ServerKeys:
 
     def missing(self, plan: Plan) -> list[_native.KeyLabel]:
         """The keys of a plan that are not here, or not for a level as high."""
+        roles.require_kind("missing", plan, Plan, "pass ctx.plan(program, x)")
         return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
 
     def __repr__(self) -> str:
@@ -91,6 +92,7 @@ class Client:
         ``public=True`` adds a public key, with which ``ctx.encrypt`` works. ``show`` decides on a
         progress bar (None: on a terminal).
         """
+        public, show = arrays.as_flag(public, "server_keys", "public"), progress.as_shown(show)
         plans = list(what)
         if what and callable(what[0]) and not isinstance(what[0], Plan):
             plans = [self.context.plan(what[0], *what[1:])]
@@ -135,9 +137,9 @@ class Client:
         return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
-        """The values, for the key's owner only: the result is marked as not to be shared.
+        """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Complex, of the ciphertext's shape. KeyError where another key made it.
+        Complex, of the ciphertext's shape; ``.unmarked()`` copies them without the mark. KeyError where another key made it.
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
 
@@ -154,8 +156,8 @@ class Client:
         that are not positive or too small, UnsupportedError where no bound can be derived, ScaleError where the flooding exceeds the modulus. Source: Li,
         Micciancio, Schultz and Sorrell, CRYPTO 2022.
         """
-        queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1)
-        statistical_bits = arrays.as_integer(statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1)
+        queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1, most=2**40)
+        statistical_bits = arrays.as_integer(statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1, most=1000)
         noise_bound = self._noise_bound(x, noise_bound)
         costs: list[tuple[float, float]] = []
 

@@ -29,6 +29,7 @@ _TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
 
 def preset(name: str) -> _native.Params:
     """The named, versioned parameters of CKKS; ParameterError lists near names."""
+    name = arrays.as_text(name, "preset", "name")
     if name in _native.tfhe_preset_names():
         raise errors.ParameterError.explain(
             "preset", f"the TFHE set {name!r}", "a CKKS set", "lt.tfhe.Context and lt.tfhe.preset take it")
@@ -59,8 +60,11 @@ class Context:
     def __init__(self, params: str | _native.Params = "n16-d40-boot-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "") -> None:
         self.params = preset(params) if isinstance(params, str) else params
+        threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
+        simd = arrays.as_flag(simd, "Context", "simd")
+        auto_bootstrap = arrays.as_flag(auto_bootstrap, "Context", "auto_bootstrap")
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
-        if device == NOT_ENCRYPTED:
+        if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
             self._setup(_native.Context.create_dry(self.params), auto_bootstrap)
             self._timed = devices.timed_as("cpu", 1, simd)
@@ -71,7 +75,7 @@ class Context:
         kind, index = devices.choose(device)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads, self.simd = threads, simd
-        self._setup(_native.Context.create(self.params, kind, index, threads, simd, str(tuning)), auto_bootstrap)
+        self._setup(_native.Context.create(self.params, kind, index, threads, simd, tuning), auto_bootstrap)
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
         self._native = native
@@ -186,9 +190,8 @@ class Context:
     @property
     def evaluator(self) -> _native.Evaluator:
         if self._evaluator is None:
-            raise errors.KeyError.explain(
-                "compute", "a context without evaluation keys", "the public keys of a client",
-                "ctx.use(client.server_keys(program, x)) gives them")
+            # Sums need no keys, nor do products with plain values; the core refuses what does (KeyError).
+            self._evaluator = _native.Evaluator(self._native, None)
         return self._evaluator
 
     def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
@@ -239,8 +242,8 @@ class Context:
         level = self.level if level is None else arrays.as_integer(level, "encrypt", "level")
         if not 0 <= level <= self.params.top_level:
             raise errors.LevelError.explain(
-                "encrypt", f"level {level}", f"a level from 0 to {self.params.top_level}", "leave it out")
-        scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale")
+                "encrypt", f"level {arrays.shown(level)}", f"a level from 0 to {self.params.top_level}", "leave it out")
+        scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale", finite=False)
         if not (1 <= scale < math.inf and math.log2(scale) < self.params.log_q(level)):
             raise errors.ScaleError.explain(
                 "encrypt", f"scale {scale}", f"one from 1 to less than 2^{self.params.log_q(level):.1f}",
@@ -293,7 +296,9 @@ class Context:
 
         Constants used again soon are encoded once only (constants.py).
         """
-        values = np.ascontiguousarray(values, dtype=np.complex128)
+        values = np.ascontiguousarray(arrays.as_numpy(values, "encode"), dtype=np.complex128).reshape(-1)
+        level, scale = arrays.as_integer(level, "encode", "level", 0, self.params.top_level), arrays.as_real(
+            scale, "encode", "scale", above=0)
         key = (hashlib.sha256(values).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
@@ -312,8 +317,12 @@ class Context:
         See Ciphertext.bootstrap for the options, and `bootstrap_form` for what it chooses.
         """
         kind = self._message_kind(message)
-        options = (minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine, log_message_ratio)
-        key = (slots or self.slots, message, *options)
+        slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
+        options = (*(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
+            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first), ("over_mod_raise", over_mod_raise))),
+            arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7),
+            arrays.as_integer(log_message_ratio, "bootstrap", "log_message_ratio", 0, 64))
+        key = (slots, message, *options)
         with self._lock:
             if key not in self._bootstrappers:
                 self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kind, *options)
@@ -323,9 +332,9 @@ class Context:
     def _message_kind(message: str) -> _native.Message:
         kinds = {"complex": _native.Message.Complex, "real": _native.Message.Real,
                  "merged": _native.Message.MergedReals}
-        if message not in kinds:
+        if not isinstance(message, str) or message not in kinds:
             raise errors.UnsupportedError.explain(
-                "bootstrap", f"message={message!r}", " or ".join(map(repr, kinds)), "name one of them")
+                "bootstrap", f"message={arrays.shown(message)}", " or ".join(map(repr, kinds)), "name one of them")
         return kinds[message]
 
     def bootstrap_form(self, level: int, slots: int | None = None, message: str = "complex",
@@ -370,6 +379,7 @@ class Context:
         That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU that is fast at
         it and on a CPU with vector code, exact ones elsewhere.
         """
+        name = None if name is None else arrays.as_text(name, "switching", "switching")
         sets = self._sets_of_switching()
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
@@ -385,6 +395,7 @@ class Context:
 
     def switching(self, name: str) -> _native.SwitchContext:
         """Both schemes on this device, for the set `name`."""
+        name = arrays.as_text(name, "switching", "name")
         with self._lock:
             if name not in self._switching:
                 self._switching[name] = _native.SwitchContext.create(name, self._native)
@@ -397,7 +408,10 @@ class Context:
         ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
         use are for it and for so many slots.
         """
-        key = (name, slots, float(bound), minimal_keys, route)
+        slots = arrays.as_integer(slots, "switching", "slots", 1, self.slots)
+        minimal_keys, route = arrays.as_flag(minimal_keys, "switching", "minimal_keys"), arrays.as_text(
+            route, "switching", "route")
+        key = (name, slots, arrays.as_real(bound, "switching", "bound", above=0), minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
                 if self._without_data:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from . import _native, errors
+from typing import Any
+
+from . import _native, arrays, errors
 
 
 NOT_ENCRYPTED = "not-encrypted"
@@ -15,14 +17,27 @@ def choose(device: str | None) -> tuple[str, int]:
     """
     if device is None:
         device = "cuda" if _native.cuda_built() and _native.cuda_device_count() > 0 else "cpu"
-    kind, _, index = str(device).partition(":")
-    if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not index.isdigit())):
+    kind, _, index = (device if isinstance(device, str) else "").partition(":")
+    if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not (index.isascii() and index.isdecimal() and len(index) < 4))):
         raise errors.DeviceError.explain(
-            "Context", f"device {device!r}", '"cpu", "cuda", "cuda:1" or "not-encrypted"', "name one of them")
+            "Context", f"device {arrays.shown(device)}", '"cpu", "cuda", "cuda:1" or "not-encrypted"', "name one of them")
     number = int(index or 0)
     if kind == "cuda":
         _require_cuda(number)
     return kind, number
+
+
+MOST_THREADS = 4096
+
+
+def as_threads(number: Any) -> int:
+    """A number of CPU threads, 0 for all cores; ValueError for anything else."""
+    return arrays.as_integer(number, "Context", "threads", 0, MOST_THREADS)
+
+
+def as_tuning(file: Any) -> str:
+    """The name of a table of kernels, empty for none."""
+    return "" if isinstance(file, str) and not file else arrays.as_path(file, "Context")
 
 
 def threads(number: int) -> int:

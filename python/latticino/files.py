@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, overload
 
-from . import _native, errors, roles, tfhe
+from . import _native, arrays, errors, roles, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
@@ -22,6 +22,7 @@ PUBLIC_SUFFIX = ".public"
 
 def save_params(path: str | os.PathLike, params: _native.Params | _native.TfheParams) -> None:
     """Writes parameters; `load_params` reads them back, checked again."""
+    path = arrays.as_path(path, "save_params")
     roles.require_kind("save_params", params, (_native.Params, _native.TfheParams), "lt.preset(name) gives them")
     if isinstance(params, _native.TfheParams):
         return _native.tfhe_save_params(os.fspath(path), params)
@@ -30,6 +31,7 @@ def save_params(path: str | os.PathLike, params: _native.Params | _native.TfhePa
 
 def load_params(path: str | os.PathLike) -> _native.Params | _native.TfheParams:
     """Parameters from a file, checked as if they were new."""
+    path = arrays.as_path(path, "load_params")
     if _native.file_scheme(os.fspath(path)) == "TFHE":
         return _native.tfhe_load_params(os.fspath(path))
     return _native.load_params(os.fspath(path))
@@ -38,6 +40,7 @@ def load_params(path: str | os.PathLike) -> _native.Params | _native.TfheParams:
 def save_ciphertext(path: str | os.PathLike, x: Ciphertext | tfhe.EncryptedArray) -> None:
     """Writes an encrypted array; a fresh one under the secret key stores a seed for its uniform part: half
     of a CKKS ciphertext, all but a word of a TFHE one."""
+    path = arrays.as_path(path, "save_ciphertext")
     roles.require_kind("save_ciphertext", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(os.fspath(path), x)
@@ -55,6 +58,7 @@ def load_ciphertext(path: str | os.PathLike, context: tfhe.Context) -> tfhe.Encr
 
 def load_ciphertext(path: str | os.PathLike, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
     """An encrypted array from a file, for a context of the same parameters."""
+    path = arrays.as_path(path, "load_ciphertext")
     _require_context("load_ciphertext", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_ciphertext(os.fspath(path), context)
@@ -93,6 +97,7 @@ def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfh
 def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
     each set of switching, with the set's name added. What an older bundle left there under these names goes."""
+    path = arrays.as_path(path, "save_server_keys")
     _require_context("save_server_keys", context)
     roles.require_kind("save_server_keys", keys, tfhe.ServerKeys if isinstance(context, tfhe.Context) else ServerKeys,
                        "client.server_keys() of a client of this context makes them")
@@ -125,6 +130,7 @@ def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -
 
     KeyError where those were made from another secret key than the bundle.
     """
+    path = arrays.as_path(path, "load_server_keys")
     _require_context("load_server_keys", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(os.fspath(path), context)
@@ -150,6 +156,7 @@ def _beside(path: str | os.PathLike, context: Context) -> tuple[str, dict[str, s
 
 def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> None:
     """Writes the secret key, readable by its owner only and not encrypted: keep it accordingly."""
+    path = arrays.as_path(path, "save_secret_key")
     roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
     if isinstance(client, tfhe.Client):
         return tfhe_files.save_secret_key(os.fspath(path), client)
@@ -167,6 +174,7 @@ def load_client(path: str | os.PathLike, context: tfhe.Context) -> tfhe.Client: 
 
 def load_client(path: str | os.PathLike, context: Context | tfhe.Context) -> Client | tfhe.Client:
     """The client whose secret key `save_secret_key` wrote."""
+    path = arrays.as_path(path, "load_client")
     _require_context("load_client", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_client(os.fspath(path), context)

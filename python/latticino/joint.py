@@ -14,11 +14,20 @@ if TYPE_CHECKING:
     from .context import Context
 
 
+def more_levels(ctx: Context) -> str:
+    """What to do where levels are lacking."""
+    if not ctx.params.has_bootstrap:
+        return "multiply fewer times in sequence, or take parameters with more levels"
+    if ctx.auto_bootstrap:
+        return "take parameters with more levels after bootstrapping"
+    return "bootstrap() first, or use auto_bootstrap"
+
+
 def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
-    if message == "merged":
+    if isinstance(message, str) and message == "merged":
         raise errors.UnsupportedError.explain(
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
@@ -81,6 +90,8 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     Cheaper than ``sum(x * y ...)``, which switches keys and rescales for every product. ShapeError
     for lists that are empty, of different lengths or with other things than ciphertexts.
     """
+    if not all(isinstance(several, Sequence) for several in (xs, ys)):
+        raise errors.ShapeError.explain("dot", "what is no list", "two lists of ciphertexts", "put them into lists")
     xs, ys = list(xs), list(ys)
     _require_ciphertexts(xs + ys, "dot")
     if not xs or len(xs) != len(ys):
@@ -99,7 +110,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     level = min(c.level for pair in pairs for c in pair)
     if level < 1:
         raise errors.LevelError.explain(
-            "dot", "level 0", "level 1 or more", "bootstrap() first, or use auto_bootstrap")
+            "dot", "level 0", "level 1 or more", more_levels(first.context))
     parts = first.context.evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
     added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
     x, y = pairs[0]

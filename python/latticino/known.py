@@ -43,14 +43,14 @@ class Range:
         low, high = arrays.as_real(low, "Range", "low"), arrays.as_real(high, "Range", "high")
         ends = [arrays.as_real(x, "Range", "imag") for x in _pair(imag, "imag")]
         return _native.Range.declared(low, high, *ends, 0.0 if rms is None else arrays.as_real(rms, "Range", "rms"),
-                                      bool(random))
+                                      arrays.as_flag(random, "Range", "random"))
 
 
 def _pair(x: Any, name: str) -> tuple[Any, Any]:
     try:
         low, high = x
-    except (TypeError, ValueError) as why:
-        raise errors.ValueError.explain("Range", f"{name}={x!r}", "two ends", f"pass {name}=(low, high)") from why
+    except Exception as why:  # whatever iterating over an object raises
+        raise errors.ValueError.explain("Range", f"{name}={arrays.shown(x)}", "two ends", f"pass {name}=(low, high)") from why
     return low, high
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, noise
+from . import _native, arrays, errors, noise, roles
 from .ciphertext import Ciphertext
 from .known import Known, as_range
 
@@ -76,6 +76,7 @@ class Plan:
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
+        roles.require_kind("plan", other, Plan, "ctx.plan(program, x) makes it")
         if self.params_hash != other.params_hash:
             raise errors.ContextError.explain(
                 "plan", "plans for different parameters", "one parameter set", "plan both in one context")
@@ -167,7 +168,11 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
             known = known.detached(x.size)
     else:
         if isinstance(x, Shape):
-            shape, level = tuple(x.shape), twin.level if x.level is None else x.level
+            shape = arrays.as_shape(x.shape, "plan", 2**16 * twin.slots)
+            level = twin.level if x.level is None else arrays.as_integer(x.level, "plan", "level")
+            if not 0 <= level <= twin.params.top_level:
+                raise errors.LevelError.explain(
+                    "plan", f"level {arrays.shown(level)}", f"a level from 0 to {twin.params.top_level}", "leave it out")
             stated = stated if x.range is None else as_range(x.range)
         else:
             sample = arrays.as_numpy(x, "plan")

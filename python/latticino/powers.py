@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import numbers
+import operator
 from typing import Any
 
-from . import errors
+from . import arrays, errors
+
+_MOST = 2**31 - 1
 
 
 def power(x: Any, n: Any, remedy: str) -> Any:
     """x ** n in ceil(log2(n)) products one after another. UnsupportedError but for integers from 1."""
-    if not isinstance(n, numbers.Integral) or n < 1:
-        raise errors.UnsupportedError.explain("power", f"exponent {n!r}", "an integer from 1", remedy)
+    try:
+        count = operator.index(n)
+    except Exception:  # TypeError, or what an object's own conversion raises
+        count = 0
+    if not 1 <= count <= _MOST:
+        raise errors.UnsupportedError.explain(
+            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MOST}", remedy)
     known = {1: x}
 
     def of(k: int) -> Any:
@@ -19,4 +26,4 @@ def power(x: Any, n: Any, remedy: str) -> Any:
             known[k] = of(k - k // 2) * of(k // 2)
         return known[k]
 
-    return of(int(n))
+    return of(count)

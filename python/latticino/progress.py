@@ -5,9 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from . import arrays
 
 T = TypeVar("T")
+
+
+def as_shown(show: Any) -> bool | None:
+    """Whether to show a bar: True, False or None; ValueError for anything else."""
+    return None if show is None else arrays.as_flag(show, "server_keys", "show")
 
 
 def track(items: Iterable[T], title: str, show: bool | None = None) -> Iterator[T]:

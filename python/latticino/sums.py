@@ -63,10 +63,12 @@ def total(x: Ciphertext, axis: int | None) -> Ciphertext:
         part = e.add(part, other)
     kept = 1
     if axis is not None:
+        axis = arrays.as_integer(axis, "sum", "axis")
+        axis += len(x.shape) if axis < 0 else 0
         kept = _columns(x, "sum") if axis == 0 else 0
         if not kept or len(x.shape) != 2:
             raise errors.UnsupportedError.explain(
-                "sum", f"axis={axis} of shape {x.shape}", "no axis, or axis 0 of two", "see spread_sum")
+                "sum", f"axis={arrays.shown(axis)} of shape {x.shape}", "no axis, or axis 0 of two", "see spread_sum")
     count = x.slots // kept
     if count > 1:
         part = e.inner_sum(part, kept, count)
@@ -77,7 +79,7 @@ def total(x: Ciphertext, axis: int | None) -> Ciphertext:
 
 def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     """See Ciphertext.spread_sum."""
-    c = _columns(x, "spread_sum")
+    c, factor = _columns(x, "spread_sum"), arrays.as_complex(factor, "spread_sum", "factor")
     x, e = x._ready(1), x.context.evaluator
     # Steps along the row: what one leaves in a slot meets what it left in others.
     summed = e.inner_sum(x._parts, 1, c)

@@ -37,9 +37,9 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
     """See Context.table_report."""
     name = context.switch_set(name)
     twin, _ = type(context)._dry(context)
-    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound")
+    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     table = _native.SwitchTable.make(twin.switching(name), f, bound)
-    switcher = twin.switcher(name, slots or twin.slots, bound, route=route)
+    switcher = twin.switcher(name, twin.slots if slots is None else slots, bound, route=route)
     report = table.report(switcher)
     return TableReport(switcher.route, **{name: report[name] for name in TableReport._fields[1:]})
 
@@ -52,8 +52,9 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
         y = f(v)
         try:
             return float(y)
-        except (TypeError, ValueError) as why:
-            raise errors.ValueError.explain("apply_lut", f"f({v:.6g}) = {y!r}", "a real number", "correct f") from why
+        except Exception as why:  # whatever an object's own conversion raises
+            raise errors.ValueError.explain(
+                "apply_lut", f"f({v:.6g}) = {arrays.shown(y)}", "a real number", "correct f") from why
 
     return real
 
@@ -61,7 +62,7 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
               minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
-    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound")
+    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     _check_within("apply_lut", x, where, bound)
     name = x.context.switch_set(name)
     native = x.context.switching(name)
@@ -80,7 +81,7 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
 def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
               route: str = "automatic") -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
-    bound = arrays.as_real(bound, "compare", "bound")
+    bound = arrays.as_real(bound, "compare", "bound", above=0)
     _check_within("compare", x, None, 2 * bound)
     name = x.context.switch_set(switching)
     native = x.context.switching(name)
@@ -134,7 +135,10 @@ def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> No
 
 
 def _mask(x: Ciphertext, where: Any) -> np.ndarray:
-    mask = np.asarray(where)
+    try:
+        mask = np.asarray(where)
+    except Exception:  # ragged lists, and what objects raise
+        mask = np.empty(0, object)
     if mask.dtype != bool or mask.shape != x.shape:
         raise errors.ShapeError.explain(
             "apply_lut", f"where of shape {mask.shape} and type {mask.dtype}", f"booleans of shape {x.shape}",
@@ -166,12 +170,13 @@ def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertex
 
 def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
     """The largest value and its index, by rounds of comparisons: parts with parts, then halves with halves."""
+    bound = arrays.as_real(bound, "max", "bound", above=0)
     values = np.arange(len(x._parts) * x.slots, dtype=float)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
             "max", f"{x.size} values with others behind them", "a power of two of values",
             "reshape or pad the data before encrypting")
-    filler = np.where(values < x.size, 0.0, -float(bound)).reshape(-1, x.slots)
+    filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
     entries = []
     for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):
         one = x._like([part], x._known.part(i, x.slots), True, (x.slots,))

@@ -48,7 +48,7 @@ void check_scale(double scale) {
 
 std::int64_t round_coefficient(double x, double limit) {
   if (!(std::abs(x) < limit)) {
-    throw ScaleError("ckks.encode", "a coefficient of 2^" + std::to_string(std::log2(std::abs(x))),
+    throw ScaleError("ckks.encode", "a coefficient beyond the bound",
                      "less than 2^" + std::to_string(std::log2(limit)),
                      "scale the values down or encode at a smaller scale or a higher level");
   }

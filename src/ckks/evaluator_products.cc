@@ -16,8 +16,9 @@ namespace latticino::ckks {
 
 const rlwe::KeySource& Evaluator::keys() const {
   if (keys_ == nullptr) {
-    throw KeyError("ckks.Evaluator", "no evaluation keys", "a key source",
-                   "construct the evaluator with the server's keys");
+    throw KeyError("ckks.Evaluator", "a context without evaluation keys",
+                   "the public keys of a client",
+                   "ctx.use(client.server_keys(program, x)) gives them");
   }
   return *keys_;
 }
@@ -28,6 +29,13 @@ const rlwe::SwitchKey& Evaluator::key(const char* operation, const Ciphertext& x
     throw KeyError(operation, "evaluation keys of " + keys().id().str(),
                    "keys of the ciphertext's secret " + x.key.str(),
                    "use the evaluation keys that were made with it");
+  }
+  if (!keys().has(label, x.level)) {
+    throw KeyError(operation,
+                   "no key of \"" + label.describe(context_->params().log_n()) + "\" for level " +
+                       std::to_string(x.level) + " in the bundle of " + keys().id().str(),
+                   "a bundle with it",
+                   "make the keys with client.server_keys(program, x): it finds what a program needs");
   }
   return keys().get(label, x.level);
 }

@@ -56,7 +56,7 @@ class Runner {
         row.detail = c.exact(oracle_.observed(expected));
         add(row);
       }
-    } catch (const std::exception& e) {
+    } catch (const Error& e) {  // not an interrupt
       row.detail = e.what();
       add(row);
     }

@@ -13,9 +13,12 @@
 
 #include "crypto/random_stream.h"
 #include "math/errors.h"
+#include "math/interrupt.h"
 
 namespace latticino::io {
 namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 24;  // between two looks at interrupts
 
 [[noreturn]] void fail(const char* operation, const std::string& path) {
   throw FileError(operation, path + ": " + std::strerror(errno), "a file that can be used",
@@ -80,7 +83,8 @@ class DescriptorSink : public Sink {
 
   void write(std::span<const std::uint8_t> bytes) override {
     while (!bytes.empty()) {
-      const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
+      check_interrupt();
+      const ssize_t done = ::write(descriptor_, bytes.data(), std::min(bytes.size(), kPiece));
       if (done > 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(done));
       } else if (errno != EINTR) {
@@ -144,7 +148,8 @@ FileSource::~FileSource() { close(descriptor_); }
 void FileSource::read(std::span<std::uint8_t> out) {
   if (out.size() > remaining_) truncated(path_, remaining_, out.size());
   while (!out.empty()) {
-    const ssize_t got = ::read(descriptor_, out.data(), out.size());
+    check_interrupt();
+    const ssize_t got = ::read(descriptor_, out.data(), std::min(out.size(), kPiece));
     if (got > 0) {
       out = out.subspan(static_cast<std::size_t>(got));
       remaining_ -= static_cast<std::uint64_t>(got);

@@ -191,8 +191,7 @@ void Checker::residues(const std::vector<std::uint32_t>& values, const Basis& ba
     for (int prime = basis.run(r).begin; prime < basis.run(r).end; ++prime, ++i) {
       if (values[i] < ring_->prime(prime)) continue;
       throw ParameterError(operation_,
-                           label + " " + std::to_string(values[i]) + " modulo " +
-                               std::to_string(ring_->prime(prime)),
+                           label + " not reduced modulo " + std::to_string(ring_->prime(prime)),
                            "canonical residues", "reduce the constants");
     }
   }

@@ -25,6 +25,14 @@ std::uint32_t rotation_element(int r, int log_n) {
   return power(5, static_cast<std::uint32_t>(r) & (slots - 1), log_n);
 }
 
+int rotation_steps(std::uint32_t g, int log_n) {
+  if (g % 4 != 1 || g >= 2u << log_n) return -1;  // powers of 5 are what leaves 1 modulo 4
+  const std::uint32_t mask = (2u << log_n) - 1;
+  int steps = 0;
+  for (std::uint32_t x = 1; x != g; x = x * 5 & mask) ++steps;
+  return steps;
+}
+
 std::uint32_t conjugation_element(int log_n) { return (2u << log_n) - 1; }
 
 std::uint32_t inverse_element(std::uint32_t g, int log_n) {

@@ -1,5 +1,7 @@
 #include "rlwe/keys.h"
 
+#include "rlwe/galois.h"
+
 namespace latticino::rlwe {
 
 std::string KeyId::str() const {
@@ -26,6 +28,14 @@ std::string KeyLabel::str() const {
       return "over-raise(" + std::to_string(galois) + ")";
   }
   return "unknown";
+}
+
+std::string KeyLabel::describe(int log_n) const {
+  if (kind != KeyKind::Galois) return str();
+  const int steps = rotation_steps(galois, log_n);
+  if (steps >= 0) return "rotation by " + std::to_string(steps);
+  if (galois == conjugation_element(log_n)) return "conjugation";
+  return str();
 }
 
 std::size_t SwitchKey::bytes() const {

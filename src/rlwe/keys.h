@@ -36,6 +36,7 @@ struct KeyLabel {
   std::uint32_t galois = 1;  // for Galois and OverRaise only
   auto operator<=>(const KeyLabel&) const = default;
   std::string str() const;
+  std::string describe(int log_n) const;  // with the steps of a rotation, for messages
 };
 
 class Constants;

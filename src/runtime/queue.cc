@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "math/errors.h"
+#include "math/interrupt.h"
 #include "ops/views.h"
 #include "runtime/arena.h"
 
@@ -105,6 +106,7 @@ Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
 }
 
 void Queue::submit(Operation op) {
+  check_interrupt();
   check(op);
   const std::lock_guard lock(owner_->mutex);
   if (is_dry()) {

@@ -85,6 +85,7 @@ class Queue {
   // it is in every later run.
   Poly allocate_kept(const Ring& ring, const Basis& basis, Domain domain);
 
+  // Gives up before the record, or within it, where an interrupt was asked for (math/interrupt.h).
   void submit(Operation op);
 
   // Host transfers synchronise; they throw UnsupportedError while recording or dry.

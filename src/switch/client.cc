@@ -116,7 +116,7 @@ std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow_check(
       const double value = z[static_cast<std::size_t>(slot)].real();
       if (std::abs(value) <= bound) continue;
       throw ValueError("switching.extract",
-                       "slot " + std::to_string(slot) + " of value " + std::to_string(value),
+                       "a value in slot " + std::to_string(slot) + " beyond it",
                        "values within the bound " + std::to_string(bound),
                        "raise the bound, or scale the slots down");
     }

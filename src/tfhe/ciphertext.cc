@@ -130,7 +130,7 @@ std::uint32_t message_count(const TfheParams& params, Encoding encoding) {
 std::uint32_t encode(const TfheParams& params, Encoding encoding, std::uint32_t message) {
   const std::uint32_t q = params.lwe_modulus(), count = message_count(params, encoding);
   if (message >= count) {
-    throw ValueError("tfhe.encode", "the message " + std::to_string(message),
+    throw ValueError("tfhe.encode", "a message above them",
                      "messages below " + std::to_string(count), "use more blocks");
   }
   if (encoding == Encoding::Boolean) {

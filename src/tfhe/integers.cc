@@ -29,7 +29,7 @@ std::vector<std::vector<std::uint32_t>> integer_blocks(const TfheParams& params,
   std::vector<std::vector<std::uint32_t>> out(static_cast<std::size_t>(bits / m));
   for (const std::uint64_t v : values) {
     if (bits < 64 && v >> bits != 0) {
-      throw ValueError("tfhe.integer", std::to_string(v), "values below 2^" + std::to_string(bits),
+      throw ValueError("tfhe.integer", "a value above it", "values below 2^" + std::to_string(bits),
                        "use more bits");
     }
     for (std::size_t i = 0; i < out.size(); ++i) {

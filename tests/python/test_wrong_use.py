@@ -156,6 +156,87 @@ def test_context_without_keys_and_without_a_public_key(device, rng):
         bare.encrypt([1.0])
 
 
+def test_sums_and_plain_products_need_no_keys(device, rng):
+    bare = lt.Context("test-n10-leveled-insecure", device)
+    own, x = lt.keygen(bare), rng.uniform(-1, 1, 64)
+    a, b = own.encrypt(x), own.encrypt(x[::-1].copy())
+    for got, want in ((a + b, x + x[::-1]), (a - b, x - x[::-1]), (-a, -x), (a * 3, 3 * x), (a * 1j, 1j * x), (a + x, 2 * x),
+                      (a - 0.5, x - 0.5), (a * 0.25, x / 4), (a * x, x * x), (a - np.uint8(3), x - 3)):
+        assert lt.precision(own.decrypt(got), want).worst > 12
+    for use in (lambda: a * b, lambda: a.rotate(1), lambda: a.conj(), lambda: a.sum(), lambda: a @ np.ones((64, 4)), lambda: a**2):
+        with pytest.raises(lt.KeyError, match=r"ctx\.use\(client\.server_keys") as e:
+            use()
+        assert states(e)
+
+
+def test_messages_name_rotations_and_operations_of_python(ctx, client, pair):
+    x, a = pair
+    for use, operation, needs in ((lambda: a.rotate(3), "rotate", '"rotation by 3"'), (a.conj, "conj", '"conjugation"'),
+                                  (lambda: a @ np.ones((64, 64)), "matmul", "rotation by")):
+        with pytest.raises(lt.KeyError) as e:
+            use()
+        assert states(e) and e.value.operation == operation and needs in str(e.value) and "galois" not in str(e.value)
+    low = client.encrypt(x, level=0)
+    for use, operation in ((lambda: low * low, "multiply"), (lambda: low * 0.5, "multiply"), (lambda: low.polyval([0, 0, 1]), "polyval"),
+                           (lambda: low.to_level(1), "to_level"), (lambda: lt.preset("none"), "preset"),
+                           (lambda: lt.load_params("/none"), "load"), (lambda: client.encrypt([1e30]), "encode")):
+        with pytest.raises(lt.Error) as e:
+            use()
+        assert e.value.operation == operation and str(e.value).startswith(operation + ": had "), e.value
+
+
+def test_messages_hold_no_plaintext(client):
+    integers = lt.keygen(lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu"))
+    secret, place = "1234567", "index 2"
+    for use, says in ((lambda: client.encrypt([0, 0, complex(float("nan"), 1234567)]), place),
+                      (lambda: client.encrypt([0, 0, 1234567e30]), "bound"),
+                      (lambda: client.encrypt([[1234567], [1234567, 2]]), "list"), (lambda: client.encrypt(["1234567"]), "dtype"),
+                      (lambda: client.encrypt([1, 1, 1234567.5], range=(-1, 1)), "outside"),
+                      (lambda: integers.encrypt([0, 1, 1234567], "u4"), place), (lambda: integers.encrypt([0, 1, -1234567], "u4"), place)):
+        with pytest.raises(lt.Error) as e:
+            use()
+        assert secret not in str(e.value) and says in str(e.value)
+        assert e.value.__cause__ is None or secret not in str(e.value.__cause__)
+
+
+@pytest.mark.parametrize("auto", [False, True])
+def test_remedies_for_levels_fit_the_context(device, auto):
+    for name, remedy in (("test-n10-leveled-insecure", "fewer times"), ("test-n10-boot-insecure", "after bootstrapping" if auto else "bootstrap")):
+        ctx = lt.Context(name, device, auto_bootstrap=auto)
+        client = lt.keygen(ctx)
+        if auto and ctx.params.has_bootstrap:
+            continue  # multiplication refreshes by itself
+        with pytest.raises(lt.LevelError, match=remedy):
+            client.encrypt([1.0, 2.0], level=0, range=(0, 2)) * [1.0, 2.0]
+
+
+def test_commands_refuse_before_they_work(tmp_path, capsys, monkeypatch):
+    from latticino import cli
+
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    common = ["demo", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--no-plot"]
+    for options in (["--rows", "-4"], ["--iterations", "-1"], ["--threads", "0", "--record", str(folder)]):
+        assert cli.main([*common, *options]) == 1
+        out = capsys.readouterr()
+        assert "latticino: " in out.err and "Traceback" not in out.err and "iteration" not in out.out
+    monkeypatch.setenv("LATTICINO_DATA", str(tmp_path))
+    path = tmp_path / "helr_mnist38.npz"
+    good = dict(q_train=np.ones((4, 3)), q_test=np.ones((2, 3)), y_train=np.ones(4), y_test=np.ones(2))
+    np.savez(path, **good)
+    whole = path.read_bytes()
+    damaged = [b"", b"no zip", whole[: len(whole) // 2], whole[:80] + b"\xff" * 20 + whole[100:]]
+    for data in damaged:
+        path.write_bytes(data)
+        assert cli.main(common) == 1
+        assert "helr_mnist38.npz" in capsys.readouterr().err
+    for wrong in (dict(q_test=np.ones((2, 5))), dict(y_test=np.ones(3)), dict(q_train=np.ones(4)), dict(y_train=np.zeros(4)),
+                  dict(q_train=np.full((4, 3), "a"))):
+        np.savez(path, **{**good, **wrong})
+        assert cli.main(common) == 1
+        assert "FileError" in capsys.readouterr().err
+
+
 def test_mismatched_contexts_and_keys(ctx, client, pair):
     x, a = pair
     other = lt.Context("test-n10-leveled-insecure", ctx.device)

@@ -54,9 +54,15 @@ def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_o
     parts = max(1, min(threads, levels or threads, params.top_level + 1, fit))
     start = time.monotonic()
     with ThreadPoolExecutor(parts) as pool:
-        reports = list(pool.map(
-            lambda part: _native.conformance(params, kind, index, max(1, threads // parts), levels, part=part,
-                                             parts=parts, simd_oracle=simd_oracle), range(parts)))
+        try:
+            reports = list(pool.map(
+                lambda part: _native.conformance(params, kind, index, max(1, threads // parts), levels, part=part,
+                                                 parts=parts, simd_oracle=simd_oracle), range(parts)))
+        except KeyboardInterrupt:
+            _native.stop_threads(True)
+            pool.shutdown(cancel_futures=True)
+            _native.stop_threads(False)
+            raise
     failures, comparisons = (sum(getattr(r, what) for r in reports) for what in ("failures", "comparisons"))
     seconds = time.monotonic() - start
     good = all(report.passed for report in reports)

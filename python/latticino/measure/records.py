@@ -60,8 +60,11 @@ def require_writable(path: Path) -> None:
     """FileError before anything is measured where a record could not be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        new = not path.exists()
         with path.open("a"):
             pass
+        if new:
+            path.unlink()
     except OSError as why:
         raise errors.FileError.explain(
             "record", f"{path} ({why.strerror})", "a file that can be written", "name another file") from why

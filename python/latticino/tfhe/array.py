@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from .. import errors, powers, roles
+from .. import arrays, errors, powers, roles
 from ..recording import Scope
 from . import engine, modular, reductions, types
 from .engine import Comparison, Gate
@@ -223,6 +223,7 @@ class EncryptedArray:
         self._integer("shift")
         e = self.context.evaluator
         if isinstance(amount, numbers.Integral):
+            amount = arrays.as_integer(amount, "shift", "amount", 0)
             return each("shift", lambda x: e.shift(x, min(int(amount), self.bits), left), self.bits, [self])
         by = self._operand(amount, "shift")._blocks("shift")
         return each("shift", lambda x, a: e.shift_by(x, a, left), self.bits, [self, by])
@@ -252,7 +253,7 @@ class EncryptedArray:
         self._integer(operation)
         if not isinstance(divisor, numbers.Integral) or divisor < 1 or divisor & (divisor - 1):
             raise errors.UnsupportedError.explain(
-                operation, f"the divisor {divisor}", "a clear power of two", "compose it of comparisons")
+                operation, f"the divisor {arrays.shown(divisor)}", "a clear power of two", "compose it of comparisons")
         return int(divisor).bit_length() - 1
 
     # ---- shapes: no bootstrapping ----
@@ -264,7 +265,7 @@ class EncryptedArray:
         """Flat places after what numpy makes of them."""
         try:
             return np.asarray(move(self._places()))
-        except (IndexError, ValueError, TypeError, errors.UnsupportedError) as why:
+        except Exception as why:  # numpy's, or what an object's own conversion raises
             raise errors.ShapeError.explain(
                 operation, f"an array of shape {self.shape} ({why})", "places, axes and shapes that are there",
                 "check the arguments") from why
@@ -357,7 +358,7 @@ class EncryptedArray:
         two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all results, or one each.
         """
         params = self.context.params
-        if not isinstance(functions, (list, tuple, np.ndarray)):
+        if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
             raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions", "use apply")
         dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):

@@ -68,6 +68,7 @@ class Client:
         ``public``: with a public key, by which the server encrypts (``ctx.encrypt``) and re-randomises
         ciphertexts. ``show`` decides on a progress bar (None: on a terminal).
         """
+        show = progress.as_shown(show)
         steps = iter(progress.track(range(self.context.params.lwe_dimension), "generating keys", show))
         at = 0
 

@@ -22,7 +22,7 @@ _TOGETHER_CUDA, _TOGETHER_CPU = 1 << 16, 256
 
 def preset(name: str) -> _native.TfheParams:
     """The named, versioned parameters of TFHE; ParameterError lists the names."""
-    return _native.tfhe_preset(name)
+    return _native.tfhe_preset(arrays.as_text(name, "preset", "name"))
 
 
 def presets() -> list[str]:
@@ -62,11 +62,17 @@ class Context:
                            "name a preset of TFHE, or take what lt.load_params gives")
         if device != NOT_ENCRYPTED:
             roles.warn_of_security("tfhe.Context", self.params)
-        self.threads, self.simd, self.rerandomizes = threads, simd, bool(rerandomize)
+        threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
+        simd = arrays.as_flag(simd, "Context", "simd")
+        if arithmetic is not None and (not isinstance(arithmetic, str) or arithmetic not in ("exact", "fft64")):
+            raise errors.ParameterError.explain(
+                "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"', "name one of them, or leave it out")
+        self.threads, self.simd = threads, simd
+        self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self.keys: ServerKeys | None = None
         self._native: _native.TfheContext | None = None
         self._evaluator: Any = None
-        if device == NOT_ENCRYPTED:
+        if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
@@ -74,7 +80,7 @@ class Context:
             return
         kind, index = devices.choose(device)
         self.arithmetic = str(arithmetic or _faster(self.params, kind, index, threads, simd))
-        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, str(tuning),
+        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, tuning,
                                                   self.arithmetic, self.rerandomizes)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind

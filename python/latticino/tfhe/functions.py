@@ -6,9 +6,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .. import errors
+from ..arrays import as_numpy, shown
 from . import reductions, types
 from .array import EncryptedArray, Operand
 from .pieces import each
@@ -22,6 +21,12 @@ def _first(operands: Sequence[Any], operation: str) -> EncryptedArray:
         operation, "no encrypted array", "at least one", "use numpy for clear values")
 
 
+def _several(values: Any, operation: str) -> list[Any]:
+    if not isinstance(values, (list, tuple, EncryptedArray)):
+        raise errors.ShapeError.explain(operation, f"a {type(values).__name__}", "a list of arrays", "put them into a list")
+    return list(values)
+
+
 def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None = None) -> EncryptedArray:
     """``x`` where the encrypted booleans are true, ``y`` elsewhere; the operands broadcast.
 
@@ -30,6 +35,9 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
     """
     first = _first([x, y, condition], "where")
     ctx = first.context
+    for o in (condition, x, y):
+        if isinstance(o, EncryptedArray):
+            first._operand(o, "where")  # of one context
     if isinstance(condition, EncryptedArray):
         if condition.bits:
             raise errors.ParameterError.explain(
@@ -64,7 +72,8 @@ def _extreme(name: str, x: Operand, y: Operand) -> EncryptedArray:
 
 def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
     """Arrays joined along an axis, of the widest type among them; no bootstrapping."""
-    first = _first(list(arrays), "concatenate")
+    arrays = _several(arrays, "concatenate")
+    first = _first(arrays, "concatenate")
     several = [first._operand(x, "concatenate") for x in arrays]
     bits = types.widest([x.bits for x in several], "concatenate")
     return reductions.concatenate([x._as(bits) for x in several], axis)
@@ -72,13 +81,14 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArr
 
 def stack(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
     """Arrays of one shape joined along a new axis; no bootstrapping."""
-    first = _first(list(arrays), "stack")
+    arrays = _several(arrays, "stack")
+    first = _first(arrays, "stack")
     if not isinstance(axis, numbers.Integral) or not -first.ndim - 1 <= axis <= first.ndim:
         raise errors.ShapeError.explain(
-            "stack", f"axis {axis} for results of {first.ndim + 1} axes", "one of them", "check the axis")
+            "stack", f"axis {shown(axis)} for results of {first.ndim + 1} axes", "one of them", "check the axis")
     axis %= first.ndim + 1
     shape = (*first.shape[:axis], 1, *first.shape[axis:])
-    if any(np.shape(x) != first.shape if not isinstance(x, EncryptedArray) else x.shape != first.shape
+    if any(as_numpy(x, "stack").shape != first.shape if not isinstance(x, EncryptedArray) else x.shape != first.shape
            for x in arrays):
         raise errors.ShapeError.explain("stack", "arrays of several shapes", "one shape", "reshape them")
     return concatenate([first._operand(x, "stack").reshape(shape) for x in arrays], axis)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .context import Context
 
 
+_MOST_VALUES = 1 << 28  # of an example
+
+
 class Shape(NamedTuple):
     """Stands for an encrypted array in a plan: its shape and type."""
 
@@ -83,12 +86,6 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         log_failure=twin._native.log_failure)
 
 
-def _sizes(shape: Any) -> tuple[int, ...]:
-    """A shape as numpy takes it, one size or several."""
-    sizes = tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,)
-    return tuple(arrays.as_integer(n, "plan", "size", 0) for n in sizes)
-
-
 def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     """An array without data, shaped as `x` would be once encrypted."""
     if isinstance(x, EncryptedArray):
@@ -97,7 +94,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
                 "plan", "an example of another context", "arrays of this one", "encrypt it here")
         shape, bits = x.shape, x.bits
     elif isinstance(x, Shape):
-        shape, bits = _sizes(x.shape), types.bits_of(x.dtype, twin.params, "plan")
+        shape, bits = arrays.as_shape(x.shape, "plan", _MOST_VALUES), types.bits_of(x.dtype, twin.params, "plan")
     else:
         values = arrays.as_numpy(x, "plan")
         shape, bits = values.shape, types.bits_of_values(values, twin.params, "plan")

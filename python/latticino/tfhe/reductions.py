@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import errors
+from ..arrays import shown
 from . import engine, modular, types
 from .pieces import each
 
@@ -66,9 +67,9 @@ def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:
     starts = np.cumsum([0, *(o.size for o in several)])
     try:
         places = np.concatenate([o._places() + np.uint32(s) for o, s in zip(several, starts)], axis)
-    except ValueError as why:
+    except Exception as why:  # numpy's, or what an object's own conversion raises
         raise errors.ShapeError.explain(
-            "concatenate", " and ".join(str(o.shape) for o in several), "shapes equal but for one axis",
-            "reshape them") from why
+            "concatenate", f"axis {shown(axis)} of " + " and ".join(str(o.shape) for o in several), "shapes equal but for one axis, and that axis",
+            "reshape them, or check the axis") from why
     whole = x._new(engine.concatenate([o._parts for o in several]), (int(starts[-1]),), x.bits)
     return whole._at(places, "concatenate")

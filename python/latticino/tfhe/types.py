@@ -57,13 +57,14 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
         return 0
     if not params.booleans and name == f"m{plain_bits(params)}":
         return -plain_bits(params)
-    bits = int(name[1:]) if name[:1] == "u" and name[1:].isdigit() else 0
+    digits = name[1:] if name[:1] == "u" else ""
+    bits = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 4 else 0
     block = params.message_bits
     if params.booleans or not 0 < bits <= MOST_BITS or bits % block:
         needs = '"bool"' if params.booleans else (
             f'"bool", "u{block}" to "u{MOST_BITS}" in steps of {block}, or "m{plain_bits(params)}"')
         raise errors.ParameterError.explain(
-            operation, f"the type {name!r} under {params.name}", needs,
+            operation, f"the type {arrays.shown(name)} under {params.name}", needs,
             "choose a set named ...-2-2-... for integers" if params.booleans else "name such a type")
     return bits
 
@@ -71,8 +72,8 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
 def _numpy_name(dtype: Any) -> str:
     try:
         return np.dtype(dtype).name
-    except TypeError:
-        return repr(dtype)
+    except Exception:  # TypeError, or whatever an object that looks like a type raises
+        return arrays.shown(dtype)
 
 
 def numpy_type(bits: int) -> np.dtype:
@@ -103,7 +104,8 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
     least, largest = int(x.min()), int(x.max())
     if least < 0 or largest > most:
         raise errors.ValueError.explain(
-            operation, f"the value {least if least < 0 else largest}", f"0 to {most} for {name_of(bits)}",
+            operation, f"a value {'below 0' if least < 0 else 'above'} at index "
+            f"{int(x.argmin() if least < 0 else x.argmax())}", f"0 to {most} for {name_of(bits)}",
             "use a wider type")
     return np.asarray(x, dtype=np.uint64, order="C")  # ascontiguousarray would give single values an axis
 
@@ -111,9 +113,9 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
 def _as_integer(y: Any, at: tuple[int, ...], operation: str) -> int:
     try:
         return operator.index(y.item() if isinstance(y, (np.generic, np.ndarray)) and y.size == 1 else y)
-    except TypeError as why:
+    except Exception as why:  # TypeError, or what an object's own conversion raises
         raise errors.ValueError.explain(
-            operation, f"f{at} = {y!r}".replace(",)", ")"), "integers or booleans", "round in the function") from why
+            operation, f"f{at} = {arrays.shown(y)}".replace(",)", ")"), "integers or booleans", "round in the function") from why
 
 
 def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.ndarray:

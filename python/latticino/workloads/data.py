@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
+import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +56,26 @@ def mnist_path() -> Path | None:
     return path if path and path.exists() else None
 
 
+def _loaded(path: Path) -> list[np.ndarray]:
+    """Pixels and labels, of training and test; FileError for a file without them."""
+    try:
+        with np.load(path, allow_pickle=False) as f:
+            q_train, q_test, y_train, y_test = (np.asarray(f[name], float) for name in (
+                "q_train", "q_test", "y_train", "y_test"))
+    except (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError,
+            struct.error, zipfile.BadZipFile, zlib.error) as why:
+        raise errors.FileError.explain(
+            "demo", f"{path}, which cannot be read ({type(why).__name__})", "arrays q_train, q_test, y_train and y_test",
+            "obtain the file again, or use --data digits") from why
+    good = all(q.ndim == 2 and y.shape == q.shape[:1] and q.size and np.isfinite(q).all() and np.isin(y, (-1, 1)).all()
+               for q, y in ((q_train, y_train), (q_test, y_test)))
+    if not good or q_train.shape[1] != q_test.shape[1]:
+        raise errors.FileError.explain(
+            "demo", f"{path}, whose arrays do not belong together", "rows of pixels, and a label of 1 or -1 each",
+            "obtain the file again, or use --data digits")
+    return [q_train, q_test, y_train, y_test]
+
+
 def mnist() -> Dataset:
     """MNIST pooled to 14x14: 11,982 rows to train on, 1,984 to test, 196 features and a constant."""
     path = mnist_path()
@@ -60,10 +83,9 @@ def mnist() -> Dataset:
         raise errors.FileError.explain(
             "demo", f"LATTICINO_DATA={os.environ.get('LATTICINO_DATA')!r}",
             "a folder with helr_mnist38.npz", "set it, or use --data digits")
-    with np.load(path, allow_pickle=False) as f:
-        most = np.maximum(f["q_train"].max(axis=0), 1).astype(float)
-        parts = [np.hstack([np.ones((len(q), 1)), q / most]) for q in (f["q_train"], f["q_test"])]
-        y_train, y_test = f["y_train"].astype(float), f["y_test"].astype(float)
+    q_train, q_test, y_train, y_test = _loaded(path)
+    most = np.maximum(q_train.max(axis=0), 1).astype(float)
+    parts = [np.hstack([np.ones((len(q), 1)), q / most]) for q in (q_train, q_test)]
     order = np.random.default_rng(1).permutation(len(y_train))
     return Dataset("MNIST 14x14, 3 against 8", parts[0][order], y_train[order], parts[1], y_test)
 

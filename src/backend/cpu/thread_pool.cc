@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "math/interrupt.h"
+
 namespace latticino::cpu {
 
 int available_cores() {
@@ -43,8 +45,10 @@ void ThreadPool::take_units(int thread) noexcept {
     const std::size_t unit = next_.fetch_add(1, std::memory_order_relaxed);
     if (unit >= units_) return;
     try {
+      if (thread == 0) check_interrupt();  // the caller's own thread
       (*work_)(unit, thread);
     } catch (...) {
+      next_ = units_;  // nothing else begins
       const std::lock_guard lock(error_mutex_);
       if (error_ == nullptr) error_ = std::current_exception();
     }

@@ -1,0 +1,77 @@
+// Ctrl-C while the core works: the signal's handler is Python's, followed by a flag that long work
+// looks at (math/interrupt.h). The main thread then asks Python what to do, as Python itself would
+// between two of its instructions.
+#include "math/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "bindings.h"
+
+namespace latticino::python {
+namespace {
+
+pthread_t main_thread;     // of Python
+struct sigaction of_python;  // what handled the signal before
+std::atomic<bool> threads_stop{false};
+
+void on_signal(int signal, siginfo_t* info, void* state) {
+  if ((of_python.sa_flags & SA_SIGINFO) != 0) {
+    of_python.sa_sigaction(signal, info, state);
+  } else {
+    of_python.sa_handler(signal);
+  }
+  interrupt::requested.store(true, std::memory_order_relaxed);  // last: Python knows by now
+}
+
+// Signals are the main thread's business. Where their handlers raise nothing, the work goes on.
+void ask_python() {
+  if (pthread_equal(pthread_self(), main_thread) == 0) {
+    if (!threads_stop.load()) return;
+    const nb::gil_scoped_acquire gil;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw nb::python_error();
+  }
+  const nb::gil_scoped_acquire gil;
+  interrupt::requested.store(false, std::memory_order_relaxed);
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+}  // namespace
+
+// Python code may have replaced the handler since the last call, and ours with it.
+void watch_interrupts() noexcept {
+  if (pthread_equal(pthread_self(), main_thread) == 0) return;
+  struct sigaction now {};
+  if (sigaction(SIGINT, nullptr, &now) != 0) return;
+  const bool has_details = (now.sa_flags & SA_SIGINFO) != 0;
+  if (has_details && now.sa_sigaction == on_signal) return;
+  // Who ignores the signal, or ends with it, needs no help.
+  if (!has_details && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
+  of_python = now;
+  struct sigaction ours = now;
+  ours.sa_sigaction = on_signal;
+  ours.sa_flags |= SA_SIGINFO;
+  sigaction(SIGINT, &ours, nullptr);
+}
+
+void bind_interrupts(nb::module_& m) {
+  m.def(
+      "stop_threads",
+      [](bool stop) {
+        threads_stop.store(stop);
+        interrupt::requested.store(stop);
+      },
+      "stop"_a,
+      "Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for them "
+      "and was interrupted.");
+  main_thread = static_cast<pthread_t>(
+      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident")));
+  pthread_atfork(nullptr, nullptr, [] {
+    main_thread = pthread_self();
+    interrupt::requested.store(false, std::memory_order_relaxed);
+  });
+  interrupt::handle.store(ask_python);
+}
+
+}  // namespace latticino::python

@@ -1,0 +1,136 @@
+"""Decrypted values, marked as not to be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import errors
+
+_MARK = "  # not to be shared: see decrypt_for_sharing"
+_TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
+_PRINTING = {np.array2string, np.array_repr, np.array_str}
+
+
+class PrivateArray(np.ndarray):
+    """Decrypted values for the key's owner only: **not to be shared**.
+
+    A CKKS decryption carries noise that depends on the secret key; who sees enough of it next to
+    the ciphertexts can find the key (Li and Micciancio, EUROCRYPT 2021). What others will see comes
+    from ``decrypt_for_sharing``.
+
+    Behaves as a numpy array. Whatever numpy computes from it keeps the mark: slices, copies, results of
+    functions and methods, and single values, which are arrays of shape (). Printing shows the values and
+    the mark. UnsupportedError for what loses the mark on the way out of the process: pickling, ``tobytes``,
+    ``tofile``, ``dump``, ``tolist``, ``item``, ``flat``, ``np.save`` and the like, and conversions to Python's numbers.
+    ``bool(x)`` gives what a decision in the owner's program needs.
+
+    ``x.unmarked()`` is a copy without the mark, for the owner's own files. numpy's ``np.array(x)``, ``np.asarray(x)``,
+    ``x.view(np.ndarray)``, buffers and DLPack give plain arrays too: numpy asks nobody there.
+    """
+
+    shareable = False
+
+    def unmarked(self) -> np.ndarray:
+        """A plain copy: its owner answers for where it goes."""
+        return np.array(self)
+
+    # ---- computing: results are marked ----
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> np.ndarray:
+        return array.view(PrivateArray)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, arguments: Any, options: Any) -> Any:
+        if function in _TO_FILES:
+            _refuse(function.__name__)
+        if function in _PRINTING:
+            plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
+            return str(function(*plain, **options)) + _MARK
+        result = super().__array_function__(function, types, arguments, options)
+        return _marked(result)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _marked(super().__getitem__(index))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise TypeError("iteration over a single value")
+        return (self[i] for i in range(len(self)))
+
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self, digits)
+
+    # ---- printing: the mark goes with the values ----
+
+    def __repr__(self) -> str:
+        return np.array_repr(self.unmarked()).replace("array(", "PrivateArray(", 1) + _MARK
+
+    def __str__(self) -> str:
+        return str(self.unmarked()) + _MARK
+
+    def __format__(self, spec: str) -> str:
+        return format(self.unmarked()[()], spec) + _MARK
+
+    # ---- the ways out ----
+
+    def __reduce__(self) -> NoReturn:
+        _refuse("pickle")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("pickle")
+
+    def __copy__(self) -> PrivateArray:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> PrivateArray:
+        return self.copy()
+
+    @property
+    def flat(self) -> NoReturn:  # type: ignore[override]
+        _refuse("flat")
+
+
+def _refuse(operation: str) -> NoReturn:
+    raise errors.UnsupportedError.explain(
+        operation, "decrypted values marked as not to be shared", "values meant for others",
+        "use decrypt_for_sharing, or x.unmarked() where the values stay with the key's owner")
+
+
+def _marked(result: Any) -> Any:
+    """The arrays and numpy scalars of a result as private ones."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        return np.asanyarray(result).view(PrivateArray)
+    if type(result) in (tuple, list):
+        return type(result)(_marked(r) for r in result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):  # np.linalg's results
+        return type(result)(*(_marked(r) for r in result))
+    return result
+
+
+def _marking(name: str) -> Callable[..., Any]:
+    method = getattr(np.ndarray, name)
+
+    def marked(self: PrivateArray, *arguments: Any, **options: Any) -> Any:
+        return _marked(method(self, *arguments, **options))
+
+    marked.__name__, marked.__doc__ = name, method.__doc__
+    return marked
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refused(self: PrivateArray, *arguments: Any, **options: Any) -> NoReturn:
+        _refuse(name.strip("_"))
+
+    refused.__name__ = name
+    return refused
+
+
+# Methods that go past __array_wrap__, or turn results of shape () into scalars there.
+for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj", "conjugate",
+              "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat", "round",
+              "searchsorted", "std", "sum", "take", "trace", "var"):
+    setattr(PrivateArray, _name, _marking(_name))
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__float__", "__index__", "__int__"):
+    setattr(PrivateArray, _name, _refusing(_name))

@@ -1,0 +1,126 @@
+"""Ctrl-C: acts within a second, leaves operands and contexts usable, and ends a command without a screen of reports."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# Work that takes longer than the test waits, in a loop: the interrupt falls into it somewhere.
+PREPARE = """
+import os, sys, time, warnings
+import numpy as np
+import latticino as lt
+warnings.simplefilter("ignore")
+def ckks(name):
+    ctx = lt.Context(name, "cpu", threads=THREADS); client = lt.keygen(ctx)
+    return ctx, client
+THREADS = 2
+"""
+CKKS = PREPARE + """
+ctx, client = ckks("test-n10-boot-insecure")
+x = np.linspace(-1, 1, 64)
+ctx.use(client.server_keys(lambda a: (a * a).rotate(1).bootstrap() @ np.ones((64, 64)), x))
+a = client.encrypt(x)
+def usable():
+    assert lt.precision(client.decrypt((a * a).rotate(1)), np.roll(x * x, -1)).worst > 12
+    program = lt.record(lambda v: v * v)
+    assert lt.precision(client.decrypt(program(a)), x * x).worst > 12
+"""
+TFHE = PREPARE + """
+ctx = lt.tfhe.Context("tfhe-2-2-v1", "cpu", threads=THREADS); client = lt.keygen(ctx)
+"""
+WORK = {
+    "bootstrapping": (CKKS, "low = a.to_level(0)", "low.bootstrap()"),
+    "products": (CKKS, "", "a * a"),
+    "recording": (CKKS, "low = a.to_level(0)", "lt.record(lambda v: v.bootstrap())(low)"),
+    "replaying": (CKKS, "p = lt.record(lambda v: v * v * v); p(a)", "p(a)"),
+    "encryption": (CKKS, "long = np.zeros(2**19)", "client.encrypt(long)"),
+    "keys": (CKKS, "", "client.server_keys(lambda v: sum(v.rotate(k) for k in range(1, 60)), x)"),
+    "matrices": (CKKS, "w = np.random.default_rng(1).normal(size=(512, 512)); v = client.encrypt(np.zeros(512)); "
+                 "ctx._products.limit = 0", "ctx.matrix_product(w + np.random.rand(), 512, 3)"),
+    "plans": (CKKS, "", "ctx.plan(lambda v: [v.to_level(0).bootstrap() for _ in range(20)], x)"),
+    "files": (CKKS, "long = client.encrypt(np.zeros(2**17)); path = sys.argv[1]",
+              "lt.save_ciphertext(path, long); lt.load_ciphertext(path, ctx)"),
+    "a TFHE product": (TFHE + "ctx.use(client.server_keys())\nu = client.encrypt(np.arange(64), 'u16')\n"
+                       "def usable():\n    v = client.encrypt([3, 2], 'u4')\n    assert (client.decrypt(v * v) == [9, 4]).all()\n",
+                       "", "u * u"),
+    "keys of TFHE": (TFHE + "def usable():\n    assert (client.decrypt(client.encrypt([3, 2], 'u4')) == [3, 2]).all()\n",
+                     "", "client.server_keys()"),
+}
+LOOP = """
+exec(sys.argv[2])
+work = compile(sys.argv[3], "work", "exec")
+exec(work) if not sys.argv[3].startswith(("u * u", "client.server_keys()")) else None
+print("ready", flush=True)
+try:
+    while True:
+        exec(work)
+except KeyboardInterrupt:
+    print("caught", flush=True)
+usable()
+print("usable", flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_an_interrupt_acts_at_once_and_leaves_all_usable(name, tmp_path, child_environment):
+    script, prepare, work = WORK[name]
+    child = subprocess.Popen([sys.executable, "-c", script + LOOP, str(tmp_path / "file"), prepare, work],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=child_environment)
+    try:
+        assert child.stdout.readline() == "ready\n", child.communicate()[1]
+        time.sleep(0.3)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "caught\n", child.communicate()[1]
+        seconds = time.monotonic() - start
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert out == "usable\n" and err == "" and child.returncode == 0
+    assert seconds < 1 + 0.5 * (os.getloadavg()[0] / os.cpu_count() > 1.5), f"{seconds:.2f} s"
+
+
+def test_a_handler_that_raises_nothing_lets_the_work_end(child_environment):
+    script = CKKS + """
+import signal
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+low = a.to_level(0)
+low.bootstrap()
+print("ready", flush=True)
+while not seen:
+    y = low.bootstrap()
+assert lt.precision(client.decrypt(y), x).worst > 8
+signal.signal(signal.SIGINT, signal.default_int_handler)
+usable()
+print("usable", flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=child_environment)
+    assert child.stdout.readline() == "ready\n", child.communicate()[1]
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (out, err, child.returncode) == ("usable\n", "", 0)
+
+
+@pytest.mark.parametrize("command", [["demo", "--preset", "test-n12-boot-insecure", "--no-plot", "--device", "cpu"],
+                                     ["conformance", "--device", "cpu"]], ids=lambda c: c[0])
+def test_commands_end_in_one_line(command, child_environment):
+    if command[0] == "demo":
+        import latticino as lt
+
+        pytest.importorskip("sklearn")
+        command = [c if c != "test-n12-boot-insecure" or c in lt.presets() else "test-n10-boot-insecure" for c in command]
+    child = subprocess.Popen([sys.executable, "-u", "-m", "latticino", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, env=child_environment)
+    child.stdout.readline()
+    time.sleep(0.5)
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+    assert err.strip() == "latticino: interrupted" and child.returncode == 130, err
+    assert time.monotonic() - start < 2  # with the end of the interpreter

@@ -1,0 +1,81 @@
+"""Decrypted values: whatever numpy makes of them keeps the mark, or is refused."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+
+@pytest.fixture
+def z(client):
+    return client.decrypt(client.encrypt([[0.5, 0.25, -0.75], [0.125, 1.0, 0.375]]))
+
+
+KEPT = {
+    "a slice": lambda z: z[0], "a value": lambda z: z[0, 0], "chosen values": lambda z: z[z.real > 0],
+    "sum": lambda z: z.sum(), "np.sum": np.sum, "mean": lambda z: z.mean(axis=0), "np.mean": np.mean,
+    "max": lambda z: z.real.max(), "std": lambda z: z.std(), "argmax": lambda z: z.real.argmax(), "var": np.var,
+    "plus": lambda z: z + 1, "number times a value": lambda z: 2 * z[0, 0], "numpy's number": lambda z: np.float64(2) * z[0, 0],
+    "abs": lambda z: abs(z[0, 0]), "compare": lambda z: z.real > 0, "reduce": lambda z: np.add.reduce(z, axis=None),
+    "product": lambda z: z @ z.T, "inner product": lambda z: z[0] @ z[0], "dot": lambda z: np.dot(z[0], z[0]),
+    "with clear ones": lambda z: np.ones((2, 2)) @ z, "real part": lambda z: z.real, "transposed": lambda z: z.T,
+    "astype": lambda z: z.astype(np.complex64), "reshape": lambda z: z.reshape(3, 2), "ravel": lambda z: z.ravel(),
+    "concatenate": lambda z: np.concatenate([np.ones((1, 3)), z]), "stack": lambda z: np.stack([z, z]),
+    "where": lambda z: np.where(z.real > 0, z, 0), "fft": np.fft.fft, "norm": np.linalg.norm, "einsum": lambda z: np.einsum("ij->i", z),
+    "median": lambda z: np.median(z.real), "sort": np.sort, "cumsum": lambda z: z.cumsum(), "round": lambda z: round(z[0, 0], 1),
+    "copy": copy.copy, "deepcopy": copy.deepcopy, "np.copy": lambda z: np.copy(z, subok=True), "method copy": lambda z: z.copy(),
+    "a row of a loop": lambda z: next(iter(z)), "a value of a loop": lambda z: next(iter(z[0])), "Python's max": lambda z: max(z[0].real),
+    "np.asanyarray": np.asanyarray, "take": lambda z: z.take([0, 1]), "broadcast": lambda z: np.broadcast_to(z, (2, 2, 3), subok=True),
+}
+
+
+@pytest.mark.parametrize("f", KEPT.values(), ids=KEPT)
+def test_the_mark_stays(z, f):
+    assert type(f(z)) is lt.PrivateArray
+
+
+def test_several_results_are_marked(z):
+    for results in (np.linalg.svd(z), np.split(z, 3, axis=1), divmod(z.real, 2), np.unique(z.real, return_counts=True), list(z[0])):
+        assert len(results) > 1 and all(type(r) is lt.PrivateArray for r in results)
+
+
+REFUSED = {
+    "pickle": pickle.dumps, "tobytes": lambda z: z.tobytes(), "tolist": lambda z: z.tolist(), "item": lambda z: z.item(0),
+    "dump": lambda z: z.dump("never"), "dumps": lambda z: z.dumps(), "tofile": lambda z: z.tofile("never"),
+    "save": lambda z: np.save(io.BytesIO(), z), "savez": lambda z: np.savez(io.BytesIO(), z=z),
+    "savez compressed": lambda z: np.savez_compressed(io.BytesIO(), z), "savetxt": lambda z: np.savetxt(io.StringIO(), z),
+    "float": lambda z: float(z.real[0, 0]), "complex": lambda z: complex(z[0, 0]), "int": lambda z: int(z.real[0, 0]),
+    "flat": lambda z: z.flat, "a scalar's bytes": lambda z: z[0, 0].tobytes(), "pickle of a sum": lambda z: pickle.dumps(z.sum()),
+    "fromiter": lambda z: np.fromiter(z[0].real, float),
+}
+
+
+@pytest.mark.parametrize("f", REFUSED.values(), ids=REFUSED)
+def test_ways_out_are_refused(z, f):
+    with pytest.raises(lt.UnsupportedError, match=r"decrypt_for_sharing, or x\.unmarked"):
+        f(z)
+
+
+def test_printing_carries_the_mark(z):
+    for text in (repr(z), str(z), f"{z[0, 0]:.2f}", repr(z[0, 0]), str(z.sum()), np.array2string(z), np.array_repr(z), np.array_str(z),
+                 repr(list(z[0]))):
+        assert "not to be shared" in text and "0.5" in text or "1.5" in text
+
+
+def test_the_owner_takes_the_mark_off(z):
+    plain = z.unmarked()
+    assert type(plain) is np.ndarray and not np.shares_memory(plain, z)
+    np.testing.assert_array_equal(plain, np.array(z))
+    assert type(np.array(z)) is type(np.asarray(z)) is np.ndarray  # numpy asks nobody: documented
+    assert pickle.loads(pickle.dumps(plain)).shape == (2, 3)
+
+
+def test_decisions_and_encryption_take_private_values(client, z):
+    assert np.allclose(z, z) and (abs(z) < 2).all() and bool(z[0, 0].real > 0)
+    again = client.decrypt(client.encrypt(z))
+    assert lt.precision(again, z).worst > 15
+    assert lt.precision(client.decrypt(client.encrypt(z[0, 0].real)), z[0, 0].real).worst > 15
