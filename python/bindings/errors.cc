@@ -1,6 +1,7 @@
 // Every typed error of the library becomes the Python exception of the same name.
 #include "math/errors.h"
 
+#include <cstring>
 #include <new>
 
 #include "bindings.h"
@@ -11,7 +12,11 @@ namespace {
 void raise(PyObject* module, const char* name, const Error& e) {
   nb::gil_scoped_acquire gil;
   nb::object type = nb::borrow(module).attr(name);
-  nb::object error = type(e.what(), e.operation());
+  // Messages may name what the system calls by bytes that are no text.
+  const char* what = e.what();
+  nb::object message = nb::steal(
+      PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(std::strlen(what)), "backslashreplace"));
+  nb::object error = type(message, e.operation());
   PyErr_SetObject(type.ptr(), error.ptr());
 }
 
