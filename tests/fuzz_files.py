@@ -4,6 +4,7 @@ Each reader of bytes from strangers has a program, a share of the work, and a co
 """
 
 import argparse
+import json
 import os
 import re
 import resource
@@ -20,10 +21,10 @@ from sanitizer_record import CHECKOUT, SOURCES, _provenance
 CORPUS = CHECKOUT / "tests" / "fuzz" / "corpus"
 LARGEST = 32 << 10  # bytes of an input; payloads are filled in (tests/fuzz/parsers/input.h)
 SECONDS_OF_ONE_INPUT = 10
-# Of 100 inputs, where a number of them is asked for: slow readers have few, each at least 3.
-SHARES = {"switch_keys": 3, "ckks_public_key": 3, "tfhe_keys": 3, "ckks_keys": 4, "ckks_secret_key": 4,
-          "ckks_ciphertexts": 8, "tfhe_ciphertexts": 8, "tfhe_secret_key": 8, "ckks_params": 8, "tfhe_params": 8,
-          "ckks_params_text": 12, "tfhe_params_text": 13, "header": 5, "tuning_table": 13}
+READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
+           "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
+           "header", "tuning_table")
+SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
 
 
 def unpack(parser, folder):
@@ -92,22 +93,26 @@ def minimise(programs, work, parser):
     pack(parser, merged)
 
 
-def written(path, rows):
-    """Rows of this run over those of the same names in the record."""
-    import json
-    old = json.loads(path.read_text()) if path.exists() else []
-    names = {row["name"] for row in rows}
-    rows = [row for row in old if row["name"] not in names] + rows
+def written(path, row):
+    """The row in the record: added to the reader's row of the same commit, in place of one of another."""
+    rows = json.loads(path.read_text()) if path.exists() else []
+    for old in rows:
+        if old["name"] == row["name"] and old.get("commit") == row.get("commit"):
+            row = {**row, **{key: round(row[key] + old[key], 4) for key in SUMS},
+                   "failed": row["failed"] or old["failed"], "coverage": max(row["coverage"], old["coverage"]),
+                   "slowest_seconds": max(row["slowest_seconds"], old["slowest_seconds"])}
+            row["rate"] = round(row["value"] / max(3600 * row["core_hours"], 1e-9))
+    rows = [old for old in rows if old["name"] != row["name"]] + [row]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n")
+    path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in rows) + "\n]\n")
 
 
 def arguments_of(words):
     parser = argparse.ArgumentParser("latticino test --fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=2, help="of all readers together")
-    parser.add_argument("--inputs", type=int, help="of all readers together, in place of minutes")
+    parser.add_argument("--inputs", type=int, help="of each reader, in place of minutes")
     parser.add_argument("--record", type=Path, help="adds a row for each reader to this file")
-    parser.add_argument("--only", choices=SHARES, action="append", help="one reader; may be repeated")
+    parser.add_argument("--only", choices=READERS, action="append", help="one reader; may be repeated")
     parser.add_argument("--keep", action="store_true", help="puts what was found to tests/fuzz/corpus, minimised")
     asked = parser.parse_args(words)
     if not asked.minutes > 0 or (asked.inputs is not None and asked.inputs < 1):
@@ -120,17 +125,17 @@ def main(programs, words):
     asked = arguments_of(words)
     programs, failed = Path(programs), []
     work = programs / "inputs"
-    for parser in asked.only or SHARES:
-        limit = f"-max_total_time={max(1, round(60 * asked.minutes / len(asked.only or SHARES)))}"
+    for parser in asked.only or READERS:
+        limit = f"-max_total_time={max(1, round(60 * asked.minutes / len(asked.only or READERS)))}"
         if asked.inputs:
-            limit = f"-runs={-(-asked.inputs * SHARES[parser] // 100)}"
+            limit = f"-runs={asked.inputs}"
         row, said = run(programs, work, parser, limit)
         print(f"{parser}: {row['value']} inputs, {row['rate']} per core-second, coverage {row['coverage']}", flush=True)
         if row["failed"]:
             failed.append(parser)
             print(said[-6000:], flush=True)
         if asked.record:
-            written(asked.record, [row])
+            written(asked.record, row)
         if asked.keep and not row["failed"]:
             minimise(programs, work, parser)
     if failed:
