@@ -240,14 +240,6 @@ def test_saving_replaces_regular_files_only(ctx, client, tmp_path):
     assert (tmp_path / "keys.public").is_symlink()
 
 
-def test_tables_of_variants_are_files(tmp_path):
-    if not lt._native.cuda_built() or lt._native.cuda_device_count() == 0:
-        pytest.skip("tables are read with a GPU")
-    for path in ("/dev/zero", tmp_path):
-        with pytest.raises(lt.FileError):
-            lt.Context("test-n10-boot-insecure", "cuda", tuning=path)
-
-
 # ---- signatures ------------------------------------------------------------------------------
 
 
