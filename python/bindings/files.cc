@@ -17,34 +17,34 @@ std::pair<Ciphertexts, std::string> loaded(io::Source& source, const ContextPtr&
 void bind_key_files(nb::module_& m) {
   m.def(
       "save_keys",
-      [](const std::string& path, const ContextPtr& c, const Keys& keys) {
-        io::write_file(path, [&](io::Sink& sink) {
+      [](const std::string& path, const ContextPtr& c, const Keys& keys, nb::handle sign) {
+        write_signed(path, sign, [&](io::Sink& sink) {
           io::save_keys(sink, c->constants(), c->queue(), *keys);
         });
       },
-      "path"_a, "context"_a, "keys"_a, ReleaseGil());
+      "path"_a, "context"_a, "keys"_a, "sign"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "load_keys",
-      [](const std::string& path, const ContextPtr& c) {
-        io::FileSource source(path);
+      [](const std::string& path, const ContextPtr& c, nb::handle verify) {
+        VerifiedFile source(path, verify);
         return io::load_keys(source, c->constants(), c->queue());
       },
-      "path"_a, "context"_a, ReleaseGil());
+      "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "save_public_key",
-      [](const std::string& path, const ContextPtr& c, const rlwe::PublicKey& key) {
-        io::write_file(path, [&](io::Sink& sink) {
+      [](const std::string& path, const ContextPtr& c, const rlwe::PublicKey& key, nb::handle sign) {
+        write_signed(path, sign, [&](io::Sink& sink) {
           io::save_public_key(sink, c->constants(), c->queue(), key);
         });
       },
-      "path"_a, "context"_a, "key"_a, ReleaseGil());
+      "path"_a, "context"_a, "key"_a, "sign"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "load_public_key",
-      [](const std::string& path, const ContextPtr& c) {
-        io::FileSource source(path);
+      [](const std::string& path, const ContextPtr& c, nb::handle verify) {
+        VerifiedFile source(path, verify);
         return std::make_shared<rlwe::PublicKey>(io::load_public_key(source, c->constants(), c->queue()));
       },
-      "path"_a, "context"_a, ReleaseGil());
+      "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
   bind_secret_files<Client, ckks::Context>(m, "", &io::load_secret_key);
 }
 

@@ -1,5 +1,6 @@
 // Switching between CKKS and TFHE: tables of functions on every slot.
 #include "io/switch_files.h"
+#include "signing.h"
 #include "switch/route.h"
 
 #include <nanobind/stl/function.h>
@@ -103,17 +104,18 @@ void bind_keys_of_switching(nb::module_& m) {
       .def_prop_ro("products", &products);
   m.def(
       "save_switch_keys",
-      [](const std::string& path, const SwitchContextPtr& context, const SwitchKeys& keys) {
-        io::write_file(path, [&](io::Sink& sink) { io::save_keys(sink, *context, keys); });
+      [](const std::string& path, const SwitchContextPtr& context, const SwitchKeys& keys,
+         nb::handle sign) {
+        write_signed(path, sign, [&](io::Sink& sink) { io::save_keys(sink, *context, keys); });
       },
-      "path"_a, "context"_a, "keys"_a, ReleaseGil());
+      "path"_a, "context"_a, "keys"_a, "sign"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "load_switch_keys",
-      [](const std::string& path, const SwitchContextPtr& context) {
-        io::FileSource source(path);
+      [](const std::string& path, const SwitchContextPtr& context, nb::handle verify) {
+        VerifiedFile source(path, verify);
         return io::load_switch_keys(source, *context);
       },
-      "path"_a, "context"_a, ReleaseGil());
+      "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "make_switch_keys",
       [](Client& client, const SwitchContextPtr& context, const Shapes& shapes) {

@@ -1,5 +1,8 @@
 """Saving and loading, of either scheme. Files carry a version, the parameters' hash and key ids, and are checked
-before anything is allocated; damaged, truncated or foreign ones raise FileError or ContextError."""
+before anything is allocated; damaged, truncated or foreign ones raise FileError or ContextError.
+
+The checksum of a file finds accidents: whoever alters a file can renew it. ``sign=`` puts an Ed25519 signature behind a
+file, and ``verify=`` loads only what is signed under that key (`signing`, docs/security.md)."""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
-from . import _native, arrays, errors, roles, tfhe
+from . import _native, errors, notes, roles, signing, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
@@ -19,127 +22,156 @@ from .tfhe import files as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
 
+Path_: TypeAlias = "str | bytes | os.PathLike[Any]"
 
-def save_params(path: str | os.PathLike, params: _native.Params | _native.TfheParams) -> None:
-    """Writes parameters; `load_params` reads them back, checked again."""
-    path = arrays.as_path(path, "save_params")
+
+def save_params(path: Path_, params: _native.Params | _native.TfheParams, *, sign: Any = None) -> None:
+    """Writes parameters; `load_params` reads them back, checked again. ``sign``: an Ed25519 private key."""
     roles.require_kind("save_params", params, (_native.Params, _native.TfheParams), "lt.preset(name) gives them")
     if isinstance(params, _native.TfheParams):
-        return _native.tfhe_save_params(os.fspath(path), params)
-    _native.save_params(os.fspath(path), params)
+        return _native.tfhe_save_params(_path("save_params", path), params, signing.signer("save_params", sign))
+    _native.save_params(_path("save_params", path), params, signing.signer("save_params", sign))
 
 
-def load_params(path: str | os.PathLike) -> _native.Params | _native.TfheParams:
-    """Parameters from a file, checked as if they were new."""
-    path = arrays.as_path(path, "load_params")
-    if _native.file_scheme(os.fspath(path)) == "TFHE":
-        return _native.tfhe_load_params(os.fspath(path))
-    return _native.load_params(os.fspath(path))
+def load_params(path: Path_, *, verify: Any = None) -> _native.Params | _native.TfheParams:
+    """Parameters from a file, checked as if they were new. ``verify``: the Ed25519 public key that must have signed."""
+    name, check = _path("load_params", path), signing.verifier("load_params", verify)
+    if _native.file_scheme(name) == "TFHE":
+        return _native.tfhe_load_params(name, check)
+    return _native.load_params(name, check)
 
 
-def save_ciphertext(path: str | os.PathLike, x: Ciphertext | tfhe.EncryptedArray) -> None:
+def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: Any = None) -> None:
     """Writes an encrypted array; a fresh one under the secret key stores a seed for its uniform part: half
-    of a CKKS ciphertext, all but a word of a TFHE one."""
-    path = arrays.as_path(path, "save_ciphertext")
+    of a CKKS ciphertext, all but a word of a TFHE one. ``sign``: an Ed25519 private key, of `cryptography` or 32 bytes.
+
+    FileError where the path names a symbolic link, a device or a pipe: saving replaces regular files only.
+    """
     roles.require_kind("save_ciphertext", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
-        return tfhe_files.save_ciphertext(os.fspath(path), x)
+        return tfhe_files.save_ciphertext(_path("save_ciphertext", path), x, signing.signer("save_ciphertext", sign))
     refuse(x.context, "save_ciphertext")
-    _native.save_ciphertexts(os.fspath(path), x._parts, _note(x))
+    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, _note(x), signing.signer("save_ciphertext", sign))
 
 
 @overload
-def load_ciphertext(path: str | os.PathLike, context: Context) -> Ciphertext: ...
+def load_ciphertext(path: Path_, context: Context, *, verify: Any = ...) -> Ciphertext: ...
 
 
 @overload
-def load_ciphertext(path: str | os.PathLike, context: tfhe.Context) -> tfhe.EncryptedArray: ...
+def load_ciphertext(path: Path_, context: tfhe.Context, *, verify: Any = ...) -> tfhe.EncryptedArray: ...
 
 
-def load_ciphertext(path: str | os.PathLike, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
-    """An encrypted array from a file, for a context of the same parameters."""
-    path = arrays.as_path(path, "load_ciphertext")
+def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
+                    verify: Any = None) -> Ciphertext | tfhe.EncryptedArray:
+    """An encrypted array from a file, for a context of the same parameters. ``verify``: the Ed25519 public key that must
+    have signed it; FileError otherwise."""
     _require_context("load_ciphertext", context)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.load_ciphertext(os.fspath(path), context)
+        return tfhe_files.load_ciphertext(_path("load_ciphertext", path), context,
+                                          signing.verifier("load_ciphertext", verify))
     refuse(context, "load_ciphertext")
-    return _ciphertext(context, *_native.load_ciphertexts(os.fspath(path), context._native))
+    return _ciphertext(context, *_native.load_ciphertexts(_path("load_ciphertext", path), context._native,
+                                                          signing.verifier("load_ciphertext", verify)))
 
 
-def to_bytes(x: Ciphertext | tfhe.EncryptedArray) -> bytes:
-    """The same as a file's bytes, for sending."""
+def to_bytes(x: Ciphertext | tfhe.EncryptedArray, *, sign: Any = None) -> bytes:
+    """The same as a file's bytes, for sending. ``sign``: an Ed25519 private key."""
     roles.require_kind("to_bytes", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
-        return tfhe_files.to_bytes(x)
+        return tfhe_files.to_bytes(x, signing.signer("to_bytes", sign))
     refuse(x.context, "to_bytes")
-    return _native.ciphertexts_to_bytes(x._parts, _note(x))
+    return _native.ciphertexts_to_bytes(x._parts, _note(x), signing.signer("to_bytes", sign))
 
 
 @overload
-def from_bytes(data: bytes, context: Context) -> Ciphertext: ...
+def from_bytes(data: bytes, context: Context, *, verify: Any = ...) -> Ciphertext: ...
 
 
 @overload
-def from_bytes(data: bytes, context: tfhe.Context) -> tfhe.EncryptedArray: ...
+def from_bytes(data: bytes, context: tfhe.Context, *, verify: Any = ...) -> tfhe.EncryptedArray: ...
 
 
-def from_bytes(data: bytes, context: Context | tfhe.Context) -> Ciphertext | tfhe.EncryptedArray:
-    """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody."""
+def from_bytes(data: bytes, context: Context | tfhe.Context, *,
+               verify: Any = None) -> Ciphertext | tfhe.EncryptedArray:
+    """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody. ``verify``: the Ed25519 public
+    key that must have signed them."""
     _require_context("from_bytes", context)
     roles.require_kind("from_bytes", data, (bytes, bytearray, memoryview), "pass what to_bytes gave")
-    data = bytes(data)
+    try:
+        data = bytes(data)
+    except ValueError as why:  # a memoryview that was released
+        raise errors.ValueError.explain("from_bytes", str(why), "a memoryview that is in use",
+                                        "pass the bytes themselves") from why
+    check = signing.verifier("from_bytes", verify)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.from_bytes(data, context)
+        return tfhe_files.from_bytes(data, context, check)
     refuse(context, "from_bytes")
-    return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native))
+    return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native, check))
 
 
-def save_server_keys(path: str | os.PathLike, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys) -> None:
+def save_server_keys(path: Path_, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys, *,
+                     sign: Any = None) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
-    each set of switching, with the set's name added. What an older bundle left there under these names goes."""
-    path = arrays.as_path(path, "save_server_keys")
+    each set of switching, with the set's name added. What an older bundle left there under these names goes.
+    ``sign``: an Ed25519 private key, which signs each of the files."""
     _require_context("save_server_keys", context)
     roles.require_kind("save_server_keys", keys, tfhe.ServerKeys if isinstance(context, tfhe.Context) else ServerKeys,
                        "client.server_keys() of a client of this context makes them")
+    name, signer = _path("save_server_keys", path), signing.signer("save_server_keys", sign)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.save_server_keys(os.fspath(path), context, keys)
+        return tfhe_files.save_server_keys(name, context, keys, signer)
     refuse(context, "save_server_keys")
-    _native.save_keys(os.fspath(path), context._native, keys._native)
-    public, switching = _beside(path, context)
-    for name, beside in switching.items():
-        if name in keys._switching:
-            _native.save_switch_keys(beside, context.switching(name), keys._switching[name])
+    _native.save_keys(name, context._native, keys._native, signer)
+    public, switching = _beside(name, context)
+    for kind, beside in switching.items():
+        if kind in keys._switching:
+            _native.save_switch_keys(beside, context.switching(kind), keys._switching[kind], signer)
         else:
-            Path(beside).unlink(missing_ok=True)
+            _remove(beside)
     if keys.public_key is not None:
-        _native.save_public_key(public, context._native, keys.public_key)
+        _native.save_public_key(public, context._native, keys.public_key, signer)
     else:
-        Path(public).unlink(missing_ok=True)
+        _remove(public)
+
+
+def _remove(path: str) -> None:
+    """Takes away what an older bundle left, where it is a file."""
+    file = Path(path)
+    try:
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            raise OSError("not a regular file")
+        file.unlink(missing_ok=True)
+    except OSError as why:
+        raise errors.FileError.explain("save_server_keys", f"{path}: {why}", "no file of another bundle there",
+                                       "remove it, or save to another path") from why
 
 
 @overload
-def load_server_keys(path: str | os.PathLike, context: Context) -> ServerKeys: ...
+def load_server_keys(path: Path_, context: Context, *, verify: Any = ...) -> ServerKeys: ...
 
 
 @overload
-def load_server_keys(path: str | os.PathLike, context: tfhe.Context) -> tfhe.ServerKeys: ...
+def load_server_keys(path: Path_, context: tfhe.Context, *, verify: Any = ...) -> tfhe.ServerKeys: ...
 
 
-def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -> ServerKeys | tfhe.ServerKeys:
-    """A bundle from a file, with the public key and the switching keys beside it if there are any.
+def load_server_keys(path: Path_, context: Context | tfhe.Context, *,
+                     verify: Any = None) -> ServerKeys | tfhe.ServerKeys:
+    """A bundle from a file, with the public key and the switching keys beside it if there are any. ``verify``: the
+    Ed25519 public key that must have signed each of these files; FileError otherwise.
 
     KeyError where those were made from another secret key than the bundle.
     """
-    path = arrays.as_path(path, "load_server_keys")
     _require_context("load_server_keys", context)
+    name, check = _path("load_server_keys", path), signing.verifier("load_server_keys", verify)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.load_server_keys(os.fspath(path), context)
+        return tfhe_files.load_server_keys(name, context, check)
     refuse(context, "load_server_keys")
-    native = _native.load_keys(os.fspath(path), context._native)
-    beside, others = _beside(path, context)
-    public = _native.load_public_key(beside, context._native) if os.path.exists(beside) else None
-    switching = {name: _native.load_switch_keys(other, context.switching(name))
-                 for name, other in others.items() if os.path.exists(other)}
+    native = _native.load_keys(name, context._native, check)
+    beside, others = _beside(name, context)
+    public = _native.load_public_key(beside, context._native, check) if os.path.lexists(beside) else None
+    switching = {kind: _native.load_switch_keys(other, context.switching(kind), check)
+                 for kind, other in others.items() if os.path.lexists(other)}
     for other in (public, *switching.values()):
         if other is not None and other.id != native.id:
             raise errors.KeyError.explain(
@@ -148,42 +180,50 @@ def load_server_keys(path: str | os.PathLike, context: Context | tfhe.Context) -
     return ServerKeys(context, native, public, switching)
 
 
-def _beside(path: str | os.PathLike, context: Context) -> tuple[str, dict[str, str]]:
+def _beside(path: str, context: Context) -> tuple[str, dict[str, str]]:
     """Where a bundle's public key lies, and the keys of each set of switching."""
-    path = os.fspath(path)
     return path + PUBLIC_SUFFIX, {name: f"{path}.{name}" for name in _native.switch_sets_for(context.params)}
 
 
-def save_secret_key(path: str | os.PathLike, client: Client | tfhe.Client) -> None:
+def save_secret_key(path: Path_, client: Client | tfhe.Client) -> None:
     """Writes the secret key, readable by its owner only and not encrypted: keep it accordingly."""
-    path = arrays.as_path(path, "save_secret_key")
     roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
     if isinstance(client, tfhe.Client):
-        return tfhe_files.save_secret_key(os.fspath(path), client)
+        return tfhe_files.save_secret_key(_path("save_secret_key", path), client)
     refuse(client.context, "save_secret_key")
-    _native.save_secret_key(os.fspath(path), client._native)
+    _native.save_secret_key(_path("save_secret_key", path), client._native)
 
 
 @overload
-def load_client(path: str | os.PathLike, context: Context) -> Client: ...
+def load_client(path: Path_, context: Context) -> Client: ...
 
 
 @overload
-def load_client(path: str | os.PathLike, context: tfhe.Context) -> tfhe.Client: ...
+def load_client(path: Path_, context: tfhe.Context) -> tfhe.Client: ...
 
 
-def load_client(path: str | os.PathLike, context: Context | tfhe.Context) -> Client | tfhe.Client:
+def load_client(path: Path_, context: Context | tfhe.Context) -> Client | tfhe.Client:
     """The client whose secret key `save_secret_key` wrote."""
-    path = arrays.as_path(path, "load_client")
     _require_context("load_client", context)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.load_client(os.fspath(path), context)
+        return tfhe_files.load_client(_path("load_client", path), context)
     refuse(context, "load_client")
-    return Client(context, _native.load_secret_key(os.fspath(path), context._native))
+    return Client(context, _native.load_secret_key(_path("load_client", path), context._native))
 
 
 def _require_context(operation: str, context: Any) -> None:
     roles.require_kind(operation, context, (Context, tfhe.Context), "make one with the parameters of the file")
+
+
+def _path(operation: str, path: Any) -> str:
+    """A path as text, from str, bytes and os.PathLike. FileError for what names no file, UnsupportedError for other
+    objects."""
+    roles.require_kind(operation, path, (str, bytes, os.PathLike), "pass the path of a file")
+    name = os.fsdecode(path)
+    if not name or "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
+        raise errors.FileError.explain(operation, f"the path {name!r:.80}", "a path in UTF-8, without a NUL character",
+                                       "check the path")
+    return name
 
 
 def _note(x: Ciphertext) -> str:
@@ -195,30 +235,26 @@ def _note(x: Ciphertext) -> str:
 
 def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) -> Ciphertext:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
-    try:
-        fields: dict[str, Any] = json.loads(note)
-        shape = tuple(int(n) for n in fields["shape"])
-        error, clean = float(fields["error"]), bool(fields["clean"])
-        known = _range(fields.get("range"))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, IndexError, errors.ValueError) as why:
-        raise errors.FileError.explain(
-            "load", "a note that is no array description", "a file written by save_ciphertext",
-            "use files of this package") from why
+    fields = notes.Note.read(note)
+    shape, error, clean = fields.shape("shape"), fields.number("error"), fields.flag("clean")
+    known = _range(fields.part("range"))
     size, slots = math.prod(shape), parts[0].slots if parts else 0
     fits = slots and -(-size // slots) == len(parts) and all(p.slots == slots for p in parts)
-    if not fits or min(shape, default=1) < 1 or not math.isfinite(error) or error < 0:
+    if not fits or error < 0:
         raise errors.FileError.explain(
             "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
             "use files of this package")
     return Ciphertext(context, parts, shape, Known.fresh(known, error), clean)
 
 
-def _range(stated: Any) -> _native.Range:
-    """The range that a file states; before version 3 there was none. ValueError for one that is none."""
+def _range(stated: notes.Note | None) -> _native.Range:
+    """The range that a file states; before version 3 there was none. FileError for one that is none."""
     if stated is None:
         return _native.Range.assumed(False)
-    numbers = [float(v) for v in stated["numbers"]]
-    claim = ("assumed", "declared").index(stated["claim"])
-    if len(numbers) != 6 or not all(map(math.isfinite, numbers)) or min(numbers[4:]) < 0:
-        raise ValueError("no range")
-    return _native.Range.rebuilt(claim, numbers, bool(stated["random"]))
+    numbers, claim = stated.numbers("numbers", 6), stated.text("claim")
+    if claim not in ("assumed", "declared") or min(numbers[4:]) < 0:
+        notes.refuse()
+    try:
+        return _native.Range.rebuilt(("assumed", "declared").index(claim), numbers, stated.flag("random"))
+    except errors.ValueError:
+        notes.refuse()

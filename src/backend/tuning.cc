@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -128,12 +129,18 @@ Tuning Tuning::parse(const std::string& text, const std::string& origin) {
 }
 
 Tuning Tuning::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file || file.bad()) {
-    throw FileError("tuning", path + ", which cannot be read", "a table of latticino tune",
+  constexpr std::uintmax_t kMost = 1 << 24;
+  const auto refuse = [&](const std::string& why) {
+    throw FileError("tuning", path + ", which " + why, "a table of latticino tune",
                     "name another file");
-  }
+  };
+  std::error_code error;  // a pipe would be waited for, and a device may have no end
+  if (!std::filesystem::is_regular_file(path, error)) refuse("is no file that can be read");
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error || size > kMost) refuse("has more than 16 MiB");
+  std::string text(size, '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(text.data(), static_cast<std::streamsize>(size))) refuse("cannot be read");
   return parse(text, path);
 }
 

@@ -77,8 +77,8 @@ Ciphertext read_ciphertext(Reader& reader, const std::shared_ptr<const Context>&
 
 }  // namespace
 
-void save_ciphertexts(Sink& sink, std::span<const Ciphertext> ciphertexts,
-                      const std::string& note, std::uint32_t version) {
+void save_ciphertexts(Sink& sink, std::span<const Ciphertext> ciphertexts, const std::string& note,
+                      std::uint32_t version) {
   require_alike(ciphertexts);
   require_note(note);
   const Context& context = *ciphertexts[0].context;
@@ -126,6 +126,7 @@ Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const Context> cont
   for (std::uint32_t i = 0; i < count; ++i) {
     const Entry e = read_entry(metadata, params);
     payload += stored_parts(e) * payload_bytes(context->ring(), params.basis(e.level));
+    reader.require_room(payload);
     entries.push_back(e);
   }
   metadata.finish();

@@ -239,6 +239,10 @@ void Reader::require_payload(std::uint64_t bytes) const {
          std::to_string(bytes) + " for what the metadata describe");
 }
 
+void Reader::require_room(std::uint64_t bytes) const {
+  if (bytes > header_.payload_bytes) require_payload(bytes);
+}
+
 void Reader::payload(std::span<std::uint8_t> out) { get(out); }
 
 void Reader::finish() {

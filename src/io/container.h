@@ -86,8 +86,10 @@ class Reader {
   void require_params(const AnyParams& params) const {
     require_params(params.name(), params.hash());
   }
-  // Throws FileError unless the payload has exactly this length.
+  // Throws FileError unless the payload has exactly this length; or at least this, for a sum of
+  // claimed lengths, which is held to the file before it can wrap around.
   void require_payload(std::uint64_t bytes) const;
+  void require_room(std::uint64_t bytes) const;
   void payload(std::span<std::uint8_t> out);
   // The trailer, and what the source's verifier says: nothing read is to be trusted before it.
   void finish();

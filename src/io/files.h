@@ -29,7 +29,7 @@ void save_public_key(Sink& sink, const rlwe::Constants& constants, Queue& queue,
                      const rlwe::PublicKey& key);
 rlwe::PublicKey load_public_key(Source& source, const rlwe::Constants& constants, Queue& queue);
 
-// Any number of ciphertexts of one context and one key, with a note (at most 64 KiB of text; what
+// Any number of ciphertexts of one context and one key, with a note (at most 64 KiB of UTF-8; what
 // the caller needs to know about them, such as the length of a vector). The a part of a fresh
 // symmetric encryption goes out as its seed.
 void save_ciphertexts(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts,

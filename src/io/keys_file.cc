@@ -124,6 +124,7 @@ std::shared_ptr<EvaluationKeys> load_keys(Source& source, const Constants& const
   for (std::uint32_t i = 0; i < count; ++i) {
     entries.push_back(read_entry(metadata, constants));
     payload += switch_key_bytes(constants.ring(), entries.back().shape);
+    reader.require_room(payload);
     if (i > 0 && !(entries[i - 1].label < entries[i].label)) {
       refuse("keys out of order", "increasing labels");
     }

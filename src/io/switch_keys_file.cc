@@ -54,7 +54,7 @@ MatvecSeeds decode_shapes(Decoder& metadata, const SwitchParams& params) {
     try {
       Seeds seeds(static_cast<std::size_t>(shape.diagonals(params)));
       for (auto& seed : seeds) metadata.raw(seed);
-      out.emplace(shape, std::move(seeds));
+      if (!out.emplace(shape, std::move(seeds)).second) refuse("a product twice", "it once");
     } catch (const ShapeError&) {
       refuse(
           "a product of " + std::to_string(rows) + " rows in " + std::to_string(slots) + " slots",

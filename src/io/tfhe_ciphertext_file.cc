@@ -138,6 +138,7 @@ TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const Cont
   for (std::uint32_t i = 0; i < count; ++i) {
     entries.push_back(read_entry(metadata, params));
     payload += payload_bytes(entries.back().shape, entries.back().seed.has_value());
+    reader.require_room(payload);
     memory += payload_bytes(entries.back().shape, false);
   }
   metadata.finish();

@@ -2,8 +2,10 @@
 #include "backend/tuning.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "conformance/conformance.h"
@@ -199,6 +201,23 @@ TEST_P(EveryVariant, RotatesTheSame) {
 }
 // No shape has more than sixteen variants: four parts each of four of the five kinds of tiles.
 INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 16));
+
+TEST(Tuning, LoadsRegularFilesOnly) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "latticino_tuning_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string pipe = (folder / "pipe").string(), table = (folder / "table").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, folder.string(), (folder / "none").string(),
+                                  std::string("/dev/zero"), std::string()}) {
+    EXPECT_THROW(Tuning::load(path), FileError) << path;
+  }
+  std::ofstream(table) << "latticino tuning 1\narch 90\nconvert_tile 16  12 47 4 0 = 3\n";
+  EXPECT_EQ(Tuning::load(table).size(), 1u);
+  std::filesystem::resize_file(table, std::uintmax_t{1} << 40);
+  EXPECT_THROW(Tuning::load(table), FileError);
+  std::filesystem::remove_all(folder);
+}
 
 }  // namespace
 }  // namespace latticino

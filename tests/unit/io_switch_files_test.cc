@@ -1,6 +1,8 @@
 // Files of switching keys.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "io/switch_files.h"
 #include "math/errors.h"
 #include "support/io_support.h"
@@ -81,6 +83,17 @@ TEST(SwitchFiles, ShapesBeyondThirtyOneBitsAreRefused) {
     test::repair(altered);
     io::MemorySource source(altered);
     EXPECT_THROW(io::load_switch_keys(source, *w.context()), FileError) << at;
+  }
+}
+
+TEST(SwitchFiles, BothKeysHaveAnId) {
+  const Bytes bytes = file_of(SwitchWorld::of(kSmall));
+  for (const std::size_t at : {std::size_t{56}, io::kHeaderBytes}) {
+    Bytes altered = bytes;
+    std::fill_n(altered.begin() + static_cast<std::ptrdiff_t>(at), 16, std::uint8_t{0});
+    test::repair(altered);
+    io::MemorySource source(altered);
+    EXPECT_THROW(io::load_switch_keys(source, *SwitchWorld::of(kSmall).context()), FileError) << at;
   }
 }
 

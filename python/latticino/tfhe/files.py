@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import math
-from typing import Any
 
-from .. import _native, errors
+from .. import _native, errors, notes, signing
 from . import types
 from .array import EncryptedArray
 from .client import Client, ServerKeys
@@ -14,34 +14,34 @@ from .context import Context
 from .debug import refuse
 
 
-def save_ciphertext(path: str, x: EncryptedArray) -> None:
+def save_ciphertext(path: str, x: EncryptedArray, sign: signing.Signer | None) -> None:
     refuse(x.context, "save_ciphertext")
-    _native.tfhe_save_ciphertexts(path, x._parts, _note(x))
+    _native.tfhe_save_ciphertexts(path, x._parts, _note(x), sign)
 
 
-def load_ciphertext(path: str, context: Context) -> EncryptedArray:
+def load_ciphertext(path: str, context: Context, verify: signing.Verifier | None) -> EncryptedArray:
     refuse(context, "load_ciphertext")
-    return _array(context, *_native.tfhe_load_ciphertexts(path, context._native))
+    return _array(context, *_native.tfhe_load_ciphertexts(path, context._native, verify))
 
 
-def to_bytes(x: EncryptedArray) -> bytes:
+def to_bytes(x: EncryptedArray, sign: signing.Signer | None) -> bytes:
     refuse(x.context, "to_bytes")
-    return _native.tfhe_ciphertexts_to_bytes(x._parts, _note(x))
+    return _native.tfhe_ciphertexts_to_bytes(x._parts, _note(x), sign)
 
 
-def from_bytes(data: bytes, context: Context) -> EncryptedArray:
+def from_bytes(data: bytes, context: Context, verify: signing.Verifier | None) -> EncryptedArray:
     refuse(context, "from_bytes")
-    return _array(context, *_native.tfhe_ciphertexts_from_bytes(data, context._native))
+    return _array(context, *_native.tfhe_ciphertexts_from_bytes(data, context._native, verify))
 
 
-def save_server_keys(path: str, context: Context, keys: ServerKeys) -> None:
+def save_server_keys(path: str, context: Context, keys: ServerKeys, sign: signing.Signer | None) -> None:
     refuse(context, "save_server_keys")
-    _native.tfhe_save_keys(path, context._native, keys._native)
+    _native.tfhe_save_keys(path, context._native, keys._native, sign)
 
 
-def load_server_keys(path: str, context: Context) -> ServerKeys:
+def load_server_keys(path: str, context: Context, verify: signing.Verifier | None) -> ServerKeys:
     refuse(context, "load_server_keys")
-    return ServerKeys(context, _native.tfhe_load_keys(path, context._native))
+    return ServerKeys(context, _native.tfhe_load_keys(path, context._native, verify))
 
 
 def save_secret_key(path: str, client: Client) -> None:
@@ -60,19 +60,17 @@ def _note(x: EncryptedArray) -> str:
 
 def _array(context: Context, parts: list, note: str) -> EncryptedArray:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
+    fields = notes.Note.read(note)
+    shape = fields.shape("shape")
     try:
-        fields: dict[str, Any] = json.loads(note)
-        shape = tuple(int(n) for n in fields["shape"])
-        bits = types.bits_of(str(fields["dtype"]), context.params, "load")
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, errors.Error) as why:
-        raise errors.FileError.explain(
-            "load", "a note that is no array description", "a file written by save_ciphertext",
-            "use files of this package") from why
+        bits = types.bits_of(fields.text("dtype"), context.params, "load")
+    except (errors.Error, builtins.ValueError):
+        notes.refuse()
     block = max(context.params.message_bits, 1)
     most = types.most_of(min(bits, block))
     fits = len(parts) == max(bits // block, 1) and all(
         p.size == math.prod(shape) and p.largest <= most and (p.encoding == "full") == (bits < 0) for p in parts)
-    if not fits or min(shape, default=1) < 1:
+    if not fits:
         raise errors.FileError.explain(
             "load", f"shape {shape} of {types.name_of(bits)} for {len(parts)} batches", "a shape that fits them",
             "use files of this package")

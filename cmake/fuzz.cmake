@@ -1,0 +1,20 @@
+# libFuzzer's targets: one program a reader of tests/fuzz/parsers, and one that writes seeds.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "LATTICINO_FUZZ=ON needs clang: set CMAKE_CXX_COMPILER=clang++")
+endif()
+set(LATTICINO_PARSERS ckks_params ckks_params_text ckks_ciphertexts ckks_keys ckks_public_key
+  ckks_secret_key tfhe_params tfhe_params_text tfhe_ciphertexts tfhe_keys tfhe_secret_key switch_keys
+  header tuning_table)
+# Checksums are most of the time of an input, and nothing in them depends on what is parsed.
+set_source_files_properties(src/crypto/sha256.cc PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all")
+add_library(fuzz_parsers OBJECT tests/fuzz/parsers/parsers.cc)
+target_include_directories(fuzz_parsers PUBLIC tests tests/fuzz)
+target_link_libraries(fuzz_parsers PUBLIC latticino)
+add_executable(fuzz_seeds tests/fuzz/parsers/write_seeds.cc)
+target_link_libraries(fuzz_seeds PRIVATE fuzz_parsers)
+foreach(parser ${LATTICINO_PARSERS})
+  add_executable(fuzz_${parser} tests/fuzz/parsers/file_fuzzer.cc)
+  target_compile_definitions(fuzz_${parser} PRIVATE LATTICINO_PARSER="${parser}")
+  target_link_libraries(fuzz_${parser} PRIVATE fuzz_parsers)
+  target_link_options(fuzz_${parser} PRIVATE -fsanitize=fuzzer)
+endforeach()

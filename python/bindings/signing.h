@@ -1,0 +1,65 @@
+// Python callables that sign and verify files (latticino/signing.py), as io/signature.h wants them.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "bindings.h"
+#include "io/stream.h"
+#include "math/errors.h"
+
+namespace latticino::python {
+
+template <std::size_t kSize>
+std::array<std::uint8_t, kSize> exact_bytes(nb::handle value) {
+  const auto bytes = nb::cast<nb::bytes>(value);
+  if (bytes.size() != kSize) {
+    throw ValueError("sign", std::to_string(bytes.size()) + " bytes", std::to_string(kSize),
+                     "sign with Ed25519");
+  }
+  std::array<std::uint8_t, kSize> out;
+  std::copy_n(static_cast<const std::uint8_t*>(bytes.data()), kSize, out.begin());
+  return out;
+}
+
+// Both call without the interpreter's lock, and hold what they call no longer than the caller does.
+inline io::Signer signer_of(nb::handle sign) {
+  if (!sign.is_valid() || sign.is_none()) return {};
+  return [sign](io::Message message) {
+    const nb::gil_scoped_acquire lock;
+    const auto made = nb::cast<nb::tuple>(sign(nb::bytes(message.data(), message.size())));
+    return io::Signature{exact_bytes<32>(made[0]), exact_bytes<64>(made[1])};
+  };
+}
+
+inline io::Verifier verifier_of(nb::handle verify) {
+  if (!verify.is_valid() || verify.is_none()) return {};
+  return [verify](io::Message message, const std::optional<io::Signature>& signature) {
+    const nb::gil_scoped_acquire lock;
+    const nb::bytes text(message.data(), message.size());
+    if (!signature) {
+      verify(text, nb::none(), nb::none());
+      return;
+    }
+    verify(text, nb::bytes(signature->public_key.data(), signature->public_key.size()),
+           nb::bytes(signature->bytes.data(), signature->bytes.size()));
+  };
+}
+
+// A file that is written with a signature where `sign` is no None, and one that is read with a
+// check of it.
+template <class Body>
+void write_signed(const std::string& path, nb::handle sign, const Body& body) {
+  io::write_file(path, [&](io::Sink& sink) {
+    sink.signer = signer_of(sign);
+    body(sink);
+  });
+}
+class VerifiedFile : public io::FileSource {
+ public:
+  VerifiedFile(const std::string& path, nb::handle verify) : FileSource(path) {
+    verifier = verifier_of(verify);
+  }
+};
+
+}  // namespace latticino::python

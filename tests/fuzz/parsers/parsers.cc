@@ -1,0 +1,219 @@
+#include "parsers/parsers.h"
+
+#include <stdexcept>
+
+#include "backend/tuning.h"
+#include "io/switch_files.h"
+#include "io/tfhe_files.h"
+#include "math/errors.h"
+#include "support/tfhe_support.h"
+#include "switch/client.h"
+
+namespace latticino::fuzz {
+namespace {
+
+using io::Sink;
+using io::Source;
+using test::Bytes;
+using test::FileWorld;
+using test::saved;
+
+using Seeds = std::vector<Bytes>;
+
+// ---- the smallest sets -----------------------------------------------------------------------
+
+FileWorld& ckks() {
+  static FileWorld w(preset("test-n10-boot-insecure"));
+  return w;
+}
+
+std::shared_ptr<const TfheParams> tiny_tfhe() {
+  TfheLiteral x = tfhe_preset("test-tfhe-2-2-tiny-insecure")->literal();
+  x.name = "fuzz-tfhe-insecure";
+  x.lwe_dimension = 1;
+  return TfheParams::check(std::move(x));
+}
+
+test::TfheWorld& tfhe_world() {
+  static test::TfheWorld w(tiny_tfhe());
+  return w;
+}
+
+const switching::Context& both() {
+  static const auto kContext = [] {
+    SwitchLiteral x = switch_preset("test-switch-n10-insecure")->literal();
+    x.name = "fuzz-switch-insecure";
+    x.lwe_dimension = 1;
+    return switching::Context::create(SwitchParams::check(ckks().params, x), ckks().context);
+  }();
+  return *kContext;
+}
+
+// ---- texts -----------------------------------------------------------------------------------
+
+std::string text_of(Source& source) {
+  std::string text(source.remaining(), '\0');
+  source.read({reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  return text;
+}
+
+Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+void parse_ckks_text(Source& source) { Params::check(parse_params(text_of(source))); }
+void parse_tfhe_text(Source& source) { TfheParams::check(parse_tfhe_params(text_of(source))); }
+void parse_tuning(Source& source) { Tuning::parse(text_of(source), "a table"); }
+
+Seeds ckks_texts() {
+  Seeds out;
+  for (const char* name :
+       {"test-n10-leveled-insecure", "test-n10-boot-insecure", "test-n10-sr-insecure",
+        "test-n10-bitpacker-insecure", "n16-d40-boot-v1"}) {
+    out.push_back(bytes_of(preset(name)->canonical_text()));
+  }
+  return out;
+}
+
+Seeds tfhe_texts() {
+  Seeds out;
+  for (const char* name : {"test-tfhe-gates-insecure", "test-tfhe-group3-insecure",
+                           "test-tfhe-2-2-tiny-insecure", "test-tfhe-ternary-insecure"}) {
+    out.push_back(bytes_of(tfhe_preset(name)->canonical_text()));
+  }
+  return out;
+}
+
+Seeds tunings() {
+  return {
+      bytes_of("latticino tuning 1\narch 90\n# measured\nconvert_tile 16  12 47 4 0 = 3\n"
+               "key_inner 16  4 59 1 1 = 2\nblind_rotate 11  2 2 17 64 = 1\n"
+               "transform 16  0 47 2 0 = 5\n")};
+}
+
+// ---- containers ------------------------------------------------------------------------------
+
+Seeds params_files() {
+  Seeds out;
+  for (const char* name : {"test-n10-leveled-insecure", "test-n10-boot-insecure"}) {
+    out.push_back(saved([&](Sink& s) { save_params(s, *preset(name)); }));
+  }
+  return out;
+}
+
+Seeds ciphertext_files() {
+  FileWorld& w = ckks();
+  std::vector<ckks::Ciphertext> x{w.encrypt(w.message(), 0), w.encrypt(w.message(), 0)};
+  const std::string note = R"({"shape": [8], "clean": true, "error": 0.5})";
+  Seeds out{saved([&](Sink& s) { save_ciphertexts(s, std::span(x).first(1), note); })};
+  x[1].seed.reset();
+  out.push_back(saved([&](Sink& s) { save_ciphertexts(s, std::span(x).last(1), "", 3); }));
+  x[1].parts.push_back(x[1].parts[0]);
+  out.push_back(saved([&](Sink& s) { save_ciphertexts(s, x, note); }));
+  return out;
+}
+
+Seeds key_files() {
+  FileWorld& w = ckks();
+  using rlwe::KeyKind;
+  const rlwe::KeyRequest requests[] = {{},
+                                       {{{KeyKind::Relinearize, 1}, 0}},
+                                       {{{KeyKind::DenseToSparse, 1}, 0}},
+                                       {{{KeyKind::Galois, 5}, 0}, {{KeyKind::Galois, 2047}, 0}},
+                                       {{{KeyKind::SparseToDense, 1}, 0}}};
+  Seeds out;
+  for (const rlwe::KeyRequest& request : requests) {
+    const auto keys = w.keys(request);
+    out.push_back(saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); }));
+  }
+  return out;
+}
+
+Seeds public_key_files() {
+  FileWorld& w = ckks();
+  const auto key = rlwe::make_public_key(w.constants(), w.queue(), w.secret, w.random);
+  return {saved([&](Sink& s) { save_public_key(s, w.constants(), w.queue(), key); })};
+}
+
+Seeds secret_files() {
+  return {saved([](Sink& s) { save_secret_key(s, ckks().secret); })};
+}
+
+Seeds tfhe_params_files() {
+  return {saved([](Sink& s) { save_params(s, *tfhe_world().params); })};
+}
+
+Seeds tfhe_ciphertext_files() {
+  test::TfheWorld& w = tfhe_world();
+  std::vector<tfhe::Ciphertext> x{w.encrypt({1, 2, 3}, tfhe::Encoding::Padded),
+                                  w.encrypt({15}, tfhe::Encoding::Full)};
+  const std::string note = R"({"shape": [3], "dtype": "u2"})";
+  Seeds out{saved([&](Sink& s) { save_ciphertexts(s, x, note); })};
+  x[1].seed.reset();
+  out.push_back(saved([&](Sink& s) { save_ciphertexts(s, x, note); }));
+  return out;
+}
+
+Seeds server_key_files() {
+  test::TfheWorld& w = tfhe_world();
+  return {saved([&](Sink& s) { save_keys(s, *w.context, *w.keys); })};
+}
+
+Seeds tfhe_secret_files() {
+  return {saved([](Sink& s) { save_secret_key(s, tfhe_world().secret); })};
+}
+
+Seeds switch_key_files() {
+  FileWorld& w = ckks();
+  const auto inner = switching::generate_secret(both().params(), w.random);
+  const switching::MatvecShape shape{1, 512};
+  Seeds out;
+  for (const std::size_t products : {0, 1}) {
+    const auto keys =
+        switching::make_switch_keys(both(), w.secret, inner, w.random, {&shape, products});
+    out.push_back(saved([&](Sink& s) { save_keys(s, both(), *keys); }));
+  }
+  return out;
+}
+
+std::vector<Parser> make_parsers() {
+  return {
+      {"ckks_params", true, [](Source& s) { io::load_params(s); }, params_files},
+      {"ckks_params_text", false, parse_ckks_text, ckks_texts},
+      {"ckks_ciphertexts", true, [](Source& s) { io::load_ciphertexts(s, ckks().context); },
+       ciphertext_files},
+      {"ckks_keys", true, [](Source& s) { io::load_keys(s, ckks().constants(), ckks().queue()); },
+       key_files},
+      {"ckks_public_key", true,
+       [](Source& s) { io::load_public_key(s, ckks().constants(), ckks().queue()); },
+       public_key_files},
+      {"ckks_secret_key", true, [](Source& s) { io::load_secret_key(s, ckks().params); },
+       secret_files},
+      {"tfhe_params", true, [](Source& s) { io::load_tfhe_params(s); }, tfhe_params_files},
+      {"tfhe_params_text", false, parse_tfhe_text, tfhe_texts},
+      {"tfhe_ciphertexts", true,
+       [](Source& s) { io::load_tfhe_ciphertexts(s, tfhe_world().context); }, tfhe_ciphertext_files,
+       4 * 1025},
+      {"tfhe_keys", true, [](Source& s) { io::load_server_keys(s, *tfhe_world().context); },
+       server_key_files},
+      {"tfhe_secret_key", true, [](Source& s) { io::load_tfhe_secret_key(s, tfhe_world().params); },
+       tfhe_secret_files},
+      {"switch_keys", true, [](Source& s) { io::load_switch_keys(s, both()); }, switch_key_files},
+      {"header", true, [](Source& s) { io::inspect(s); }, params_files},
+      {"tuning_table", false, parse_tuning, tunings},
+  };
+}
+
+}  // namespace
+
+const std::vector<Parser>& parsers() {
+  static const std::vector<Parser> kParsers = make_parsers();
+  return kParsers;
+}
+
+const Parser& parser(const std::string& name) {
+  for (const Parser& p : parsers()) {
+    if (p.name == name) return p;
+  }
+  throw std::out_of_range("no parser is called " + name);
+}
+
+}  // namespace latticino::fuzz

@@ -1,0 +1,147 @@
+"""What `./latticino test --fuzz` runs: libFuzzer's targets of tests/fuzz/parsers, and a record of it.
+
+Each reader of bytes from strangers has a program, a share of the work, and a corpus that is kept in tests/fuzz/corpus.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+from sanitizer_record import CHECKOUT, SOURCES, _provenance
+
+CORPUS = CHECKOUT / "tests" / "fuzz" / "corpus"
+LARGEST = 32 << 10  # bytes of an input; payloads are filled in (tests/fuzz/parsers/input.h)
+SECONDS_OF_ONE_INPUT = 10
+READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
+           "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
+           "header", "tuning_table")
+SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
+
+
+def unpack(parser, folder):
+    """The kept corpus of a reader as files in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = CORPUS / f"{parser}.zip"
+    if path.exists():
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    return folder
+
+
+def pack(parser, folder):
+    """Keeps a folder's files: the same files give the same archive."""
+    CORPUS.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(CORPUS / f"{parser}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(folder.iterdir()):
+            archive.writestr(zipfile.ZipInfo(path.name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+def environment():
+    return dict(os.environ, ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:abort_on_error=1",
+                UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1")
+
+
+def core_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(programs, work, parser, limit):
+    """One reader until libFuzzer's limit: a row of the record, and what the program said."""
+    grown, kept, found = work / "grown" / parser, unpack(parser, work / "kept" / parser), work / "found"
+    for folder in (grown, found):
+        folder.mkdir(parents=True, exist_ok=True)
+    command = [str(programs / f"fuzz_{parser}"), str(grown), str(kept), limit, f"-max_len={LARGEST}",
+               f"-timeout={SECONDS_OF_ONE_INPUT}", "-rss_limit_mb=4096", "-print_final_stats=1",
+               f"-artifact_prefix={found / parser}-"]
+    start, cores = time.monotonic(), core_seconds()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          env=environment())
+    seconds, cores = time.monotonic() - start, core_seconds() - cores
+
+    def last(pattern):
+        numbers = re.findall(pattern, done.stdout)
+        return int(numbers[-1]) if numbers else 0
+
+    inputs = last(r"number_of_executed_units: (\d+)")
+    row = {"name": "fuzz.files." + parser, "value": inputs, "unit": "inputs", "failed": bool(done.returncode),
+           "rate": round(inputs / max(cores, 1e-9)), "rate_unit": "inputs per core-second",
+           "core_hours": round(cores / 3600, 4), "seconds": round(seconds, 1), "coverage": last(r" cov: (\d+)"),
+           "slowest_seconds": last(r"slowest_unit_time_sec: (\d+)"), "largest_input": LARGEST,
+           "sanitizers": ["address", "undefined"], "device": _provenance.cpu_name(), **_provenance.commit(SOURCES),
+           "date": time.strftime("%Y-%m-%d", time.gmtime())}
+    return row, done.stdout
+
+
+def minimise(programs, work, parser):
+    """Keeps the fewest inputs that reach what all of them reach."""
+    merged = work / "merged" / parser
+    shutil.rmtree(merged, ignore_errors=True)
+    merged.mkdir(parents=True)
+    sources = [merged, unpack(parser, work / "kept" / parser), work / "grown" / parser]
+    subprocess.run([str(programs / f"fuzz_{parser}"), "-merge=1", f"-max_len={LARGEST}", *map(str, sources)],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, env=environment())
+    pack(parser, merged)
+
+
+def written(path, row):
+    """The row in the record: added to the reader's row of the same commit, in place of one of another."""
+    rows = json.loads(path.read_text()) if path.exists() else []
+    for old in rows:
+        if old["name"] == row["name"] and old.get("commit") == row.get("commit"):
+            row = {**row, **{key: round(row[key] + old[key], 4) for key in SUMS},
+                   "failed": row["failed"] or old["failed"], "coverage": max(row["coverage"], old["coverage"]),
+                   "slowest_seconds": max(row["slowest_seconds"], old["slowest_seconds"])}
+            row["rate"] = round(row["value"] / max(3600 * row["core_hours"], 1e-9))
+    rows = [old for old in rows if old["name"] != row["name"]] + [row]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in rows) + "\n]\n")
+
+
+def arguments_of(words):
+    parser = argparse.ArgumentParser("latticino test --fuzz", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=2, help="of all readers together")
+    parser.add_argument("--inputs", type=int, help="of each reader, in place of minutes")
+    parser.add_argument("--record", type=Path, help="adds a row for each reader to this file")
+    parser.add_argument("--only", choices=READERS, action="append", help="one reader; may be repeated")
+    parser.add_argument("--keep", action="store_true", help="puts what was found to tests/fuzz/corpus, minimised")
+    asked = parser.parse_args(words)
+    if not asked.minutes > 0 or (asked.inputs is not None and asked.inputs < 1):
+        parser.error("--minutes and --inputs take positive numbers")
+    return asked
+
+
+def main(programs, words):
+    """Status 1 where a reader crashed, hung, read where it may not, or asked for too much memory."""
+    asked = arguments_of(words)
+    programs, failed = Path(programs), []
+    work = programs / "inputs"
+    for parser in asked.only or READERS:
+        limit = f"-max_total_time={max(1, round(60 * asked.minutes / len(asked.only or READERS)))}"
+        if asked.inputs:
+            limit = f"-runs={asked.inputs}"
+        row, said = run(programs, work, parser, limit)
+        print(f"{parser}: {row['value']} inputs, {row['rate']} per core-second, coverage {row['coverage']}", flush=True)
+        if row["failed"]:
+            failed.append(parser)
+            print(said[-6000:], flush=True)
+        if asked.record:
+            written(asked.record, row)
+        if asked.keep and not row["failed"]:
+            minimise(programs, work, parser)
+    if failed:
+        print(f"failed: {', '.join(failed)}; inputs lie in {work / 'found'}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
