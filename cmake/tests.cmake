@@ -33,3 +33,17 @@ if(NOT LATTICINO_SANITIZE)
   target_link_libraries(emulation_tests PRIVATE latticino GTest::gtest_main)
   add_test(NAME emulation COMMAND emulation_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endif()
+# Branches and addresses that depend on secrets: the library as it is, under valgrind (tests/secrets).
+file(GLOB sources CONFIGURE_DEPENDS tests/secrets/*.cc)
+add_executable(secrets_tests ${sources})
+target_include_directories(secrets_tests PRIVATE tests)
+target_compile_options(secrets_tests PRIVATE -O1)
+target_link_libraries(secrets_tests PRIVATE latticino)
+find_program(LATTICINO_VALGRIND valgrind)
+if(LATTICINO_VALGRIND AND NOT LATTICINO_SANITIZE AND NOT LATTICINO_MEMORY_SANITIZER)
+  add_test(NAME secrets COMMAND ${LATTICINO_VALGRIND} --quiet --undef-value-errors=yes --leak-check=no
+    --error-limit=no --num-callers=20 $<TARGET_FILE:secrets_tests>)
+else()
+  add_test(NAME secrets COMMAND secrets_tests)  # says what is missing
+endif()
+set_tests_properties(secrets PROPERTIES SKIP_RETURN_CODE 77)

@@ -70,10 +70,12 @@ LATTICINO_HD std::uint32_t reduce_u64(std::uint64_t x, const Modulus& m) {
   const std::uint64_t r = x - mulhi_u64(x, m.barrett) * m.q;  // [0, 2q)
   return static_cast<std::uint32_t>(r >= m.q ? r - m.q : r);
 }
+// No branch on the sign: x may be an error or a sum with a secret. With `sign` all ones for x < 0,
+// y = x ^ sign is -1 - x there, and x mod q = q - 1 - (y mod q) = ~(y mod q) + q.
 LATTICINO_HD std::uint32_t reduce_s64(std::int64_t x, const Modulus& m) {
-  // -(x+1) avoids the one value whose negation overflows: x = -1 - y, x mod q = q - 1 - (y mod q).
-  return x >= 0 ? reduce_u64(static_cast<std::uint64_t>(x), m)
-                : m.q - 1 - reduce_u64(static_cast<std::uint64_t>(-(x + 1)), m);
+  const std::uint64_t sign = static_cast<std::uint64_t>(x >> 63);
+  const std::uint32_t r = reduce_u64(static_cast<std::uint64_t>(x) ^ sign, m);
+  return (r ^ static_cast<std::uint32_t>(sign)) + (m.q & static_cast<std::uint32_t>(sign));
 }
 LATTICINO_HD std::uint32_t mul_mod(std::uint32_t a, std::uint32_t b, const Modulus& m) {
   return reduce_u64(static_cast<std::uint64_t>(a) * b, m);
