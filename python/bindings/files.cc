@@ -45,7 +45,7 @@ void bind_key_files(nb::module_& m) {
         return std::make_shared<rlwe::PublicKey>(io::load_public_key(source, c->constants(), c->queue()));
       },
       "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
-  bind_secret_files<Client, ckks::Context>(m, "", &io::load_secret_key);
+  bind_secret_files<Client, ckks::Context>(m, "", &io::load_secret_key, io::Scheme::Ckks);
 }
 
 }  // namespace

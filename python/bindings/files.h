@@ -1,14 +1,22 @@
 // What the files of both schemes share: bound once, under the scheme's prefix.
 #pragma once
 
+#include <nanobind/stl/tuple.h>
+
+#include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
 #include "io/files.h"
+#include "io/secret_stream.h"
 #include "io/tfhe_files.h"
+#include "math/errors.h"
 #include "signing.h"
 
 namespace latticino::python {
@@ -29,20 +37,59 @@ void bind_params_files(nb::module_& m, const std::string& prefix,
         "path"_a, "verify"_a.none() = nb::none(), ReleaseGil());
 }
 
+// scrypt's log2 N, r, p and salt.
+using Kdf = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, nb::bytes>;
+
+inline crypto::SealKey seal_key(const nb::bytes& key) {
+  if (key.size() != crypto::kSealKeyBytes) {
+    throw ValueError("save_secret_key", std::to_string(key.size()) + " bytes of key", "64",
+                     "derive it with latticino.secret_files");
+  }
+  return crypto::SealKey(static_cast<const std::uint8_t*>(key.data()), crypto::kSealKeyBytes);
+}
+
+inline io::Scrypt as_scrypt(const Kdf& kdf) {
+  const auto& [log_n, r, p, salt] = kdf;
+  io::Scrypt out{log_n, r, p, {}};
+  if (salt.size() != out.salt.size()) {
+    throw ValueError("save_secret_key", std::to_string(salt.size()) + " bytes of salt", "32",
+                     "draw it with os.urandom");
+  }
+  std::memcpy(out.salt.data(), salt.data(), out.salt.size());
+  return out;
+}
+
 template <class Client, class Context, class SecretKey, class Params>
 void bind_secret_files(nb::module_& m, const std::string& prefix,
-                       SecretKey (*load)(io::Source&, std::shared_ptr<const Params>)) {
+                       SecretKey (*load)(io::Source&, std::shared_ptr<const Params>,
+                                         std::span<const std::uint8_t>),
+                       io::Scheme scheme) {
   m.def((prefix + "save_secret_key").c_str(),
-        [](const std::string& path, const Client& client) {
-          io::save_secret_key(path, client.secret());
+        [](const std::string& path, const Client& client, const std::optional<Kdf>& kdf,
+           const nb::bytes& key) {
+          if (!kdf) return io::save_secret_key(path, client.secret());
+          const io::SecretSeal seal{as_scrypt(*kdf), seal_key(key)};
+          const nb::gil_scoped_release release;  // the caller keeps the bytes
+          io::save_secret_key(path, client.secret(), &seal);
         },
-        "path"_a, "client"_a, ReleaseGil());
+        "path"_a, "client"_a, "kdf"_a = nb::none(), "key"_a = nb::bytes("", 0));
+  m.def((prefix + "secret_key_kdf").c_str(),
+        [scheme](const std::string& path) -> std::optional<Kdf> {
+          io::SecretFileSource source(path);
+          const std::optional<io::Scrypt> kdf = io::secret_key_seal(source, scheme);
+          if (!kdf) return std::nullopt;
+          return Kdf{kdf->log_n, kdf->r, kdf->p, nb::bytes(kdf->salt.data(), kdf->salt.size())};
+        },
+        "path"_a, "Costs (log2 N, r, p) and salt of a secret key's passphrase; None without one.");
   m.def((prefix + "load_secret_key").c_str(),
-        [load](const std::string& path, const std::shared_ptr<const Context>& c) {
-          io::FileSource source(path);
-          return std::make_shared<Client>(c, load(source, c->shared_params()));
+        [load](const std::string& path, const std::shared_ptr<const Context>& c,
+               const nb::bytes& key) {
+          const std::span given(static_cast<const std::uint8_t*>(key.data()), key.size());
+          const nb::gil_scoped_release release;
+          io::SecretFileSource source(path);
+          return std::make_shared<Client>(c, load(source, c->shared_params(), given));
         },
-        "path"_a, "context"_a, ReleaseGil());
+        "path"_a, "context"_a, "key"_a = nb::bytes("", 0));
 }
 
 // Notes of CKKS ciphertexts state the range of their values.

@@ -25,7 +25,8 @@ void bind_tfhe_key_files(nb::module_& m) {
         return io::load_server_keys(source, *c);
       },
       "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
-  bind_secret_files<TfheClient, tfhe::Context>(m, "tfhe_", &io::load_tfhe_secret_key);
+  bind_secret_files<TfheClient, tfhe::Context>(m, "tfhe_", &io::load_tfhe_secret_key,
+                                               io::Scheme::Tfhe);
 }
 
 }  // namespace

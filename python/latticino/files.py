@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias, overload
 
-from . import _native, errors, notes, roles, signing, tfhe
+from . import _native, errors, notes, roles, secret_files, signing, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
@@ -185,30 +185,46 @@ def _beside(path: str, context: Context) -> tuple[str, dict[str, str]]:
     return path + PUBLIC_SUFFIX, {name: f"{path}.{name}" for name in _native.switch_sets_for(context.params)}
 
 
-def save_secret_key(path: Path_, client: Client | tfhe.Client) -> None:
-    """Writes the secret key, readable by its owner only and not encrypted: keep it accordingly."""
+def save_secret_key(path: Path_, client: Client | tfhe.Client, *,
+                    passphrase: str | bytes | None = None) -> None:
+    """Writes the secret key, readable by its owner only (mode 600).
+
+    With a passphrase it is encrypted: scrypt (N = 2^17, r = 8, p = 1), ChaCha20, HMAC-SHA-256. Without
+    one it is not: keep the file where private keys are kept. A file of that name is replaced once
+    everything is on disk; FileError where the name is a device, a FIFO, a folder or a symbolic link.
+    """
     roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
     if isinstance(client, tfhe.Client):
-        return tfhe_files.save_secret_key(_path("save_secret_key", path), client)
+        return tfhe_files.save_secret_key(_path("save_secret_key", path), client, passphrase)
     refuse(client.context, "save_secret_key")
-    _native.save_secret_key(_path("save_secret_key", path), client._native)
+    sealed = secret_files.fresh(passphrase) if passphrase is not None else (None, b"")
+    _native.save_secret_key(_path("save_secret_key", path), client._native, *sealed)
 
 
 @overload
-def load_client(path: Path_, context: Context) -> Client: ...
+def load_client(path: Path_, context: Context, *, passphrase: str | bytes | None = None) -> Client: ...
 
 
 @overload
-def load_client(path: Path_, context: tfhe.Context) -> tfhe.Client: ...
+def load_client(path: Path_, context: tfhe.Context, *,
+                passphrase: str | bytes | None = None) -> tfhe.Client: ...
 
 
-def load_client(path: Path_, context: Context | tfhe.Context) -> Client | tfhe.Client:
-    """The client whose secret key `save_secret_key` wrote."""
+def load_client(path: Path_, context: Context | tfhe.Context, *,
+                passphrase: str | bytes | None = None) -> Client | tfhe.Client:
+    """The client whose secret key `save_secret_key` wrote, with the passphrase that it was saved with.
+
+    FileError where the file's group or others may read or write it, and for damaged ones; KeyError where
+    the passphrase is wrong, missing, or given for a file without one.
+    """
     _require_context("load_client", context)
+    name = _path("load_client", path)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.load_client(_path("load_client", path), context)
+        return tfhe_files.load_client(name, context, passphrase)
     refuse(context, "load_client")
-    return Client(context, _native.load_secret_key(_path("load_client", path), context._native))
+    kdf = _native.secret_key_kdf(name)
+    key = secret_files.key_for(passphrase, kdf)
+    return Client(context, _native.load_secret_key(name, context._native, key))
 
 
 def _require_context(operation: str, context: Any) -> None:

@@ -41,6 +41,13 @@ std::uint64_t fork_generation() {
   return static_cast<std::uint64_t>(forks.load()) << 32 | static_cast<std::uint32_t>(getpid());
 }
 
+void require_same_process(const char* operation, std::uint64_t made_in) {
+  if (made_in == fork_generation()) return;
+  throw KeyError(operation, "a secret key of the process that forked this one",
+                 "a key of this process: memory of secrets is wiped when a process forks",
+                 "load the key in the child, or start it with spawn instead of fork");
+}
+
 RandomStream::RandomStream(std::span<const std::uint8_t, 32> master, std::uint32_t label) {
   chacha20_keystream(master, 0, {label, 0, 0}, key_);
 }

@@ -19,6 +19,13 @@ void secure_clear(void* p, std::size_t bytes) noexcept {
   if (bytes != 0) explicit_bzero(p, bytes);
 }
 
+[[gnu::weak, gnu::noinline]] void mark_secret(const void*, std::size_t) noexcept {
+  asm volatile("");
+}
+[[gnu::weak, gnu::noinline]] void declassify(const void*, std::size_t) noexcept {
+  asm volatile("");
+}
+
 void lock_memory(void* p, std::size_t bytes) noexcept {
   static_cast<void>(mlock(p, bytes));
   static_cast<void>(madvise(p, bytes, MADV_DONTDUMP));
@@ -31,6 +38,10 @@ void* allocate_locked(std::size_t bytes) {
   void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   lock_memory(p, size);
+#ifdef MADV_WIPEONFORK
+  // A child gets zeros: a copy of a key, or of a random state, that nobody there asked for.
+  static_cast<void>(madvise(p, size, MADV_WIPEONFORK));
+#endif
   return p;
 }
 

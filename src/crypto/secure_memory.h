@@ -10,11 +10,20 @@ namespace latticino::crypto {
 
 void secure_clear(void* p, std::size_t bytes) noexcept;
 
+// Where secrets begin, and where a value made from them may be branched on: the points that
+// docs/security.md#constant-time lists, and no others. Both do nothing; being weak, a program that
+// checks the shipped code for branches and addresses made from secrets puts its own in their place
+// (tests/secrets).
+void mark_secret(const void* p, std::size_t bytes) noexcept;
+void declassify(const void* p, std::size_t bytes) noexcept;
+
 // Keeps pages out of swap and core dumps; best effort (limits may forbid it).
 void lock_memory(void* p, std::size_t bytes) noexcept;
 void unlock_memory(void* p, std::size_t bytes) noexcept;
 
-// Whole pages of their own, so that unlocking never touches a neighbour's.
+// Whole pages of their own, so that unlocking never touches a neighbour's. The child of a fork finds
+// zeros there (Linux 4.14): who reads them checks that it is in the process that wrote them
+// (crypto/random_stream.h, require_same_process).
 void* allocate_locked(std::size_t bytes);               // throws std::bad_alloc; contents zero
 void free_locked(void* p, std::size_t bytes) noexcept;  // clears first
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "crypto/secure_memory.h"
+
 namespace latticino::crypto {
 namespace {
 
@@ -23,6 +25,11 @@ std::uint32_t load_be(const std::uint8_t* p) {
 }
 
 }  // namespace
+
+Sha256::~Sha256() {
+  secure_clear(block_.data(), block_.size());
+  secure_clear(state_.data(), sizeof state_);
+}
 
 void Sha256::compress(const std::uint8_t* block) {
   std::array<std::uint32_t, 64> w;

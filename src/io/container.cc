@@ -124,7 +124,9 @@ std::uint32_t newest_version(Scheme scheme, ObjectType type) {
   // One row for each kind that has grown. Of the others, 2 is read as 1.
   constexpr Row kRows[] = {{Scheme::Tfhe, ObjectType::EvaluationKeys, 3},
                            {Scheme::Switching, ObjectType::EvaluationKeys, 2},
-                           {Scheme::Ckks, ObjectType::Ciphertexts, 3}};
+                           {Scheme::Ckks, ObjectType::Ciphertexts, 3},
+                           {Scheme::Ckks, ObjectType::SecretKey, 3},
+                           {Scheme::Tfhe, ObjectType::SecretKey, 3}};
   for (const Row& row : kRows) {
     if (row.scheme == scheme && row.type == type) return row.newest;
   }

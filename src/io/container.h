@@ -16,7 +16,8 @@
 // reader knows every version up to that; a field may only be added with a new version, and a writer
 // writes the oldest version that holds what it has (Header::version). Version 2: switching keys
 // that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of
-// their values, and server keys of TFHE with a public key. All else is written as version 1.
+// their values, server keys of TFHE with a public key, and secret keys under a passphrase
+// (io/secret_codec.h). All else is written as version 1.
 #pragma once
 
 #include <array>

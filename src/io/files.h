@@ -3,12 +3,16 @@
 // bytes and ContextError for objects of other parameters.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ckks/ciphertext.h"
+#include "crypto/sealed.h"
 #include "io/container.h"
 #include "io/stream.h"
 #include "rlwe/client.h"
@@ -40,10 +44,26 @@ struct Ciphertexts {
 };
 Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const ckks::Context> context);
 
-// A secret key in a file of its own kind, readable by its owner only, not encrypted: keep it where
-// private keys are kept. No other file holds secrets.
-void save_secret_key(const std::string& path, const rlwe::SecretKey& key);
-void save_secret_key(Sink& sink, const rlwe::SecretKey& key);
-rlwe::SecretKey load_secret_key(Source& source, std::shared_ptr<const Params> params);
+// A seal of secret keys in files: a key of kSealKeyBytes that scrypt makes from a passphrase and the
+// salt, outside of this library (Python: hashlib.scrypt), with costs N = 2^log_n, r and p.
+struct Scrypt {
+  std::uint32_t log_n = 17, r = 8, p = 1;
+  std::array<std::uint8_t, 32> salt{};  // fresh for every file
+};
+struct SecretSeal {
+  Scrypt kdf;
+  crypto::SealKey key;
+};
+
+// A secret key in a file of its own kind, readable by its owner only; not encrypted without a seal:
+// keep it where private keys are kept. No other file holds secrets. `key` opens a seal: KeyError
+// where it is missing, another one, or given for a file without a seal.
+void save_secret_key(const std::string& path, const rlwe::SecretKey& key,
+                     const SecretSeal* seal = nullptr);
+void save_secret_key(Sink& sink, const rlwe::SecretKey& key, const SecretSeal* seal = nullptr);
+rlwe::SecretKey load_secret_key(Source& source, std::shared_ptr<const Params> params,
+                                std::span<const std::uint8_t> key = {});
+// What a file's seal was made with; none where it has none. Nothing of it is authenticated yet.
+std::optional<Scrypt> secret_key_seal(Source& source, Scheme scheme);
 
 }  // namespace latticino::io

@@ -56,22 +56,11 @@ const char* kind_of(mode_t mode) {
   return "a regular file";
 }
 
-// A rename would put the new file in the place of whatever has the name.
-void require_replaceable(const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
-  throw FileError("io.write", path + ": " + kind_of(info.st_mode),
-                  "a name that is free, or of a regular file",
-                  S_ISLNK(info.st_mode) ? "save to the path that the link leads to, or remove it"
-                                        : "save to another path");
-}
-
 class DescriptorSink : public Sink {
  public:
-  DescriptorSink(std::string path, Access access)
+  explicit DescriptorSink(std::string path)
       : path_(std::move(path)),
-        descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                         access == Access::Secret ? 0600 : 0666)) {
+        descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) fail("io.write", path_);
   }
   ~DescriptorSink() override {
@@ -107,17 +96,28 @@ class DescriptorSink : public Sink {
   bool kept_ = false;
 };
 
-// Makes the rename itself durable; a file system that cannot is no reason to fail.
-void sync_folder(const std::string& path) {
+}  // namespace
+
+void require_replaceable(const std::string& path) {
+  struct stat info {};
+  if (lstat(system_path("io.write", path), &info) != 0 || S_ISREG(info.st_mode)) return;
+  throw FileError("io.write", path + ": " + kind_of(info.st_mode),
+                  "a name that is free, or of a regular file",
+                  S_ISLNK(info.st_mode) ? "save to the path that the link leads to, or remove it"
+                                        : "save to another path");
+}
+
+std::string folder_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+void sync_folder(const std::string& path) {
+  const int descriptor = open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   static_cast<void>(fsync(descriptor));
   close(descriptor);
 }
-
-}  // namespace
 
 void MemorySink::write(std::span<const std::uint8_t> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -140,6 +140,7 @@ FileSource::FileSource(const std::string& path)
     throw FileError("io.read", path + ": " + kind_of(info.st_mode), "a regular file",
                     "check the path");
   }
+  mode_ = info.st_mode;
   remaining_ = static_cast<std::uint64_t>(info.st_size);
 }
 
@@ -161,9 +162,7 @@ void FileSource::read(std::span<std::uint8_t> out) {
   }
 }
 
-void write_file(const std::string& path, const std::function<void(Sink&)>& body, Access access) {
-  system_path("io.write", path);
-  require_replaceable(path);  // before the work; again right before the rename
+std::string temporary_name(const std::string& path) {
   std::array<std::uint8_t, 8> tag;
   crypto::system_entropy(tag);
   std::string temporary = path + ".";
@@ -171,7 +170,12 @@ void write_file(const std::string& path, const std::function<void(Sink&)>& body,
     temporary += "0123456789abcdef"[b >> 4];
     temporary += "0123456789abcdef"[b & 15];
   }
-  DescriptorSink sink(temporary + ".tmp", access);
+  return temporary + ".tmp";
+}
+
+void write_file(const std::string& path, const std::function<void(Sink&)>& body) {
+  require_replaceable(path);  // before the work; again right before the rename
+  DescriptorSink sink(temporary_name(path));
   body(sink);
   sink.rename_to(path);
   sync_folder(path);

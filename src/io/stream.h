@@ -56,18 +56,28 @@ class FileSource : public Source {
   void read(std::span<std::uint8_t> out) override;
   std::uint64_t remaining() const override { return remaining_; }
 
+ protected:
+  unsigned mode() const { return mode_; }  // of stat
+
  private:
   std::string path_;
   int descriptor_ = -1;
+  unsigned mode_ = 0;
   std::uint64_t remaining_ = 0;
 };
 
 // Runs `body` on a new file beside `path` and renames it over `path` once everything is on disk;
-// after an exception `path` is as it was. Secret files are readable by their owner only. FileError
-// where `path` is there and no regular file: a symbolic link, a device and a pipe stay what they
-// are.
-enum class Access { Public, Secret };
-void write_file(const std::string& path, const std::function<void(Sink&)>& body,
-                Access access = Access::Public);
+// after an exception `path` is as it was. FileError where `path` is there and no regular file: a
+// symbolic link, a device and a pipe stay what they are. Files of secrets: io/secret_stream.h.
+void write_file(const std::string& path, const std::function<void(Sink&)>& body);
+
+// Parts of it. Throws FileError unless a file may be written to `path`: a rename would put it in the
+// place of whatever has the name.
+void require_replaceable(const std::string& path);
+// A name beside `path` that nobody else has, its folder, and making a rename durable (a file system
+// that cannot is no reason to fail).
+std::string temporary_name(const std::string& path);
+std::string folder_of(const std::string& path);
+void sync_folder(const std::string& path);
 
 }  // namespace latticino::io

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/container.h"
+#include "io/files.h"
 #include "io/stream.h"
 #include "tfhe/ciphertext.h"
 #include "tfhe/client.h"
@@ -33,9 +34,11 @@ struct TfheCiphertexts {
 };
 TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const tfhe::Context> context);
 
-// Readable by its owner only, not encrypted: keep it where private keys are kept.
-void save_secret_key(const std::string& path, const tfhe::SecretKey& key);
-void save_secret_key(Sink& sink, const tfhe::SecretKey& key);
-tfhe::SecretKey load_tfhe_secret_key(Source& source, std::shared_ptr<const TfheParams> params);
+// As secret keys of CKKS (io/files.h).
+void save_secret_key(const std::string& path, const tfhe::SecretKey& key,
+                     const SecretSeal* seal = nullptr);
+void save_secret_key(Sink& sink, const tfhe::SecretKey& key, const SecretSeal* seal = nullptr);
+tfhe::SecretKey load_tfhe_secret_key(Source& source, std::shared_ptr<const TfheParams> params,
+                                     std::span<const std::uint8_t> key = {});
 
 }  // namespace latticino::io

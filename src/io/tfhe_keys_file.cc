@@ -6,6 +6,7 @@
 #include "io/lwe_codec.h"
 #include "io/poly_codec.h"
 #include "io/secret_codec.h"
+#include "io/secret_stream.h"
 #include "io/server_keys_codec.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
@@ -138,21 +139,23 @@ std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::C
   return keys;
 }
 
-void save_secret_key(Sink& sink, const tfhe::SecretKey& key) {
-  crypto::LockedVector<std::uint8_t> bytes(key.lwe().begin(), key.lwe().end());
-  bytes.insert(bytes.end(), key.glwe().begin(), key.glwe().end());
-  write_secret(sink, Scheme::Tfhe, key, bytes);
+void save_secret_key(Sink& sink, const tfhe::SecretKey& key, const SecretSeal* seal) {
+  crypto::LockedVector<std::uint8_t> bytes(key.lwe().size() + key.glwe().size());
+  std::copy(key.lwe().begin(), key.lwe().end(), bytes.begin());
+  std::copy(key.glwe().begin(), key.glwe().end(),
+            bytes.begin() + static_cast<std::ptrdiff_t>(key.lwe().size()));
+  write_secret(sink, Scheme::Tfhe, key, bytes, seal);
 }
 
-void save_secret_key(const std::string& path, const tfhe::SecretKey& key) {
-  write_file(
-      path, [&](Sink& sink) { save_secret_key(sink, key); }, Access::Secret);
+void save_secret_key(const std::string& path, const tfhe::SecretKey& key, const SecretSeal* seal) {
+  write_secret_file(path, [&](Sink& sink) { save_secret_key(sink, key, seal); });
 }
 
-tfhe::SecretKey load_tfhe_secret_key(Source& source, std::shared_ptr<const TfheParams> params) {
+tfhe::SecretKey load_tfhe_secret_key(Source& source, std::shared_ptr<const TfheParams> params,
+                                     std::span<const std::uint8_t> key) {
   const auto n = static_cast<std::size_t>(params->lwe_dimension());
   const std::size_t all = n + static_cast<std::size_t>(params->big_dimension());
-  return read_secret<tfhe::SecretKey>(source, Scheme::Tfhe, std::move(params), n, all);
+  return read_secret<tfhe::SecretKey>(source, Scheme::Tfhe, std::move(params), n, all, key);
 }
 
 }  // namespace latticino::io

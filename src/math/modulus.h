@@ -29,28 +29,54 @@ LATTICINO_HD std::uint64_t mulhi_u64(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-// Inputs and results canonical.
-LATTICINO_HD constexpr std::uint32_t add_mod(std::uint32_t a, std::uint32_t b, std::uint32_t q) {
-  const std::uint32_t s = a + b;  // < 2^32
-  return s >= q ? s - q : s;
-}
-LATTICINO_HD constexpr std::uint32_t sub_mod(std::uint32_t a, std::uint32_t b, std::uint32_t q) {
-  return a >= b ? a - b : a - b + q;
-}
-LATTICINO_HD constexpr std::uint32_t neg_mod(std::uint32_t a, std::uint32_t q) {
-  return a == 0 ? 0 : q - a;
+// What these take may be secret. On the host they are arithmetic: compilers make branches of some
+// conditions (tests/secrets finds those). Device code keeps conditions, which become selects.
+//
+// [-q, q) modulo 2^32 -> [0, q): q is added where the top bit is set
+LATTICINO_HD constexpr std::uint32_t add_if_negative(std::uint32_t a, std::uint32_t q) {
+  return a + (q & (0u - (a >> 31)));
 }
 // [0, 2q) -> [0, q)
 LATTICINO_HD constexpr std::uint32_t reduce_once(std::uint32_t a, std::uint32_t q) {
+#if defined(__CUDA_ARCH__)
   return a >= q ? a - q : a;
+#else
+  return add_if_negative(a - q, q);
+#endif
+}
+// Inputs and results canonical.
+LATTICINO_HD constexpr std::uint32_t add_mod(std::uint32_t a, std::uint32_t b, std::uint32_t q) {
+  return reduce_once(a + b, q);  // a + b < 2^32
+}
+LATTICINO_HD constexpr std::uint32_t sub_mod(std::uint32_t a, std::uint32_t b, std::uint32_t q) {
+#if defined(__CUDA_ARCH__)
+  return a >= b ? a - b : a - b + q;
+#else
+  return add_if_negative(a - b, q);
+#endif
+}
+LATTICINO_HD constexpr std::uint32_t neg_mod(std::uint32_t a, std::uint32_t q) {
+#if defined(__CUDA_ARCH__)
+  return a == 0 ? 0 : q - a;
+#else
+  return reduce_once(q - a, q);
+#endif
 }
 // Canonical -> [-(q-1)/2, (q-1)/2]
 LATTICINO_HD constexpr std::int32_t centre(std::uint32_t a, std::uint32_t q) {
+#if defined(__CUDA_ARCH__)
   return static_cast<std::int32_t>(a > q / 2 ? a - q : a);
+#else
+  return static_cast<std::int32_t>(a - (q & (0u - ((q / 2 - a) >> 31))));
+#endif
 }
 // (-q, q) -> [0, q)
 LATTICINO_HD constexpr std::uint32_t from_signed(std::int32_t a, std::uint32_t q) {
+#if defined(__CUDA_ARCH__)
   return a < 0 ? static_cast<std::uint32_t>(a) + q : static_cast<std::uint32_t>(a);
+#else
+  return add_if_negative(static_cast<std::uint32_t>(a), q);
+#endif
 }
 
 struct Modulus {
@@ -68,12 +94,18 @@ constexpr Modulus make_modulus(std::uint32_t q) {
 // Any x -> x mod q, canonical.
 LATTICINO_HD std::uint32_t reduce_u64(std::uint64_t x, const Modulus& m) {
   const std::uint64_t r = x - mulhi_u64(x, m.barrett) * m.q;  // [0, 2q)
+#if defined(__CUDA_ARCH__)
   return static_cast<std::uint32_t>(r >= m.q ? r - m.q : r);
+#else
+  return reduce_once(static_cast<std::uint32_t>(r), m.q);
+#endif
 }
+// No branch on the sign: x may be an error or a sum with a secret. With `sign` all ones for x < 0,
+// y = x ^ sign is -1 - x there, and x mod q = q - 1 - (y mod q) = ~(y mod q) + q.
 LATTICINO_HD std::uint32_t reduce_s64(std::int64_t x, const Modulus& m) {
-  // -(x+1) avoids the one value whose negation overflows: x = -1 - y, x mod q = q - 1 - (y mod q).
-  return x >= 0 ? reduce_u64(static_cast<std::uint64_t>(x), m)
-                : m.q - 1 - reduce_u64(static_cast<std::uint64_t>(-(x + 1)), m);
+  const std::uint64_t sign = static_cast<std::uint64_t>(x >> 63);
+  const std::uint32_t r = reduce_u64(static_cast<std::uint64_t>(x) ^ sign, m);
+  return (r ^ static_cast<std::uint32_t>(sign)) + (m.q & static_cast<std::uint32_t>(sign));
 }
 LATTICINO_HD std::uint32_t mul_mod(std::uint32_t a, std::uint32_t b, const Modulus& m) {
   return reduce_u64(static_cast<std::uint64_t>(a) * b, m);

@@ -21,6 +21,8 @@ std::vector<double> reconstruct(Queue& queue, const PolyView& x, double scale) {
   const crypto::ClearOnExit clear(residues);
   const crypto::ClearOnExit clear_column(column);
   queue.download(residues.data(), x);
+  // From here on the decrypted value is branched on.
+  crypto::declassify(residues.data(), residues.size() * sizeof(std::uint32_t));
   std::vector<std::uint32_t> primes;
   for (std::size_t i = 0; i < limbs; ++i) {
     primes.push_back(x.ring->prime(x.basis().prime(static_cast<int>(i))));

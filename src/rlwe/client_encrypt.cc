@@ -91,9 +91,13 @@ FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicK
     const Poly product = secret_product(queue, key.parts[h].view, v.view, basis);
     const Poly error = error_poly(queue, ring, basis, random);
     out.parts[h] = queue.allocate(ring, basis, Domain::Eval);
-    combine(queue, out.parts[h].view, {{product.view}, {error.view}});
+    // The message in the same step: the difference of two states of a ciphertext would be it.
+    if (h == 0) {
+      combine(queue, out.parts[h].view, {{product.view}, {error.view}, {message}});
+    } else {
+      combine(queue, out.parts[h].view, {{product.view}, {error.view}});
+    }
   }
-  combine(queue, out.parts[0].view, {{out.parts[0].view}, {message}});
   return out;
 }
 

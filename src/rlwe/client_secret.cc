@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "crypto/random_stream.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
@@ -11,15 +12,25 @@ namespace latticino::rlwe {
 struct SecretKey::Data {
   std::shared_ptr<const Params> params;
   KeyId id;
+  std::uint64_t process = crypto::fork_generation();
   crypto::LockedVector<std::int8_t> coefficients, sparse;
 };
 
 namespace {
 
 void require_ternary(std::span<const std::int8_t> x, int n, int weight, const char* what) {
-  const auto nonzero = std::count_if(x.begin(), x.end(), [](int v) { return v != 0; });
-  const bool ternary = std::all_of(x.begin(), x.end(), [](int v) { return -1 <= v && v <= 1; });
-  if (x.size() != static_cast<std::size_t>(n) || !ternary || (weight > 0 && nonzero != weight)) {
+  // Without a branch on a coefficient: every valid key gives the same two numbers where its weight
+  // is a parameter.
+  std::uint32_t nonzero = 0, outside = 0;
+  for (const std::int8_t v : x) {
+    nonzero += static_cast<std::uint32_t>(v) & 1;  // of a ternary coefficient
+    outside |= static_cast<std::uint32_t>(v * v * v - v);
+  }
+  if (weight == 0) nonzero = 0;
+  crypto::declassify(&nonzero, sizeof nonzero);
+  crypto::declassify(&outside, sizeof outside);
+  const bool ternary = outside == 0;
+  if (x.size() != static_cast<std::size_t>(n) || !ternary || (weight > 0 && nonzero != static_cast<std::uint32_t>(weight))) {
     throw KeyError("rlwe.secret_key",
                    std::to_string(x.size()) + " coefficients of the " + what + " secret",
                    std::to_string(n) + " ternary coefficients" +
@@ -70,13 +81,17 @@ SecretKey SecretKey::restore(std::shared_ptr<const Params> params, const KeyId& 
 
 const KeyId& SecretKey::id() const { return data_->id; }
 const Params& SecretKey::params() const { return *data_->params; }
-std::span<const std::int8_t> SecretKey::coefficients() const { return data_->coefficients; }
+std::span<const std::int8_t> SecretKey::coefficients() const {
+  crypto::require_same_process("rlwe.secret_key", data_->process);
+  return data_->coefficients;
+}
 
 std::span<const std::int8_t> SecretKey::sparse_coefficients() const {
   if (data_->sparse.empty()) {
     throw KeyError("rlwe.secret_key", "a key of parameters without bootstrapping",
                    "a sparse encapsulation secret", "choose a preset that bootstraps");
   }
+  crypto::require_same_process("rlwe.secret_key", data_->process);
   return data_->sparse;
 }
 

@@ -79,6 +79,7 @@ struct Random::State {
   void fill(Label label, std::span<std::uint8_t> out) {
     if (!fixed && forks != crypto::fork_generation()) seed_from_system();
     stream[label].fill(out);
+    if (label != kBytes && label != kPublicSeeds) crypto::mark_secret(out.data(), out.size());
   }
 
   std::vector<std::int64_t> base_gaussian(int n, const std::vector<Wide>& table) {
@@ -178,8 +179,14 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
       words[i] = (random & ~std::uint64_t{1}) | (i < weight ? 1 : 0);
     }
     sort_constant_time(words);
-    distinct = true;
-    for (int i = 1; i < n; ++i) distinct = distinct && words[i] >> 2 != words[i - 1] >> 2;
+    std::uint64_t equal = 0;
+    for (int i = 1; i < n; ++i) {
+      const std::uint64_t difference = (words[i] ^ words[i - 1]) >> 2;
+      equal |= ~(difference | (0 - difference)) >> 63;  // 1 where there is none
+    }
+    // Says nothing about the keys that are kept.
+    crypto::declassify(&equal, sizeof equal);
+    distinct = equal == 0;
   }
   std::vector<std::int8_t> out(n);
   for (int i = 0; i < n; ++i) {

@@ -11,9 +11,10 @@ namespace latticino::rlwe {
 
 using Seed = std::array<std::uint8_t, 32>;
 
-// A stream of secret randomness. Not thread-safe: one per thread. Detects forks and reseeds (not
-// where seeded by hand). Secrets, errors and public seeds come from streams of their own, derived
-// from the master seed by domain labels: what is published says nothing about what is not.
+// A stream of secret randomness. Not thread-safe: one per thread. Detects forks and reseeds: the
+// child finds its state wiped, a seed given by hand included. Secrets, errors and public seeds come
+// from streams of their own, derived from the master seed by domain labels: what is published says
+// nothing about what is not.
 class Random {
  public:
   Random();                                            // 256 bits from the operating system

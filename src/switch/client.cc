@@ -7,6 +7,7 @@
 
 #include "ckks/client.h"
 #include "ckks/encoder.h"
+#include "ckks/secret_slots.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/secret_poly.h"
@@ -44,7 +45,7 @@ tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random
   return tfhe::SecretKey::generate(params.tfhe(), random);
 }
 
-// Diagonals of s' - 1/2. The client encrypts what the paper's server rotates: no noise of
+// Diagonals of s' - 1/2, as halves of 2 s' - 1. The client encrypts what the paper's server rotates: no noise of
 // rotations, no keys for them, and a seed for half of every ciphertext.
 MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
                           const tfhe::SecretKey& secret, const MatvecShape& shape,
@@ -56,18 +57,19 @@ MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
   const auto n = static_cast<std::size_t>(context.params().n()),
              rows = static_cast<std::size_t>(shape.rows),
              columns = static_cast<std::size_t>(plan.diagonals);
-  std::vector<ckks::Complex> slots(static_cast<std::size_t>(shape.slots));
-  const crypto::ClearOnExit clear(slots);
+  crypto::LockedVector<std::int8_t> slots(static_cast<std::size_t>(shape.slots));
+  const std::span<const std::int8_t> bits = secret.glwe();
   MatvecKey key;
   for (std::size_t first = 0; first < columns; first += kTogether) {
     std::vector<Poly> messages;
     std::vector<PolyView> views;
     for (std::size_t d = first; d < std::min(columns, first + kTogether); ++d) {
       for (std::size_t i = 0; i < slots.size(); ++i) {
-        slots[i] = secret.glwe()[(i % rows + columns * (i / rows) + d) % n] - 0.5;
+        const int bit = bits[(i % rows + columns * (i / rows) + d) % n];
+        slots[i] = static_cast<std::int8_t>(2 * bit - 1);
       }
-      std::vector<std::int64_t> coefficients = target.encoder().embed(slots, plan.scale);
-      const crypto::ClearOnExit clear_too(coefficients);
+      const auto coefficients =
+          ckks::embed_secret(target.encoder().transform(), slots, plan.scale / 2);
       messages.push_back(rlwe::secret_poly(context.queue(), target.ring(), basis, coefficients));
       views.push_back(messages.back().view);
     }

@@ -7,6 +7,14 @@
 #include "tfhe/secret_lwe.h"
 
 namespace latticino::tfhe {
+namespace {
+
+// Decoding branches on the decrypted value.
+void declassify(const std::vector<std::uint32_t>& phases) {
+  crypto::declassify(phases.data(), phases.size() * sizeof(std::uint32_t));
+}
+
+}  // namespace
 
 std::uint32_t inner_product(const std::uint32_t* a, std::span<const std::int8_t> s,
                             const Modulus& m) {
@@ -43,6 +51,7 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
     throw ShapeError("tfhe.encrypt", "no messages", "at least one", "pass some");
   }
   std::vector<std::uint32_t> residues;
+  residues.reserve(messages.size());  // a vector that grows leaves copies behind
   for (const std::uint32_t m : messages) residues.push_back(encode(params, encoding, m));
   const crypto::ClearOnExit clear(residues);
   Ciphertext out;
@@ -76,6 +85,7 @@ std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secre
   context.queue().copy_out(words.data(), x.data, words.size() * sizeof(std::uint32_t));
   const Modulus m = make_modulus(x.modulus);
   std::vector<std::uint32_t> out;
+  out.reserve(x.count);
   for (std::size_t i = 0; i < x.count; ++i) {
     const std::uint32_t* a = words.data() + i * x.stride;
     out.push_back(add_mod(a[x.dimension], inner_product(a, s, m), m.q));
@@ -90,6 +100,7 @@ std::vector<std::uint32_t> decrypt(const SecretKey& secret, const Ciphertext& x)
   }
   require_decodable("tfhe.decrypt", *x.context, x.encoding, x.norm2);
   std::vector<std::uint32_t> out = phases(*x.context, secret, x.view);
+  declassify(out);
   for (std::uint32_t& v : out) v = decode(secret.params(), x.encoding, v);
   return out;
 }
@@ -97,7 +108,10 @@ std::vector<std::uint32_t> decrypt(const SecretKey& secret, const Ciphertext& x)
 std::vector<double> errors(const SecretKey& secret, const Ciphertext& x) {
   const TfheParams& params = secret.params();
   std::vector<double> out;
-  for (const std::uint32_t phase : phases(*x.context, secret, x.view)) {
+  std::vector<std::uint32_t> all = phases(*x.context, secret, x.view);
+  const crypto::ClearOnExit clear(all);
+  declassify(all);
+  for (const std::uint32_t phase : all) {
     const std::uint32_t exact = encode(params, x.encoding, decode(params, x.encoding, phase));
     out.push_back(
         static_cast<double>(centre(sub_mod(phase, exact, x.view.modulus), x.view.modulus)) /
@@ -115,7 +129,8 @@ std::vector<double> switch_errors(const SecretKey& secret, const ServerKeys& key
   const Context::Lwe exponents = exponents_of(context, keys, x.view);
   std::vector<std::uint32_t> words(exponents.view.words());
   context.queue().copy_out(words.data(), exponents.view.data, words.size() * sizeof(std::uint32_t));
-  const std::vector<std::uint32_t> before = phases(context, secret, x.view);
+  std::vector<std::uint32_t> before = phases(context, secret, x.view);
+  const crypto::ClearOnExit clear(before);
   std::vector<double> out;
   for (std::uint32_t i = 0; i < x.size(); ++i) {
     const std::uint32_t* e = words.data() + std::size_t{i} * exponents.view.stride;

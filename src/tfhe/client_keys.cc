@@ -39,21 +39,32 @@ class BootstrapKeyMaker {
       secrets_.push_back(rlwe::secret_poly(context.queue(), context.ring(), context.basis(),
                                            secret.glwe().subspan(c * n, n)));
     }
+    const auto rows = static_cast<std::uint32_t>(op_.rows());
+    product_.buffer = context.queue().allocate(
+        rows * n * context.ring().prime_count() * sizeof(std::uint32_t), true);
+    product_.view = {PolyView::contiguous(product_.buffer->words(), context.ring(), context.basis(),
+                                          Domain::Eval),
+                     rows};
   }
 
-  // All rows of one selector.
+  // All rows of one selector. Records carry views of secret blocks and powers of the gadget: no key
+  // bit is a constant of theirs.
   void make(std::uint32_t step, int j) {
     const std::uint32_t first = op_.key_index(step, j, 0, 0);
-    const std::int32_t chosen =
-        selector(op_, secret_.lwe().subspan(step * op_.group, op_.group), j);
+    const auto rows = static_cast<std::uint32_t>(op_.rows());
     masks(first);
-    const PolyArray e = errors();
+    const PolyArray fresh =
+        small(selector(op_, secret_.lwe().subspan(step * op_.group, op_.group), j));
     Linear sum;
-    for (int row = 0; row < op_.rows(); ++row) {
-      const PolyView out = keys_.bootstrap.view[first + row * parts_];
-      Linear::Item item{{{e[row], 1, {}, {}}, {out, -1, {}, {}}}, out, {}, {}};
-      add_message(item, row / op_.gadget.levels, row % op_.gadget.levels, chosen);
-      sum.items.push_back(std::move(item));
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const PolyView out = polynomial(first + row * parts_), product = product_.view[row];
+      const PolyView message = fresh[rows + row / op_.gadget.levels];
+      sum.items.push_back({{{fresh[row], 1, {}, {}},
+                            {product, -1, {}, {}},
+                            {message, 1, power(row % op_.gadget.levels), {}}},
+                           out,
+                           {},
+                           {}});
     }
     context_.queue().submit(std::move(sum));
   }
@@ -61,7 +72,7 @@ class BootstrapKeyMaker {
  private:
   PolyView polynomial(std::uint32_t i) const { return keys_.bootstrap.view[i]; }
 
-  // Uniform masks, and sum_c a_c s_c where the body will be.
+  // Uniform masks, and sum_c a_c s_c in secret blocks.
   void masks(std::uint32_t first) {
     Dot products;
     products.parts = 1;
@@ -73,7 +84,7 @@ class BootstrapKeyMaker {
                              secrets_[static_cast<std::size_t>(c) - 1].view});
         products.inputs.push_back({polynomial(at + c)});
       }
-      out.out[0] = polynomial(at);
+      out.out[0] = product_.view[row];
       products.outputs.push_back(std::move(out));
     }
     context_.queue().submit(bootstrap_masks(keys_, op_.glwe_dimension, first / parts_,
@@ -81,26 +92,34 @@ class BootstrapKeyMaker {
     context_.queue().submit(std::move(products));
   }
 
-  // Errors of all rows, Eval, in a buffer that the next call uses again.
-  PolyArray errors() {
+  // Errors of all rows, then `chosen` times each component of (1, s_1 .. s_k): Eval, in secret blocks
+  // that the next call uses again.
+  PolyArray small(std::int32_t chosen) {
     Queue& queue = context_.queue();
-    const std::size_t n = context_.ring().n(), count = op_.rows();
-    std::vector<std::int64_t> error =
-        random_.gaussian(static_cast<int>(count * n), context_.params().literal().glwe_sigma);
-    const crypto::ClearOnExit clear(error);
-    if (errors_ == nullptr) {
-      errors_ = queue.allocate(count * n * sizeof(std::int64_t), true);
+    const std::size_t n = context_.ring().n(), rows = op_.rows(), count = rows + parts_;
+    std::vector<std::int64_t> integers =
+        random_.gaussian(static_cast<int>(rows * n), context_.params().literal().glwe_sigma);
+    const crypto::ClearOnExit clear_errors(integers);
+    std::vector<std::int64_t> messages(parts_ * n, 0);
+    const crypto::ClearOnExit clear_messages(messages);
+    const std::span<const std::int8_t> s = secret_.glwe();
+    messages[0] = chosen;
+    for (std::size_t i = 0; i < s.size(); ++i) messages[n + i] = chosen * s[i];
+    if (integers_ == nullptr) {
+      integers_ = queue.allocate(count * n * sizeof(std::int64_t), true);
       polys_ =
           queue.allocate(count * n * context_.ring().prime_count() * sizeof(std::uint32_t), true);
     }
-    queue.copy_in(errors_->data(), error.data(), error.size() * sizeof(std::int64_t));
+    auto* const to = static_cast<std::int64_t*>(integers_->data());
+    queue.copy_in(to, integers.data(), rows * n * sizeof(std::int64_t));
+    queue.copy_in(to + rows * n, messages.data(), messages.size() * sizeof(std::int64_t));
     const PolyArray out{
         PolyView::contiguous(polys_->words(), context_.ring(), context_.basis(), Domain::Coeff),
         static_cast<std::uint32_t>(count)};
     FromIntegers from;
     Transform transform;
     for (std::uint32_t i = 0; i < count; ++i) {
-      from.items.push_back({static_cast<const std::int64_t*>(errors_->data()) + i * n, out[i]});
+      from.items.push_back({to + i * n, out[i]});
       transform.items.push_back({out[i], out[i].in(Domain::Eval)});
     }
     queue.submit(std::move(from));
@@ -108,22 +127,16 @@ class BootstrapKeyMaker {
     return {out.first.in(Domain::Eval), out.count};
   }
 
-  // selector 2^exponent times component `c` of (1, s_1 .. s_k).
-  void add_message(Linear::Item& item, int c, int level, std::int32_t chosen) {
+  // 2^exponent of a gadget level, modulo each prime.
+  std::vector<std::uint32_t> power(int level) const {
     std::vector<std::uint32_t> factor;
     std::uint64_t q = 1;
     for (const std::uint32_t p : context_.ring().primes()) q *= p;
     const int exponent = gadget_exponent(op_.gadget, bit_length(q), level);
     for (const std::uint32_t p : context_.ring().primes()) {
-      const std::uint64_t power = (std::uint64_t{1} << exponent) % p;
-      factor.push_back(static_cast<std::uint32_t>(power) * static_cast<std::uint32_t>(chosen));
+      factor.push_back(static_cast<std::uint32_t>((std::uint64_t{1} << exponent) % p));
     }
-    if (c == 0) {
-      item.constant = std::move(factor);
-    } else {
-      item.terms.push_back(
-          {secrets_[static_cast<std::size_t>(c) - 1].view, 1, std::move(factor), {}});
-    }
+    return factor;
   }
 
   const Context& context_;
@@ -133,7 +146,11 @@ class BootstrapKeyMaker {
   const BlindRotate op_;
   const int parts_;
   std::vector<Poly> secrets_;
-  Buffer errors_, polys_;
+  Buffer integers_, polys_;
+  struct {
+    Buffer buffer;
+    PolyArray view;
+  } product_;  // of masks and secrets, Eval
 };
 
 // Row i * levels + j: s_i 2^exponent(j).
@@ -143,6 +160,7 @@ void make_key_switch_key(const Context& context, const SecretKey& secret, Server
   const LweView& view = keys.key_switch.view;
   const Gadget g = params.literal().key_switch;
   std::vector<std::uint32_t> messages;
+  messages.reserve(view.count);  // a vector that grows leaves copies behind
   for (const std::int8_t s : secret.glwe()) {
     for (int j = 0; j < g.levels; ++j) {
       const int exponent = gadget_exponent(g, bit_length(view.modulus), j);

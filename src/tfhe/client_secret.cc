@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "crypto/random_stream.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "tfhe/client.h"
@@ -11,13 +12,19 @@ namespace latticino::tfhe {
 struct SecretKey::Data {
   std::shared_ptr<const TfheParams> params;
   rlwe::KeyId id;
+  std::uint64_t process = crypto::fork_generation();
   crypto::LockedVector<std::int8_t> lwe, glwe;
 };
 
 namespace {
 
 void require_range(std::span<const std::int8_t> x, int length, int least, const char* what) {
-  const bool fits = std::all_of(x.begin(), x.end(), [&](int v) { return least <= v && v <= 1; });
+  std::uint32_t outside = 0;  // without a branch on a coefficient
+  for (const std::int8_t v : x) {
+    outside |= static_cast<std::uint32_t>(least < 0 ? v * v * v - v : v * v - v);
+  }
+  crypto::declassify(&outside, sizeof outside);
+  const bool fits = outside == 0;
   if (x.size() != static_cast<std::size_t>(length) || !fits) {
     throw KeyError("tfhe.secret_key",
                    std::to_string(x.size()) + " coefficients of the " + what + " secret",
@@ -59,7 +66,13 @@ SecretKey SecretKey::restore(std::shared_ptr<const TfheParams> params, const rlw
 
 const rlwe::KeyId& SecretKey::id() const { return data_->id; }
 const TfheParams& SecretKey::params() const { return *data_->params; }
-std::span<const std::int8_t> SecretKey::lwe() const { return data_->lwe; }
-std::span<const std::int8_t> SecretKey::glwe() const { return data_->glwe; }
+std::span<const std::int8_t> SecretKey::lwe() const {
+  crypto::require_same_process("tfhe.secret_key", data_->process);
+  return data_->lwe;
+}
+std::span<const std::int8_t> SecretKey::glwe() const {
+  crypto::require_same_process("tfhe.secret_key", data_->process);
+  return data_->glwe;
+}
 
 }  // namespace latticino::tfhe

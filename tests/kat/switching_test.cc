@@ -35,7 +35,7 @@ class SwitchingKnownAnswers : public testing::TestWithParam<bool> {};
 TEST_P(SwitchingKnownAnswers, ExtractedAndBack) {
   const Known known[] = {
       {"test-switch-n12-insecure", Route::Ring, "48f738b71892671b", "14aa5730e05b5421"},
-      {"test-switch-n12-insecure", Route::Matvec, "b46e45baa6bea70e", "831bab75d32ac450"},
+      {"test-switch-n12-insecure", Route::Matvec, "b46e45baa6bea70e", "e35542a51caf37bb"},
       {"test-switch-n12-fp64-insecure", Route::Ring, "48f738b71892671b", "01cfbe52998f0a13"},
   };
   for (const Known& k : known) {

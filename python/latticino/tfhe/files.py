@@ -6,7 +6,7 @@ import builtins
 import json
 import math
 
-from .. import _native, errors, notes, signing
+from .. import _native, errors, notes, secret_files, signing
 from . import types
 from .array import EncryptedArray
 from .client import Client, ServerKeys
@@ -44,14 +44,16 @@ def load_server_keys(path: str, context: Context, verify: signing.Verifier | Non
     return ServerKeys(context, _native.tfhe_load_keys(path, context._native, verify))
 
 
-def save_secret_key(path: str, client: Client) -> None:
+def save_secret_key(path: str, client: Client, passphrase: str | bytes | None) -> None:
     refuse(client.context, "save_secret_key")
-    _native.tfhe_save_secret_key(path, client._native)
+    sealed = secret_files.fresh(passphrase) if passphrase is not None else (None, b"")
+    _native.tfhe_save_secret_key(path, client._native, *sealed)
 
 
-def load_client(path: str, context: Context) -> Client:
+def load_client(path: str, context: Context, passphrase: str | bytes | None) -> Client:
     refuse(context, "load_client")
-    return Client(context, _native.tfhe_load_secret_key(path, context._native))
+    key = secret_files.key_for(passphrase, _native.tfhe_secret_key_kdf(path))
+    return Client(context, _native.tfhe_load_secret_key(path, context._native, key))
 
 
 def _note(x: EncryptedArray) -> str:

@@ -189,13 +189,7 @@ void gather_row(u32* out, const u32* in, int cols, const std::uint16_t* bit_reve
 }
 
 void reduce(u32* out, const std::int64_t* in, std::size_t count, const Modulus& m) {
-  for (std::size_t i = 0; i < count; ++i) {
-    // The integers may be secrets: reduce_s64 without its branch on the sign. ~x = -1 - x is
-    // reduced where x < 0, and q - 1 - r is taken of the result.
-    const auto sign = static_cast<std::uint64_t>(in[i] >> 63);
-    const u32 r = reduce_u64(static_cast<std::uint64_t>(in[i]) ^ sign, m);
-    out[i] = (r ^ static_cast<u32>(sign)) + (m.q & static_cast<u32>(sign));
-  }
+  for (std::size_t i = 0; i < count; ++i) out[i] = reduce_s64(in[i], m);
 }
 
 std::shared_ptr<BackendTable> prepare(const PrimeTable&) { return nullptr; }

@@ -1,0 +1,26 @@
+// Secrets at rest: ChaCha20 (RFC 8439) and HMAC-SHA-256 (RFC 2104), encrypt then authenticate.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "crypto/sha256.h"
+
+namespace latticino::crypto {
+
+inline constexpr std::size_t kSealKeyBytes = 64;
+using SealKey = std::span<const std::uint8_t, kSealKeyBytes>;  // 32 of the cipher, 32 of the check
+
+Sha256Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> first,
+                         std::span<const std::uint8_t> second = {});
+
+// Encrypts `data` in place (block counter from 0, nonce 0: a key seals one text) and gives the check
+// of `context`, which is not encrypted, and of what `data` became.
+Sha256Digest seal(SealKey key, std::span<const std::uint8_t> context, std::span<std::uint8_t> data);
+
+// The way back; false, with `data` as it was, where the check is another. Constant time in the check.
+bool open_sealed(SealKey key, std::span<const std::uint8_t> context, std::span<std::uint8_t> data,
+                 const Sha256Digest& check);
+
+}  // namespace latticino::crypto

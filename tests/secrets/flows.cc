@@ -1,0 +1,150 @@
+#include "secrets/flows.h"
+
+#include <array>
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "ckks/client.h"
+#include "ckks/encoder.h"
+#include "crypto/gaussian.h"
+#include "crypto/secure_memory.h"
+#include "rlwe/client.h"
+#include "secrets/poison.h"
+#include "switch/client.h"
+#include "switch/matvec.h"
+#include "tfhe/client.h"
+
+// The library's own do nothing (crypto/secure_memory.h).
+namespace latticino::crypto {
+void mark_secret(const void* p, std::size_t bytes) noexcept { secrets::poison(p, bytes); }
+void declassify(const void* p, std::size_t bytes) noexcept { secrets::unpoison(p, bytes); }
+}  // namespace latticino::crypto
+
+namespace latticino::secrets {
+namespace {
+
+rlwe::Random fixed_random(std::uint8_t first) {
+  rlwe::Seed seed{};
+  seed[0] = first;
+  return rlwe::Random::insecure_from_seed(seed);
+}
+
+std::unique_ptr<Queue> queue(bool simd) {
+  return std::make_unique<Queue>(make_cpu_backend({simd, 1}));
+}
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "wrong result: %s\n", what);
+  std::abort();
+}
+
+// Ciphertexts and keys are public: their words may be looked at once they are made.
+void publish(const Poly& x) { unpoison(x.buffer->data(), x.buffer->bytes()); }
+
+void publish(const ckks::Ciphertext& x) {
+  for (const Poly& part : x.parts) publish(part);
+}
+
+// Key generation makes poisoned coefficients by itself (Random); decryption checks the result.
+void ckks_client(const std::string& set, bool simd) {
+  const auto params = preset(set);
+  const auto context = ckks::Context::create(params, queue(simd));
+  rlwe::Random random = fixed_random(1);
+  const rlwe::SecretKey secret = rlwe::SecretKey::generate(params, random);
+  const rlwe::Constants& constants = context->constants();
+  Queue& q = context->queue();
+  const rlwe::PublicKey key = rlwe::make_public_key(constants, q, secret, random);
+  for (const Poly& part : key.parts) publish(part);
+  rlwe::KeyGenerator generator(constants, q, secret, random);
+  const int level = std::min(1, params->top_level());
+  generator.make({rlwe::KeyKind::Relinearize}, level);
+  generator.make({rlwe::KeyKind::Galois, 5}, level);
+  if (params->bootstrap()) {
+    generator.make({rlwe::KeyKind::DenseToSparse}, 0);
+    generator.make({rlwe::KeyKind::SparseToDense}, params->top_level());
+  }
+  const std::vector<ckks::Complex> values(8, {0.5, -0.25});
+  const ckks::Plaintext m = ckks::encode(context, values, level, params->scale(level));
+  ckks::Ciphertext x = ckks::encrypt(secret, {&m, 1}, random).front();
+  publish(x);
+  rlwe::FreshPair pair =
+      rlwe::encrypt_public(constants, q, key, m.poly.view, level, random);
+  for (const Poly& part : pair.parts) publish(part);
+  for (const auto& parts :
+       {std::vector<PolyView>{x.parts[0].view, x.parts[1].view},
+        std::vector<PolyView>{pair.parts[0].view, pair.parts[1].view}}) {
+    const std::vector<double> c =
+        rlwe::decrypt(constants, q, secret, parts, level, params->scale(level));
+    require(std::abs(c[0] - 0.5) < 1e-3, "CKKS decryption");
+  }
+  const rlwe::Flooding flooding{.noise_bound = 16, .queries = 1, .statistical_bits = 4};
+  const std::array<PolyView, 2> parts{x.parts[0].view, x.parts[1].view};
+  rlwe::decrypt_for_sharing(constants, q, secret, parts, level, params->scale(level), flooding,
+                            random);
+}
+
+void tfhe_client(const std::string& set, bool simd) {
+  const auto params = tfhe_preset(set);
+  const auto context = tfhe::Context::create(params, queue(simd));
+  rlwe::Random random = fixed_random(2);
+  const tfhe::SecretKey secret = tfhe::SecretKey::generate(params, random);
+  const auto keys = tfhe::make_server_keys(*context, secret, random);
+  require(keys != nullptr, "TFHE keys");
+  const tfhe::Encoding encoding =
+      params->booleans() ? tfhe::Encoding::Boolean : tfhe::Encoding::Padded;
+  const std::vector<std::uint32_t> messages{0, 1, 1, 0};
+  const tfhe::Ciphertext x = tfhe::encrypt(context, secret, messages, encoding, random);
+  unpoison(x.view.data, x.view.words() * sizeof(std::uint32_t));
+  require(tfhe::decrypt(secret, x) == messages, "TFHE decryption");
+}
+
+void switch_client(const std::string& set, bool simd) {
+  const auto params = switch_preset(set);
+  const auto ckks = ckks::Context::create(params->shared_ckks(), queue(simd));
+  const auto context = switching::Context::create(params, ckks);
+  rlwe::Random random = fixed_random(3);
+  const rlwe::SecretKey secret = rlwe::SecretKey::generate(params->shared_ckks(), random);
+  const tfhe::SecretKey between = switching::generate_secret(*params, random);
+  const switching::MatvecShape shape{16, 1024};
+  switching::make_switch_keys(*context, secret, between, random, {&shape, 1});
+}
+
+// Every form of the sampler that this processor has, apart from what chooses the fastest.
+void sampling() {
+  const std::vector<crypto::Wide> table = crypto::gaussian_table(3.19);
+  std::array<std::uint8_t, 16 * 1000> words{};
+  poison(words.data(), words.size());
+  std::array<std::int64_t, 1000> out;
+  for (const crypto::GaussianScan& scan : crypto::gaussian_scans()) {
+    if (scan.supported()) scan.run(table, words, out);
+  }
+  rlwe::Random random = fixed_random(4);
+  random.gaussian(256, 1e6);
+  random.binary(256);
+  random.ternary(256);
+  random.ternary_weight(256, 32);
+}
+
+}  // namespace
+
+std::vector<Flow> flows(bool simd, bool all) {
+  std::vector<Flow> out;
+  const auto add = [&](const std::string& set, auto run) {
+    out.push_back({set, [=] { run(set, simd); }});
+  };
+  out.push_back({"sampling", sampling});
+  add("test-n10-boot-insecure", ckks_client);
+  add("test-tfhe-gates-insecure", tfhe_client);
+  add("test-tfhe-2-2-tiny-insecure", tfhe_client);
+  add("test-tfhe-ternary-insecure", tfhe_client);
+  add("test-tfhe-group3-insecure", tfhe_client);
+  if (all) add("test-switch-n12-insecure", switch_client);
+  return out;
+}
+
+}  // namespace latticino::secrets

@@ -1,0 +1,18 @@
+// What clients do with secrets, each by itself and with nothing else in it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace latticino::secrets {
+
+struct Flow {
+  std::string name;
+  std::function<void()> run;
+};
+
+// On the plain kernels, or on the fastest that this machine has. `all` adds larger sets.
+std::vector<Flow> flows(bool simd, bool all);
+
+}  // namespace latticino::secrets

@@ -1,0 +1,81 @@
+// Looks for branches and addresses that depend on secrets.
+//   secrets_tests            follows them through key generation, encryption and decryption: under
+//                            valgrind, or built with MemorySanitizer; status 77 where neither is
+//   secrets_tests --all      of larger sets as well: switching
+//   secrets_tests --timing S timing tests, S seconds for each function
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "backend/cpu_choice.h"
+#include "secrets/flows.h"
+#include "secrets/poison.h"
+#include "secrets/timing.h"
+
+namespace latticino::secrets {
+namespace {
+
+constexpr int kSkipped = 77;
+
+#if defined(LATTICINO_MEMCHECK)
+long errors() { return static_cast<long>(VALGRIND_COUNT_ERRORS); }
+#else
+long errors() { return 0; }  // MemorySanitizer sets the status of the process at its end
+#endif
+
+// A branch on a secret: a checker that does not see it sees nothing.
+[[gnu::noinline]] int leak() {
+  volatile int secret = std::rand();
+  poison(const_cast<const int*>(&secret), sizeof secret);
+  return secret > 1000 ? std::puts("") : 0;
+}
+
+// Both kernel tables: the plain one, and what the checker lets this processor run.
+int follow(bool all) {
+#if defined(LATTICINO_MEMCHECK)
+  const long before_leak = errors();
+  leak();
+  if (errors() == before_leak) {
+    std::puts("self-test: a branch on a secret was not seen");
+    return 1;
+  }
+#endif
+  int failed = 0;
+  for (const bool simd : {false, true}) {
+    const std::string kernels = cpu_choice({simd, 1}).kernels;
+    for (const Flow& flow : flows(simd, all)) {
+      const long before = errors();
+      flow.run();
+      const long found = errors() - before;
+      failed += found != 0;
+      std::printf("%-30s %-10s %s: %ld found\n", flow.name.c_str(), kernels.c_str(), checker(), found);
+      std::fflush(stdout);
+    }
+  }
+  return failed != 0;
+}
+
+int run(int count, char** arguments) {
+  if (count == 3 && std::strcmp(arguments[1], "--timing") == 0) {
+    const double seconds = std::atof(arguments[2]);
+    if (seconds > 0) return run_timing(seconds) ? 0 : 1;
+  }
+#if defined(LATTICINO_MSAN)
+  if (count == 2 && std::strcmp(arguments[1], "--leak") == 0) return leak();
+#endif
+  const bool all = count == 2 && std::strcmp(arguments[1], "--all") == 0;
+  if (count > 1 && !all) {
+    std::puts("usage: secrets_tests [--all | --timing SECONDS]");
+    return 2;
+  }
+  if (checker() == nullptr) {
+    std::puts("skipped: nothing follows secrets in this run; run it under valgrind");
+    return kSkipped;
+  }
+  return follow(all);
+}
+
+}  // namespace
+}  // namespace latticino::secrets
+
+int main(int count, char** arguments) { return latticino::secrets::run(count, arguments); }
