@@ -168,8 +168,8 @@ class Context(Tenancy):
     def use(self, keys: ServerKeys) -> Context:
         """Computes with these public keys; returns the context itself.
 
-        Bundles of several keys may be in use at once: operations take the one of their operands' key id, and of two
-        bundles under one key the one that was used last. `keys` is the bundle that was used last of all, with whose
+        Bundles of several keys may be in use at once: operations take the one of their operands' key id. A bundle
+        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of all, with whose
         public key `encrypt` works. A key id is only what the operand's sender claims: for clients that do not trust
         each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another context's
         device, UnsupportedError for what is no bundle of keys.

@@ -84,6 +84,14 @@ class Tenancy:
         with self._lock:
             self._tenants[keys.id] = self.keys = keys
 
+    def forget(self, keys: Any) -> None:
+        """Takes back what `use` did with this bundle: its memory is free once no session and no variable holds it."""
+        with self._lock:
+            if self._tenants.get(keys.id) is keys:
+                del self._tenants[keys.id]
+            if self.keys is keys:
+                self.keys = None
+
     def _keys_for(self, key: str) -> Any:
         """The bundle for operands under that key id: theirs, or the one that was used last, which says what is
         wrong with them where it matters."""
@@ -151,6 +159,11 @@ class BoundSession(Tenancy):
         """UnsupportedError: a session has one bundle for good."""
         raise errors.UnsupportedError.explain(
             "use", "a session, which has its keys", "a context", "call session.context.bind(keys) for another session")
+
+    def forget(self, keys: Any) -> NoReturn:
+        """UnsupportedError: a session's keys go with it."""
+        raise errors.UnsupportedError.explain(
+            "forget", "a session, which has its keys", "a context", "drop the session itself")
 
     def bind(self, keys: Any) -> NoReturn:
         """UnsupportedError: sessions are bound on a context."""

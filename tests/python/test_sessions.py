@@ -92,6 +92,24 @@ def test_threads_that_use_different_bundles_do_not_disturb_each_other(world):
     assert world.ctx.keys in world.bundles
 
 
+def test_what_use_replaces_and_what_forget_takes_back(world):
+    first, second = world.bundles
+    again = world.keys(world.clients[0])
+    world.ctx.use(first).use(second)
+    assert world.ctx.keys is second and world.once(0) and world.once(1)
+    world.ctx.use(again)  # of the first one's key: replaces it
+    world.bundles = [second]
+    del first
+    assert len(world.ctx.resident.bundles) == 2 and world.once(0)
+    world.ctx.forget(again)
+    assert world.ctx.keys is None and world.once(1)
+    with pytest.raises(lt.KeyError):
+        world.compute(world.encrypt(lt.keygen(type(world.ctx)(world.ctx.params, world.ctx.device)), world.data(0)))
+    world.ctx.forget(second)
+    with pytest.raises(lt.KeyError):
+        world.once(1)
+
+
 @pytest.mark.parametrize("scheme", ["ckks", "tfhe"])
 @pytest.mark.parametrize("count", [2, 8])
 def test_sessions_in_threads_share_a_budget(scheme, count, device):
