@@ -17,12 +17,12 @@ The interface of C++ is `src/latticino.h` and what it includes; the comments of 
 """
 
 GROUPS = {
-    "Contexts and parameters": ["Context", "Params", "preset", "presets"],
+    "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "dot", "PrivateArray", "Precision", "precision"],
     "Plans and programs": ["Plan", "Shape", "Range", "RangeWarning", "Program", "record"],
     "Debugging": ["debug", "SecretWarning"],
-    "TFHE": ["tfhe", "tfhe.Context", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
+    "TFHE": ["tfhe", "tfhe.Context", "tfhe.Session", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
              "where", "minimum", "maximum", "concatenate", "stack", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],

@@ -62,6 +62,7 @@ void bind_conformance(nb::module_& m);
 void bind_context(nb::module_& m);
 void bind_ciphertext(nb::module_& m);
 void bind_keys(nb::module_& m);
+void bind_key_store(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_files(nb::module_& m);

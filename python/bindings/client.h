@@ -5,11 +5,26 @@
 
 #include "bindings.h"
 #include "ckks/client.h"
+#include "crypto/random_stream.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
 #include "switch/client.h"
 
 namespace latticino::python {
+
+// The process that made a secret key. Children do not inherit its memory.
+class OwnProcess {
+ public:
+  void require(const char* operation) const {
+    if (crypto::fork_generation() == made_in_) return;
+    throw ContextError(operation, "a client in a process forked from the one that made it",
+                       "a client of this process",
+                       "load the secret key in the child, or decrypt in the parent");
+  }
+
+ private:
+  std::uint64_t made_in_ = crypto::fork_generation();
+};
 
 // A secret key with a source of randomness, on a context's device. Safe to share between threads.
 class Client {
@@ -20,22 +35,28 @@ class Client {
   Client(ContextPtr context, rlwe::SecretKey secret)
       : context_(std::move(context)), secret_(std::move(secret)) {}
 
-  const rlwe::SecretKey& secret() const { return secret_; }
+  const rlwe::SecretKey& secret() const {
+    process_.require("client");
+    return secret_;
+  }
 
   std::string key_id() const { return secret_.id().str(); }
 
   std::vector<ckks::Ciphertext> encrypt(const std::vector<ckks::Plaintext>& batch) {
+    process_.require("encrypt");
     for (const ckks::Plaintext& x : batch) check(x.context, "encrypt");
     const Hold hold(*this);
     return ckks::encrypt(secret_, batch, random_);
   }
 
   std::vector<std::vector<ckks::Complex>> decrypt(const std::vector<ckks::Ciphertext>& batch) const {
+    process_.require("decrypt");
     for (const ckks::Ciphertext& x : batch) check_own(x, "decrypt");
     return ckks::decrypt(secret_, batch);
   }
 
   ckks::SharedSlots decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding) {
+    process_.require("decrypt_for_sharing");
     check_own(x, "decrypt_for_sharing");
     const Hold hold(*this);
     return ckks::decrypt_for_sharing(secret_, x, flooding, random_);
@@ -64,9 +85,10 @@ class Client {
   class Hold {
    public:
     explicit Hold(Client& client)
-        : queue_(client.context_->queue().lock()), client_(client.mutex_) {}
+        : own_((client.process_.require("client"), true)), queue_(client.context_->queue().lock()), client_(client.mutex_) {}
 
    private:
+    bool own_;
     std::unique_lock<std::recursive_mutex> queue_;
     std::lock_guard<std::mutex> client_;
   };
@@ -87,6 +109,7 @@ class Client {
     }
   }
 
+  OwnProcess process_;
   ContextPtr context_;
   rlwe::Random random_;
   rlwe::SecretKey secret_;

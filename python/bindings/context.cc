@@ -3,8 +3,11 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include <atomic>
+
 #include "backend/cpu_choice.h"
 #include "ckks/context.h"
+#include "crypto/random_stream.h"
 #include "math/errors.h"
 
 namespace latticino::python {
@@ -31,6 +34,15 @@ std::unique_ptr<Queue> make_queue(const std::string& device, int index, int thre
     return std::make_unique<Queue>(make_cpu_backend({.simd = simd, .threads = threads}));
   }
   if (device == "cuda") {
+    // CUDA refuses processes that were forked after its start, with messages that do not say so.
+    static std::atomic<std::uint64_t> started{0};
+    const std::uint64_t process = crypto::fork_generation();
+    std::uint64_t first = 0;
+    if (!started.compare_exchange_strong(first, process) && first != process) {
+      throw DeviceError("Context", "a process forked from one that uses CUDA",
+                        "a process that CUDA did not run in before",
+                        "start processes with multiprocessing's method \"spawn\"");
+    }
     return std::make_unique<Queue>(make_cuda_backend({.device = index, .tuning_file = tuning}));
   }
   throw DeviceError("Context", "device \"" + device + "\"", "\"cpu\" or \"cuda\"",

@@ -22,4 +22,5 @@ NB_MODULE(_native, m) {
   bind_tfhe(m);
   bind_tfhe_evaluator(m);
   bind_tfhe_files(m);
+  bind_key_store(m);
 }

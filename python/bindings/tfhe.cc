@@ -183,6 +183,7 @@ std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values) {
 }
 
 TfheBatches TfheClient::encrypt(std::span<const std::uint64_t> values, int bits) {
+  process_.require("encrypt");
   const auto queue = context_->queue().lock();  // before the client's own, as everywhere
   const std::lock_guard lock(mutex_);
   if (bits > 0) return encrypt_integers(context_, secret_, values, bits, random_).blocks;
@@ -193,6 +194,7 @@ TfheBatches TfheClient::encrypt(std::span<const std::uint64_t> values, int bits)
 }
 
 std::vector<std::uint64_t> TfheClient::decrypt(const TfheBatches& x) const {
+  process_.require("decrypt");
   for (const Ciphertext& block : x) {
     if (block.context != context_) {
       throw ContextError("decrypt", "an object of another context", "this client's context",
@@ -204,6 +206,7 @@ std::vector<std::uint64_t> TfheClient::decrypt(const TfheBatches& x) const {
 
 std::shared_ptr<tfhe::ServerKeys> TfheClient::server_keys(
     const std::function<void(int, int)>& progress, bool with_public) {
+  process_.require("server_keys");
   const auto queue = context_->queue().lock();
   const std::lock_guard lock(mutex_);
   auto keys = make_server_keys(*context_, secret_, random_, progress);

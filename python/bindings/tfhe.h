@@ -5,7 +5,7 @@
 #include <functional>
 #include <mutex>
 
-#include "bindings.h"
+#include "client.h"
 #include "math/errors.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"
@@ -31,6 +31,11 @@ std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values);
 tfhe::Ciphertext allocate_like(const tfhe::Ciphertext& like);
 void copy_into(const tfhe::Ciphertext& from, const tfhe::Ciphertext& to);
 
+// An evaluator of the class that tfhe_evaluator.cc binds, and the Python object of it.
+std::shared_ptr<void> make_tfhe_evaluator(TfheContextPtr context,
+                                          std::shared_ptr<const tfhe::ServerKeys> keys);
+nb::object tfhe_evaluator_object(const std::shared_ptr<void>& evaluator);
+
 // The one class of TFHE here that holds a secret. Safe to share between threads.
 class TfheClient {
  public:
@@ -40,7 +45,10 @@ class TfheClient {
   TfheClient(TfheContextPtr context, tfhe::SecretKey secret)
       : context_(std::move(context)), secret_(std::move(secret)) {}
 
-  const tfhe::SecretKey& secret() const { return secret_; }
+  const tfhe::SecretKey& secret() const {
+    process_.require("client");
+    return secret_;
+  }
   std::string key_id() const { return secret_.id().str(); }
 
   // `bits` 0: single bits; below 0: full messages.
@@ -50,6 +58,7 @@ class TfheClient {
                                                 bool with_public);
 
  private:
+  OwnProcess process_;
   TfheContextPtr context_;
   rlwe::Random random_;
   tfhe::SecretKey secret_;

@@ -230,6 +230,15 @@ void bind_enumerations(nb::module_& m) {
 
 }  // namespace
 
+std::shared_ptr<void> make_tfhe_evaluator(TfheContextPtr context,
+                                          std::shared_ptr<const tfhe::ServerKeys> keys) {
+  return std::make_shared<TfheEvaluator>(std::move(context), std::move(keys));
+}
+
+nb::object tfhe_evaluator_object(const std::shared_ptr<void>& evaluator) {
+  return nb::cast(std::static_pointer_cast<TfheEvaluator>(evaluator));
+}
+
 void bind_tfhe_evaluator(nb::module_& m) {
   bind_enumerations(m);
   using E = TfheEvaluator;

@@ -24,9 +24,12 @@ from .known import Range, RangeWarning
 from .plan import Plan, Shape
 from .precision import Precision, precision
 from .program import Program, record
+from .session import Session
+from .tenancy import BundleUse, Residency
 from .tfhe.functions import concatenate, maximum, minimum, stack, where
 
 __all__ = [
+    "BundleUse", "Residency", "Session",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",

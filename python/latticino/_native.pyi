@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import enum
 from typing import Annotated, overload
 
@@ -1004,3 +1004,54 @@ def tfhe_load_ciphertexts(path: str, context: TfheContext, verify: object | None
 def tfhe_ciphertexts_to_bytes(ciphertexts: Sequence[TfheCiphertext], note: str, sign: object | None = None) -> bytes: ...
 
 def tfhe_ciphertexts_from_bytes(data: bytes, context: TfheContext, verify: object | None = None) -> tuple[list[TfheCiphertext], str]: ...
+
+def tfhe_ciphertexts_from_bytes(data: bytes, context: TfheContext) -> tuple[list[TfheCiphertext], str]: ...
+
+class KeyPin:
+    """Keeps a bundle in device memory."""
+
+class KeyStore:
+    """Bundles of several clients within a budget of memory."""
+
+    @staticmethod
+    def of_ckks(context: Context, budget: int | None) -> KeyStore: ...
+
+    @staticmethod
+    def of_tfhe(context: TfheContext, budget: int | None) -> KeyStore: ...
+
+    def add_ckks(self, context: Context, keys: EvaluationKeys, public_key: PublicKey | None, sets: Mapping[str, SwitchContext], switching: Mapping[str, SwitchKeys]) -> StoredKeys: ...
+
+    def add_tfhe(self, context: TfheContext, keys: TfheServerKeys) -> TfheStoredKeys: ...
+
+    @property
+    def budget(self) -> int | None: ...
+
+    def uses(self) -> list: ...
+
+class StoredKeys:
+    """A bundle of CKKS in a store."""
+
+    def hold(self) -> KeyPin:
+        """Keeps the bundle in device memory for as long as the result lives."""
+
+    @property
+    def keys(self) -> EvaluationKeys: ...
+
+    @property
+    def public_key(self) -> PublicKey: ...
+
+    def switch_keys(self, name: str) -> SwitchKeys: ...
+
+    def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool, route: str) -> Switcher: ...
+
+class TfheStoredKeys:
+    """A bundle of TFHE in a store."""
+
+    def hold(self) -> KeyPin:
+        """Keeps the bundle in device memory for as long as the result lives."""
+
+    @property
+    def keys(self) -> TfheServerKeys: ...
+
+    @property
+    def evaluator(self) -> object: ...

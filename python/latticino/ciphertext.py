@@ -48,6 +48,15 @@ class Ciphertext:
             Scope.refuse()
         return self._held
 
+    @property
+    def _key(self) -> str:
+        """The id of the key that it is under: of its sender's claim."""
+        return self._parts[0].key
+
+    @property
+    def _evaluator(self) -> _native.Evaluator:
+        return self.context._evaluator_for(self._key)
+
     # ---- facts ----
 
     @property
@@ -180,7 +189,7 @@ class Ciphertext:
         """Both with the shape of the larger one."""
         if self.context is not other.context:
             raise errors.ContextError.explain(
-                operation, "ciphertexts of two contexts", "one context", "encrypt both in the same one")
+                operation, "ciphertexts of two contexts or sessions", "one of them", "encrypt both in the same one, or adopt one")
         if self.shape == other.shape:
             return self, other
         if layout.repeats_over(other.shape, self.shape) and other.size == other.slots:
@@ -215,7 +224,7 @@ class Ciphertext:
     # ---- sums ----
 
     def __add__(self, other: Operand) -> Ciphertext:
-        e = self.context.evaluator
+        e = self._evaluator
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
             parts = e.add(x._parts, y._parts)
@@ -233,12 +242,12 @@ class Ciphertext:
     __radd__ = __add__
 
     def __neg__(self) -> Ciphertext:
-        return self._like(self.context.evaluator.multiply_integer(self._parts, -1), self._known.times_number(-1))
+        return self._like(self._evaluator.multiply_integer(self._parts, -1), self._known.times_number(-1))
 
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
-            parts = self.context.evaluator.sub(x._parts, y._parts)
+            parts = self._evaluator.sub(x._parts, y._parts)
             known = x._known_at(y.level).minus(y._known_at(x.level))
             return x._like(parts, known, x._clean and y._clean)
         return self + (-_plain(other) if isinstance(other, numbers.Number)
@@ -258,7 +267,7 @@ class Ciphertext:
         array = x._broadcast(other, "multiply")
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
                    for p, v in zip(x._parts, x._pieces(array, "multiply"))]
-        parts = x.context.evaluator.multiply_plain(x._parts, factors)
+        parts = x._evaluator.multiply_plain(x._parts, factors)
         known = x._known.times_plain(array, x.slots, factors[0].scale, x._rescaled(parts))
         return x._like(parts, known, True)
 
@@ -305,7 +314,7 @@ class Ciphertext:
         same = x is y
         x = x._ready(1)
         y = x if same else y._ready(1)
-        parts = self.context.evaluator.multiply(x._parts, y._parts)
+        parts = self._evaluator.multiply(x._parts, y._parts)
         lower = x if x.level < y.level else y
         if lower._multiplied(parts) > 1:
             raise errors.ScaleError.explain(
@@ -317,7 +326,7 @@ class Ciphertext:
 
     def _times_number(self, c: numbers.Number) -> Ciphertext:
         _finite(c, "multiply")
-        e = self.context.evaluator
+        e = self._evaluator
         c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
         if isinstance(c, int) and abs(c) < 2**31:
             return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c))
@@ -379,7 +388,7 @@ class Ciphertext:
 
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
-        parts = self.context.evaluator.conjugate(self._parts)
+        parts = self._evaluator.conjugate(self._parts)
         return self._like(parts, self._known.conjugated(self._switched()))
 
     def sum(self, axis: int | None = None) -> Ciphertext:
@@ -424,7 +433,7 @@ class Ciphertext:
         if p.degree < 1:
             return self * 0 + values[0]
         x = self._ready(p.levels)._canonical()
-        parts = _native.evaluate(x.context.evaluator, p, x._parts)
+        parts = _native.evaluate(x._evaluator, p, x._parts)
         series = (values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         params = self.context.params
         mapping = noise.rescaled(params, x.level, x.slots, params.scale(x.level - 1)) if p.levels > math.ceil(
@@ -518,7 +527,7 @@ class Ciphertext:
             raise errors.LevelError.explain(
                 "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
                 "bootstrap() leads there" if higher else "name such a level")
-        parts = self.context.evaluator.to_level(self._parts, level)
+        parts = self._evaluator.to_level(self._parts, level)
         return self._like(parts, self._known_at(level))
 
 

@@ -32,30 +32,60 @@ class ServerKeys:
     def __init__(self, context: Context, native: _native.EvaluationKeys,
                  public_key: _native.PublicKey | None = None,
                  switching: dict[str, _native.SwitchKeys] | None = None) -> None:
-        self._context, self._native, self.public_key = context, native, public_key
-        self._switching = switching or {}
+        context = context._root
+        switching = switching or {}
+        self._context, self._sets, self._public = context, list(switching), public_key is not None
+        self._labels, self._id, self._params_hash = list(native.labels), native.id, native.params_hash
+        self._bytes = native.bytes + sum(k.bytes for k in switching.values())
+        self._stored = context._store.add_ckks(
+            context._native, native, public_key, {name: context.switching(name) for name in switching}, switching)
+
+    # Keys may lie in host memory: what leads to them brings them back, and keeps them while it lives.
+
+    @property
+    def _native(self) -> _native.EvaluationKeys:
+        return self._stored.keys
+
+    @property
+    def public_key(self) -> _native.PublicKey | None:
+        """What encrypts without the secret, where the bundle has it."""
+        return self._stored.public_key if self._public else None
+
+    @property
+    def _switching(self) -> dict[str, _native.SwitchKeys]:
+        return {name: self._stored.switch_keys(name) for name in self._sets}
+
+    def _new_evaluator(self) -> _native.Evaluator:
+        return _native.Evaluator(self._context._native, self._native)
+
+    def _switcher(self, name: str, *options: Any) -> _native.Switcher:
+        if name not in self._sets:
+            raise errors.KeyError.explain(
+                "switching", "no switching keys", f"those of the set {name}",
+                "client.server_keys(program, ...) makes them where the program switches")
+        return self._stored.switcher(name, *options)
 
     @property
     def bytes(self) -> int:
-        return self._native.bytes + sum(k.bytes for k in self._switching.values())
+        return self._bytes
 
     @property
     def switching(self) -> list[str]:
         """The sets of switching that there are keys for (``Ciphertext.apply_lut``)."""
-        return list(self._switching)
+        return list(self._sets)
 
     @property
     def labels(self) -> list[_native.KeyLabel]:
-        return list(self._native.labels)
+        return list(self._labels)
 
     @property
     def params_hash(self) -> str:
-        return self._native.params_hash
+        return self._params_hash
 
     @property
     def id(self) -> str:
         """The identity of the secret key that these keys were made from."""
-        return self._native.id
+        return self._id
 
     def missing(self, plan: Plan) -> list[_native.KeyLabel]:
         """The keys of a plan that are not here, or not for a level as high."""
@@ -63,7 +93,7 @@ class ServerKeys:
         return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
 
     def __repr__(self) -> str:
-        public = ", with a public key" if self.public_key else ""
+        public = ", with a public key" if self._public else ""
         return f"ServerKeys({len(self.labels)} keys, {self.bytes / 2**20:.0f} MiB{public})"
 
 
@@ -74,6 +104,8 @@ class Client:
     """
 
     def __init__(self, context: Context, native: _native.Client) -> None:
+        if native is not None:
+            context._admit("client", [native.key_id])
         self.context, self._native = context, native
 
     @property

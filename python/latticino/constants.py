@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
+
+from .locks import Lock
 
 Kept = TypeVar("Kept")
 
@@ -20,7 +21,7 @@ class ConstantCache(Generic[Kept]):
         self._bytes = 0
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         self._pinned = 0
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     @property
     def bytes(self) -> int:

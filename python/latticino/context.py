@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,11 @@ from .constants import ConstantCache
 from .known import Known, RangeWarning, as_range
 from .plan import Plan, WayBack, dry_run
 from .switching import TableReport
+from .tenancy import Tenancy, checked_budget
 
 if TYPE_CHECKING:
     from .client import ServerKeys
+    from .session import Session
 
 
 NOT_ENCRYPTED = devices.NOT_ENCRYPTED
@@ -41,7 +42,7 @@ def presets() -> list[str]:
     return list(_native.preset_names())
 
 
-class Context:
+class Context(Tenancy):
     """Parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
@@ -51,6 +52,10 @@ class Context:
     most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino tune` that chooses the
     GPU's kernel variants instead of the shipped one. May be shared between threads.
 
+    ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). Beyond it those that were not
+    used for the longest time go to host memory, about half as large, until they are used again (`resident`). A
+    bundle that is loaded or made takes its memory beside the budget until there is room.
+
     The device ``"not-encrypted"`` computes on **values in the clear**, with the levels, scales, errors and precision of
     encrypted ones, but no keys: for debugging at full speed.
 
@@ -58,7 +63,8 @@ class Context:
     """
 
     def __init__(self, params: str | _native.Params = "n16-d40-boot-v1", device: str | None = None, *,
-                 threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "") -> None:
+                 threads: int = 0, simd: bool = True, auto_bootstrap: bool = False, tuning: str = "",
+                 key_budget: int | None = None) -> None:
         self.params = preset(params) if isinstance(params, str) else params
         threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
         simd = arrays.as_flag(simd, "Context", "simd")
@@ -72,39 +78,39 @@ class Context:
             self._evaluator = _native.Evaluator(self._native, _native.KeyRecorder(self._native))
             return
         roles.warn_of_security("Context", self.params)
+        budget = checked_budget(key_budget)
         kind, index = devices.choose(device)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self.threads, self.simd = threads, simd
         self._setup(_native.Context.create(self.params, kind, index, threads, simd, tuning), auto_bootstrap)
+        self._store = _native.KeyStore.of_ckks(self._native, budget)
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
+        self._begin_tenancy(None)
         self._native = native
         self.auto_bootstrap = auto_bootstrap
-        self.keys: ServerKeys | None = None
         self._debugger: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
-        self._evaluator: _native.Evaluator | None = None
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
         self._products: ConstantCache[_native.MatrixProduct] = ConstantCache(4 * 2**30, lambda m: m.bytes)
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
         self._forms: dict[tuple, _native.BootstrapChoice] = {}
         self._notes: list[str] = []  # of a twin's program, for its plan
         self._switching: dict[str, _native.SwitchContext] = {}
-        self._switch_keys: dict[str, _native.SwitchKeys] = {}
+        self._switch_keys: dict[str, _native.SwitchKeys] = {}  # of a twin
         # The device's first choice first. A twin's are those of what it is like.
         kind, _, index = self.device.partition(":")
         self._switch_sets: list[str] = _native.switch_sets_for(
             self.params, kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
-        self._switchers: dict[tuple, _native.Switcher] = {}
+        self._switchers: dict[tuple, _native.Switcher] = {}  # of a twin; others lie with their keys
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
-        self._lock = threading.RLock()
 
     @classmethod
     def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
         """A twin without data, and what will have noted the keys that a program uses on it."""
-        twin = cls.__new__(cls)
+        twin = Context.__new__(Context)
         twin.params, twin.device, twin.threads, twin.simd = like.params, "dry", 0, like.simd
         twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
         twin._switch_sets = like._sets_of_switching()
@@ -168,31 +174,30 @@ class Context:
     # ---- keys ----
 
     def use(self, keys: ServerKeys) -> Context:
-        """Computes with these public keys from now on; returns the context itself.
+        """Computes with these public keys; returns the context itself.
 
-        Raises ContextError where they were made for other parameters or lie on another context's
+        Bundles of several keys may be in use at once: operations take the one of their operands' key id. A bundle
+        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of all, with whose
+        public key `encrypt` works. A key id is only what the operand's sender claims: for clients that do not trust
+        each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another context's
         device, UnsupportedError for what is no bundle of keys.
         """
         from .client import ServerKeys as Bundle
 
-        roles.require_kind("use", keys, Bundle, "client.server_keys(program, x) makes them")
-        roles.require_keys_of(self, keys)
-        if not self.encrypted:
-            self.keys = keys
-            return self
-        self._evaluator = _native.Evaluator(self._native, keys._native)
-        self.keys = keys
-        with self._lock:
-            self._switch_keys = dict(keys._switching)
-            self._switchers.clear()
+        self._use(keys, Bundle, "client.server_keys(program, x) makes them")
         return self
 
-    @property
-    def evaluator(self) -> _native.Evaluator:
-        if self._evaluator is None:
-            # Sums need no keys, nor do products with plain values; the core refuses what does (KeyError).
-            self._evaluator = _native.Evaluator(self._native, None)
-        return self._evaluator
+    def bind(self, keys: ServerKeys) -> Session:
+        """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
+        from .client import ServerKeys as Bundle
+        from .session import Session
+
+        roles.require_kind("bind", keys, Bundle, "client.server_keys(program, x) makes them")
+        roles.require_keys_of(self, keys)
+        return Session(self, keys)
+
+    def _keyless(self) -> _native.Evaluator:
+        return _native.Evaluator(self._native, None)
 
     def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
         """Runs ``program`` without data and reports what it needs.
@@ -373,25 +378,27 @@ class Context:
         form = self.bootstrap_form(level, slots)
         return form.slot_to_coeff_first and level < form.output_level
 
-    def switch_set(self, name: str | None = None) -> str:
+    def switch_set(self, name: str | None = None, key: str = "") -> str:
         """The name of a set of switching for these parameters; the default one for None.
 
         That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU that is fast at
         it and on a CPU with vector code, exact ones elsewhere.
         """
         name = None if name is None else arrays.as_text(name, "switching", "switching")
-        sets = self._sets_of_switching()
+        sets = self._sets_of_switching(key)
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
                 "switching", f"the set {name!r} with {self.params.name}", " or ".join(sets) or "other parameters",
                 "name one of these" if sets else "choose parameters that a set of switching belongs to")
         return name or sets[0]
 
-    def _sets_of_switching(self) -> list[str]:
+    def _sets_of_switching(self, key: str = "") -> list[str]:
         """The default first. Keys of a twin are those that its program asked for so far: they decide nothing."""
         if self._without_data:
             return self._switch_sets
-        return sorted(self._switch_sets, key=lambda name: name not in self._switch_keys)
+        keys = self._tenants.get(key) or self.keys
+        used = keys.switching if keys else []
+        return sorted(self._switch_sets, key=lambda name: name not in used)
 
     def switching(self, name: str) -> _native.SwitchContext:
         """Both schemes on this device, for the set `name`."""
@@ -402,20 +409,22 @@ class Context:
             return self._switching[name]
 
     def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False,
-                 route: str = "automatic") -> _native.Switcher:
+                 route: str = "automatic", key_id: str = "") -> _native.Switcher:
         """What takes ciphertexts of `slots` slots up to `bound` through tables; built once.
 
         ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
-        use are for it and for so many slots.
+        use are for it and for so many slots. ``key_id`` of the ciphertexts chooses among several bundles.
         """
         slots = arrays.as_integer(slots, "switching", "slots", 1, self.slots)
         minimal_keys, route = arrays.as_flag(minimal_keys, "switching", "minimal_keys"), arrays.as_text(
             route, "switching", "route")
-        key = (name, slots, arrays.as_real(bound, "switching", "bound", above=0), minimal_keys, route)
+        bound = arrays.as_real(bound, "switching", "bound", above=0)
+        if not self._without_data:
+            return self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
+        key = (name, slots, bound, minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
-                if self._without_data:
-                    route = self._way(name, slots, minimal_keys, route).route
+                route = self._way(name, slots, minimal_keys, route).route
                 self._switchers[key] = _native.Switcher(
                     self.switching(name), self._keys_of(name), *key[1:4], route=route)
             return self._switchers[key]
@@ -439,12 +448,8 @@ class Context:
         return self._tables.get(key, make)
 
     def _keys_of(self, name: str) -> _native.SwitchKeys:
-        if self._without_data and name not in self._switch_keys:
-            self._switch_keys[name] = _native.SwitchKeys.without_data(self.switching(name))
         if name not in self._switch_keys:
-            raise errors.KeyError.explain(
-                "switching", "no switching keys", f"those of the set {name}",
-                "client.server_keys(program, ...) makes them where the program switches")
+            self._switch_keys[name] = _native.SwitchKeys.without_data(self.switching(name))
         return self._switch_keys[name]
 
     def count_bootstraps(self, count: int) -> None:

@@ -72,7 +72,7 @@ class NotEncryptedKeys(ServerKeys):
     """Stands for server keys where nothing is encrypted."""
 
     def __init__(self, context: Context) -> None:
-        self._context, self.public_key, self._switching = context, None, {}
+        self._context, self._sets, self._public = context._root, [], False
 
     @property
     def bytes(self) -> int:

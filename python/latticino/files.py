@@ -260,6 +260,7 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
         raise errors.FileError.explain(
             "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
             "use files of this package")
+    context._admit("load", [p.key for p in parts])
     return Ciphertext(context, parts, shape, Known.fresh(known, error), clean)
 
 

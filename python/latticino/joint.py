@@ -32,7 +32,7 @@ def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphe
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
     booter, slots_first = _chosen([x], message, *options)
-    parts = [booter.bootstrap(ctx.evaluator, p) for p in x._parts]
+    parts = [booter.bootstrap(x._evaluator, p) for p in x._parts]
     ctx.count_bootstraps(len(parts))
     return x._like(parts, _refreshed(x, booter, slots_first))
 
@@ -77,7 +77,7 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) ->
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")
     booter, slots_first = _chosen([x, y], "merged", *options)
-    pairs = [booter.bootstrap_pair(ctx.evaluator, a, b) for a, b in zip(x._parts, y._parts)]
+    pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
     # Imaginary errors of either become errors of the other.
     first, second = (_refreshed(a, booter, slots_first).plus_error(b._known.error) for a, b in ((x, y), (y, x)))
@@ -111,7 +111,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     if level < 1:
         raise errors.LevelError.explain(
             "dot", "level 0", "level 1 or more", more_levels(first.context))
-    parts = first.context.evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
+    parts = first._evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
     added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
     x, y = pairs[0]
     known = x._known_at(level).times(y._known_at(level), x is y, added)

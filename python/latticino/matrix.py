@@ -95,6 +95,6 @@ def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> _native.Ciph
             continue
         block = np.pad(block, ((0, x.slots - len(block)), (0, 0)))
         product = x.context.matrix_product(block, slots, part.level)
-        y = product.apply(x.context.evaluator, part.with_slots(slots))
-        total = y if total is None else x.context.evaluator.add(total, y)
+        y = product.apply(x._evaluator, part.with_slots(slots))
+        total = y if total is None else x._evaluator.add(total, y)
     return total.with_slots(out_slots)

@@ -159,7 +159,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     level, scale, known, sample = twin.level, None, None, None
     clean, stated = True, _native.Range.assumed(False)
     if isinstance(x, Ciphertext):
-        if x.context is not context:
+        if x.context._root is not context._root:
             raise errors.ContextError.explain(
                 "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots

@@ -33,6 +33,7 @@ class CkksRecording(Recording):
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[Ciphertext]) -> None:
         context = examples[0].context
+        self._kept = context._hold(examples[0]._key)  # the recording's operations read it at every run
         # The context's locks come before the queue's own, which recording holds, in every thread.
         with context._lock, context._constants.pinned(), context._products.pinned(), context._tables.pinned():
             # Builds matrices and constants first: they belong to the context, not to the recording.

@@ -56,6 +56,8 @@ class Recording:
     def __init__(self, function: Callable[..., Any], examples: Sequence[Any]) -> None:
         results: list[tuple[Any, int]] = []
         scope = Scope()
+        self._context = examples[0].context
+        self._require_own(examples, "record")
 
         def body(parts: list[Any]) -> list[Any]:
             nonlocal results
@@ -80,6 +82,7 @@ class Recording:
     def run(self, arguments: Sequence[Any]) -> Any:
         """The function of these: one array, or a tuple of them."""
         self._arrays(arguments, "program")
+        self._require_own(arguments, "program")
         had = [self._form(x) for x in arguments]
         if len(had) != len(self._forms) or not all(map(self._serves, self._forms, had)):
             raise errors.ShapeError.explain(
@@ -88,6 +91,12 @@ class Recording:
         parts = iter(self._native.run([part for x in arguments for part in self._parts(x)]))
         out = [self._filled(r, [next(parts) for _ in range(n)]) for r, n in self._results]
         return out[0] if self._single else tuple(out)
+
+    def _require_own(self, values: Sequence[Any], operation: str) -> None:
+        if any(x.context is not self._context for x in values):
+            raise errors.ContextError.explain(
+                operation, "arguments of several contexts or sessions", "those of one, the recording's",
+                "record a program for each session, or adopt the arguments")
 
     def _arrays(self, values: Any, operation: str) -> list[Any]:
         values = list(values) if isinstance(values, (tuple, list)) else [values]

@@ -38,7 +38,7 @@ def require_keys_of(context: Any, keys: Any) -> None:
         raise errors.ContextError.explain(
             "use", "keys for other parameters", f"keys for {context.params.name}",
             "generate them with a client of this context")
-    if keys._context is not context:
+    if keys._context is not context._root:
         raise errors.ContextError.explain(
             "use", "keys in the memory of another context", "keys of this one",
             "bring them over with save_server_keys and load_server_keys")

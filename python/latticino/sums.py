@@ -20,7 +20,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     k = arrays.as_integer(k, "rotate", "steps") % x.size
     if k == 0:
         return x
-    e, groups = x.context.evaluator, layout.rotation_groups(x.size, x.slots, k)
+    e, groups = x._evaluator, layout.rotation_groups(x.size, x.slots, k)
     masked = any(mask is not None for group in groups for _, _, mask in group)
     x = x._ready(1) if masked else x
     parts, encoded, scale = [], 0.0, 1.0
@@ -57,7 +57,7 @@ def total(x: Ciphertext, axis: int | None) -> Ciphertext:
     """See Ciphertext.sum."""
     if x._padded and not x._clean:
         x = x * np.ones(x.shape)
-    e = x.context.evaluator
+    e = x._evaluator
     part = x._parts[0]
     for other in x._parts[1:]:
         part = e.add(part, other)
@@ -80,7 +80,7 @@ def total(x: Ciphertext, axis: int | None) -> Ciphertext:
 def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     """See Ciphertext.spread_sum."""
     c, factor = _columns(x, "spread_sum"), arrays.as_complex(factor, "spread_sum", "factor")
-    x, e = x._ready(1), x.context.evaluator
+    x, e = x._ready(1), x._evaluator
     # Steps along the row: what one leaves in a slot meets what it left in others.
     summed = e.inner_sum(x._parts, 1, c)
     first_error = x._switched() * math.sqrt(c - 1)

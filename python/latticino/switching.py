@@ -36,7 +36,7 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
                  route: str) -> TableReport:
     """See Context.table_report."""
     name = context.switch_set(name)
-    twin, _ = type(context)._dry(context)
+    twin, _ = context._dry(context)
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     table = _native.SwitchTable.make(twin.switching(name), f, bound)
     switcher = twin.switcher(name, twin.slots if slots is None else slots, bound, route=route)
@@ -64,7 +64,7 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
     """See Ciphertext.apply_lut."""
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     _check_within("apply_lut", x, where, bound)
-    name = x.context.switch_set(name)
+    name = x.context.switch_set(name, x._key)
     native = x.context.switching(name)
     arguments = _native.table_arguments(native, bound)
     values = np.array([f(v) for v in arguments])
@@ -83,7 +83,7 @@ def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
     bound = arrays.as_real(bound, "compare", "bound", above=0)
     _check_within("compare", x, None, 2 * bound)
-    name = x.context.switch_set(switching)
+    name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # What is claimed holds for values that differ by more than the resolution.
@@ -94,10 +94,10 @@ def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal
 def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, str], where: Any, name: str,
              minimal_keys: bool, route: str) -> Ciphertext:
     ctx = x.context
-    switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route)
+    switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
     x = x._ready(switcher.input_level)
     chosen = _slots(x, where)
-    parts = [p if which is None else switcher.apply(ctx.evaluator, p, table, which)
+    parts = [p if which is None else switcher.apply(x._evaluator, p, table, which)
              for p, which in zip(x._parts, chosen)]
     f, result, error = facts
     report = table.report(switcher)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "math/errors.h"
 #include "ops/views.h"
 
 namespace latticino {
@@ -14,6 +15,24 @@ std::size_t aligned(std::size_t bytes) {
 }
 
 }  // namespace
+
+Block::Owner::~Owner() {
+  if (!forked()) {
+    settle();
+    return;
+  }
+  static_cast<void>(backend.release());
+  static_cast<void>(recording.release());
+  static_cast<void>(new auto(std::move(late)));
+}
+
+void Block::Owner::require_own_process(const char* operation) const {
+  if (!forked()) return;
+  throw DeviceError(operation, "a process forked from the one that made the context",
+                    "a context that this process made",
+                    "make a context in the child and load keys there, or start processes with "
+                    "multiprocessing's method \"spawn\"");
+}
 
 void Block::Owner::settle() {
   std::vector<std::function<void()>> now;

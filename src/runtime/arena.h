@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "crypto/random_stream.h"
 #include "runtime/queue.h"
 
 namespace latticino {
@@ -38,13 +39,27 @@ struct Block::Owner {
   std::uint64_t live = 0, peak = 0, baseline = 0;
   DryReport report;
 
-  ~Owner() { settle(); }
+  ~Owner();
+
+  // Not that of a child: it has the parent's memory, but neither its threads nor its device, and
+  // what other threads had locked stays locked.
+  const std::uint64_t process = crypto::fork_generation();
+  bool forked() const { return backend != nullptr && crypto::fork_generation() != process; }
+  void require_own_process(const char* operation) const;
+  std::unique_lock<std::recursive_mutex> hold() {
+    require_own_process("compute");
+    return std::unique_lock(mutex);
+  }
 
   // The end of a block, an arena or a program: now where the mutex is free, else by whoever holds
   // it next. Destructors never wait for a recording: its body may wait for a lock that their thread
   // holds (Python's own, for one).
   template <class Work>
   void finish(Work work) {
+    if (forked()) {  // left as it is: a child ends without it
+      static_cast<void>(new Work(std::move(work)));
+      return;
+    }
     {
       const std::unique_lock lock(mutex, std::try_to_lock);
       if (lock.owns_lock()) {

@@ -24,7 +24,7 @@ Program::Program(Program&&) noexcept = default;
 Program::~Program() = default;
 
 void Program::run() {
-  const std::lock_guard lock(state_->owner->mutex);
+  const auto lock = state_->owner->hold();
   if (state_->owner->recording != nullptr) {
     throw UnsupportedError("Program::run", "a recording", "a queue that computes now",
                            "run programs outside of recorded functions");
@@ -95,7 +95,7 @@ std::unique_ptr<Backend::Replay> capture(Backend& backend, const std::vector<Pro
 }  // namespace
 
 Program Queue::record(const std::function<void()>& body) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (is_dry() || owner_->recording != nullptr || owner_->warming_up) {
     throw UnsupportedError("record", is_dry() ? "a dry run" : "a recording",
                            "a queue that computes now", "record once, outside");

@@ -45,20 +45,24 @@ Queue::~Queue() {
 }
 
 std::unique_lock<std::recursive_mutex> Queue::lock() const {
-  return std::unique_lock(owner_->mutex);
+  return owner_->hold();
 }
 
 std::unique_ptr<Queue> Queue::dry() { return std::make_unique<Queue>(nullptr); }
 
+void Queue::require_own_process(const char* operation) const {
+  owner_->require_own_process(operation);
+}
+
 bool Queue::is_dry() const { return owner_->backend == nullptr; }
 
 bool Queue::recording() const {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   return owner_->recording != nullptr;
 }
 
 Buffer Queue::allocate(std::size_t bytes, bool secret) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   owner_->settle();
   Buffer block(new Block());
   if (is_dry()) {
@@ -98,7 +102,7 @@ Poly Queue::allocate(const Ring& ring, const Basis& basis, Domain domain, bool s
 }
 
 Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   const std::uint64_t before = owner_->peak;
   Poly poly = allocate(ring, basis, domain);
   if (is_dry()) owner_->peak = before + poly.buffer->bytes();
@@ -108,7 +112,7 @@ Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
 void Queue::submit(Operation op) {
   check_interrupt();
   check(op);
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (is_dry()) {
     const std::uint64_t bytes = bytes_moved(op);
     DryReport& report = owner_->report;
@@ -136,71 +140,71 @@ void Queue::submit(Operation op) {
 }
 
 void Queue::upload(const PolyView& to, const std::uint32_t* host) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (is_dry() || owner_->recording != nullptr) no_transfer("upload", is_dry());
   owner_->backend->upload(to, host);
 }
 
 void Queue::download(std::uint32_t* host, const PolyView& from) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (is_dry() || owner_->recording != nullptr) no_transfer("download", is_dry());
   owner_->backend->download(host, from);
 }
 
 void Queue::copy_in(void* device, const void* host, std::size_t bytes) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (is_dry() || owner_->recording != nullptr) no_transfer("copy_in", is_dry());
   owner_->backend->copy_in(device, host, bytes);
 }
 
 void Queue::copy_out(void* host, const void* device, std::size_t bytes) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (is_dry() || owner_->recording != nullptr) no_transfer("copy_out", is_dry());
   owner_->backend->copy_out(host, device, bytes);
 }
 
 void Queue::synchronize() {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   if (!is_dry() && owner_->recording == nullptr) owner_->backend->synchronize();
 }
 
 DryReport Queue::report() const {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   DryReport report = owner_->report;
   report.peak_bytes = owner_->peak - owner_->baseline;
   return report;
 }
 
 std::uint64_t Queue::live_bytes() const {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   owner_->settle();
   return owner_->live;
 }
 
 std::uint64_t Queue::peak_bytes() const {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   return owner_->peak;
 }
 
 void Queue::reset_peak() {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   owner_->peak = owner_->baseline = owner_->live;
   if (!is_dry()) owner_->backend->reset_memory_peak();
 }
 
 void Queue::poison(bool on) {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   owner_->poisoned = on;
 }
 
 MemoryUse Queue::device_memory() const {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   owner_->settle();
   return is_dry() ? MemoryUse{owner_->peak, owner_->live} : owner_->backend->memory();
 }
 
 DeviceInfo Queue::device() const {
-  const std::lock_guard lock(owner_->mutex);
+  const auto lock = owner_->hold();
   return is_dry() ? DeviceInfo{"dry", "no device", 0, 0} : owner_->backend->info();
 }
 

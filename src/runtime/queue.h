@@ -102,6 +102,9 @@ class Queue {
   // they are allowed: caches fill there). Other threads wait until it returns.
   Program record(const std::function<void()>& body);
 
+  // DeviceError in a process that was forked from the one that made the queue, as from every other
+  // function that computes: worker threads and locks of the parent are not there.
+  void require_own_process(const char* operation) const;
   // Holds other threads off while several calls belong together.
   std::unique_lock<std::recursive_mutex> lock() const;
 

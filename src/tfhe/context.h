@@ -36,6 +36,7 @@ class Context {
   const Ring& ring() const { return *ring_; }
   Basis basis() const { return {{0, static_cast<std::uint16_t>(ring_->prime_count())}}; }
   Queue& queue() const { return *queue_; }
+  const std::shared_ptr<Queue>& shared_queue() const { return queue_; }
   bool is_dry() const { return queue_->is_dry(); }
 
   // `count` LWE ciphertexts of a dimension, modulo `modulus` (0: the LWE modulus).

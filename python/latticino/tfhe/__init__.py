@@ -14,6 +14,7 @@ from .client import Client, ServerKeys
 from .context import Context, preset, presets
 from .debug import NotEncryptedArray
 from .plan import Plan, Shape
+from .session import Session
 
-__all__ = ["Client", "Context", "EncryptedArray", "NotEncryptedArray", "Plan", "ServerKeys", "Shape", "preset",
-           "presets"]
+__all__ = ["Client", "Context", "EncryptedArray", "NotEncryptedArray", "Plan", "ServerKeys", "Session", "Shape",
+           "preset", "presets"]

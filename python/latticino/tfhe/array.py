@@ -49,6 +49,10 @@ class EncryptedArray:
             Scope.refuse()
         return self._held
 
+    @property
+    def _evaluator(self) -> Any:
+        return self.context._evaluator_of(self._parts)
+
     # ---- facts ----
 
     @property
@@ -106,10 +110,10 @@ class EncryptedArray:
         if isinstance(other, EncryptedArray):
             if other.context is not self.context:
                 raise errors.ContextError.explain(
-                    operation, "arrays of two contexts", "one context", "encrypt both in the same one")
+                    operation, "arrays of two contexts or sessions", "one of them", "encrypt both in the same one, or adopt one")
             return other
         values = types.as_integers(other, self.bits, operation)
-        parts = self.context.evaluator.clear(values.reshape(-1), self.bits)
+        parts = self._evaluator.clear(values.reshape(-1), self.bits)
         return self._new(parts, values.shape, self.bits)
 
     def _alike(self, other: Any, operation: str) -> tuple[EncryptedArray, EncryptedArray]:
@@ -147,14 +151,14 @@ class EncryptedArray:
 
     def _logic(self, gate: Gate, other: Any, operation: str) -> EncryptedArray:
         x, y = self._blocks(operation)._alike(other, operation)
-        e = self.context.evaluator
+        e = self._evaluator
         return each(operation, e.bitwise if x.bits else e.logic, x.bits, [x, y], gate)
 
     def _compare(self, what: Comparison, gate: Gate, other: Any, operation: str) -> EncryptedArray:
         x, y = self._alike(other, operation)
         if self.bits < 0 and what in (Comparison.Equal, Comparison.NotEqual):
             return modular.equal(x, y, what == Comparison.Equal)
-        e = self._blocks(operation).context.evaluator
+        e = self._blocks(operation)._evaluator
         return each(operation, e.compare, 0, [x, y], what) if x.bits else each(operation, e.logic, 0, [x, y], gate)
 
     def _arithmetic(self, name: str, other: Any, swap: bool = False) -> EncryptedArray:
@@ -162,7 +166,7 @@ class EncryptedArray:
         if self.bits < 0:
             return modular.arithmetic(name, *((y, x) if swap else (x, y)))
         x._integer(name)
-        return each(name, getattr(self.context.evaluator, name), x.bits, [y, x] if swap else [x, y])
+        return each(name, getattr(self._evaluator, name), x.bits, [y, x] if swap else [x, y])
 
     # ---- operators ----
 
@@ -179,7 +183,7 @@ class EncryptedArray:
 
     def __invert__(self) -> EncryptedArray:
         self._blocks("invert")
-        return self._new(self.context.evaluator.invert(self._parts, self.bits > 0), self.shape, self.bits)
+        return self._new(self._evaluator.invert(self._parts, self.bits > 0), self.shape, self.bits)
 
     def __add__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("add", other)
@@ -221,7 +225,7 @@ class EncryptedArray:
 
     def _shift(self, amount: Any, left: bool) -> EncryptedArray:
         self._integer("shift")
-        e = self.context.evaluator
+        e = self._evaluator
         if isinstance(amount, numbers.Integral):
             amount = arrays.as_integer(amount, "shift", "amount", 0)
             return each("shift", lambda x: e.shift(x, min(int(amount), self.bits), left), self.bits, [self])
@@ -302,7 +306,7 @@ class EncryptedArray:
             return self.apply(lambda v: v & types.most_of(bits) if bits else v != 0, dtype=dtype)
         if bits < 0 and bits != self.bits:
             low = self._as(-bits) if self.bits > -bits else self
-            return each("astype", self.context.evaluator.to_full, bits, [low])
+            return each("astype", self._evaluator.to_full, bits, [low])
         return self != 0 if self.bits and not bits else self._as(bits)
 
     # ---- functions ----
@@ -377,7 +381,7 @@ class EncryptedArray:
         tables = [types.as_table(f, sizes, bits, "apply") for f, bits in zip(functions, widths)]
         if params.booleans:
             return [_gate_of(values, operands) for values in tables]
-        blocks, e = [types.blocks_of(bits, params) for bits in widths], self.context.evaluator
+        blocks, e = [types.blocks_of(bits, params) for bits in widths], self._evaluator
         if self.bits < 0:
             return modular.lookup(self, blocks, tables, widths)
         if other is None:
@@ -395,7 +399,7 @@ def _gate_of(values: np.ndarray, operands: list[EncryptedArray]) -> EncryptedArr
     x, y = operands[0], operands[-1]
     table = tuple(int(v) for v in values)
     if len(operands) == 2 and table in _GATES:
-        return each("apply", x.context.evaluator.logic, 0, [x, y], _GATES[table])
+        return each("apply", x._evaluator.logic, 0, [x, y], _GATES[table])
     shape = np.broadcast_shapes(*(o.shape for o in operands))
     if len(set(table)) == 1:
         return x._operand(np.full(shape, table[0], np.uint64), "apply")

@@ -21,15 +21,27 @@ class ServerKeys:
     """
 
     def __init__(self, context: Context, native: Any) -> None:
-        self._context, self._native = context, native
+        self._context = context._root
+        if native is None:
+            return
+        self._bytes, self._id = native.device_bytes(context._native), native.id
+        self._params_hash = native.params_hash
+        self._stored = self._context._store.add_tfhe(context._native, native)
+
+    @property
+    def _native(self) -> Any:
+        return self._stored.keys  # brings them back from host memory, and keeps them while it lives
+
+    def _new_evaluator(self) -> Any:
+        return self._stored.evaluator
 
     @property
     def bytes(self) -> int:
-        return self._native.device_bytes(self._context._native)
+        return self._bytes
 
     @property
     def params_hash(self) -> str:
-        return self._native.params_hash
+        return self._params_hash
 
     @property
     def has_public_key(self) -> bool:
@@ -39,7 +51,7 @@ class ServerKeys:
     @property
     def id(self) -> str:
         """The identity of the secret key that these keys were made from."""
-        return self._native.id
+        return self._id
 
     def __repr__(self) -> str:
         return f"ServerKeys({self._context.params.name!r}, {self.bytes / 2**20:.0f} MiB)"
@@ -52,6 +64,8 @@ class Client:
     """
 
     def __init__(self, context: Context, native: Any) -> None:
+        if native is not None:
+            context._admit("client", [native.key_id])
         self.context, self._native = context, native
 
     @property
@@ -108,7 +122,7 @@ class Client:
         if not isinstance(x, EncryptedArray):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "an EncryptedArray", "encrypt or compute one first")
-        if x.context is not self.context:
+        if x.context._root is not self.context._root:
             raise errors.ContextError.explain(
                 "decrypt", "an array of another context", "this client's context",
                 "use the client that was made for that context")

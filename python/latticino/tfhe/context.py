@@ -9,10 +9,12 @@ from .. import _native, arrays, devices, errors, roles
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
+from ..tenancy import Tenancy, checked_budget
 from .plan import Plan, dry_run
 
 if TYPE_CHECKING:
     from .client import ServerKeys
+    from .session import Session
 
 NOT_ENCRYPTED = "not-encrypted"
 # Bootstrappings of the largest round that run at once: bounded by memory on a GPU, and
@@ -36,13 +38,13 @@ def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, sim
     return "fft64" if fast else "exact"
 
 
-class Context:
+class Context(Tenancy):
     """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
     ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
     ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
-    errors but those of keys and noise: for debugging at full speed. ``arithmetic`` multiplies the
+    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``. ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
     code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero
@@ -56,7 +58,7 @@ class Context:
 
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str | None = None,
-                 rerandomize: bool = False) -> None:
+                 rerandomize: bool = False, key_budget: int | None = None) -> None:
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
@@ -69,27 +71,29 @@ class Context:
                 "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"', "name one of them, or leave it out")
         self.threads, self.simd = threads, simd
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
-        self.keys: ServerKeys | None = None
+        self._begin_tenancy(None)
         self._native: _native.TfheContext | None = None
-        self._evaluator: Any = None
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
             self.device = self._kind = device
             self._evaluator = NotEncryptedEvaluator(self.params.message_bits, types.plain_bits(self.params))
             return
+        budget = checked_budget(key_budget)
         kind, index = devices.choose(device)
         self.arithmetic = str(arithmetic or _faster(self.params, kind, index, threads, simd))
         self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, tuning,
                                                   self.arithmetic, self.rerandomizes)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind
+        self._store = _native.KeyStore.of_tfhe(self._native, budget)
 
     @classmethod
     def _dry(cls, like: Context) -> tuple[Context, int]:
         """A twin without data, that cuts its work as the device would, and the bytes of its keys."""
-        twin = cls.__new__(cls)
-        twin.params, twin.keys, twin.device = like.params, None, "dry"
+        twin = Context.__new__(Context)
+        twin._begin_tenancy(None)
+        twin.params, twin.device = like.params, "dry"
         twin.threads, twin.simd, twin.rerandomizes = like.threads, like.simd, like.rerandomizes
         twin._kind = (like.device if like.encrypted else devices.choose(None)[0]).partition(":")[0]
         twin.arithmetic = like.arithmetic
@@ -137,27 +141,28 @@ class Context:
     # ---- keys ----
 
     def use(self, keys: ServerKeys) -> Context:
-        """Computes with these public keys from now on; returns the context itself.
+        """Computes with these public keys; returns the context itself. Several bundles as with ``lt.Context.use``.
 
         Raises ContextError where they were made for other parameters or lie on another context's
         device, UnsupportedError for what is no bundle of keys.
         """
         from .client import ServerKeys as Bundle
 
-        roles.require_kind("use", keys, Bundle, "client.server_keys() makes them")
-        roles.require_keys_of(self, keys)
-        if self.encrypted:
-            self._evaluator = _native.TfheEvaluator(self._native, keys._native)
-        self.keys = keys
+        self._use(keys, Bundle, "client.server_keys() makes them")
         return self
 
-    @property
-    def evaluator(self) -> Any:
-        if self._evaluator is None:
-            raise errors.KeyError.explain(
-                "compute", "a context without evaluation keys", "the public keys of a client",
-                "ctx.use(client.server_keys()) gives them")
-        return self._evaluator
+    def bind(self, keys: ServerKeys) -> Session:
+        """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
+        from .client import ServerKeys as Bundle
+        from .session import Session
+
+        roles.require_kind("bind", keys, Bundle, "client.server_keys() makes them")
+        roles.require_keys_of(self, keys)
+        return Session(self, keys)
+
+    def _evaluator_of(self, parts: Any) -> Any:
+        """With the keys for these ciphertexts."""
+        return self._evaluator if self._evaluator is not None else self._evaluator_for(parts[0].key)
 
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
         """Encrypts with the bundle's public key (``client.server_keys(public=True)``).

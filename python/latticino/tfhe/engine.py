@@ -146,4 +146,4 @@ def resize(context: Context, parts: Any, blocks: int, block_bits: int) -> Any:
         return _cut(parts.values, blocks * block_bits)
     if blocks <= len(parts):
         return parts[:blocks]
-    return parts + context.evaluator.zero(parts, blocks - len(parts))
+    return parts + context._evaluator_of(parts).zero(parts, blocks - len(parts))

@@ -76,4 +76,5 @@ def _array(context: Context, parts: list, note: str) -> EncryptedArray:
         raise errors.FileError.explain(
             "load", f"shape {shape} of {types.name_of(bits)} for {len(parts)} batches", "a shape that fits them",
             "use files of this package")
+    context._admit("load", [p.key for p in parts])
     return EncryptedArray(context, parts, shape, bits)

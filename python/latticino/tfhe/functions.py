@@ -44,7 +44,7 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
                 "where", f"a condition of {condition.dtype}", "booleans", "compare first, or astype(\"bool\")")
     else:
         flags = types.as_integers(condition, 0, "where")
-        condition = type(first)(ctx, ctx.evaluator.clear(flags.reshape(-1), 0), flags.shape, 0)
+        condition = type(first)(ctx, first._evaluator.clear(flags.reshape(-1), 0), flags.shape, 0)
     if dtype is None and not (isinstance(x, EncryptedArray) or isinstance(y, EncryptedArray)):
         raise errors.ParameterError.explain(
             "where", "two clear values and no type", "a type", 'say dtype="u8"')
@@ -52,7 +52,7 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
                         + ([] if dtype is None else [types.bits_of(dtype, ctx.params, "where")]), "where")
     like = type(first)(ctx, first._parts, first.shape, bits)._blocks("where")  # of the type that clear values take
     chosen = [like._operand(o, "where")._as(bits) for o in (x, y)]
-    return each("where", ctx.evaluator.select, bits, [first._operand(condition, "where"), *chosen])
+    return each("where", first._evaluator.select, bits, [first._operand(condition, "where"), *chosen])
 
 
 def minimum(x: Operand, y: Operand) -> EncryptedArray:

@@ -25,7 +25,7 @@ def arithmetic(name: str, x: EncryptedArray, y: EncryptedArray) -> EncryptedArra
     """x + y or x - y modulo 2^p."""
     if name not in FUNCTIONS:
         refuse(name, x.dtype)
-    return each(name, getattr(x.context.evaluator, FUNCTIONS[name]), x.bits, [x, y])
+    return each(name, getattr(x._evaluator, FUNCTIONS[name]), x.bits, [x, y])
 
 
 def product(x: EncryptedArray, factor: Any) -> EncryptedArray:
@@ -36,7 +36,7 @@ def product(x: EncryptedArray, factor: Any) -> EncryptedArray:
             'convert both with astype("u4") for a product of encrypted values')
     count = 1 << -x.bits
     least = (int(factor) + count // 2) % count - count // 2
-    return each("multiply", lambda parts: x.context.evaluator.multiply_full(parts, least), x.bits, [x])
+    return each("multiply", lambda parts: x._evaluator.multiply_full(parts, least), x.bits, [x])
 
 
 def total(x: EncryptedArray) -> EncryptedArray:
@@ -51,7 +51,7 @@ def equal(x: EncryptedArray, y: EncryptedArray, equal: bool) -> EncryptedArray:
 
 def lookup(x: EncryptedArray, blocks: list[int], tables: list[np.ndarray], widths: list[int]) -> list[EncryptedArray]:
     """Functions of every value: a bootstrapping for all, and one a result block."""
-    e = x.context.evaluator
+    e = x._evaluator
     return each_of("apply", lambda parts: e.lookup_full(parts, blocks, tables), widths, [x])
 
 

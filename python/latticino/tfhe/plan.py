@@ -89,7 +89,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
 def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     """An array without data, shaped as `x` would be once encrypted."""
     if isinstance(x, EncryptedArray):
-        if x.context is not context:
+        if x.context._root is not context._root:
             raise errors.ContextError.explain(
                 "plan", "an example of another context", "arrays of this one", "encrypt it here")
         shape, bits = x.shape, x.bits

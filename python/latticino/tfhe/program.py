@@ -27,7 +27,9 @@ class TfheRecording(Recording):
     form_of = "shape and type"
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[EncryptedArray]) -> None:
-        self._encrypted = examples[0].context.encrypted
+        context = examples[0].context
+        self._encrypted = context.encrypted
+        self._kept = context._hold(examples[0]._parts[0].key) if self._encrypted else None
         self.native = _native.TfheRecordedProgram if self._encrypted else _NotEncryptedProgram
         super().__init__(function, examples)
 

@@ -31,7 +31,7 @@ def total(x: EncryptedArray, axis: int | None, dtype: types.Type | None) -> Encr
     x._integer("sum")
     kept, length = places.shape[1:], len(places)
     x = x._at(places.reshape(-1), "sum").reshape(length, -1)
-    evaluator = x.context.evaluator
+    evaluator = x._evaluator
     while length > 1:
         terms = min(length, _SUM_TERMS)
         rows = -(-length // terms)
