@@ -94,6 +94,8 @@ class RecordedProgram {
       throw ShapeError("record", "no inputs", "at least one ciphertext", "pass an example of each");
     }
     context_ = examples.front().context;
+    // Before anything waits for the queue: a thread that records holds it while it waits for the GIL.
+    const Released release;
     for (std::size_t i = 0; i < examples.size(); ++i) {
       if (examples[i].context != context_) {
         throw ContextError("record", "inputs of several contexts", "one context",
@@ -106,7 +108,6 @@ class RecordedProgram {
       inputs_.push_back(allocate_like(examples[i]));
       copy_into(examples[i], inputs_.back());
     }
-    const Released release;
     program_ = std::make_unique<Program>(context_->queue().record([&] {
       nb::gil_scoped_acquire acquire;
       outputs_ = nb::cast<Ciphertexts>(function(inputs_));

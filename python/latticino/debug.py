@@ -56,7 +56,7 @@ class NotEncryptedClient(Client):
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
-        if x.context is not self.context:
+        if x.context._root is not self.context._root:
             raise errors.ContextError.explain(
                 "decrypt", "a ciphertext of another context", "one of this client's", "use the client of that context")
         return np.array(x._known.sample[1]).reshape(x.shape).view(arrays.PrivateArray)

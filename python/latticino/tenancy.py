@@ -151,7 +151,7 @@ class BoundSession(Tenancy):
         return self.keys.id
 
     def _admit(self, operation: str, keys: Iterable[str]) -> None:
-        for key in keys:
+        for key in keys if self._store is not None else ():  # nothing is encrypted: no keys
             if key != self.key_id:
                 raise errors.KeyError.explain(
                     operation, f"an object under key {key}", f"one under the session's key {self.key_id}",

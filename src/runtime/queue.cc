@@ -44,9 +44,7 @@ Queue::~Queue() {
   owner_->finish([] {});
 }
 
-std::unique_lock<std::recursive_mutex> Queue::lock() const {
-  return owner_->hold();
-}
+std::unique_lock<std::recursive_mutex> Queue::lock() const { return owner_->hold(); }
 
 std::unique_ptr<Queue> Queue::dry() { return std::make_unique<Queue>(nullptr); }
 

@@ -67,8 +67,7 @@ std::vector<KeyStore::Handle> KeyStore::entries() const {
   return out;
 }
 
-KeyStore::Handle KeyStore::add(std::string id, std::shared_ptr<KeyBundle> bundle,
-                               LoadBundle load) {
+KeyStore::Handle KeyStore::add(std::string id, std::shared_ptr<KeyBundle> bundle, LoadBundle load) {
   auto entry = std::make_shared<Entry>();
   entry->id = std::move(id);
   entry->load = std::move(load);
@@ -97,9 +96,8 @@ KeyStore::Handle KeyStore::add(std::string id, std::shared_ptr<KeyBundle> bundle
 
 KeyStore::Pin KeyStore::pinned(const Handle& entry, bool lasting) {
   entry->used = ++clock_;
-  entry->last_use = std::chrono::duration<double>(
-                        std::chrono::system_clock::now().time_since_epoch())
-                        .count();
+  entry->last_use =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   auto guard = std::make_shared<Guard<Entry>>(entry, lasting);
   KeyBundle* bundle = guard->bundle.get();
   return {std::move(guard), bundle};
@@ -149,18 +147,20 @@ bool KeyStore::make_room(const Entry& wanted, bool& hopeless) {
     entry->evict();
   }
   hopeless = lasting + wanted.bytes > *budget_;
-  // What uses have added to a bundle (sums of digits) does not shut it out when it comes back alone.
+  // What uses have added to a bundle (sums of digits) does not shut it out when it comes back
+  // alone.
   return resident == 0 || resident + wanted.bytes <= *budget_;
 }
 
 void KeyStore::wait(std::chrono::steady_clock::time_point until, const Entry& wanted,
                     bool hopeless) {
   if (hopeless || std::chrono::steady_clock::now() > until) {
-    throw OutOfMemoryError("key_store",
-                           "bundles that recorded programs or running operations hold, and one of " +
-                               bytes_text(wanted.bytes),
-                           "a key budget for all of them, not " + bytes_text(*budget_),
-                           "raise key_budget, or drop recorded programs of other bundles");
+    throw OutOfMemoryError(
+        "key_store",
+        "bundles that recorded programs or running operations hold, and one of " +
+            bytes_text(wanted.bytes),
+        "a key budget for all of them, not " + bytes_text(*budget_),
+        "raise key_budget, or drop recorded programs of other bundles");
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }

@@ -24,15 +24,14 @@ class KeyBundle {
   virtual std::uint64_t bytes() const = 0;               // of device memory, as it is now
   virtual std::vector<std::uint8_t> stored() const = 0;  // what LoadBundle makes it of again
 };
-using LoadBundle =
-    std::function<std::shared_ptr<KeyBundle>(std::span<const std::uint8_t> stored)>;
+using LoadBundle = std::function<std::shared_ptr<KeyBundle>(std::span<const std::uint8_t> stored)>;
 
 // Thread-safe. Lock order: the queue's mutex before the store's, so a recording, which holds the
 // queue, may ask for keys.
 class KeyStore {
  public:
   class Entry;
-  using Handle = std::shared_ptr<Entry>;  // the store forgets a bundle with its last handle
+  using Handle = std::shared_ptr<Entry>;   // the store forgets a bundle with its last handle
   using Pin = std::shared_ptr<KeyBundle>;  // keeps it in device memory
 
   // `budget` in bytes; none: no limit. `patience`: how long a call waits for operations on other

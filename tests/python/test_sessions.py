@@ -169,6 +169,13 @@ def test_a_client_works_under_its_session(world, tmp_path):
         lt.load_client(tmp_path / "secret", other)
 
 
+@pytest.mark.parametrize("scheme", ["ckks", "tfhe"])
+def test_sessions_where_nothing_is_encrypted(scheme):
+    world = World(scheme, "not-encrypted", 1)
+    session = world.ctx.bind(world.bundles[0])
+    assert world.once(0, session) and world.ctx.resident.bundles == ()
+
+
 def test_a_session_encrypts_with_its_own_public_key(device):
     world = World("ckks", device, 2)
     sessions = [world.ctx.bind(keys) for keys in world.bundles]
@@ -198,8 +205,8 @@ def test_programs_of_sessions_replay_beside_each_other(world):
     sessions = [world.ctx.bind(keys) for keys in world.bundles]
 
     def work(i):
-        recorded = lt.record(world.compute)
-        for _ in range(10):
+        for n in range(20):
+            recorded = lt.record(world.compute) if n % 2 == 0 else recorded
             x = sessions[i](world.encrypt(world.clients[i], world.data(i)))
             assert world.right(world.clients[i], recorded(x), world.data(i))
 

@@ -42,11 +42,13 @@ class KeyStoreTest : public testing::Test {
   }
   KeyStore::Handle add(KeyStore& store, std::uint8_t number, std::size_t bytes = kBytes) {
     const std::vector<std::uint8_t> data(bytes, number);
-    return store.add(std::to_string(number), made(data), [this](std::span<const std::uint8_t> from) {
-      if (broken_) throw OutOfMemoryError("test", "nothing", "something", "try again");
-      ++loads_;
-      return made(from);
-    });
+    return store.add(std::to_string(number), made(data),
+                     [this](std::span<const std::uint8_t> from) {
+                       if (broken_)
+                         throw OutOfMemoryError("test", "nothing", "something", "try again");
+                       ++loads_;
+                       return made(from);
+                     });
   }
   int number_in(const KeyStore::Pin& pin) {
     std::vector<std::uint8_t> out = pin->stored();
@@ -116,7 +118,8 @@ TEST_F(KeyStoreTest, ThreadsShareABudgetForFewerBundles) {
   for (const int threads : {2, 8}) {
     KeyStore store(queue_, 2 * kBytes);
     std::vector<KeyStore::Handle> bundles;
-    for (int i = 0; i < threads; ++i) bundles.push_back(add(store, static_cast<std::uint8_t>(i + 1)));
+    for (int i = 0; i < threads; ++i)
+      bundles.push_back(add(store, static_cast<std::uint8_t>(i + 1)));
     std::atomic<int> wrong{0}, calls{0};
     {
       std::vector<std::jthread> workers;
@@ -124,7 +127,8 @@ TEST_F(KeyStoreTest, ThreadsShareABudgetForFewerBundles) {
         workers.emplace_back([&, i] {
           for (int k = 0; k < 100; ++k) {
             try {
-              if (number_in(store.pin(bundles[(i + k) % threads])) != (i + k) % threads + 1) ++wrong;
+              if (number_in(store.pin(bundles[(i + k) % threads])) != (i + k) % threads + 1)
+                ++wrong;
             } catch (const Error&) {
               ++wrong;
             }
