@@ -174,7 +174,7 @@ class Ciphertext:
 
     def _ready(self, levels: int) -> Ciphertext:
         """This, refreshed if the context bootstraps on its own and the levels do not suffice."""
-        if self.level >= levels or not self.context.auto_bootstrap:
+        if self.level >= levels or not (self.context.auto_bootstrap and self.context.params.has_bootstrap):
             return self
         return self.bootstrap()
 
