@@ -11,7 +11,7 @@
 namespace latticino::python {
 namespace {
 
-pthread_t main_thread;     // of Python
+pthread_t main_thread;       // of Python
 struct sigaction of_python;  // what handled the signal before
 std::atomic<bool> threads_stop{false};
 
@@ -63,10 +63,11 @@ void bind_interrupts(nb::module_& m) {
         interrupt::requested.store(stop);
       },
       "stop"_a,
-      "Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for them "
+      "Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for "
+      "them "
       "and was interrupted.");
-  main_thread = static_cast<pthread_t>(
-      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident")));
+  main_thread = static_cast<pthread_t>(nb::cast<unsigned long>(
+      nb::module_::import_("threading").attr("main_thread")().attr("ident")));
   pthread_atfork(nullptr, nullptr, [] {
     main_thread = pthread_self();
     interrupt::requested.store(false, std::memory_order_relaxed);

@@ -318,7 +318,8 @@ class Context:
             raise errors.UnsupportedError.explain(
                 "bootstrap", f"message={arrays.shown(message)}", " or ".join(map(repr, kinds)), "name one of them")
         options = tuple(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
-            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first), ("over_mod_raise", over_mod_raise)))
+            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first),
+            ("over_mod_raise", over_mod_raise)))
         slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
         key = (slots, message, *options)
         with self._lock:

@@ -54,11 +54,12 @@ class _Methods(np.ndarray):
 
 
 # Methods that go past __array_wrap__, or turn results of shape () into scalars there.
-for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj", "conjugate",
-              "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat", "round",
-              "searchsorted", "std", "sum", "take", "trace", "var"):
+for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj",
+              "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
+              "round", "searchsorted", "std", "sum", "take", "trace", "var"):
     setattr(_Methods, _name, _marking(_name))
-for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__float__", "__index__", "__int__"):
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__float__", "__index__",
+              "__int__"):
     setattr(_Methods, _name, _refusing(_name))
 
 
