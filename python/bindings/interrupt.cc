@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include "bindings.h"
 
@@ -42,6 +43,13 @@ void ask_python() {
 // Python code may have replaced the handler since the last call, and ours with it.
 void watch_interrupts() noexcept {
   if (pthread_equal(pthread_self(), main_thread) == 0) return;
+  // Looking costs a system call, so calls in quick succession share one.
+  constexpr long kInterval = 10'000'000;  // ns
+  static timespec last{};                 // of the main thread
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  if (time.tv_sec == last.tv_sec && time.tv_nsec - last.tv_nsec < kInterval) return;
+  last = time;
   struct sigaction now {};
   if (sigaction(SIGINT, nullptr, &now) != 0) return;
   const bool has_details = (now.sa_flags & SA_SIGINFO) != 0;

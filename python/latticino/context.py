@@ -292,9 +292,11 @@ class Context:
 
         Constants used again soon are encoded once only (constants.py).
         """
-        values = np.ascontiguousarray(arrays.as_numpy(values, "encode"), dtype=np.complex128).reshape(-1)
-        level, scale = arrays.as_integer(level, "encode", "level", 0, self.params.top_level), arrays.as_real(
-            scale, "encode", "scale", above=0)
+        if not (type(values) is np.ndarray and type(level) is int and type(scale) is float):  # operations pass these
+            values = arrays.as_numpy(values, "encode")
+            level = arrays.as_integer(level, "encode", "level", 0, self.params.top_level)
+            scale = arrays.as_real(scale, "encode", "scale", above=0)
+        values = np.ascontiguousarray(values, dtype=np.complex128).reshape(-1)
         key = (hashlib.sha256(values).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
