@@ -292,7 +292,8 @@ class Context:
 
         Constants used again soon are encoded once only (constants.py).
         """
-        if not (type(values) is np.ndarray and type(level) is int and type(scale) is float):  # operations pass these
+        usual = type(values) is np.ndarray and values.dtype == np.complex128  # what operations pass
+        if not (usual and type(level) is int and abs(level) < 2**31 and type(scale) is float):
             values = arrays.as_numpy(values, "encode")
             level = arrays.as_integer(level, "encode", "level", 0, self.params.top_level)
             scale = arrays.as_real(scale, "encode", "scale", above=0)
