@@ -5,13 +5,14 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include "bindings.h"
 
 namespace latticino::python {
 namespace {
 
-pthread_t main_thread;     // of Python
+pthread_t main_thread;       // of Python
 struct sigaction of_python;  // what handled the signal before
 std::atomic<bool> threads_stop{false};
 
@@ -42,6 +43,13 @@ void ask_python() {
 // Python code may have replaced the handler since the last call, and ours with it.
 void watch_interrupts() noexcept {
   if (pthread_equal(pthread_self(), main_thread) == 0) return;
+  // Looking costs a system call, so calls in quick succession share one.
+  constexpr long kInterval = 10'000'000;  // ns
+  static timespec last{};                 // of the main thread
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  if (time.tv_sec == last.tv_sec && time.tv_nsec - last.tv_nsec < kInterval) return;
+  last = time;
   struct sigaction now {};
   if (sigaction(SIGINT, nullptr, &now) != 0) return;
   const bool has_details = (now.sa_flags & SA_SIGINFO) != 0;
@@ -63,10 +71,11 @@ void bind_interrupts(nb::module_& m) {
         interrupt::requested.store(stop);
       },
       "stop"_a,
-      "Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for them "
+      "Whether work of all threads but the main one ends with KeyboardInterrupt: for who waits for "
+      "them "
       "and was interrupted.");
-  main_thread = static_cast<pthread_t>(
-      nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident")));
+  main_thread = static_cast<pthread_t>(nb::cast<unsigned long>(
+      nb::module_::import_("threading").attr("main_thread")().attr("ident")));
   pthread_atfork(nullptr, nullptr, [] {
     main_thread = pthread_self();
     interrupt::requested.store(false, std::memory_order_relaxed);

@@ -97,7 +97,7 @@ def as_integer(x: Any, operation: str, name: str, least: int | None = None, most
 
 
 def as_real(x: Any, operation: str, name: str, above: float | None = None, finite: bool = True) -> float:
-    """A real number as a double, finite unless the caller looks at that, larger than `above`; ValueError for anything else."""
+    """A real number as a double, larger than `above`, finite unless the caller looks at that; ValueError else."""
     value: float | None = None
     try:
         if isinstance(x, numbers.Real) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fiub"):
@@ -153,7 +153,8 @@ def as_path(x: Any, operation: str) -> str:
         raise errors.FileError.explain(
             operation, "a file name that is not UTF-8", "one that is", "rename the file") from None
     if not name or "\0" in name:
-        raise errors.FileError.explain(operation, f"the file name {shown(name)}", "one that a file can have", "correct it")
+        raise errors.FileError.explain(
+            operation, f"the file name {shown(name)}", "one that a file can have", "correct it")
     return name
 
 

@@ -171,7 +171,8 @@ class Client:
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Complex, of the ciphertext's shape; ``.unmarked()`` copies them without the mark. KeyError where another key made it.
+        Complex, of the ciphertext's shape; ``.unmarked()`` copies them without the mark. KeyError where another key
+        made it.
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
 
@@ -189,7 +190,8 @@ class Client:
         Micciancio, Schultz and Sorrell, CRYPTO 2022.
         """
         queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1, most=2**40)
-        statistical_bits = arrays.as_integer(statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1, most=1000)
+        statistical_bits = arrays.as_integer(
+            statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1, most=1000)
         noise_bound = self._noise_bound(x, noise_bound)
         costs: list[tuple[float, float]] = []
 

@@ -301,9 +301,12 @@ class Context(Tenancy):
 
         Constants used again soon are encoded once only (constants.py).
         """
-        values = np.ascontiguousarray(arrays.as_numpy(values, "encode"), dtype=np.complex128).reshape(-1)
-        level, scale = arrays.as_integer(level, "encode", "level", 0, self.params.top_level), arrays.as_real(
-            scale, "encode", "scale", above=0)
+        usual = type(values) is np.ndarray and values.dtype == np.complex128  # what operations pass
+        if not (usual and type(level) is int and abs(level) < 2**31 and type(scale) is float):
+            values = arrays.as_numpy(values, "encode")
+            level = arrays.as_integer(level, "encode", "level", 0, self.params.top_level)
+            scale = arrays.as_real(scale, "encode", "scale", above=0)
+        values = np.ascontiguousarray(values, dtype=np.complex128).reshape(-1)
         key = (hashlib.sha256(values).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
@@ -369,7 +372,7 @@ class Context(Tenancy):
         first needs, if that is the form chosen there and a refresh gains levels.
         """
         if not self.auto_bootstrap or not self.params.has_bootstrap:
-            return self.auto_bootstrap and level < levels
+            return False
         if level < levels:
             return True
         first = self.params.default_level - self.params.level_after_bootstrap

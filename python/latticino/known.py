@@ -50,7 +50,8 @@ def _pair(x: Any, name: str) -> tuple[Any, Any]:
     try:
         low, high = x
     except Exception as why:  # whatever iterating over an object raises
-        raise errors.ValueError.explain("Range", f"{name}={arrays.shown(x)}", "two ends", f"pass {name}=(low, high)") from why
+        raise errors.ValueError.explain(
+            "Range", f"{name}={arrays.shown(x)}", "two ends", f"pass {name}=(low, high)") from why
     return low, high
 
 

@@ -172,7 +172,8 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
             level = twin.level if x.level is None else arrays.as_integer(x.level, "plan", "level")
             if not 0 <= level <= twin.params.top_level:
                 raise errors.LevelError.explain(
-                    "plan", f"level {arrays.shown(level)}", f"a level from 0 to {twin.params.top_level}", "leave it out")
+                    "plan", f"level {arrays.shown(level)}", f"a level from 0 to {twin.params.top_level}",
+                    "leave it out")
             stated = stated if x.range is None else as_range(x.range)
         else:
             sample = arrays.as_numpy(x, "plan")

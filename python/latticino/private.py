@@ -14,7 +14,56 @@ _TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
 _PRINTING = {np.array2string, np.array_repr, np.array_str}
 
 
-class PrivateArray(np.ndarray):
+def _refuse(operation: str) -> NoReturn:
+    raise errors.UnsupportedError.explain(
+        operation, "decrypted values marked as not to be shared", "values meant for others",
+        "use decrypt_for_sharing, or x.unmarked() where the values stay with the key's owner")
+
+
+def _marked(result: Any) -> Any:
+    """The arrays and numpy scalars of a result as private ones."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        return np.asanyarray(result).view(PrivateArray)
+    if type(result) in (tuple, list):
+        return type(result)(_marked(r) for r in result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):  # np.linalg's results
+        return type(result)(*(_marked(r) for r in result))
+    return result
+
+
+def _marking(name: str) -> Callable[..., Any]:
+    method = getattr(np.ndarray, name)
+
+    def marked(self: np.ndarray, *arguments: Any, **options: Any) -> Any:
+        return _marked(method(self, *arguments, **options))
+
+    marked.__name__, marked.__doc__ = name, method.__doc__
+    return marked
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refused(self: np.ndarray, *arguments: Any, **options: Any) -> NoReturn:
+        _refuse(name.strip("_"))
+
+    refused.__name__ = name
+    return refused
+
+
+class _Methods(np.ndarray):
+    """numpy's methods with results that are marked, or refused."""
+
+
+# Methods that go past __array_wrap__, or turn results of shape () into scalars there.
+for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj",
+              "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
+              "round", "searchsorted", "std", "sum", "take", "trace", "var"):
+    setattr(_Methods, _name, _marking(_name))
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__float__", "__index__",
+              "__int__"):
+    setattr(_Methods, _name, _refusing(_name))
+
+
+class PrivateArray(_Methods):
     """Decrypted values for the key's owner only: **not to be shared**.
 
     A CKKS decryption carries noise that depends on the secret key; who sees enough of it next to
@@ -90,47 +139,3 @@ class PrivateArray(np.ndarray):
     @property
     def flat(self) -> NoReturn:  # type: ignore[override]
         _refuse("flat")
-
-
-def _refuse(operation: str) -> NoReturn:
-    raise errors.UnsupportedError.explain(
-        operation, "decrypted values marked as not to be shared", "values meant for others",
-        "use decrypt_for_sharing, or x.unmarked() where the values stay with the key's owner")
-
-
-def _marked(result: Any) -> Any:
-    """The arrays and numpy scalars of a result as private ones."""
-    if isinstance(result, (np.ndarray, np.generic)):
-        return np.asanyarray(result).view(PrivateArray)
-    if type(result) in (tuple, list):
-        return type(result)(_marked(r) for r in result)
-    if isinstance(result, tuple) and hasattr(result, "_fields"):  # np.linalg's results
-        return type(result)(*(_marked(r) for r in result))
-    return result
-
-
-def _marking(name: str) -> Callable[..., Any]:
-    method = getattr(np.ndarray, name)
-
-    def marked(self: PrivateArray, *arguments: Any, **options: Any) -> Any:
-        return _marked(method(self, *arguments, **options))
-
-    marked.__name__, marked.__doc__ = name, method.__doc__
-    return marked
-
-
-def _refusing(name: str) -> Callable[..., NoReturn]:
-    def refused(self: PrivateArray, *arguments: Any, **options: Any) -> NoReturn:
-        _refuse(name.strip("_"))
-
-    refused.__name__ = name
-    return refused
-
-
-# Methods that go past __array_wrap__, or turn results of shape () into scalars there.
-for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj", "conjugate",
-              "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat", "round",
-              "searchsorted", "std", "sum", "take", "trace", "var"):
-    setattr(PrivateArray, _name, _marking(_name))
-for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__float__", "__index__", "__int__"):
-    setattr(PrivateArray, _name, _refusing(_name))

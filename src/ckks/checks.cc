@@ -62,9 +62,10 @@ void require_parts(const char* operation, const Ciphertext& x, int parts) {
 
 void require_level(const char* operation, int had, int needs) {
   if (had >= needs) return;
-  throw LevelError(operation, "level " + std::to_string(had), "level " + std::to_string(needs),
-                   "multiply fewer times in sequence, take parameters with more levels, or bootstrap() "
-                   "where they have it and it leads that high");
+  throw LevelError(
+      operation, "level " + std::to_string(had), "level " + std::to_string(needs),
+      "multiply fewer times in sequence, take parameters with more levels, or bootstrap() "
+      "where they have it and it leads that high");
 }
 
 void require_same_level(const char* operation, int had, int needs) {

@@ -31,11 +31,12 @@ const rlwe::SwitchKey& Evaluator::key(const char* operation, const Ciphertext& x
                    "use the evaluation keys that were made with it");
   }
   if (!keys().has(label, x.level)) {
-    throw KeyError(operation,
-                   "no key of \"" + label.describe(context_->params().log_n()) + "\" for level " +
-                       std::to_string(x.level) + " in the bundle of " + keys().id().str(),
-                   "a bundle with it",
-                   "make the keys with client.server_keys(program, x): it finds what a program needs");
+    throw KeyError(
+        operation,
+        "no key of \"" + label.describe(context_->params().log_n()) + "\" for level " +
+            std::to_string(x.level) + " in the bundle of " + keys().id().str(),
+        "a bundle with it",
+        "make the keys with client.server_keys(program, x): it finds what a program needs");
   }
   return keys().get(label, x.level);
 }

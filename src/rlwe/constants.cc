@@ -168,7 +168,9 @@ const Constants::Division& Constants::divide_by_p(int level) const {
 
 const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
   if (level < 1) {
-    throw LevelError("rlwe.mod_down", "level 0", "a level to drop", "multiply fewer times in sequence, or bootstrap() where the parameters have it");
+    throw LevelError(
+        "rlwe.mod_down", "level 0", "a level to drop",
+        "multiply fewer times in sequence, or bootstrap() where the parameters have it");
   }
   return cache_->division({Cache::DivideByPAndRescale, level, 0, {}}, *ring_, [&] {
     return Cache::Parts{params_->leaving(level).with(params_->aux_basis(level)),
@@ -179,7 +181,9 @@ const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
 
 const Constants::Division& Constants::rescale(int level) const {
   if (level < 1) {
-    throw LevelError("rlwe.rescale", "level 0", "a level to drop", "multiply fewer times in sequence, or bootstrap() where the parameters have it");
+    throw LevelError(
+        "rlwe.rescale", "level 0", "a level to drop",
+        "multiply fewer times in sequence, or bootstrap() where the parameters have it");
   }
   return cache_->division({Cache::Rescale, level, 0, {}}, *ring_, [&] {
     return Cache::Parts{params_->leaving(level), params_->basis(level - 1),

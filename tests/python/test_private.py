@@ -61,9 +61,10 @@ def test_ways_out_are_refused(z, f):
 
 
 def test_printing_carries_the_mark(z):
-    for text in (repr(z), str(z), f"{z[0, 0]:.2f}", repr(z[0, 0]), str(z.sum()), np.array2string(z), np.array_repr(z), np.array_str(z),
+    z = np.round(z.real, 3)
+    for text in (repr(z), str(z), f"{z[0, 0]:.2f}", repr(z[0, 0]), str(z[0, 0]), np.array2string(z), np.array_repr(z), np.array_str(z),
                  repr(list(z[0]))):
-        assert "not to be shared" in text and "0.5" in text or "1.5" in text
+        assert "not to be shared" in text and "0.5" in text
 
 
 def test_the_owner_takes_the_mark_off(z):

@@ -57,8 +57,8 @@ TEST_F(CkksErrors, MissingKeys) {
   expect<KeyError>("ckks.Evaluator", [&] { e.square(x); });
   const auto keys = world().make_keys({{{rlwe::KeyKind::Relinearize, 1}, 1}});
   const Evaluator server(world().context(), keys);
-  expect<KeyError>("rlwe.key", [&] { server.rotate(x, 1); });
-  expect<KeyError>("rlwe.key", [&] { server.square(x); });  // cut to level 1
+  expect<KeyError>("ckks.rotate", [&] { server.rotate(x, 1); });
+  expect<KeyError>("ckks.square", [&] { server.square(x); });  // cut to level 1
 }
 
 TEST_F(CkksErrors, TooFewLevels) {

@@ -68,7 +68,8 @@ class Context(Tenancy):
         simd = arrays.as_flag(simd, "Context", "simd")
         if arithmetic is not None and (not isinstance(arithmetic, str) or arithmetic not in ("exact", "fft64")):
             raise errors.ParameterError.explain(
-                "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"', "name one of them, or leave it out")
+                "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"',
+                "name one of them, or leave it out")
         self.threads, self.simd = threads, simd
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)

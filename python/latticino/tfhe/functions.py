@@ -23,7 +23,8 @@ def _first(operands: Sequence[Any], operation: str) -> EncryptedArray:
 
 def _several(values: Any, operation: str) -> list[Any]:
     if not isinstance(values, (list, tuple, EncryptedArray)):
-        raise errors.ShapeError.explain(operation, f"a {type(values).__name__}", "a list of arrays", "put them into a list")
+        raise errors.ShapeError.explain(
+            operation, f"a {type(values).__name__}", "a list of arrays", "put them into a list")
     return list(values)
 
 

@@ -69,7 +69,8 @@ def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:
         places = np.concatenate([o._places() + np.uint32(s) for o, s in zip(several, starts)], axis)
     except Exception as why:  # numpy's, or what an object's own conversion raises
         raise errors.ShapeError.explain(
-            "concatenate", f"axis {shown(axis)} of " + " and ".join(str(o.shape) for o in several), "shapes equal but for one axis, and that axis",
+            "concatenate", f"axis {shown(axis)} of " + " and ".join(str(o.shape) for o in several),
+            "shapes equal but for one axis, and that axis",
             "reshape them, or check the axis") from why
     whole = x._new(engine.concatenate([o._parts for o in several]), (int(starts[-1]),), x.bits)
     return whole._at(places, "concatenate")

@@ -115,7 +115,8 @@ def _as_integer(y: Any, at: tuple[int, ...], operation: str) -> int:
         return operator.index(y.item() if isinstance(y, (np.generic, np.ndarray)) and y.size == 1 else y)
     except Exception as why:  # TypeError, or what an object's own conversion raises
         raise errors.ValueError.explain(
-            operation, f"f{at} = {arrays.shown(y)}".replace(",)", ")"), "integers or booleans", "round in the function") from why
+            operation, f"f{at} = {arrays.shown(y)}".replace(",)", ")"),
+            "integers or booleans", "round in the function") from why
 
 
 def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.ndarray:

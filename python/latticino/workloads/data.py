@@ -65,7 +65,8 @@ def _loaded(path: Path) -> list[np.ndarray]:
     except (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError,
             struct.error, zipfile.BadZipFile, zlib.error) as why:
         raise errors.FileError.explain(
-            "demo", f"{path}, which cannot be read ({type(why).__name__})", "arrays q_train, q_test, y_train and y_test",
+            "demo", f"{path}, which cannot be read ({type(why).__name__})",
+            "arrays q_train, q_test, y_train and y_test",
             "obtain the file again, or use --data digits") from why
     good = all(q.ndim == 2 and y.shape == q.shape[:1] and q.size and np.isfinite(q).all() and np.isin(y, (-1, 1)).all()
                for q, y in ((q_train, y_train), (q_test, y_test)))
