@@ -355,13 +355,22 @@ class Context(Tenancy):
         LevelError or ParameterError for an option that cannot be met.
         """
         kind = self._message_kind(message)
+        level = arrays.as_integer(level, "bootstrap", "level", 0, self.params.top_level)
+        slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
+        minimal_keys, random_like = (arrays.as_flag(x, "bootstrap", name) for x, name in (
+            (minimal_keys, "minimal_keys"), (random_like, "random_like")))
+        slot_to_coeff_first, over_mod_raise = (None if x is None else arrays.as_flag(x, "bootstrap", name) for x, name in (
+            (slot_to_coeff_first, "slot_to_coeff_first"), (over_mod_raise, "over_mod_raise")))
+        arcsine = None if arcsine is None else arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7)
+        log_message_ratio = None if log_message_ratio is None else arrays.as_integer(
+            log_message_ratio, "bootstrap", "log_message_ratio", 0, 64)
         first = self.params.default_level - self.params.level_after_bootstrap  # SlotToCoeff's levels
-        key = (min(level, first) if slot_to_coeff_first else level >= first, slots or self.slots, message, minimal_keys,
+        key = (min(level, first) if slot_to_coeff_first else level >= first, slots, message, minimal_keys,
                slot_to_coeff_first, over_mod_raise, arcsine, log_message_ratio, random_like)
         with self._lock:
             if key not in self._forms:  # a prediction takes longer than a bootstrapping
                 self._forms[key] = _native.choose_form(
-                    self.params, level, key[1], kind, minimal_keys, slot_to_coeff_first, over_mod_raise,
+                    self.params, level, slots, kind, minimal_keys, slot_to_coeff_first, over_mod_raise,
                     arcsine, log_message_ratio, random_like)
             return self._forms[key]
 

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias, overload
 
-from . import _native, errors, notes, roles, secret_files, signing, tfhe
+from . import _native, arrays, errors, notes, roles, secret_files, signing, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
@@ -232,19 +232,12 @@ def _require_context(operation: str, context: Any) -> None:
 
 
 def _path(operation: str, path: Any) -> str:
-    """A path as text, from str, bytes and os.PathLike. FileError for what names no file, UnsupportedError for other
-    objects."""
-    roles.require_kind(operation, path, (str, bytes, os.PathLike), "pass the path of a file")
-    name = os.fsdecode(path)
-    if not name or "\0" in name or any("\ud800" <= c <= "\udfff" for c in name):
-        raise errors.FileError.explain(operation, f"the path {name!r:.80}", "a path in UTF-8, without a NUL character",
-                                       "check the path")
-    return name
+    return arrays.as_path(path, operation)
 
 
 def _note(x: Ciphertext) -> str:
     r = x.range  # what samples showed is stated as a range: it holds for them alone
-    return json.dumps({"shape": x.shape, "clean": x._clean, "error": x._known.error, "range": {
+    return json.dumps({"shape": x.shape, "clean": x._clean, "error": float(f"{x._known.error:.6g}"), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
         "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}})
 

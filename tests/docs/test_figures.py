@@ -339,7 +339,7 @@ def test_a_gpu_that_ran_knew_as_much_before():
 
 
 def test_tfhe_noise():
-    rows, said = table("tfhe.md", "Noise")
+    rows, said = table("tfhe.md", "Measured noise")
     names = ("2026-11-23-h200-tfhe-noise.json", "2026-11-23-epyc-tfhe-noise.json")
     assert all(name in said for name in names)
     gpu, cpu = (by(record(name), "preset", "arithmetic") for name in names)

@@ -22,7 +22,8 @@ THREADS = 2
 CKKS = PREPARE + """
 ctx, client = ckks("test-n10-boot-insecure")
 x = np.linspace(-1, 1, 64)
-ctx.use(client.server_keys(lambda a: (a * a).rotate(1).bootstrap() @ np.ones((64, 64)), x))
+ctx.use(client.server_keys(ctx.plan(lambda a: (a * a).rotate(1) @ np.ones((64, 64)), x),
+                           ctx.plan(lambda a: a.bootstrap(), lt.Shape((64,), 0))))
 a = client.encrypt(x)
 def usable():
     assert lt.precision(client.decrypt((a * a).rotate(1)), np.roll(x * x, -1)).worst > 12
@@ -116,7 +117,7 @@ def test_commands_end_in_one_line(command, child_environment):
         pytest.importorskip("sklearn")
         command = [c if c != "test-n12-boot-insecure" or c in lt.presets() else "test-n10-boot-insecure" for c in command]
     child = subprocess.Popen([sys.executable, "-u", "-m", "latticino", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, env=child_environment)
+                             text=True, env=child_environment | {"PYTHONWARNINGS": "ignore"})
     child.stdout.readline()
     time.sleep(0.5)
     start = time.monotonic()

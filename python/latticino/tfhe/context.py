@@ -62,7 +62,7 @@ class Context(Tenancy):
         self.params = preset(params) if isinstance(params, str) else params
         roles.require_kind("tfhe.Context", self.params, _native.TfheParams,
                            "name a preset of TFHE, or take what lt.load_params gives")
-        if device != NOT_ENCRYPTED:
+        if not isinstance(device, str) or device != NOT_ENCRYPTED:
             roles.warn_of_security("tfhe.Context", self.params)
         threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
         simd = arrays.as_flag(simd, "Context", "simd")
@@ -149,8 +149,17 @@ class Context(Tenancy):
         """
         from .client import ServerKeys as Bundle
 
+        roles.require_kind("use", keys, Bundle, "client.server_keys() makes them")
+        self._require_public("use", keys)
         self._use(keys, Bundle, "client.server_keys() makes them")
         return self
+
+    def _require_public(self, operation: str, keys: ServerKeys) -> None:
+        """KeyError where this context re-randomises and the bundle has no public key."""
+        if self.rerandomizes and not keys.has_public_key:
+            raise errors.KeyError.explain(
+                operation, "a bundle without a public key in a context that re-randomises", "one with a public key",
+                "make it with client.server_keys(public=True)")
 
     def bind(self, keys: ServerKeys) -> Session:
         """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
@@ -159,6 +168,7 @@ class Context(Tenancy):
 
         roles.require_kind("bind", keys, Bundle, "client.server_keys() makes them")
         roles.require_keys_of(self, keys)
+        self._require_public("bind", keys)
         return Session(self, keys)
 
     def _evaluator_of(self, parts: Any) -> Any:
