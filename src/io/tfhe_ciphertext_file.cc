@@ -109,7 +109,7 @@ void save_ciphertexts(Sink& sink, std::span<const Ciphertext> batches, const std
     metadata.u32(x.size());
     metadata.u8(static_cast<std::uint8_t>(x.encoding));
     metadata.u8(seeded.back() ? 1 : 0);
-    metadata.f64(x.norm2);
+    metadata.f64(x.stated_norm2.value_or(x.norm2));
     metadata.u32(x.largest);
     if (seeded.back()) metadata.raw(*x.seed);
     header.payload_bytes += payload_bytes(x.view, seeded.back());
@@ -156,6 +156,7 @@ TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const Cont
     x.norm2 = counted_norm2(*context, e);
     x.origins = origins_of(context->queue(), x.view);
     x.outside = true;
+    x.stated_norm2 = e.norm2;
     x.largest = e.largest;
     x.seed = e.seed;
     out.batches.push_back(std::move(x));

@@ -33,6 +33,7 @@ LweView view(const LweView& x, std::uint32_t first, const Run& r) {
 Ciphertext like(const Ciphertext& x, std::uint32_t count) {
   Ciphertext out = x;
   out.seed.reset();
+  out.stated_norm2.reset();
   auto [buffer, words] = x.context->allocate(x.view.dimension, count);
   out.buffer = std::move(buffer);
   out.view = words;

@@ -35,6 +35,8 @@ struct Ciphertext {
   Origins origins = {};
   // From a file, or a sum of such: its sender chose the mask (tfhe/public_key.h).
   bool outside = false;
+  // The norm2 that its file states, which goes out again with the same ciphertext.
+  std::optional<double> stated_norm2 = std::nullopt;
   // Largest message of any ciphertext of the batch (Padded).
   std::uint32_t largest = 0;
   // Of a fresh encryption: the mask of ciphertext i is the beginning of the expansion (seed, stream
