@@ -48,7 +48,8 @@ int follow(bool all) {
       flow.run();
       const long found = errors() - before;
       failed += found != 0;
-      std::printf("%-30s %-10s %s: %ld found\n", flow.name.c_str(), kernels.c_str(), checker(), found);
+      std::printf("%-30s %-10s %s: %ld found\n", flow.name.c_str(), kernels.c_str(), checker(),
+                  found);
       std::fflush(stdout);
     }
   }
