@@ -6,6 +6,7 @@
 #include "ckks/bootstrap/choice.h"
 #include "ckks/matrix.h"
 #include "ckks/polynomial.h"
+#include "math/errors.h"
 
 namespace latticino::python {
 namespace {
@@ -20,6 +21,37 @@ using ckks::Polynomial;
 using ckks::bootstrap::Choice;
 using MatrixInput =
     nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void bind_transform(nb::module_& m) {
+  nb::class_<LinearTransform>(m, "LinearTransform",
+                              "A sparse linear map of slots by its diagonals; see ckks/linear_transform.h.")
+      .def(
+          "__init__",
+          [](LinearTransform* self, const ContextPtr& context, const std::vector<int>& indices,
+             const MatrixInput& diagonals, int level) {
+            if (indices.size() != diagonals.shape(0)) {
+              throw ShapeError("ckks.LinearTransform", std::to_string(indices.size()) + " indices",
+                               std::to_string(diagonals.shape(0)) + ", one of each diagonal",
+                               "check the diagonals");
+            }
+            const int slots = static_cast<int>(diagonals.shape(1));
+            ckks::Diagonals given;
+            for (std::size_t k = 0; k < indices.size(); ++k) {
+              const ckks::Complex* first = diagonals.data() + k * diagonals.shape(1);
+              given[indices[k]] = std::vector<ckks::Complex>(first, first + slots);
+            }
+            const Released release;
+            LinearTransform::Options options;
+            options.level = level;
+            new (self) LinearTransform(context, given, slots, options);
+          },
+          "context"_a, "indices"_a, "diagonals"_a, "level"_a)
+      .def("apply",
+           nb::overload_cast<const Evaluator&, const Ciphertext&>(&LinearTransform::apply, nb::const_),
+           "evaluator"_a, "x"_a, ReleaseGil())
+      .def_prop_ro("rotations", &LinearTransform::rotations)
+      .def_prop_ro("bytes", &LinearTransform::bytes);
+}
 
 void bind_matrix(nb::module_& m) {
   nb::class_<MatrixProduct>(m, "MatrixProduct", "x @ W for a packed vector; see ckks/matrix.h.")
@@ -135,6 +167,7 @@ void bind_bootstrap(nb::module_& m) {
 }  // namespace
 
 void bind_circuits(nb::module_& m) {
+  bind_transform(m);
   bind_matrix(m);
   bind_polynomial(m);
   bind_bootstrap(m);

@@ -19,6 +19,7 @@ from .errors import (ContextError, DeviceError, Error, FileError, KeyError, Leve
                      ValueError)
 from .files import (from_bytes, load_ciphertext, load_client, load_params, load_server_keys,
                     save_ciphertext, save_params, save_secret_key, save_server_keys, to_bytes)
+from .joining import concatenate, stack
 from .joint import dot
 from .known import Range, RangeWarning
 from .plan import Plan, Shape
@@ -26,7 +27,7 @@ from .precision import Precision, precision
 from .program import Program, record
 from .session import Session
 from .tenancy import BundleUse, Residency
-from .tfhe.functions import concatenate, maximum, minimum, stack, where
+from .tfhe.functions import maximum, minimum, where
 
 __all__ = [
     "BundleUse", "Residency", "Session",

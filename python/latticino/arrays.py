@@ -19,9 +19,10 @@ __all__ = ["PrivateArray"]
 
 
 def as_numpy(x: Any, operation: str) -> np.ndarray:
-    """A C-contiguous numpy view of numbers, sequences, arrays, or anything with DLPack.
+    """A C-contiguous numpy array of numbers, in the machine's byte order: of sequences, arrays, anything with DLPack or
+    ``__array__`` (tensors, pandas). It is a view where x is such an array, a copy otherwise.
 
-    Raises ShapeError for other dtypes and for strided arrays (silent copies hide slow code).
+    Raises ShapeError for what holds no numbers.
     """
     if isinstance(x, np.ma.MaskedArray):
         raise errors.ShapeError.explain(
@@ -41,17 +42,18 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",
             "convert with x.astype(float)")
-    if not x.flags.c_contiguous:
-        raise errors.ShapeError.explain(
-            operation, f"strides {x.strides} for shape {x.shape}", "a C-contiguous array",
-            "pass np.ascontiguousarray(x)")
-    return x
+    return np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
 
 
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
+    """Of a tensor in host memory. One that DLPack does not lend, since it records gradients for instance, may still give
+    an array by its own conversion."""
     try:
         return np.from_dlpack(x)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as why:
+        detached = x.detach() if hasattr(x, "detach") else x
+        if detached is not x and not getattr(detached, "requires_grad", False):
+            return _from_dlpack(detached, operation)
         raise errors.ShapeError.explain(
             operation, f"a DLPack tensor that numpy cannot read ({why})", "a tensor in host memory",
             "copy it to the host first") from why

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from . import _native, arrays, errors, joint, layout, matrix, noise, powers, roles, sums
+from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums
 from . import switching as switching_of
 from .known import Known, as_range, check_fits
+from .layout import Layout, weakest
 from .recording import Scope
 
 if TYPE_CHECKING:
@@ -24,22 +25,42 @@ Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
 class Ciphertext:
     """An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
 
-    Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - *
-    @ **`` take ciphertexts, numbers and arrays; a smaller encrypted array of power-of-two size
-    repeats over the leading dimensions of a larger one. Levels and scales are aligned on their own.
-    Costs: a product with anything but an integer or a power of i takes one level; sums, rotations
-    and conjugations none. Operations raise LevelError, KeyError, ContextError or ShapeError.
+    Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - * / @ **`` take
+    ciphertexts, numbers and arrays, and broadcast as numpy does. Levels and scales are aligned on their own.
+
+    Each array has a *layout*: which slot holds which value. What only reads slots in another order is free. Other slots
+    than those of the values may then hold what is not known; functions clear it first, for a level. Two arrays whose
+    layouts differ are brought into one, for a level of one of them. `contiguous` makes the layout of a fresh array.
+
+    ======================================  ====================  =========================================
+    operation                               levels                rotations of each ciphertext
+    ======================================  ====================  =========================================
+    ``+ -`` in one layout, ``* n`` integer  0                     none
+    ``*`` number, array, ciphertext         1                     none
+    operands of two layouts                 1 more, of one        2 sqrt(d) where values move by d distances,
+                                                                  log2(n) to repeat each n times
+    ``x[...]``, reshape, T, stack, roll ..  0                     none
+    `sum` over axes                         0; 1 where a sum's    log2(n) for n values, 2 sqrt(d) more for
+                                            values lie in several d pieces of sums
+                                            ciphertexts
+    `mean`; `var`                           1; 3 or 4 with sums   those of one sum; of two, and of a move
+    ``x @ w``, ``w @ x``                    1                     2 sqrt(d) for d diagonals
+    `contiguous`                            0 or 1                2 sqrt(d) where values move by d distances
+    `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 2 log2(n)
+    functions after slicing, sums of axes   1 more                none: a mask
+    ======================================  ====================  =========================================
+
+    Operations raise LevelError, KeyError, ContextError, ShapeError, or UnsupportedError where values would move by more
+    distances than the host holds masks for (2^24 slots of them).
     """
 
-    __slots__ = ("context", "shape", "_held", "_known", "_clean", "_scope")
+    __slots__ = ("context", "layout", "_held", "_known", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
-    def __init__(self, context: Context, parts: list[_native.Ciphertext], shape: tuple[int, ...],
-                 known: Known, clean: bool) -> None:
-        self.context, self.shape = context, tuple(shape)
+    def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: Known) -> None:
+        self.context, self.layout = context, layout
         self._held, self._known = parts, known
-        self._clean = clean  # slots behind the values are zero
         self._scope = Scope.current()
 
     @property
@@ -60,9 +81,24 @@ class Ciphertext:
     # ---- facts ----
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths along the axes."""
+        return self.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.layout.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float64 for what is real by all that went into it, complex128 else: the type that decrypt gives."""
+        return np.dtype(np.float64 if self._known.range.is_real else np.complex128)
+
+    @property
     def size(self) -> int:
         """Number of values."""
-        return math.prod(self.shape)
+        return self.layout.size
 
     @property
     def level(self) -> int:
@@ -120,6 +156,11 @@ class Ciphertext:
             raise TypeError("len() of a single encrypted value")
         return self.shape[0]
 
+    def __iter__(self) -> Iterator[Ciphertext]:
+        if not self.shape:
+            raise TypeError("iteration over a single encrypted value")
+        return (self[i] for i in range(len(self)))
+
     def __bool__(self) -> NoReturn:
         raise errors.UnsupportedError.explain(
             "bool", "an encrypted value", "a value in the clear", "choose with compare() and products, or decrypt first")
@@ -158,14 +199,26 @@ class Ciphertext:
 
     @property
     def _padded(self) -> bool:
-        return self.size != len(self._parts) * self.slots
+        return not self.layout.full
+
+    @property
+    def _clean(self) -> bool:
+        """Whether slots without values are zero."""
+        return self.layout.clean
 
     def _like(self, parts: list[_native.Ciphertext], known: Known, clean: bool | None = None,
-              shape: tuple[int, ...] | None = None) -> Ciphertext:
+              shape: tuple[int, ...] | None = None, *, layout: Layout | None = None) -> Ciphertext:
+        """A result: in this layout, with zeros in slots without values (`clean`) or other things there; in the plain one
+        where a shape is given; or in `layout`."""
+        if layout is None and shape is not None:
+            layout = Layout.plain(shape, parts[0].slots, bool(clean), known.range.reach)
+        elif layout is None and clean is not None:
+            layout = self.layout.changed(clean, max(self.layout.bound, known.range.reach))
+        layout = self.layout if layout is None else layout
         if parts:
-            check_fits("compute", self.context, known, parts[0].level, parts[0].scale)
-        out = Ciphertext(self.context, parts, self.shape if shape is None else shape, known,
-                         self._clean if clean is None else clean)
+            rest = layout.bound if layout.rest == "unknown" else 0.0
+            check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
+        out = Ciphertext(self.context, parts, layout, known)
         debugger = self.context._debugger
         return out if debugger is None or not parts else debugger.followed(out)
 
@@ -186,40 +239,17 @@ class Ciphertext:
         return self.bootstrap() if self.context._refreshes(self.level, levels, self.slots) else self
 
     def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
-        """Both with the shape of the larger one."""
-        if self.context is not other.context:
-            raise errors.ContextError.explain(
-                operation, "ciphertexts of two contexts or sessions", "one of them", "encrypt both in the same one, or adopt one")
-        if self.shape == other.shape:
-            return self, other
-        if layout.repeats_over(other.shape, self.shape) and other.size == other.slots:
-            return self, other._repeated(self)
-        if layout.repeats_over(self.shape, other.shape) and self.size == self.slots:
-            return self._repeated(other), other
-        raise errors.ShapeError.explain(
-            operation, f"shapes {self.shape} and {other.shape}",
-            "equal shapes, or a power-of-two array repeated over leading dimensions",
-            "reshape or pad the data before encrypting")
+        """Both with one shape and layout."""
+        return align.aligned(self, other, operation)
 
-    def _repeated(self, larger: Ciphertext) -> Ciphertext:
-        part = self._parts[0].with_slots(larger.slots)
-        growth = math.sqrt(larger.slots / self.slots)  # decoding reads more coefficients
-        return self._like([part] * len(larger._parts), self._known.repeated(larger.shape, growth), not larger._padded,
-                          larger.shape)
-
-    def _broadcast(self, values: Any, operation: str) -> np.ndarray:
-        """An array with this shape."""
-        array = arrays.as_numpy(values, operation)
-        try:
-            return np.ascontiguousarray(np.broadcast_to(array, self.shape)).reshape(self.shape)
-        except ValueError as why:
-            raise errors.ShapeError.explain(
-                operation, f"an array of shape {array.shape}", f"one that broadcasts to {self.shape}",
-                "reshape it") from why
+    def _settled(self, levels: int, operation: str) -> Ciphertext:
+        """For a function that takes `levels`: refreshed where the context does so, and without unknown values in slots."""
+        return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
 
     def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
-        """The same as slot vectors."""
-        return arrays.chunks(arrays.as_slots(array, operation), self.slots)
+        """An array of this shape as slot vectors."""
+        values = arrays.as_slots(array, operation)
+        return arrays.chunks(values, self.slots) if self.layout.is_plain else list(self.layout.rows(values))
 
     # ---- sums ----
 
@@ -229,15 +259,17 @@ class Ciphertext:
             x, y = self._aligned(other, "add")
             parts = e.add(x._parts, y._parts)
             known = x._known_at(y.level).plus(y._known_at(x.level))
-            return x._like(parts, known, x._clean and y._clean)
+            return x._like(parts, known, layout=_of_sum(x, y))
         if isinstance(other, numbers.Number):
             _finite(other, "add")
             parts = e.add_scalar(self._parts, complex(other))
-            return self._like(parts, self._known.plus_plain(np.array(complex(other)), 1, self.scale), not self._padded)
-        array = self._broadcast(other, "add")
-        parts = [e.add_plain(p, self.context.encode(v, p.level, p.scale))
-                 for p, v in zip(self._parts, self._pieces(array, "add"))]
-        return self._like(parts, self._known.plus_plain(array, self.slots, self.scale))
+            known = self._known.plus_plain(np.array(complex(other)), 1, self.scale)
+            where = self.layout.changed(False, _rest(self) + abs(complex(other))) if self._padded else self.layout
+            return self._like(parts, known, layout=where)
+        x, array = align.operand(self, other, "add")
+        parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
+                 for p, v in zip(x._parts, x._pieces(array, "add"))]
+        return x._like(parts, x._known.plus_plain(array, x.slots, x.scale, x.layout))
 
     __radd__ = __add__
 
@@ -249,7 +281,7 @@ class Ciphertext:
             x, y = self._aligned(other, "subtract")
             parts = self._evaluator.sub(x._parts, y._parts)
             known = x._known_at(y.level).minus(y._known_at(x.level))
-            return x._like(parts, known, x._clean and y._clean)
+            return x._like(parts, known, layout=_of_sum(x, y))
         return self + (-_plain(other) if isinstance(other, numbers.Number)
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
@@ -263,12 +295,12 @@ class Ciphertext:
             return self._times(other)
         if isinstance(other, numbers.Number):
             return self._times_number(other)
-        x = self._ready(1)
-        array = x._broadcast(other, "multiply")
+        x, array = align.operand(self._ready(1), other, "multiply")
+        x = x._ready(1)
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
                    for p, v in zip(x._parts, x._pieces(array, "multiply"))]
         parts = x._evaluator.multiply_plain(x._parts, factors)
-        known = x._known.times_plain(array, x.slots, factors[0].scale, x._rescaled(parts))
+        known = x._known.times_plain(array, x.slots, factors[0].scale, x._rescaled(parts), x.layout)
         return x._like(parts, known, True)
 
     __rmul__ = __mul__
@@ -322,19 +354,24 @@ class Ciphertext:
                 f"factors of scales near 2^{math.log2(self.context.params.scale(lower.level)):.0f}",
                 "encrypt without a scale of your own")
         known = x._known_at(y.level).times(y._known_at(x.level), same, lower._multiplied(parts))
-        return x._like(parts, known, x._clean or y._clean)
+        return x._like(parts, known, layout=_of_product(x, y))
 
     def _times_number(self, c: numbers.Number) -> Ciphertext:
         _finite(c, "multiply")
         e = self._evaluator
         c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
         if isinstance(c, int) and abs(c) < 2**31:
-            return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c))
+            return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c), layout=self._scaled(c))
         if c in (1j, -1j):
             return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._known.times_number(complex(c)))
         x = self._ready(1)
         parts = e.multiply_scalar(x._parts, complex(c))
-        return x._like(parts, x._known.times_number(complex(c), x._rescaled(parts), x._rounded(complex(c), parts)))
+        known = x._known.times_number(complex(c), x._rescaled(parts), x._rounded(complex(c), parts))
+        return x._like(parts, known, layout=x._scaled(c))
+
+    def _scaled(self, c: complex) -> Layout:
+        """The layout after a product with a number."""
+        return self.layout.with_rest(self.layout.rest, abs(c) * self.layout.bound)
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
@@ -360,15 +397,15 @@ class Ciphertext:
         return powers.power(self, n, "use polyval for other functions")
 
     def __matmul__(self, w: Operand) -> Ciphertext:
-        """numpy's ``x @ w`` and ``w @ x`` for a plain `w`, one level; ``x @ y`` of two encrypted vectors.
+        """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted vectors.
 
-        A vector of n values times an n x m matrix: n and m are padded to powers of two n' and m'. Vectors
-        repeat with these periods, so that min(n', m') diagonals suffice, and the result is packed for the
-        next product. Vectors of several ciphertexts are multiplied block by block.
+        Any sizes, batches as numpy's: padding is the library's matter. A vector of n values times an n x m matrix takes
+        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product. Other
+        products are one sparse map, whose result has the layout that needs the fewest diagonals: for (r, n) @ (n, m) in one
+        ciphertext at most n + m - 1 if m <= n. Vectors and matrices of several ciphertexts are multiplied block by block.
 
-        Arrays of more dimensions are multiplied as one flat vector by the matrix of the whole map, which may
-        have 2^24 entries; only its diagonals that are not zero cost time. UnsupportedError beyond, and for
-        two encrypted arrays other than vectors; ShapeError for shapes that numpy refuses.
+        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and where the
+        diagonals exceed what the host holds (2^24 slots of them).
         """
         if isinstance(w, Ciphertext):
             return matrix.inner(self, w)
@@ -382,7 +419,8 @@ class Ciphertext:
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
-        Free of levels where the values fill their slots; otherwise masks take one level.
+        Free of levels where the values fill their slots; otherwise masks take one level. `roll` is the same for nothing:
+        it leaves the values where they are.
         """
         return sums.rotate(self, k)
 
@@ -391,20 +429,100 @@ class Ciphertext:
         parts = self._evaluator.conjugate(self._parts)
         return self._like(parts, self._known.conjugated(self._switched()))
 
-    def sum(self, axis: int | None = None) -> Ciphertext:
-        """The sum of all values, or over the first axis (``axis=0``) of an array of two.
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
+        """numpy's sum of all values, over an axis or over several.
 
-        Takes log2(slots) rotations, and one level only where slots behind the values may not be
-        zero. ``axis=0`` needs power-of-two dimensions.
+        About log2(n) rotations for sums of n values. No level where the values of each sum lie in one ciphertext (one
+        where slots behind all values may not be zero and all are summed), else one. Sums over some axes leave unknown
+        values between the results, which a product with an array clears.
         """
-        return sums.total(self, axis)
+        return sums.total(self, axis, keepdims)
+
+    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
+        """numpy's mean: a sum, and one level."""
+        return sums.mean(self, axis, keepdims)
+
+    def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
+        """numpy's variance, divided by n - ddof: squares of differences from the mean.
+
+        Three levels over all values of an array that fills its slots, four over axes: the means are moved to the values.
+        """
+        return sums.variance(self, axis, ddof, keepdims)
 
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
         """Each row's sum, times `factor`, in every place of the row: one level.
 
-        For shapes (..., c) with c a power of two; 2 log2(c) rotations.
+        For shapes (..., c) with c a power of two; 2 log2(c) rotations. `sum` with ``keepdims`` takes any shape.
         """
         return sums.spread(self, factor)
+
+    # ---- shapes: free, the ciphertexts stay as they are ----
+
+    def __getitem__(self, index: Any) -> Ciphertext:
+        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, all of them clear.
+
+        ShapeError for what numpy refuses, and where no value is left.
+        """
+        for one in index if isinstance(index, tuple) else (index,):
+            if isinstance(one, Ciphertext):
+                raise errors.UnsupportedError.explain(
+                    "index", "an encrypted index", "indices in the clear", "choose with compare() and products")
+        return shapes.moved(self, lambda places: places[index], "index")
+
+    def reshape(self, *shape: Any) -> Ciphertext:
+        """The values in another shape, row by row; -1 stands for what is left."""
+        return shapes.moved(self, lambda places: places.reshape(*shape), "reshape")
+
+    def ravel(self) -> Ciphertext:
+        """All values in one row."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> Ciphertext:
+        """The axes in another order; reversed where none are named."""
+        return shapes.moved(self, lambda places: places.transpose(*axes), "transpose")
+
+    @property
+    def T(self) -> Ciphertext:
+        """The axes reversed."""
+        return self.transpose()
+
+    def swapaxes(self, axis1: int, axis2: int) -> Ciphertext:
+        """Two axes exchanged."""
+        return shapes.moved(self, lambda places: places.swapaxes(axis1, axis2), "swapaxes")
+
+    def moveaxis(self, source: Any, destination: Any) -> Ciphertext:
+        """numpy's moveaxis."""
+        return shapes.moved(self, lambda places: np.moveaxis(places, source, destination), "moveaxis")
+
+    def squeeze(self, axis: Any = None) -> Ciphertext:
+        """Without axes of length 1: all of them, or those that are named."""
+        return shapes.moved(self, lambda places: places.squeeze(axis), "squeeze")
+
+    def expand_dims(self, axis: Any) -> Ciphertext:
+        """With new axes of length 1."""
+        return shapes.moved(self, lambda places: np.expand_dims(places, axis), "expand_dims")
+
+    def broadcast_to(self, shape: Any) -> Ciphertext:
+        """The values repeated as numpy broadcasts them. Equal values share a slot."""
+        return shapes.moved(self, lambda places: np.broadcast_to(places, shape), "broadcast_to")
+
+    def roll(self, shift: Any, axis: Any = None) -> Ciphertext:
+        """numpy's roll. Free, other than `rotate`: what comes after reads the slots in another order."""
+        return shapes.moved(self, lambda places: np.roll(places, shift, axis), "roll")
+
+    def flip(self, axis: Any = None) -> Ciphertext:
+        """The values in reverse order along all axes, or along those that are named."""
+        return shapes.moved(self, lambda places: np.flip(places, axis), "flip")
+
+    def contiguous(self) -> Ciphertext:
+        """The same values in the layout of a fresh array: row by row from the first slot on.
+
+        For what is used many times with arrays of that layout, and to pack slices or stacks into fewer ciphertexts. Nothing
+        where it has it already, one level otherwise.
+        """
+        return align.plain(self, "contiguous")
 
     # ---- functions ----
 
@@ -432,7 +550,7 @@ class Ciphertext:
         p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         if p.degree < 1:
             return self * 0 + values[0]
-        x = self._ready(p.levels)._canonical()
+        x = self._settled(p.levels, "polyval")._canonical()
         parts = _native.evaluate(x._evaluator, p, x._parts)
         series = (values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         params = self.context.params
@@ -529,6 +647,21 @@ class Ciphertext:
                 "bootstrap() leads there" if higher else "name such a level")
         parts = self._evaluator.to_level(self._parts, level)
         return self._like(parts, self._known_at(level))
+
+
+def _rest(x: Ciphertext) -> float:
+    """A bound of what lies in slots without values."""
+    return 0.0 if x.layout.rest == "zero" else max(x.layout.bound, x._known.range.reach)
+
+
+def _of_sum(x: Ciphertext, y: Ciphertext) -> Layout:
+    return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) + _rest(y))
+
+
+def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
+    if x._clean or y._clean:
+        return x.layout.with_rest("zero")
+    return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
 
 
 def _no_division() -> NoReturn:

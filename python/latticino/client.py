@@ -15,7 +15,7 @@ from .plan import Plan
 
 
 class SharedValues(NamedTuple):
-    """Decrypted values that may be shown: complex, of the ciphertext's shape; the deviation of the
+    """Decrypted values that may be shown, of the ciphertext's shape and `dtype`; the deviation of the
     noise that was added to each coefficient; the bits of precision that it cost."""
 
     values: np.ndarray
@@ -171,7 +171,8 @@ class Client:
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Complex, of the ciphertext's shape; ``.unmarked()`` copies them without the mark. KeyError where another key
+        Of the ciphertext's shape and `dtype`: real where all that went into it was, without the imaginary part of the error;
+        ``.unmarked()`` copies them without the mark. KeyError where another key
         made it.
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
@@ -229,8 +230,8 @@ class Client:
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
-        values = np.concatenate(decrypt(x._parts))
-        return values[: math.prod(x.shape)].reshape(x.shape)
+        values = x.layout.read(np.concatenate(decrypt(x._parts)))
+        return values.real.copy() if x.dtype.kind == "f" else values
 
 
 @overload

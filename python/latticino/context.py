@@ -15,6 +15,7 @@ from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
 from .known import Known, RangeWarning, as_range
+from .layout import Layout
 from .plan import Plan, WayBack, dry_run
 from .switching import TableReport
 from .tenancy import Tenancy, checked_budget
@@ -265,7 +266,7 @@ class Context(Tenancy):
                 parts += [_native.shape_only(self._native, level, float(scale), slots) for _ in batch]
                 continue
             parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
-        return Ciphertext(self, parts, array.shape, known, clean=True)
+        return Ciphertext(self, parts, Layout.plain(array.shape, slots), known)
 
     def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> Known:
         """What is known of values to encrypt: what the caller states, never what they are."""
@@ -279,6 +280,10 @@ class Context(Tenancy):
                 raise errors.ShapeError.explain(
                     "encrypt", f"sample data of shape {sample.shape}", f"the shape of the values, {array.shape}",
                     "pass like=data of that shape")
+            if array.dtype.kind == "c" and sample.dtype.kind != "c":
+                raise errors.ValueError.explain(
+                    "encrypt", "complex values and real sample data", "sample data of the values' type",
+                    "pass like=data of complex numbers")
             return self._fresh(_native.Range.of(np.ascontiguousarray(sample, complex).reshape(-1)), error, array, sample)
         known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
         if known.contains(_native.Range.of(values)):

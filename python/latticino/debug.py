@@ -59,7 +59,8 @@ class NotEncryptedClient(Client):
         if x.context._root is not self.context._root:
             raise errors.ContextError.explain(
                 "decrypt", "a ciphertext of another context", "one of this client's", "use the client of that context")
-        return np.array(x._known.sample[1]).reshape(x.shape).view(arrays.PrivateArray)
+        values = np.array(x._known.sample[1]).reshape(x.shape)
+        return (values.real.copy() if x.dtype.kind == "f" else values).view(arrays.PrivateArray)
 
     def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
                             statistical_bits: int = 30) -> SharedValues:
@@ -103,7 +104,7 @@ class _Debugger:
         self.checked = 0
 
     def values(self, x: Ciphertext) -> np.ndarray:
-        return np.concatenate(self.client._native.decrypt(x._parts))[: x.size].reshape(x.shape)
+        return x.layout.read(np.concatenate(self.client._native.decrypt(x._parts)))
 
     def followed(self, x: Ciphertext) -> Ciphertext:
         """With true values: those that operations made, or what decrypts now."""

@@ -18,9 +18,12 @@ from .client import Client, ServerKeys
 from .context import Context
 from .debug import refuse
 from .known import Known
+from .layout import Layout, from_runs
 from .tfhe import files as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
+_LONGEST_NOTE = 1 << 16  # bytes, as src/io reads them
+_MOST_PLACES = 1 << 24  # values of an array with a layout of its own
 
 Path_: TypeAlias = "str | bytes | os.PathLike[Any]"
 
@@ -236,25 +239,56 @@ def _path(operation: str, path: Any) -> str:
 
 
 def _note(x: Ciphertext) -> str:
-    r = x.range  # what samples showed is stated as a range: it holds for them alone
-    return json.dumps({"shape": x.shape, "clean": x._clean, "error": float(f"{x._known.error:.6g}"), "range": {
+    r, where = x.range, x.layout  # what samples showed is stated as a range: it holds for them alone
+    fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{x._known.error:.6g}"), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
-        "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}})
+        "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}}
+    if where.is_plain and where.rest != "unknown":
+        return json.dumps(fields)
+    # Readers of the first version would take it for a plain layout, so they find no shape.
+    fields |= {"layout": {"rest": where.rest, "bound": where.bound, "runs": where.runs()}}
+    text = json.dumps({"version": 2, "array": fields}, separators=(",", ":"))
+    if len(text) >= _LONGEST_NOTE or where.size > _MOST_PLACES:
+        raise errors.UnsupportedError.explain(
+            "save_ciphertext", "an array whose values lie in too many places to write down",
+            f"a layout of less than {_LONGEST_NOTE} bytes, for up to {_MOST_PLACES:,} values", "save x.contiguous()")
+    return text
 
 
 def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) -> Ciphertext:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
     fields = notes.Note.read(note)
+    inner = fields.part("array")
+    if inner is not None and fields.number("version") != 2:
+        raise errors.FileError.explain("load", "a later version of an array's description", "version 2 or earlier",
+                                       "use a later version of this package")
+    fields = inner or fields
     shape, error, clean = fields.shape("shape"), fields.number("error"), fields.flag("clean")
     known = _range(fields.part("range"))
     size, slots = math.prod(shape), parts[0].slots if parts else 0
-    fits = slots and -(-size // slots) == len(parts) and all(p.slots == slots for p in parts)
-    if not fits or error < 0:
+    fits = slots and all(p.slots == slots for p in parts)
+    where = Layout.plain(shape, slots, clean, known.reach) if fits and inner is None else None
+    if fits and inner is not None:
+        where = _layout(inner.part("layout"), shape, slots, len(parts))
+    if where is None or where.count != len(parts) or error < 0:
         raise errors.FileError.explain(
             "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
             "use files of this package")
     context._admit("load", [p.key for p in parts])
-    return Ciphertext(context, parts, shape, Known.fresh(known, error), clean)
+    return Ciphertext(context, parts, where, Known.fresh(known, error))
+
+
+def _layout(stated: notes.Note | None, shape: tuple[int, ...], slots: int, count: int) -> Layout:
+    """The layout that a file states; FileError for one that is none."""
+    if stated is None or math.prod(shape) > _MOST_PLACES:
+        notes.refuse()
+    rest, bound = stated.text("rest"), stated.number("bound")
+    if rest not in ("zero", "filler", "unknown") or bound < 0:
+        notes.refuse()
+    try:
+        return from_runs(stated.runs("runs"), shape, slots, count, rest, bound)  # type: ignore[arg-type]
+    except ValueError:
+        notes.refuse()
 
 
 def _range(stated: notes.Note | None) -> _native.Range:

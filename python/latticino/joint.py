@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import _native, errors, noise
-from .known import Known, largest_coefficient, report
+from . import _native, align, errors, noise
+from .known import Known, Range, largest_coefficient, report
+from .layout import Rest
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -31,10 +32,20 @@ def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphe
         raise errors.UnsupportedError.explain(
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
+    x = _prepared(x)
     booter, slots_first = _chosen([x], message, *options)
     parts = [booter.bootstrap(x._evaluator, p) for p in x._parts]
     ctx.count_bootstraps(len(parts))
     return x._like(parts, _refreshed(x, booter, slots_first))
+
+
+def _prepared(x: Ciphertext) -> Ciphertext:
+    """Without unknown values in slots, where a level is there for it: at the lowest one from which SlotToCoeff can come first
+    it is not, and at level 0 there is none. What is left counts as values do (`_refreshed`)."""
+    params = x.context.params
+    if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
+        return x
+    return align.cleared(x, "bootstrap")
 
 
 def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_coeff_first: bool | None,
@@ -55,14 +66,19 @@ def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_
 def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool) -> Known:
     """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
     ctx, ratio = x.context, booter.message_ratio
+    rest = x.layout.bound if x.layout.rest == "unknown" else 0.0
     if slots_first:
-        reach, limit = x._known.range.reach, 2.0**-ctx.params.log_message_ratio / ratio
+        reach, limit = max(x._known.range.reach, rest), 2.0**-ctx.params.log_message_ratio / ratio
     else:
-        reach, limit = largest_coefficient(x._known, x.slots), 1.0
+        reach, limit = max(largest_coefficient(x._known, x.slots), rest), 1.0
     if reach > 1.001 * limit:
         report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({x._known.within()})",
                f"at most {limit:.3g}", "scale the values down before, or state a smaller range with declare()")
-    return x._known.refreshed(booter.noise, booter.sine_ratio, slots_first, x.slots)
+    known = x._known.refreshed(booter.noise, booter.sine_ratio, slots_first, x.slots)
+    if not rest or slots_first:  # there, each slot errs by its own value
+        return known
+    others = _native.Estimate(Range(-rest, rest, (-rest, rest)), 0.0)
+    return known.plus_error(others.refreshed(0.0, booter.sine_ratio, False, x.slots).rms)
 
 
 def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) -> tuple[Ciphertext, Ciphertext]:
@@ -73,9 +89,12 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) ->
     if ctx is not y.context:
         raise errors.ContextError.explain(
             operation, "ciphertexts of two contexts", "one context", "encrypt both in the same one")
-    if x.shape != y.shape or x.slots != y.slots:
+    if x.shape != y.shape:
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")
+    if not x.layout.same(y.layout):
+        x, y = align.plain(x, operation), align.plain(y, operation)
+    x, y = _prepared(x), _prepared(y)
     booter, slots_first = _chosen([x, y], "merged", *options)
     pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
@@ -106,6 +125,9 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
         if x.shape != first.shape:
             raise errors.ShapeError.explain(
                 "dot", f"products of shapes {first.shape} and {x.shape}", "one shape", "reshape or pad the data")
+    if not all(x.layout.same(first.layout) for x, _ in pairs):
+        pairs = [(align.plain(x, "dot"), align.plain(y, "dot")) for x, y in pairs]
+        first = pairs[0][0]
     pairs = [(x._ready(1), y._ready(1)) for x, y in pairs]
     level = min(c.level for pair in pairs for c in pair)
     if level < 1:
@@ -117,7 +139,11 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     known = x._known_at(level).times(y._known_at(level), x is y, added)
     for x, y in pairs[1:]:
         known = known.plus(x._known_at(level).times(y._known_at(level), x is y, 0.0))
-    return first._like(parts, known, all(x._clean or y._clean for x, y in pairs))
+    clean = all(x._clean or y._clean for x, y in pairs)
+    unknown = any("unknown" in (x.layout.rest, y.layout.rest) and not (x._clean or y._clean) for x, y in pairs)
+    bound = sum(max(x.layout.bound, x._known.range.reach) * max(y.layout.bound, y._known.range.reach) for x, y in pairs)
+    rest: Rest = "zero" if clean else "unknown" if unknown else "filler"
+    return first._like(parts, known, layout=first.layout.with_rest(rest, bound))
 
 
 def _require_bootstrap(ctx: Context, operation: str) -> None:

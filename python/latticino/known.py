@@ -7,6 +7,7 @@ samples show. Random numbers here are statistics, not secrets: a fixed seed is e
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 import warnings
@@ -17,11 +18,13 @@ from typing import Any
 import numpy as np
 
 from . import _native, arrays, errors, noise
+from .layout import Layout
 
 REPLICAS = 4
 _MOST_SAMPLES = 1 << 22  # values of a sample with its replicas: 64 MiB
 _FEW = 256  # values, below which errors are averaged over replicas as root mean squares
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
+_REAL_MEAN = 1 / math.sqrt(math.pi)  # of the size of its real part
 _DOUBLE = 2.0**-52  # relative: what encoding and decoding in double precision lose
 _local = threading.local()
 
@@ -124,7 +127,9 @@ class Known:
     def error(self) -> float:
         """Root mean square of a slot's complex error."""
         if self.sample is None or self.shadow:
-            return self.measured[0] / _MEAN if self.measured else self.estimate.rms
+            if self.measured:
+                return self.measured[0] / (_REAL_MEAN if self.range.is_real else _MEAN)
+            return self.estimate.rms
         return float(np.sqrt((np.abs(self.sample[1:] - self.sample[0]) ** 2).mean()))
 
     @property
@@ -133,14 +138,16 @@ class Known:
         return "calibrated" if self.measured or (self.sample is not None and not self.shadow) else self.range.claim
 
     def errors(self, size: int) -> tuple[float, float]:
-        """Expected mean error, and the largest of `size` values."""
+        """Expected mean error, and the largest of `size` values. Of real values errors of the real part count."""
         if self.measured:
             return self.measured
+        per_rms = _REAL_MEAN if self.range.is_real else _MEAN
         if self.sample is None or self.shadow:
-            mean, worst = self.estimate.rms * _MEAN, self.estimate.worst(size)
+            mean, worst = self.estimate.rms * per_rms, self.estimate.worst(size)
         else:
-            difference = np.abs(self.sample[1:] - self.sample[0]).reshape(len(self.sample) - 1, -1)
-            mean = self.error * _MEAN if size < _FEW else float(difference.mean())
+            difference = self.sample[1:] - self.sample[0]
+            difference = np.abs(difference.real if self.range.is_real else difference).reshape(len(difference), -1)
+            mean = self.error * per_rms if size < _FEW else float(difference.mean())
             worst = float(difference.max(axis=1).mean())
         return max(mean, _DOUBLE * self.range.rms), max(worst, 4 * _DOUBLE * self.range.bound)
 
@@ -203,20 +210,22 @@ class Known:
         return self._with(self.estimate.times(other.estimate, same, added),
                           None if sample is None else _noisy(sample, added), other)
 
-    def plus_plain(self, plain: np.ndarray, slots: int, scale: float) -> Known:
+    def plus_plain(self, plain: np.ndarray, slots: int, scale: float, where: Layout | None = None) -> Known:
+        """`where` the values lie, if not row by row."""
         estimate = self.estimate.plus_plain(range_of(plain), noise.encoded(slots, scale))
         if self.sample is None:
             return self._with(estimate, None)
         sample = self.sample + plain
-        sample[1:] += rounding(plain, slots, scale)
+        sample[1:] += rounding(plain, slots, scale, where)
         return self._with(estimate, sample)
 
-    def times_plain(self, plain: np.ndarray, slots: int, scale: float, added: float) -> Known:
+    def times_plain(self, plain: np.ndarray, slots: int, scale: float, added: float,
+                    where: Layout | None = None) -> Known:
         estimate = self.estimate.times_plain(range_of(plain), noise.encoded(slots, scale), added)
         if self.sample is None:
             return self._with(estimate, None)
         sample = self.sample * plain
-        sample[1:] += self.sample[1:] * rounding(plain, slots, scale)
+        sample[1:] += self.sample[1:] * rounding(plain, slots, scale, where)
         return self._with(estimate, _noisy(sample, added))
 
     def times_number(self, c: complex, added: float = 0.0, actual: complex | None = None) -> Known:
@@ -242,6 +251,54 @@ class Known:
         if sample is not None and off is not None:
             sample[1:] += off
         return self._with(self.estimate.moved(k, masked, math.hypot(added, rounded)), sample)
+
+    # The four operations between layouts (moves.py).
+
+    def taken(self, index: np.ndarray) -> Known:
+        """The values with these flat indices; no ciphertext is touched."""
+        estimate = self.estimate.moved(_name_of(index), False, 0.0)
+        sample = None if self.sample is None else self.sample.reshape(len(self.sample), -1)[:, index]
+        return Known(estimate, sample, self.measured, self.shadow)
+
+    def placed(self, name: bytes, factor: complex, added: float) -> Known:
+        """In other slots, which `name` stands for, times a number."""
+        estimate = self.estimate.moved(int.from_bytes(name[:8], "little"), False, 0.0).times_number(factor, added)
+        return self._with(estimate, self._each(lambda s: s * factor, added))
+
+    def reduced(self, axes: tuple[int, ...], keepdims: bool, count: int, factor: complex, added: float) -> Known:
+        """Sums of `count` values each, over these axes, times a number."""
+        along = tuple(a + 1 for a in axes)
+        return self._with(self.estimate.summed(count, 0.0).times_number(factor, added), self._each(
+            lambda s: s.sum(axis=along, keepdims=keepdims) * factor, added))
+
+    def transformed(self, f: Callable[[np.ndarray], np.ndarray], l1: float, l2: float, real: bool, added: float) -> Known:
+        """Through a linear map; `l1` and `l2` bound the weights of any one result (`session::mapped`)."""
+        return self._with(self.estimate.mapped(l1, l2, real, added), self._each(
+            lambda s: np.stack([f(row) for row in s]), added))
+
+    def as_real(self) -> Known:
+        """Of values whose imaginary parts are nothing but error."""
+        r = self.range
+        claim = 0 if r.claim == "assumed" else 1
+        estimate = self.estimate.with_range(
+            _native.Range.rebuilt(claim, [r.low, r.high, 0.0, 0.0, r.bound, r.rms], r.random))
+        sample = None if self.sample is None else np.concatenate([self.sample[:1].real, self.sample[1:]])
+        return Known(estimate, sample, self.measured, self.shadow)
+
+    def joined(self, others: Sequence[Known], sizes: Sequence[int], f: Callable[[Sequence[np.ndarray]], np.ndarray]) -> Known:
+        """With others, as one array that `f` makes of theirs; `sizes` of all of them."""
+        every = [self, *others]
+        estimate = None
+        for known, size in zip(every, sizes):
+            share = _native.Range.rebuilt(1, [-1.0, 1.0, 0.0, 0.0, 1.0, math.sqrt(size / sum(sizes))], False)
+            part = known.estimate.times_plain(share, 0.0, 0.0)
+            estimate = part if estimate is None else estimate.plus(part)
+        estimate = estimate.with_range(hull([known.range for known in every], sizes))
+        sample = None
+        if all(known.sample is not None for known in every):
+            rows = min(len(known.sample) for known in every)
+            sample = np.stack([f([known.sample[i] for known in every]) for i in range(rows)])
+        return Known(estimate, sample, None, any(known.shadow for known in every))
 
     def summed(self, shape: tuple[int, ...], count: float, added: float) -> Known:
         """Of sums of `count` values each that have `shape`: of all values, or over the first axis."""
@@ -328,13 +385,32 @@ def range_of(plain: np.ndarray) -> _native.Range:
     return _native.Range.of(np.ascontiguousarray(plain, dtype=np.complex128).reshape(-1))
 
 
-def rounding(plain: np.ndarray, slots: int, scale: float) -> np.ndarray:
+def hull(ranges: Sequence[_native.Range], sizes: Sequence[int]) -> _native.Range:
+    """Of values of which some lie in each of these."""
+    claims = ("assumed", "declared", "calibrated")
+    claim = min(claims.index(r.claim) for r in ranges)
+    rms = math.sqrt(sum(r.rms**2 * size for r, size in zip(ranges, sizes)) / sum(sizes))
+    if claim == 1:
+        rms = max(r.rms for r in ranges)
+    return _native.Range.rebuilt(claim, [
+        min(r.low for r in ranges), max(r.high for r in ranges), min(r.imag_low for r in ranges),
+        max(r.imag_high for r in ranges), max(r.bound for r in ranges), rms], all(r.random for r in ranges))
+
+
+def _name_of(index: np.ndarray) -> int:
+    digest = hashlib.sha256(repr(index.shape).encode() + np.ascontiguousarray(index, np.int64).tobytes()).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+def rounding(plain: np.ndarray, slots: int, scale: float, where: Layout | None = None) -> np.ndarray:
     """What encoding at `scale` adds to plain values, in their shape: the rounding of coefficients."""
     flat = plain.reshape(-1)
-    rows = np.concatenate([flat, np.zeros(-flat.size % slots)]).reshape(-1, slots)
+    rows = where.rows(plain) if where is not None and not where.is_plain else np.concatenate(
+        [flat, np.zeros(-flat.size % slots)]).reshape(-1, slots)
     c = to_coefficients(rows) * scale
     off = (np.rint(c.real) - c.real) + 1j * (np.rint(c.imag) - c.imag)
-    return to_slots(off / scale).reshape(-1)[: flat.size].reshape(plain.shape)
+    out = to_slots(off / scale).reshape(-1)
+    return out[: flat.size].reshape(plain.shape) if where is None else where.read(out)
 
 
 @lru_cache(maxsize=32)
@@ -380,9 +456,15 @@ def largest_coefficient(known: Known, slots: int) -> float:
     return min(r.rms, math.hypot(max(abs(r.low), abs(r.high)), max(abs(r.imag_low), abs(r.imag_high))))
 
 
-def check_fits(operation: str, context: Any, known: Known, level: int, scale: float) -> None:
-    """ScaleError in a plan, a warning elsewhere, for values that may exceed the modulus of a level."""
-    if known.range.reach * scale * 2 < 2.0 ** context.params.log_q(level):
+def check_fits(operation: str, context: Any, known: Known, level: int, scale: float, rest: float = 0.0) -> None:
+    """ScaleError in a plan, a warning elsewhere, for values that may exceed the modulus of a level. `rest` bounds what
+    lies in slots without values."""
+    whole = 2.0 ** context.params.log_q(level)
+    if rest * scale * 2 >= whole:
+        report(operation, context, f"slots without values that hold up to {rest:.3g}",
+               f"less than {whole / 2 / scale:.3g} at level {level} and scale 2^{math.log2(scale):.1f}",
+               "clear them before: x.contiguous()")
+    if known.range.reach * scale * 2 < whole:
         return
     limit = 2.0 ** (context.params.log_q(level) - 1) / scale
     report(operation, context, f"values that may reach {known.range.reach:.3g} ({known.within()})",

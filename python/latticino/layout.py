@@ -1,15 +1,200 @@
-"""Where values lie in slots: rotations of vectors that do not fill them, and repetition.
+"""Where the values of an array lie in the slots of its ciphertexts.
 
-A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two slots, zeros
-behind; a longer one lies in several ciphertexts of N/2 slots, in order. Arrays of more dimensions
-are laid out row by row. A ciphertext with fewer slots than N/2 repeats periodically.
+An array of shape (3, 4) in one ciphertext of 16 slots lies row by row in slots 0 to 11, with zeros behind: the *plain*
+layout. Its transpose needs no work: the same slots are read in another order. Neither does a column: of the slots some
+are read, and what is in the others is marked as unknown.
+
+Slots have addresses: slot s of ciphertext p of n slots has the address p n + s. A ciphertext with fewer slots than N/2
+repeats periodically.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
+
+# What the slots hold that no value lies in: zeros; what operations made of zeros, or more copies of the values; anything,
+# other values of an array that was cut for instance.
+Rest = Literal["zero", "filler", "unknown"]
+_ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
+
+
+class Layout:
+    """The shape of an array, and the address of each of its values in ``count`` ciphertexts of ``slots`` slots.
+
+    Several values may have one address: they are equal then (broadcast arrays). ``rest``: what the other slots hold, up to
+    ``bound`` in size. Immutable.
+    """
+
+    __slots__ = ("shape", "slots", "count", "rest", "bound", "_places", "_used", "_name")
+
+    def __init__(self, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None = None,
+                 rest: Rest = "zero", bound: float = 0.0) -> None:
+        self.shape, self.slots, self.count = tuple(int(n) for n in shape), slots, count
+        if places is not None and count == -(-self.size // slots) and np.array_equal(
+                places, np.arange(self.size).reshape(self.shape)):
+            places = None
+        self._places = places
+        self.rest: Rest = rest
+        self.bound = 0.0 if rest == "zero" else bound
+        self._used: np.ndarray | None = None
+        self._name: bytes | None = None
+
+    @classmethod
+    def plain(cls, shape: tuple[int, ...], slots: int, clean: bool = True, bound: float = 0.0) -> Layout:
+        """Row by row from the first slot on. `clean`: zeros behind the values."""
+        return cls(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
+
+    # ---- facts ----
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether value i, row by row, has the address i."""
+        return self._places is None
+
+    @property
+    def places(self) -> np.ndarray:
+        """The address of each value."""
+        return np.arange(self.size).reshape(self.shape) if self._places is None else self._places
+
+    @property
+    def used(self) -> np.ndarray:
+        """For each address whether a value lies there."""
+        if self._used is None:
+            self._used = np.zeros(self.count * self.slots, bool)
+            self._used[self.places.reshape(-1)] = True
+        return self._used
+
+    @property
+    def full(self) -> bool:
+        """Whether a value lies in every slot."""
+        if self._places is None:
+            return self.size == self.count * self.slots
+        return bool(self.used.all())
+
+    @property
+    def injective(self) -> bool:
+        """Whether no two values share a slot."""
+        return self._places is None or int(self.used.sum()) == self.size
+
+    @property
+    def clean(self) -> bool:
+        return self.rest == "zero"
+
+    @property
+    def name(self) -> bytes:
+        """Tells this placement from all others; what the other slots hold is no part of it."""
+        if self._name is None:
+            head = repr((self.shape, self.slots, self.count, self.is_plain)).encode()
+            body = b"" if self._places is None else np.ascontiguousarray(self._places, np.int64).tobytes()
+            self._name = hashlib.sha256(head + body).digest()
+        return self._name
+
+    def same(self, other: Layout) -> bool:
+        """Whether values of the same index have the same address."""
+        if self is other:
+            return True
+        if (self.shape, self.slots, self.count, self.is_plain) != (other.shape, other.slots, other.count, other.is_plain):
+            return False
+        return self._places is None or np.array_equal(self._places, other.places)
+
+    # ---- others made of it: no work on ciphertexts ----
+
+    def with_rest(self, rest: Rest, bound: float = 0.0) -> Layout:
+        """With other things in the other slots; with no other slots that is nothing."""
+        if rest != "zero" and self.full:
+            rest = "zero"
+        if rest == self.rest and bound == self.bound:
+            return self
+        out = Layout.__new__(Layout)
+        out.shape, out.slots, out.count, out._places = self.shape, self.slots, self.count, self._places
+        out.rest, out.bound, out._used, out._name = rest, 0.0 if rest == "zero" else bound, self._used, self._name
+        return out
+
+    def changed(self, clean: bool, bound: float = 0.0) -> Layout:
+        """After an operation that leaves zeros in the other slots, or makes something else of them."""
+        return self.with_rest("zero" if clean else weakest(self.rest, "filler"), bound)
+
+    def taken(self, index: np.ndarray, bound: float) -> tuple[Layout, list[int]]:
+        """Of the values with these flat indices, and which ciphertexts hold them. `bound` of the values."""
+        places = np.asarray(self.places.reshape(-1)[index])
+        parts = np.unique(places // self.slots)
+        moved = np.asarray(np.searchsorted(parts, places // self.slots) * self.slots + places % self.slots)
+        out = Layout(index.shape, self.slots, len(parts), moved, self.rest, self.bound)
+        left = self.used.reshape(self.count, self.slots)[parts].reshape(-1) & ~out.used
+        if left.any():
+            out = out.with_rest("unknown", max(self.bound, bound))
+        return out, [int(p) for p in parts]
+
+    def broadcast(self, shape: tuple[int, ...]) -> Layout:
+        """Of numpy's broadcast_to."""
+        if shape == self.shape:
+            return self
+        return Layout(shape, self.slots, self.count, np.broadcast_to(self.places, shape), self.rest, self.bound)
+
+    def widened(self, slots: int) -> Layout:
+        """In ciphertexts of more slots, which repeat what was in fewer."""
+        if slots == self.slots:
+            return self
+        places = self.places
+        rest = weakest(self.rest, "filler")
+        return Layout(self.shape, slots, self.count, places // self.slots * slots + places % self.slots, rest, self.bound)
+
+    # ---- values in and out ----
+
+    def read(self, slots: np.ndarray) -> np.ndarray:
+        """The values, from what all slots hold in order."""
+        if self._places is None:
+            return slots[: self.size].reshape(self.shape)
+        return np.asarray(slots[self._places])
+
+    def rows(self, values: np.ndarray) -> np.ndarray:
+        """What all slots hold, a row for each ciphertext, from the values; zeros elsewhere."""
+        out = np.zeros(self.count * self.slots, values.dtype)
+        out[self.places.reshape(-1)] = values.reshape(-1)
+        return out.reshape(self.count, self.slots)
+
+    def runs(self) -> list[list[int]]:
+        """The addresses row by row, as runs of (first, step, count)."""
+        flat, out, at = self.places.reshape(-1), [], 0
+        steps = np.diff(flat)
+        changes = np.flatnonzero(np.diff(steps)) + 1  # where the step to the next value is another one
+        while at < flat.size:
+            if at + 1 == flat.size:
+                out.append([int(flat[at]), 0, 1])
+                break
+            later = int(np.searchsorted(changes, at, side="right"))
+            end = int(changes[later]) if later < changes.size else flat.size - 1
+            out.append([int(flat[at]), int(steps[at]), end - at + 1])
+            at = end + 1
+        return out
+
+
+def weakest(*rests: Rest) -> Rest:
+    """The one of which the least is known."""
+    return max(rests, key=_ORDER.index)
+
+
+def from_runs(runs: list[list[int]], shape: tuple[int, ...], slots: int, count: int, rest: Rest, bound: float) -> Layout:
+    """What `Layout.runs` wrote. ValueError where the runs are none of this shape and these ciphertexts."""
+    total, most = 0, count * slots
+    for first, step, length in runs:
+        last = first + step * (length - 1)
+        if length < 1 or not (0 <= first < most and 0 <= last < most):
+            raise ValueError("a run outside of the ciphertexts")
+        total += length
+    if total != math.prod(shape):
+        raise ValueError("runs of another size")
+    flat = np.concatenate([first + step * np.arange(length) for first, step, length in runs])
+    return Layout(shape, slots, count, flat.reshape(shape), rest, bound)
 
 
 @lru_cache(maxsize=64)

@@ -50,6 +50,14 @@ class Note:
             refuse()
         return [_number(v) for v in values]
 
+    def runs(self, name: str) -> list[list[int]]:
+        """Triples of integers up to 2^53 in size."""
+        runs = self._get(name, list)
+        if not runs or not all(isinstance(run, list) and len(run) == 3 and all(
+                type(n) is int and abs(n) <= LARGEST for n in run) for run in runs):
+            refuse()
+        return runs
+
     def flag(self, name: str) -> bool:
         return bool(self._get(name, bool))
 

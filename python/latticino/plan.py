@@ -11,6 +11,7 @@ import numpy as np
 from . import _native, arrays, errors, noise, roles
 from .ciphertext import Ciphertext
 from .known import Known, as_range
+from .layout import Layout
 
 if TYPE_CHECKING:
     from .context import Context
@@ -157,13 +158,13 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
 def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     """A ciphertext without data, shaped as `x` would be once encrypted."""
     level, scale, known, sample = twin.level, None, None, None
-    clean, stated = True, _native.Range.assumed(False)
+    layout, stated = None, _native.Range.assumed(False)
     if isinstance(x, Ciphertext):
         if x.context._root is not context._root:
             raise errors.ContextError.explain(
                 "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
-        clean, known = x._clean, x._known
+        layout, known = x.layout, x._known
         if known.shadow:  # a plan has no values
             known = known.detached(x.size)
     else:
@@ -181,11 +182,11 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
             shape = sample.shape
         slots = arrays.slots_for(int(np.prod(shape)), twin.slots, "plan")
     scale = twin.params.scale(level) if scale is None else scale
-    count = -(-int(np.prod(shape)) // slots)
-    parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(count)]
+    layout = Layout.plain(shape, slots) if layout is None else layout
+    parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(layout.count)]
     if known is None:
         known = Known.fresh(stated, noise.fresh(twin.params, scale, slots), sample)
-    return Ciphertext(twin, parts, shape, known, clean)
+    return Ciphertext(twin, parts, layout, known)
 
 
 def _ciphertexts(result: Any) -> list[Ciphertext]:

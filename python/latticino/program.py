@@ -29,7 +29,7 @@ class CkksRecording(Recording):
     """Of ciphertexts, with the errors that results are expected to have."""
 
     kind, native = Ciphertext, _native.RecordedProgram
-    form_of = "shape, ciphertexts, zeros behind the values"
+    form_of = "shape, ciphertexts, zeros in slots without values, layout"
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[Ciphertext]) -> None:
         context = examples[0].context
@@ -64,12 +64,14 @@ class CkksRecording(Recording):
     def _filled(self, like: Ciphertext, parts: list[Any]) -> Ciphertext:
         return like._like(parts, like._known)
 
-    def _form(self, x: Ciphertext) -> tuple[tuple[int, ...], int, bool]:
-        """Sums skip the mask where slots behind the values are zero."""
-        return x.shape, len(x._parts), x._clean or not x._padded
+    def _form(self, x: Ciphertext) -> tuple[tuple[int, ...], int, bool, str]:
+        """Sums skip the mask where slots without values are zero, and functions where what is there is known."""
+        kind = "plain" if x.layout.is_plain else x.layout.name.hex()[:8]
+        known = "" if x.layout.rest != "unknown" else ", other values between"
+        return x.shape, len(x._parts), x._clean or not x._padded, kind + known
 
     def _serves(self, recorded: tuple, form: tuple) -> bool:
-        return recorded[:2] == form[:2] and recorded[2] <= form[2]
+        return recorded[:2] == form[:2] and recorded[2] <= form[2] and recorded[3] == form[3]
 
 
 class Program:

@@ -31,6 +31,6 @@ class Session(BoundSession, Context):  # type: ignore[misc]
             return x
         self._require_adoptable(x)
         self._admit("adopt", [p.key for p in x._parts])
-        return Ciphertext(self, x._parts, x.shape, x._known, x._clean)
+        return Ciphertext(self, x._parts, x.layout, x._known)
 
     __call__ = adopt

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, arrays, errors, layout, noise
+from . import _native, align, arrays, errors, layout, moves, noise
 from .known import rounding
+from .layout import Layout
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -20,6 +21,8 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     k = arrays.as_integer(k, "rotate", "steps") % x.size
     if k == 0:
         return x
+    if not x.layout.is_plain or x.layout.rest == "unknown":  # read in another order: free
+        return moves.taken(x, np.roll(np.arange(x.size), -k).reshape(x.shape))
     e, groups = x._evaluator, layout.rotation_groups(x.size, x.slots, k)
     masked = any(mask is not None for group in groups for _, _, mask in group)
     x = x._ready(1) if masked else x
@@ -53,32 +56,163 @@ def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], 
     return out.reshape(-1)[: x.size].reshape(x.shape)
 
 
-def total(x: Ciphertext, axis: int | None) -> Ciphertext:
-    """See Ciphertext.sum."""
+def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: complex = 1) -> Ciphertext:
+    """See Ciphertext.sum; `factor` multiplies the sums."""
+    axes, keepdims = as_axes(axis, len(x.shape), "sum"), arrays.as_flag(keepdims, "sum", "keepdims")
+    if not axes:
+        return x * factor if factor != 1 else x
+    out = _in_ciphertexts(x, axes) if _plainly(x, axes) else None
+    if out is not None:
+        out = out * factor if factor != 1 else out
+    else:
+        out = _along(x, axes, factor)
+    if not keepdims:
+        return out
+    return moves.taken(out, np.arange(out.size).reshape([1 if a in axes else n for a, n in enumerate(x.shape)]))
+
+
+def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
+    """Axes as numpy takes them, in order; all of them for None."""
+    if axis is None:
+        return tuple(range(dimensions))
+    every = [arrays.as_integer(a, operation, "axis") for a in (axis if isinstance(axis, tuple) else (axis,))]
+    out = sorted(a + dimensions if a < 0 else a for a in every)
+    if len(set(out)) != len(out) or not all(0 <= a < dimensions for a in out):
+        raise errors.ShapeError.explain(
+            operation, f"axis={arrays.shown(axis)} of {dimensions} dimensions", "axes that are there, each once", "check the axis")
+    return tuple(out)
+
+
+def _plainly(x: Ciphertext, axes: tuple[int, ...]) -> bool:
+    """Whether rotations by all that the sums are apart add up the slots: the other slots hold nothing else."""
+    if len(axes) == len(x.shape):
+        return x.layout.injective and x.layout.rest != "unknown"
+    kept = math.prod(x.shape[len(axes):])
+    return (x.layout.is_plain and x.layout.rest != "unknown" and axes == tuple(range(len(axes))) and kept & (kept - 1) == 0
+            and kept <= x.slots)
+
+
+def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
+    """Sums over leading axes in ciphertexts of as many slots as there are sums."""
+    shape = x.shape[len(axes):]
     if x._padded and not x._clean:
         x = x * np.ones(x.shape)
     e = x._evaluator
     part = x._parts[0]
     for other in x._parts[1:]:
         part = e.add(part, other)
-    kept = 1
-    if axis is not None:
-        axis = arrays.as_integer(axis, "sum", "axis")
-        axis += len(x.shape) if axis < 0 else 0
-        kept = _columns(x, "sum") if axis == 0 else 0
-        if not kept or len(x.shape) != 2:
-            raise errors.UnsupportedError.explain(
-                "sum", f"axis={arrays.shown(axis)} of shape {x.shape}", "no axis, or axis 0 of two", "see spread_sum")
+    kept = math.prod(shape)
     count = x.slots // kept
     if count > 1:
         part = e.inner_sum(part, kept, count)
-    shape = () if axis is None else x.shape[1:]
     known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count))
     return x._like([part.with_slots(kept)], known, True, shape)
 
 
+def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
+    """Sums over any axes: together where their values are equally far apart, else one after the other."""
+    out = _windowed(x, axes, factor)
+    if out is None and len(axes) > 1:
+        out = _along(_along(x, axes[-1:], 1), axes[:-1], factor)
+    if out is None:  # one axis, along which values lie anywhere
+        out = _windowed(align.plain(x, "sum"), axes, factor)
+    assert out is not None
+    return out
+
+
+def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext | None:
+    """Sums of slots a fixed step apart; None where there is no such step. No level where the values of each sum lie in one
+    ciphertext, else one: a map collects the pieces."""
+    where, slots = x.layout, x.slots
+    shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
+    terms = np.moveaxis(where.places, axes, range(-len(axes), 0)).reshape(math.prod(shape), -1)
+    terms = np.sort(terms, axis=1) if len(axes) > 1 else terms
+    count = terms.shape[1]
+    parts = terms // slots
+    inside = parts[:, 1:] == parts[:, :-1]
+    steps = ((terms[:, 1:] - terms[:, :-1]) % slots)[inside]
+    if steps.size and (steps != steps[0]).any():
+        return None
+    step = int(steps[0]) if steps.size else 0
+    switched = x._switched() * math.sqrt(max(count - 1, 0))
+    if inside.all():
+        made = moves.windows(x._evaluator, x._parts, step, count, slots)
+        bound = count * max(x._known.range.reach, where.bound)
+        whole = Layout(where.shape, slots, where.count, where.places, "unknown", bound)
+        index = np.moveaxis(np.arange(x.size).reshape(x.shape), axes, range(-len(axes), 0)).reshape(*shape, -1)
+        first = index.reshape(len(terms), -1)[np.arange(len(terms)), np.argmax(
+            whole.places.reshape(-1)[index.reshape(len(terms), -1)] == terms[:, :1], axis=1)]
+        out, kept = whole.taken(first.reshape(shape), bound)
+        known = x._known.reduced(axes, False, count, 1, switched)
+        y = x._like([made[p] for p in kept], known, layout=out.with_rest("unknown", bound))
+        return y * factor if factor != 1 else y
+    return _collected(x, axes, factor, terms, inside, step)
+
+
+def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.ndarray, inside: np.ndarray,
+               step: int) -> Ciphertext:
+    """Sums of values that lie in several ciphertexts. A run of n values is made of windows of powers of two."""
+    x = x._ready(1)
+    moves.require_level(x, "sum")
+    where, slots = x.layout, x.slots
+    shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
+    starts = np.concatenate([np.ones((len(terms), 1), bool), ~inside], axis=1)
+    begin = np.flatnonzero(starts.reshape(-1))
+    length = np.diff(np.append(begin, terms.size))
+    row, first = begin // terms.shape[1], terms.reshape(-1)[begin]
+    entries = []
+    for k in range(int(length.max()).bit_length()):
+        has = (length >> k & 1).astype(bool)
+        offset = (length[has] & (1 << k) - 1) * step
+        source = first[has] // slots * slots + (first[has] + offset) % slots
+        entries.append((row[has], source + k * where.count * slots))
+    rows, s = (np.concatenate(v) for v in zip(*entries))
+    most = 1 << (int(length.max()).bit_length() - 1)
+    windows = list(zip(*(moves.doublings(x._evaluator, p, step, most, slots) for p in x._parts)))
+    name = ("sum", where.name, axes, complex(factor))
+    weights = np.full(len(s), complex(factor))
+    candidates = []
+    natural = Layout.plain(shape, max(slots, arrays.slots_for(len(terms), x.context.slots, "sum")))
+    kept = np.unique(terms[:, 0] // slots)
+    places = np.searchsorted(kept, terms[:, 0] // slots) * slots + terms[:, 0] % slots
+    in_place = Layout(shape, slots, len(kept), places.reshape(shape))
+    for i, target in enumerate((natural, in_place)):
+        if target.slots == slots and target.injective:
+            t = target.places.reshape(-1)[rows]
+            candidates.append((moves.Map(t, s, weights, slots, slots, target.count, (*name, i)), target))
+    m, target = min(candidates, key=lambda c: c[0].diagonals)
+    m.require_possible("sum")
+    parts, added = moves.apply(x, [p for several in windows for p in several], m)
+    count = terms.shape[1]
+    before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
+    return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=target)
+
+
+def mean(x: Ciphertext, axis: Any, keepdims: bool) -> Ciphertext:
+    """See Ciphertext.mean."""
+    axes = as_axes(axis, len(x.shape), "mean")
+    count = math.prod(x.shape[a] for a in axes)
+    return total(x, axes, keepdims, 1 / count if count > 1 else 1)
+
+
+def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertext:
+    """See Ciphertext.var."""
+    axes, ddof = as_axes(axis, len(x.shape), "var"), arrays.as_real(ddof, "var", "ddof")
+    count = math.prod(x.shape[a] for a in axes)
+    if count <= ddof:
+        raise errors.ValueError.explain("var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
+    off = x - mean(x, axes, True)
+    if x._known.range.is_real:
+        square = off * off
+    else:
+        square = off * off.conj()
+        square = square._like(square._parts, square._known.as_real())
+    return total(square, axes, keepdims, 1 / (count - ddof))
+
+
 def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     """See Ciphertext.spread_sum."""
+    x = align.plain(x, "spread_sum")
     c, factor = _columns(x, "spread_sum"), arrays.as_complex(factor, "spread_sum", "factor")
     x, e = x._ready(1), x._evaluator
     # Steps along the row: what one leaves in a slot meets what it left in others.

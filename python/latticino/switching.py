@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, roles
+from . import _native, align, arrays, errors, roles
 from .known import range_of, report
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
               minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
+    x = align.plain(x, "apply_lut")
     _check_within("apply_lut", x, where, bound)
     name = x.context.switch_set(name, x._key)
     native = x.context.switching(name)
@@ -82,6 +83,7 @@ def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal
               route: str = "automatic") -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
     bound = arrays.as_real(bound, "compare", "bound", above=0)
+    x = align.plain(x, "compare")
     _check_within("compare", x, None, 2 * bound)
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
@@ -171,6 +173,7 @@ def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertex
 def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
     """The largest value and its index, by rounds of comparisons: parts with parts, then halves with halves."""
     bound = arrays.as_real(bound, "max", "bound", above=0)
+    x = align.plain(x, "max")
     values = np.arange(len(x._parts) * x.slots, dtype=float)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(

@@ -75,9 +75,11 @@ def test_shapes_that_numpy_refuses_are_refused(client, a, b):
         np.ones(a) @ client.encrypt(np.ones(b))
 
 
-def test_products_too_large_for_one_matrix_say_so(client):
-    with pytest.raises(lt.UnsupportedError, match="rows one by one"):
-        client.encrypt(np.ones((128, 128))) @ np.ones((128, 2))
+def test_products_too_large_for_the_host_say_so(client):
+    with pytest.raises(lt.UnsupportedError, match="rows in groups"):
+        client.encrypt(np.ones((512, 512))) @ np.ones((512, 512))
+    with pytest.raises(lt.UnsupportedError, match="different distances"):
+        client.encrypt(np.ones(2**16))[np.random.default_rng(1).permutation(2**16)].contiguous()
 
 
 @pytest.mark.parametrize("columns", [1, 100, 512, 513, 700, 1100])
@@ -190,7 +192,7 @@ def test_operators_that_would_need_the_values_are_refused(client):
         with pytest.raises(lt.UnsupportedError, match="compare|bool"):
             use()
     for use in (lambda: hash(x), lambda: float(x), lambda: int(x), lambda: complex(x), lambda: abs(x), lambda: round(x),
-                lambda: iter(x), lambda: 1.0 in x, lambda: {x: 1}, lambda: x[0], lambda: np.add(x, y), lambda: x // 2):
+                lambda: 1.0 in x, lambda: {x: 1}, lambda: np.add(x, y), lambda: x // 2):
         with pytest.raises((TypeError, lt.UnsupportedError)):
             use()
 

@@ -23,6 +23,40 @@ def test_rotation_groups_make_a_cyclic_shift(size, most, k):
     np.testing.assert_array_equal(np.concatenate(result)[:size], np.roll(values, -k))
 
 
+@given(st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_layouts_are_written_as_runs_and_read_again(seed):
+    rng = np.random.default_rng(seed)
+    places = np.arange(48).reshape(4, 12)
+    for chosen in (places.T, places[::2, 1::3], places[rng.integers(0, 4, 3)], np.broadcast_to(places[:, :1], (4, 5)),
+                   np.roll(places, 5), rng.permutation(48), places[1, 2]):
+        written = layout.Layout(chosen.shape, 16, 3, np.array(chosen), "unknown", 2.5)
+        read = layout.from_runs(written.runs(), chosen.shape, 16, 3, "unknown", 2.5)
+        assert read.same(written) and (read.rest, read.bound) == (written.rest, written.bound) and read.name == written.name
+        values = rng.uniform(size=48)
+        np.testing.assert_array_equal(read.read(values), values[chosen])
+
+
+@pytest.mark.parametrize("runs", [[[0, 1, 5]], [[0, 1, 4], [0, 1, 1]], [[-1, 1, 4]], [[46, 1, 4]], [[0, 2**50, 4]], [[3, -1, 5]], [[0, 1, 0]],
+                                  [[0, 0, 2**40]]])
+def test_runs_that_do_not_fit_are_refused(runs):
+    with pytest.raises(ValueError):
+        layout.from_runs(runs, (4,), 16, 3, "zero", 0.0)
+
+
+def test_slices_know_what_lies_beside_them():
+    whole = layout.Layout.plain((4, 8), 32)
+    index = np.arange(32).reshape(4, 8)
+    assert whole.taken(index.T, 1.0)[0].clean and whole.taken(index[::-1], 1.0)[0].rest == "zero"
+    column, parts = whole.taken(index[:, 1], 2.0)
+    assert (column.rest, column.bound, parts) == ("unknown", 2.0, [0]) and not column.is_plain and column.injective
+    padded = layout.Layout.plain((3, 5), 16)
+    assert padded.taken(np.arange(15).reshape(3, 5).T, 1.0)[0].rest == "zero"
+    several, parts = layout.Layout.plain((4, 16), 16).taken(np.arange(64).reshape(4, 16)[1:3], 1.0)
+    assert several.is_plain and several.clean and parts == [1, 2]
+    assert not whole.taken(np.broadcast_to(index[:1], (3, 8)), 1.0)[0].injective
+
+
 def test_slots_for():
     assert [arrays.slots_for(n, 8, "t") for n in (1, 2, 3, 8, 9, 100)] == [1, 2, 4, 8, 8, 8]
     with pytest.raises(errors.ShapeError):
@@ -34,9 +68,44 @@ def test_repeats_over():
     assert not layout.repeats_over((3,), (2, 3)) and not layout.repeats_over((4,), (4, 2))
 
 
-def test_strided_and_foreign_arrays_are_refused():
-    with pytest.raises(errors.ShapeError, match="ascontiguousarray"):
-        arrays.as_numpy(np.zeros((4, 4))[:, 0], "encrypt")
+class Frame:
+    """As pandas: values by __array__ alone, in column order."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asfortranarray(self.values)
+
+
+@pytest.mark.parametrize("make", [
+    lambda v: v[::-1, ::2], lambda v: np.asfortranarray(v), lambda v: v.T, lambda v: v.astype(">f8"), lambda v: v.astype(">i4")[1:],
+    lambda v: Frame(v), lambda v: list(map(list, v)), lambda v: np.broadcast_to(v[0], v.shape), lambda v: v.astype(np.float16),
+    lambda v: memoryview(v), lambda v: v[1, 2]], ids=str)
+def test_numbers_in_any_memory_order_are_copied_in(make):
+    values = np.arange(12.0).reshape(3, 4)
+    given = make(values)
+    wanted = np.asarray(given)
+    have = arrays.as_numpy(given, "encrypt")
+    assert have.flags.c_contiguous and have.dtype.isnative and have.shape == wanted.shape
+    np.testing.assert_array_equal(have, wanted)
+    np.testing.assert_array_equal(arrays.as_slots(given, "encrypt"), wanted.astype(complex).ravel())
+
+
+def test_pandas_and_torch_where_they_are_installed():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    np.testing.assert_array_equal(arrays.as_numpy(frame, "encrypt"), [[1, 3], [2, 4]])
+    np.testing.assert_array_equal(arrays.as_numpy(frame["b"], "encrypt"), [3, 4])
+
+
+def test_tensors_that_record_gradients_are_copied_in():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6.0, requires_grad=True).reshape(2, 3)
+    np.testing.assert_array_equal(arrays.as_numpy(x.T, "encrypt"), np.arange(6.0).reshape(2, 3).T)
+
+
+def test_foreign_arrays_are_refused():
     for bad in (["a"], [None], np.zeros(3, dtype=np.longdouble).astype(object)):
         with pytest.raises(errors.ShapeError, match="dtype"):
             arrays.as_numpy(bad, "encrypt")
@@ -55,6 +124,26 @@ def test_dlpack_is_read():
 
     x = np.arange(5.0)
     np.testing.assert_array_equal(arrays.as_numpy(Tensor(x), "encrypt"), x)
+
+
+def test_tensors_that_dlpack_does_not_lend_are_detached():
+    class Tensor:
+        requires_grad = True
+
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **options):
+            raise BufferError("requires grad")
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+        def detach(self):
+            return self.x[:, ::2]
+
+    x = np.arange(8.0).reshape(2, 4)
+    np.testing.assert_array_equal(arrays.as_numpy(Tensor(x), "encrypt"), x[:, ::2])
 
 
 def test_dlpack_of_another_device_is_refused_by_its_type():

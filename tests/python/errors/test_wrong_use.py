@@ -26,9 +26,7 @@ def test_nan_and_infinity(client):
         assert states(e) and "index 1" in str(e.value)
 
 
-def test_strided_and_wrong_dtype(client):
-    with pytest.raises(lt.ShapeError, match="ascontiguousarray"):
-        client.encrypt(np.zeros((8, 2))[:, 0])
+def test_wrong_dtype(client):
     with pytest.raises(lt.ShapeError, match="dtype"):
         client.encrypt(["one"])
     with pytest.raises(lt.ShapeError):
@@ -281,7 +279,7 @@ def test_recorded_programs_refuse_what_they_were_not_recorded_for(ctx, client, r
     total = lt.record(lambda a: a.sum())
     ctx.use(client.server_keys(total._function, x))
     assert abs(client.decrypt(total(client.encrypt(x))) - x.sum()) < 2**-12
-    with pytest.raises(lt.ShapeError, match="zeros behind"):
+    with pytest.raises(lt.ShapeError, match="zeros in slots"):
         total(client.encrypt(x) + 1)  # the sum that was recorded would count the ones behind x
     with pytest.raises(lt.ShapeError):
         total(x)
@@ -307,7 +305,7 @@ def test_shapes_that_do_not_fit(client, pair):
 def test_unsupported_options(client, pair):
     x, a = pair
     for use in (lambda: a.polyval([1, 2], basis="legendre"), lambda: a**-1, lambda: a**0.5,
-                lambda: a.bootstrap(message="quaternion"), lambda: a.sum(axis=1)):
+                lambda: a.bootstrap(message="quaternion")):
         with pytest.raises(lt.UnsupportedError) as e:
             use()
         assert states(e)

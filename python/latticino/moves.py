@@ -1,0 +1,304 @@
+"""What is done between layouts. All that moves values between slots, or makes ciphertexts of others, is made of five steps:
+
+=============  ======  =====================================================================
+step           levels  rotations of each ciphertext
+=============  ======  =====================================================================
+`taken`        0       none: other values are read, or the same in another order
+`joined`       0       none: the ciphertexts of several arrays behind one object
+`placed`       1       about 2 sqrt(d) for d distances that values move by; none for d = 1 = 0
+`windows`      0       about log2(n) for sums of n slots, a step apart
+`mapped`       1       about 2 sqrt(d) for d diagonals of a matrix
+=============  ======  =====================================================================
+
+Range and error of the result are tracked here and in what is older than layouts (`sums`, `matrix`), nowhere above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native, errors, noise
+from .known import Known
+from .layout import Layout, weakest
+
+if TYPE_CHECKING:
+    from .ciphertext import Ciphertext
+
+MOST_ENTRIES = 1 << 24  # of the diagonals of one map: 256 MiB of complex numbers on the host
+_FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
+
+
+# ---- free steps ----
+
+
+def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
+    """The values with these flat indices, in an array of their shape. Free."""
+    where, parts = x.layout.taken(index, x._known.range.reach)
+    held = x._parts
+    return x._like([held[p] for p in parts], x._known.taken(index), layout=where)
+
+
+def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str) -> Ciphertext:
+    """One array of several, which `f` puts together. Free; operands of higher levels are brought down."""
+    level, slots = min(x.level for x in xs), max(x.slots for x in xs)
+    xs = [x.to_level(level) if any(p.level != level for p in x._parts) else x for x in xs]
+    if len({p.scale for x in xs for p in x._parts}) > 1:
+        raise errors.ScaleError.explain(
+            operation, "arrays of several scales at one level", "one scale",
+            "encrypt without a scale of your own, or bring all a level down with to_level")
+    wide = [x.layout.widened(slots) for x in xs]
+    starts = np.cumsum([0, *(w.count for w in wide)])
+    places = f([w.places + start * slots for w, start in zip(wide, starts)])
+    rest = weakest(*(w.rest for w in wide))
+    where = Layout(places.shape, slots, int(starts[-1]), places, rest, max(_reach(x, w) for x, w in zip(xs, wide)))
+    known = xs[0]._known.joined([x._known for x in xs[1:]], [x.size for x in xs], f)
+    return xs[0]._like([p.with_slots(slots) for x in xs for p in x._parts], known, layout=where)
+
+
+def _reach(x: Ciphertext, where: Layout) -> float:
+    """A bound of what lies in slots without values."""
+    return max(where.bound, x._known.range.reach) if where.rest != "zero" else 0.0
+
+
+def widened(x: Ciphertext, slots: int) -> Ciphertext:
+    """In ciphertexts of more slots, which repeat what was in fewer. Free."""
+    if slots == x.slots:
+        return x
+    where = x.layout.widened(slots)
+    growth = math.sqrt(slots / x.slots)  # decoding reads more coefficients
+    return x._like([p.with_slots(slots) for p in x._parts], x._known.repeated(x.shape, growth),
+                   layout=where.with_rest(where.rest, _reach(x, where)))
+
+
+# ---- linear maps ----
+
+
+@dataclass(frozen=True)
+class Group:
+    """Diagonals between one source and one target ciphertext. Diagonal k multiplies the source rotated by distances[k]."""
+
+    source: int
+    distances: tuple[int, ...]
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray]  # diagonal, slot, weight
+
+    def diagonals(self, slots: int) -> np.ndarray:
+        out = np.zeros((len(self.distances), slots), complex)
+        np.add.at(out, self.entries[:2], self.entries[2])
+        return out
+
+
+class Map:
+    """A sparse linear map: to target address t comes the sum of weight w times source address s, for all entries."""
+
+    def __init__(self, t: np.ndarray, s: np.ndarray, w: np.ndarray, slots: int, period: int, count: int, name: tuple) -> None:
+        self.slots, self.count, self.name = slots, count, name
+        distance = (s - t) % slots % period
+        key = (t // slots * (int(s.max(initial=0)) // slots + 1) + s // slots) * period + distance
+        unique, inverse = np.unique(key, return_inverse=True)
+        self.diagonals = len(unique)
+        self._unique, self._inverse, self._t, self._w = unique, inverse.reshape(-1), t % slots, w
+        self._sources, self._period = int(s.max(initial=0)) // slots + 1, period
+
+    def require_possible(self, operation: str) -> None:
+        if self.diagonals * self.slots > MOST_ENTRIES:
+            raise errors.UnsupportedError.explain(
+                operation, f"values that move by {self.diagonals:,} different distances in {self.slots:,} slots",
+                f"at most {MOST_ENTRIES // self.slots:,} distances",
+                "lay out the data for the operation before encrypting, or work on parts of the array")
+
+    def groups(self) -> list[list[Group]]:
+        """For each target ciphertext, its sources."""
+        out: list[list[Group]] = [[] for _ in range(self.count)]
+        pair = self._unique // self._period
+        order = np.argsort(self._inverse, kind="stable")
+        ends = np.cumsum(np.bincount(self._inverse, minlength=len(self._unique)))
+        for p in np.unique(pair):
+            at = np.flatnonzero(pair == p)
+            chosen = order[(0 if at[0] == 0 else ends[at[0] - 1]): ends[at[-1]]]
+            entries = (self._inverse[chosen] - at[0], self._t[chosen], self._w[chosen])
+            distances = tuple(int(d) for d in self._unique[at] % self._period)
+            out[int(p) // self._sources].append(Group(int(p) % self._sources, distances, entries))
+        return out
+
+
+def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map) -> tuple[list[_native.Ciphertext], float]:
+    """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range."""
+    ctx, e = x.context, x._evaluator
+    parts, most, widest, turned = [], 1, 1, False
+    for i, groups in enumerate(m.groups()):
+        total = None
+        for group in groups or [Group(0, (0,), (np.zeros(0, int), np.zeros(0, int), np.zeros(0, complex)))]:
+            part = sources[group.source].with_slots(m.slots)
+            made = ctx._products.get(
+                (*m.name, i, group.source, part.level),
+                lambda g=group, p=part: _native.LinearTransform(  # type: ignore[misc]
+                    ctx._native, list(g.distances), g.diagonals(m.slots), p.level))
+            y = made.apply(e, part)
+            total = y if total is None else e.add(total, y)
+            turned = turned or group.distances != (0,)
+        parts.append(total)
+        most, widest = max(most, len(groups)), max(widest, sum(len(g.distances) for g in groups))
+    level = max(1, x.level)
+    rounded = noise.encoded(m.slots, ctx.params.rescale_factor(level)) * math.sqrt(widest) * x._known.range.rms
+    params, scale = ctx.params, parts[0].scale
+    each = noise.multiplied(params, level, m.slots, scale) if turned else noise.rescaled(params, level, m.slots, scale)
+    return parts, math.hypot(each * math.sqrt(most), rounded)
+
+
+# ---- to other slots ----
+
+
+@dataclass(frozen=True)
+class Move:
+    """How values come from one layout into another: a map, and rotations that repeat what it left."""
+
+    map: Map
+    spreads: tuple[tuple[int, int], ...]  # (step, count), one after the other
+    rest: str
+
+    @property
+    def cost(self) -> float:
+        """Rotations, about."""
+        d = self.map.diagonals
+        return 2 * math.sqrt(d) * max(1, self.map.count) + sum(2 * math.log2(c) for _, c in self.spreads) * self.map.count
+
+
+class _ByName:
+    """A layout as the key of a cache."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def __hash__(self) -> int:
+        return hash(self.layout.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByName) and self.layout.name == other.layout.name
+
+
+def move(source: Layout, target: Layout) -> Move:
+    """From one layout to another of the same shape."""
+    return _move(_ByName(source), _ByName(target))
+
+
+@lru_cache(maxsize=32)
+def _move(source_: _ByName, target_: _ByName) -> Move:
+    source, target = source_.layout, target_.layout
+    slots, period = target.slots, source.slots
+    s = source.places // period * slots + source.places % period
+    direct = _map(source, target, s, target.places, ("move",))
+    if direct.diagonals <= _FEW:
+        return Move(direct, (), "zero")
+    shorter = _spread(source, target, s)
+    if shorter is not None and (shorter.cost < Move(direct, (), "zero").cost or direct.diagonals * slots > MOST_ENTRIES):
+        return shorter
+    return Move(direct, (), "zero")
+
+
+def _map(source: Layout, target: Layout, s: np.ndarray, t: np.ndarray, name: tuple) -> Map:
+    flat = t.reshape(-1)
+    _, first = np.unique(flat, return_index=True)  # equal values may share a slot: each moves once
+    return Map(flat[first], s.reshape(-1)[first], np.ones(len(first)), target.slots, source.slots, target.count,
+               (*name, source.name, target.name))
+
+
+def _spread(source: Layout, target: Layout, s: np.ndarray) -> Move | None:
+    """Where axes repeat values: the first of each goes to its slot, and rotations fill the others."""
+    t, slots = target.places, target.slots
+    axes = [a for a in range(s.ndim) if s.shape[a] > 1 and not np.diff(s, axis=a).any()]
+    spreads = []
+    for a in axes:
+        steps = np.diff(t, axis=a)
+        parts = np.diff(t // slots, axis=a)
+        if parts.any() or (steps != steps.reshape(-1)[0]).any():
+            return None
+        spreads.append((int(steps.reshape(-1)[0]), s.shape[a]))
+    if not spreads:
+        return None
+    at = tuple(slice(0, 1) if a in axes else slice(None) for a in range(s.ndim))
+    counts = np.zeros((target.count, slots))
+    labels = counts.copy()
+    np.add.at(counts.reshape(-1), t[at].reshape(-1), 1)
+    labels.reshape(-1)[t[at].reshape(-1)] = 1.0 + np.arange(t[at].size)
+    for step, count in spreads:
+        counts, labels = (_window(v, lambda a, k: np.roll(a, -k, axis=1), np.add, -step, count, slots) for v in (counts, labels))
+    wanted = np.broadcast_to(1.0 + np.arange(t[at].size).reshape(t[at].shape), t.shape)
+    if (counts.reshape(-1)[t] != 1).any() or (labels.reshape(-1)[t] != wanted).any():
+        return None
+    beside = counts.reshape(-1).copy()
+    beside[t.reshape(-1)] = 0
+    return Move(_map(source, target, s[at], t[at], ("spread",)), tuple(spreads), "filler" if beside.any() else "zero")
+
+
+def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
+    """The values in the slots of another layout of the same shape, with zeros in the others (where they are copies of
+    values, the layout says so). One level."""
+    target = Layout(x.shape, target.slots, target.count, target.places)
+    if target.slots < x.slots:
+        raise AssertionError("moves lead to as many slots, or more")
+    plan = move(x.layout, target)
+    plan.map.require_possible(operation)
+    x = x._ready(1)
+    require_level(x, operation)
+    parts, added = apply(x, x._parts, plan.map)
+    growth = math.sqrt(target.slots / x.slots)
+    known = x._known if growth == 1 else x._known.repeated(x.shape, growth)
+    done = 1
+    for step, count in plan.spreads:
+        parts = windows(x._evaluator, parts, -step, count, target.slots)
+        added = math.hypot(added, noise.switched(x.context.params, parts[0].level, target.slots, parts[0].scale)
+                           * math.sqrt(count - 1))
+        done *= count
+    where = target.with_rest(plan.rest, x._known.range.reach)  # type: ignore[arg-type]
+    return x._like(parts, known.placed(target.name, 1.0, added), layout=where)
+
+
+def require_level(x: Ciphertext, operation: str) -> None:
+    if x.level < 1:
+        from .joint import more_levels
+
+        raise errors.LevelError.explain(
+            operation, "level 0, and values that must move to other slots", "level 1 or more", more_levels(x.context))
+
+
+# ---- sums of slots ----
+
+
+def _window(x: Any, rotate: Callable[[Any, int], Any], add: Callable[[Any, Any], Any], step: int, count: int,
+            slots: int) -> Any:
+    """The sum of `count` copies of x, rotated left by 0, step, 2 step .."""
+    total, done, power, terms = None, 0, x, 1
+    while True:
+        if count & terms:
+            turned = rotate(power, done * step % slots) if done * step % slots else power
+            total = turned if total is None else add(total, turned)
+            done += terms
+        if done == count:
+            return total
+        turn = terms * step % slots
+        power = add(power, rotate(power, turn) if turn else power)
+        terms *= 2
+
+
+def windows(e: _native.Evaluator, parts: Sequence[_native.Ciphertext], step: int, count: int,
+            slots: int) -> list[_native.Ciphertext]:
+    """In each slot the sum of `count` slots, `step` apart, beginning there."""
+    return [_window(p, e.rotate, e.add, step, count, slots) for p in parts]
+
+
+def doublings(e: _native.Evaluator, part: _native.Ciphertext, step: int, most: int, slots: int) -> Iterator[_native.Ciphertext]:
+    """Windows of 1, 2, 4 .. up to `most` slots."""
+    terms = 1
+    while True:
+        yield part
+        terms *= 2
+        if terms > most:
+            return
+        turn = terms // 2 * step % slots
+        part = e.add(part, e.rotate(part, turn) if turn else part)
