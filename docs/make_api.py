@@ -19,11 +19,11 @@ The interface of C++ is `src/latticino.h` and what it includes; the comments of 
 GROUPS = {
     "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
-    "Encrypted arrays": ["Ciphertext", "dot", "PrivateArray", "Precision", "precision"],
+    "Encrypted arrays": ["Ciphertext", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
     "Plans and programs": ["Plan", "Shape", "Range", "RangeWarning", "Program", "record"],
     "Debugging": ["debug", "SecretWarning"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.Session", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
-             "where", "minimum", "maximum", "concatenate", "stack", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
+             "where", "minimum", "maximum", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
@@ -56,7 +56,7 @@ def members(cls):
                 yield f"#### `.{name}`\n\n{inspect.getdoc(member.fget)}\n"
         elif isinstance(member, (classmethod, staticmethod)) or inspect.isfunction(member):
             plain = inspect.unwrap(getattr(member, "__func__", member))
-            shown = not name.startswith("_") or name in ("__matmul__", "__call__")
+            shown = not name.startswith("_") or name in ("__matmul__", "__call__", "__getitem__")
             if shown and inspect.getdoc(plain):
                 yield entry("." + name, plain, 4)
 

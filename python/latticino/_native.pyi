@@ -469,6 +469,21 @@ class Evaluator:
 
     def conjugate(self, arg: Sequence[Ciphertext], /) -> list[Ciphertext]: ...
 
+class LinearTransform:
+    """
+    A sparse linear map of slots by its diagonals; see ckks/linear_transform.h.
+    """
+
+    def __init__(self, context: Context, indices: Sequence[int], diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], level: int) -> None: ...
+
+    def apply(self, evaluator: Evaluator, x: Ciphertext) -> Ciphertext: ...
+
+    @property
+    def rotations(self) -> list[int]: ...
+
+    @property
+    def bytes(self) -> int: ...
+
 class MatrixProduct:
     """x @ W for a packed vector; see ckks/matrix.h."""
 

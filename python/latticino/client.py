@@ -163,8 +163,9 @@ class Client:
         scale (ScaleError), ``to_level`` a lower level brings the canonical one back, and products
         with plain arrays give it.
 
-        Raises ShapeError for strided arrays and dtypes that are no numbers, ValueError for NaN, infinity and values
-        outside of a stated range, ScaleError for values over the message bound, LevelError for a level that is not.
+        Numbers of any memory order and of other libraries are copied in. Raises ShapeError for dtypes that are no
+        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the message
+        bound, LevelError for a level that is not.
         """
         return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 

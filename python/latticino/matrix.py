@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,22 +111,26 @@ def _sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) ->
     x = x._ready(1)
     moves.require_level(x, "matmul")
     name = ("matmul", x.layout.name, left, w.shape, hashlib.sha256(np.ascontiguousarray(w).tobytes()).digest(), w.dtype.str)
-    best = None
-    for i, target in enumerate(_targets(x, terms, weights.shape[-1], left, shape)):
-        t, spread = target.places, terms // x.slots * target.slots + terms % x.slots
-        t = t.reshape(*lead, weights.shape[-1], free) if left else t.reshape(*lead, free, weights.shape[-1]).swapaxes(-1, -2)
-        m = moves.Map(*_entries(t, spread, weights), target.slots, x.slots, target.count, (*name, i))
-        if best is None or m.diagonals < best[0].diagonals:
-            best = m, target
-    assert best is not None
-    m, target = best
+
+    def entries_to(target: Layout) -> moves.Entries:
+        t, m = target.places, weights.shape[-1]
+        t = t.reshape(*lead, m, free) if left else t.reshape(*lead, free, m).swapaxes(-1, -2)
+        return _entries(t, terms // x.slots * target.slots + terms % x.slots, weights)
+
+    def cheapest() -> moves.Map:
+        targets = _targets(x, terms, weights.shape[-1], left, shape)
+        made = [moves.Map((*name, i), target.slots, x.slots, target, partial(entries_to, target))
+                for i, target in enumerate(targets)]
+        return min(made, key=lambda m: m.diagonals)
+
+    m = moves.known_map(name, cheapest)
     m.require_possible("matmul")
     parts, added = moves.apply(x, x._parts, m)
     size = np.abs(weights)
     l1, l2 = float(size.sum(axis=-2).max()), float(np.sqrt((size**2).sum(axis=-2)).max())
     known = x._known.transformed(
         lambda v: np.matmul(w, v) if left else np.matmul(v, w), l1, l2, w.dtype.kind != "c", added)
-    return x._like(parts, known, layout=target)
+    return x._like(parts, known, layout=m.target)
 
 
 def _axes(x: Ciphertext, w: np.ndarray, left: bool) -> tuple[tuple[int, ...], np.ndarray, np.ndarray, int]:

@@ -16,21 +16,23 @@ Range and error of the result are tracked here and in what is older than layouts
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _native, errors, noise
-from .known import Known
 from .layout import Layout, weakest
+from .locks import Lock
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
 MOST_ENTRIES = 1 << 24  # of the diagonals of one map: 256 MiB of complex numbers on the host
+_MOST_MAPS = 64  # of sums and products that are remembered
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
 
@@ -85,25 +87,33 @@ class Group:
 
     source: int
     distances: tuple[int, ...]
-    entries: tuple[np.ndarray, np.ndarray, np.ndarray]  # diagonal, slot, weight
 
-    def diagonals(self, slots: int) -> np.ndarray:
-        out = np.zeros((len(self.distances), slots), complex)
-        np.add.at(out, self.entries[:2], self.entries[2])
-        return out
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source addresses, weights
 
 
 class Map:
-    """A sparse linear map: to target address t comes the sum of weight w times source address s, for all entries."""
+    """A sparse linear map: to a target address comes the sum of weight times source address, for all its entries.
 
-    def __init__(self, t: np.ndarray, s: np.ndarray, w: np.ndarray, slots: int, period: int, count: int, name: tuple) -> None:
-        self.slots, self.count, self.name = slots, count, name
-        distance = (s - t) % slots % period
-        key = (t // slots * (int(s.max(initial=0)) // slots + 1) + s // slots) * period + distance
-        unique, inverse = np.unique(key, return_inverse=True)
-        self.diagonals = len(unique)
-        self._unique, self._inverse, self._t, self._w = unique, inverse.reshape(-1), t % slots, w
-        self._sources, self._period = int(s.max(initial=0)) // slots + 1, period
+    Only which diagonals there are is kept; `build` gives the entries again where they must be encoded.
+    """
+
+    def __init__(self, name: tuple[Any, ...], slots: int, period: int, target: Layout, build: Callable[[], Entries]) -> None:
+        self.name, self.slots, self.target = name, slots, target
+        self._period, self._build = period, build
+        self._groups: list[list[Group]] | None = None
+        entries = build()
+        self._sources = int(entries[1].max(initial=0)) // slots + 1
+        self._unique = np.unique(self._keys(entries))
+
+    @property
+    def diagonals(self) -> int:
+        return len(self._unique)
+
+    def _keys(self, entries: Entries) -> np.ndarray:
+        t, s, _ = entries
+        pair = t // self.slots * self._sources + s // self.slots
+        return np.asarray(pair * self._period + (s - t) % self.slots % self._period)
 
     def require_possible(self, operation: str) -> None:
         if self.diagonals * self.slots > MOST_ENTRIES:
@@ -114,41 +124,77 @@ class Map:
 
     def groups(self) -> list[list[Group]]:
         """For each target ciphertext, its sources."""
-        out: list[list[Group]] = [[] for _ in range(self.count)]
-        pair = self._unique // self._period
-        order = np.argsort(self._inverse, kind="stable")
-        ends = np.cumsum(np.bincount(self._inverse, minlength=len(self._unique)))
-        for p in np.unique(pair):
-            at = np.flatnonzero(pair == p)
-            chosen = order[(0 if at[0] == 0 else ends[at[0] - 1]): ends[at[-1]]]
-            entries = (self._inverse[chosen] - at[0], self._t[chosen], self._w[chosen])
-            distances = tuple(int(d) for d in self._unique[at] % self._period)
-            out[int(p) // self._sources].append(Group(int(p) % self._sources, distances, entries))
-        return out
+        if self._groups is None:
+            out: list[list[Group]] = [[] for _ in range(self.target.count)]
+            pairs = self._unique // self._period
+            for p in np.unique(pairs):
+                distances = self._unique[pairs == p] % self._period
+                out[int(p) // self._sources].append(Group(int(p) % self._sources, tuple(int(d) for d in distances)))
+            self._groups = out
+        return self._groups
+
+    def matrices(self) -> Callable[[int, Group], np.ndarray]:
+        """What gives the diagonals of a group of a target ciphertext."""
+        entries = self._build()
+        which = np.searchsorted(self._unique, self._keys(entries))
+        order = np.argsort(which, kind="stable")
+        slot, weight = entries[0][order] % self.slots, entries[2][order]
+        ends = np.cumsum(np.bincount(which, minlength=len(self._unique)))
+
+        def of(target: int, group: Group) -> np.ndarray:
+            first = int(np.searchsorted(self._unique, (target * self._sources + group.source) * self._period))
+            out = np.zeros((len(group.distances), self.slots), complex)
+            for k, row in enumerate(out, first):
+                at = slice(0 if k == 0 else ends[k - 1], ends[k])
+                np.add.at(row, slot[at], weight[at])
+            return out
+
+        return of
+
+
+_maps: OrderedDict[tuple[Any, ...], Map] = OrderedDict()
+_lock = Lock()
+
+
+def known_map(name: tuple[Any, ...], make: Callable[[], Map]) -> Map:
+    """The map that `name` stands for, made once as long as it is in use."""
+    with _lock:
+        if name in _maps:
+            _maps.move_to_end(name)
+            return _maps[name]
+    made = make()
+    with _lock:
+        _maps[name] = made
+        while len(_maps) > _MOST_MAPS:
+            _maps.popitem(last=False)
+    return made
 
 
 def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map) -> tuple[list[_native.Ciphertext], float]:
     """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range."""
     ctx, e = x.context, x._evaluator
-    parts, most, widest, turned = [], 1, 1, False
+    matrices: Callable[[int, Group], np.ndarray] | None = None
+
+    def encoded(target: int, group: Group, level: int) -> _native.LinearTransform:
+        nonlocal matrices
+        matrices = matrices or m.matrices()
+        return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level)
+
+    parts = []
     for i, groups in enumerate(m.groups()):
-        total = None
-        for group in groups or [Group(0, (0,), (np.zeros(0, int), np.zeros(0, int), np.zeros(0, complex)))]:
+        products = []
+        for group in groups or [Group(0, (0,))]:  # nothing comes there: zeros
             part = sources[group.source].with_slots(m.slots)
-            made = ctx._products.get(
-                (*m.name, i, group.source, part.level),
-                lambda g=group, p=part: _native.LinearTransform(  # type: ignore[misc]
-                    ctx._native, list(g.distances), g.diagonals(m.slots), p.level))
-            y = made.apply(e, part)
-            total = y if total is None else e.add(total, y)
-            turned = turned or group.distances != (0,)
-        parts.append(total)
-        most, widest = max(most, len(groups)), max(widest, sum(len(g.distances) for g in groups))
-    level = max(1, x.level)
-    rounded = noise.encoded(m.slots, ctx.params.rescale_factor(level)) * math.sqrt(widest) * x._known.range.rms
-    params, scale = ctx.params, parts[0].scale
-    each = noise.multiplied(params, level, m.slots, scale) if turned else noise.rescaled(params, level, m.slots, scale)
-    return parts, math.hypot(each * math.sqrt(most), rounded)
+            key = (*m.name, i, group.source, part.level)
+            made = ctx._products.get(key, partial(encoded, i, group, part.level))
+            products.append(made.apply(e, part))
+        parts.append(reduce(e.add, products))
+    widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
+    turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
+    params, level, scale = ctx.params, x.level, parts[0].scale
+    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest) * x._known.range.rms
+    each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
+    return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), rounded)
 
 
 # ---- to other slots ----
@@ -166,7 +212,7 @@ class Move:
     def cost(self) -> float:
         """Rotations, about."""
         d = self.map.diagonals
-        return 2 * math.sqrt(d) * max(1, self.map.count) + sum(2 * math.log2(c) for _, c in self.spreads) * self.map.count
+        return (2 * math.sqrt(d) + sum(2 * math.log2(c) for _, c in self.spreads)) * self.map.target.count
 
 
 class _ByName:
@@ -192,7 +238,7 @@ def _move(source_: _ByName, target_: _ByName) -> Move:
     source, target = source_.layout, target_.layout
     slots, period = target.slots, source.slots
     s = source.places // period * slots + source.places % period
-    direct = _map(source, target, s, target.places, ("move",))
+    direct = _map(source, target, s, target.places, "move")
     if direct.diagonals <= _FEW:
         return Move(direct, (), "zero")
     shorter = _spread(source, target, s)
@@ -201,11 +247,11 @@ def _move(source_: _ByName, target_: _ByName) -> Move:
     return Move(direct, (), "zero")
 
 
-def _map(source: Layout, target: Layout, s: np.ndarray, t: np.ndarray, name: tuple) -> Map:
+def _map(source: Layout, target: Layout, s: np.ndarray, t: np.ndarray, name: str) -> Map:
     flat = t.reshape(-1)
     _, first = np.unique(flat, return_index=True)  # equal values may share a slot: each moves once
-    return Map(flat[first], s.reshape(-1)[first], np.ones(len(first)), target.slots, source.slots, target.count,
-               (*name, source.name, target.name))
+    entries = flat[first], s.reshape(-1)[first], np.ones(len(first))
+    return Map((name, source.name, target.name), target.slots, source.slots, target, lambda: entries)
 
 
 def _spread(source: Layout, target: Layout, s: np.ndarray) -> Move | None:
@@ -233,7 +279,7 @@ def _spread(source: Layout, target: Layout, s: np.ndarray) -> Move | None:
         return None
     beside = counts.reshape(-1).copy()
     beside[t.reshape(-1)] = 0
-    return Move(_map(source, target, s[at], t[at], ("spread",)), tuple(spreads), "filler" if beside.any() else "zero")
+    return Move(_map(source, target, s[at], t[at], "spread"), tuple(spreads), "filler" if beside.any() else "zero")
 
 
 def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:

@@ -167,25 +167,28 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
         source = first[has] // slots * slots + (first[has] + offset) % slots
         entries.append((row[has], source + k * where.count * slots))
     rows, s = (np.concatenate(v) for v in zip(*entries))
+    weights = np.full(len(s), complex(factor))
     most = 1 << (int(length.max()).bit_length() - 1)
     windows = list(zip(*(moves.doublings(x._evaluator, p, step, most, slots) for p in x._parts)))
-    name = ("sum", where.name, axes, complex(factor))
-    weights = np.full(len(s), complex(factor))
-    candidates = []
-    natural = Layout.plain(shape, max(slots, arrays.slots_for(len(terms), x.context.slots, "sum")))
     kept = np.unique(terms[:, 0] // slots)
     places = np.searchsorted(kept, terms[:, 0] // slots) * slots + terms[:, 0] % slots
-    in_place = Layout(shape, slots, len(kept), places.reshape(shape))
-    for i, target in enumerate((natural, in_place)):
-        if target.slots == slots and target.injective:
-            t = target.places.reshape(-1)[rows]
-            candidates.append((moves.Map(t, s, weights, slots, slots, target.count, (*name, i)), target))
-    m, target = min(candidates, key=lambda c: c[0].diagonals)
+    targets = [Layout.plain(shape, slots), Layout(shape, slots, len(kept), places.reshape(shape))]
+
+    def entries_to(target: Layout) -> moves.Entries:
+        return target.places.reshape(-1)[rows], s, weights
+
+    def cheapest() -> moves.Map:
+        made = [moves.Map((*name, i), slots, slots, target, partial(entries_to, target))
+                for i, target in enumerate(targets) if target.injective]
+        return min(made, key=lambda m: m.diagonals)
+
+    name = ("sum", where.name, axes, complex(factor))
+    m = moves.known_map(name, cheapest)
     m.require_possible("sum")
     parts, added = moves.apply(x, [p for several in windows for p in several], m)
     count = terms.shape[1]
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
-    return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=target)
+    return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=m.target)
 
 
 def mean(x: Ciphertext, axis: Any, keepdims: bool) -> Ciphertext:

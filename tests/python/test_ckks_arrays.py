@@ -1,6 +1,8 @@
 """Encrypted arrays behave as numpy's: random shapes, encrypted and not, at once and recorded."""
 
+import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import latticino as lt
+from latticino import _native, files
 
 PRESET = "test-n10-boot-insecure"
 SLOTS = 512
@@ -35,6 +38,13 @@ def agrees(ctx, client, clear):
         if recorded:
             replay = lt.record(program)
             results += [replay(*arguments), replay(*arguments)]
+        bounds = [(-2**0.5, 2**0.5)] * 2
+        for x in operands:  # declared ranges give claims that hold
+            assert np.abs(x).max() <= 2**0.5
+        stated = [client.encrypt(x, range=lt.Range(*bounds[0], bounds[1] if np.iscomplexobj(x) else (0, 0))) for x in operands]
+        y = program(*stated)
+        assert y.range.claim == "declared"
+        assert np.abs(client.decrypt(y) - wanted).mean() <= 2**(1 if y.size >= 32 else 3) * y._known.errors(y.size)[0], y
         own, owner = clear
         results.append(program(*[owner.encrypt(x) for x in operands]))
         for y in results:
@@ -314,3 +324,158 @@ def test_real_values_stay_real_and_complex_ones_complex(client, ctx, rng):
     assert all(client.decrypt(y).dtype == np.complex128 for y in complex_programs(client.encrypt(x)))
     with pytest.raises(lt.ValueError, match="like"):
         client.encrypt(z, like=x)
+
+
+# ---- files, other scales, other clients, threads ----
+
+def test_layouts_travel_in_files(ctx, client, rng, tmp_path):
+    x = draw(rng, (30, 25))
+
+    def programs(a):
+        return a.T, a[::2, 1], a.sum(axis=1), lt.stack([a[0], a[3]]), a[0].broadcast_to((4, 25)), a + 1, a[3, 4], a[:2].T + 1
+
+    def after(*several):
+        return [y * np.linspace(-1, 1, y.size).reshape(y.shape) for y in several]
+
+    ctx.use(client.server_keys(lambda a: after(*programs(a)), x))
+    for y in programs(client.encrypt(x, range=(-1, 1))):
+        z = lt.from_bytes(lt.to_bytes(y), ctx)
+        lt.save_ciphertext(tmp_path / "array", y)
+        again = lt.load_ciphertext(tmp_path / "array", ctx)
+        for w in (z, again):
+            assert w.layout.same(y.layout) and (w.layout.rest, w.shape, w.dtype) == (y.layout.rest, y.shape, y.dtype)
+            np.testing.assert_array_equal(client.decrypt(w).unmarked(), client.decrypt(y).unmarked())
+            np.testing.assert_array_equal(client.decrypt(after(w)[0]).unmarked(), client.decrypt(after(y)[0]).unmarked())
+
+
+def test_plain_layouts_are_written_as_before(client):
+    note = json.loads(files._note(client.encrypt(np.ones((3, 4)))))
+    assert set(note) == {"shape", "clean", "error", "range"} and note["clean"] is True
+
+
+def test_layouts_too_scattered_for_a_file_say_so(client):
+    x = client.encrypt(np.ones(20_000))[np.random.default_rng(1).permutation(20_000)]
+    with pytest.raises(lt.UnsupportedError, match="contiguous"):
+        lt.to_bytes(x)
+
+
+@pytest.mark.parametrize("change", [
+    {"version": 3}, {"version": None}, {"rest": "ones"}, {"rest": 3}, {"bound": -1}, {"bound": "x"}, {"runs": []}, {"runs": [[0, 1]]},
+    {"runs": [[0, 1, 13]]}, {"runs": [[0, 1, 11]]}, {"runs": [[10, 1, 12]]}, {"runs": [[0, 1.0, 12]]}, {"runs": [[True, 1, 12]]},
+    {"runs": [[0, 2**53, 12]]}, {"runs": "0:12"}, {"shape": [2**20, 2**20]}, {"shape": [3, 5]}, {"error": -1}, {"layout": None}], ids=str)
+def test_damaged_layouts_are_refused(ctx, client, change):
+    x = client.encrypt(np.ones((3, 4))).T
+    note = json.loads(files._note(x))
+    for name, value in change.items():
+        inside = note["array"]["layout"] if name in ("rest", "bound", "runs") else note["array"] if name in note["array"] else note
+        inside[name] = value
+    from_bytes = lambda n: lt.from_bytes(_native.ciphertexts_to_bytes(x._parts, json.dumps(n), None), ctx)  # noqa: E731
+    assert from_bytes(json.loads(files._note(x))).shape == (4, 3)
+    with pytest.raises(lt.FileError):
+        from_bytes(note)
+
+
+@pytest.mark.parametrize("log_scale", [25, 30, 36, 45, 60])
+def test_scales_of_ones_own_move_or_are_refused(ctx, client, rng, log_scale):
+    x = draw(rng, (9, 7))
+    for program in (lambda a: a.T.contiguous(), lambda a: a[1:] - a[:-1], lambda a: a.sum(axis=1), lambda a: a.T @ np.ones((9, 2)),
+                    lambda a: a.mean(axis=0), lambda a: lt.concatenate([a, a]) * np.ones((18, 7))):
+        try:
+            ctx.use(client.server_keys(program, client.encrypt(x, scale=2.0**log_scale)))
+            y = program(client.encrypt(x, scale=2.0**log_scale))
+        except lt.ScaleError:
+            continue
+        wanted = np.concatenate([x, x]) if y.shape == (18, 7) else x.T if y.shape == (7, 9) else program(x)
+        assert np.abs(client.decrypt(y) - wanted).max() < 2.0 ** -(y.expected_bits - 5), y
+
+
+def test_arrays_of_two_clients_and_contexts_do_not_mix(ctx, client, rng):
+    other = lt.keygen(ctx)
+    x, y = client.encrypt(draw(rng, (3, 4))), other.encrypt(draw(rng, (3, 4)))
+    with pytest.raises(lt.KeyError):
+        lt.stack([x, y])
+    with pytest.raises(lt.KeyError):
+        x.T + y.T
+    elsewhere = lt.Context(PRESET, "cpu", threads=1)
+    with pytest.raises(lt.ContextError):
+        lt.concatenate([x, lt.keygen(elsewhere).encrypt(np.ones((3, 4)))])
+    for bad in ([x, np.ones((3, 4))], [x, 1], (x, "a")):
+        with pytest.raises(lt.ShapeError, match="encrypt it first"):
+            lt.concatenate(bad)
+    for use in (lambda: lt.stack([x, x[0]]), lambda: lt.concatenate([x, x.T]), lambda: lt.stack([x], axis=5)):
+        with pytest.raises(lt.ShapeError):
+            use()
+    with pytest.raises(lt.ValueError):
+        lt.stack([x], axis=0.5)
+
+
+def test_arrays_of_several_levels_are_joined_at_the_lowest(agrees, rng):
+    x = draw(rng, (4, 5))
+    agrees(lambda a: lt.concatenate([a, a * 0.3, a * a]), x, wanted=np.concatenate([x, x * 0.3, x * x]), levels=1)
+
+
+def test_several_threads_move_at_once(ctx, client, rng):
+    x = draw(rng, (11, 13))
+
+    def program(a):
+        return a - a.mean(axis=1, keepdims=True)
+
+    ctx.use(client.server_keys(program, x))
+    a = client.encrypt(x)
+    with ThreadPoolExecutor(4) as pool:
+        for z in pool.map(lambda _: client.decrypt(program(a)), range(8)):
+            assert lt.precision(z, program(x)).worst > 12
+
+
+def test_other_values_in_slots_are_told_where_they_are_too_large(ctx, client):
+    """Sums across two rows lie between those that were asked for, and may be larger."""
+    x = np.ones((8, 8))
+    sums_ = client.encrypt(x, range=(0, 1))
+    ctx.use(client.server_keys(lambda a: a.sum(axis=1), x))
+    total = sums_.sum(axis=1)
+    assert total.layout.rest == "unknown" and total.layout.bound >= 8
+    narrow = (total * 0.125).declare(0, 1)
+    assert narrow.layout.bound >= 1
+    with pytest.raises(lt.ScaleError, match="slots without values"):
+        ctx.plan(lambda a: a.sum(axis=1).declare(0, 1).to_level(0) * 200, lt.Shape((8, 8), None, (0, 1)))
+    ctx.plan(lambda a: a.sum(axis=1).contiguous().declare(0, 1).to_level(0) * 200, lt.Shape((8, 8), None, (0, 1)))
+
+
+def test_a_recording_asks_for_the_layout_it_was_made_with(ctx, client, rng):
+    x = draw(rng, (6, 6))
+    ctx.use(client.server_keys(lambda a: a.T * a.T, x))
+    program = lt.record(lambda a: a * a)
+    a = client.encrypt(x)
+    assert lt.precision(client.decrypt(program(a.T)), x.T**2).worst > 12
+    assert lt.precision(client.decrypt(program(a.T)), x.T**2).worst > 12
+    with pytest.raises(lt.ShapeError, match="layout"):
+        program(a)
+
+
+def test_debugging_follows_layouts(client, rng):
+    own = lt.Context(PRESET, "cpu", threads=1)
+    owner = lt.keygen(own)
+    x = draw(rng, (5, 6))
+
+    def program(a):
+        return (a.T - a.mean(axis=1)).sum(axis=0) * a[:, 2]
+
+    own.use(owner.server_keys(program, x))
+    with pytest.warns(lt.SecretWarning), lt.debug(own, owner):
+        y = program(owner.encrypt(x))
+        assert own._debugger.checked > 5
+    assert lt.precision(owner.decrypt(y), program(x)).worst > 10
+
+
+def test_switching_takes_every_layout(device, rng):
+    own = lt.Context("test-n12-switch-insecure" if "test-n12-switch-insecure" in lt.presets() else PRESET, device)
+    owner = lt.keygen(own)
+    x = np.array([[0.4, -0.7, 0.2], [-0.3, 0.8, -0.5]])
+
+    def program(a):
+        return a.T.apply_lut(abs), a[:, 1].compare(0.0), a[0].max(), a.T[:2].argmax()
+
+    own.use(owner.server_keys(program, x))
+    found = [owner.decrypt(y) for y in program(owner.encrypt(x))]
+    for have, want in zip(found, (abs(x.T), [0, 1], 0.4, 3)):
+        assert np.abs(have - want).max() < 0.05

@@ -104,7 +104,7 @@ class Client:
         bool or uint8 to uint64. Files of fresh encryptions store a seed for all but one word a block.
 
         Raises ParameterError for types that the set does not hold, ValueError for values that the type
-        does not, ShapeError for strided arrays and real numbers.
+        does not, ShapeError for real numbers.
         """
         values, params = arrays.as_numpy(x, "encrypt"), self.context.params
         bits = (types.bits_of_values(values, params, "encrypt") if dtype is None

@@ -124,8 +124,7 @@ def test_dlpack_in_and_out(ctx, client, rng):
     out = np.from_dlpack(z)
     assert a.shape == out.shape == (4, 16) and lt.precision(out, x * x + x).worst > 14
     assert ctx.plan(lambda b: b * b, Tensor(x)).levels == (ctx.level - 1,)
-    with pytest.raises(lt.ShapeError, match="ascontiguousarray"):
-        client.encrypt(Tensor(x[:, ::2]))
+    assert lt.precision(client.decrypt(client.encrypt(Tensor(x[:, ::2]))), x[:, ::2]).worst > 14
     without = type("Without", (), {"__dlpack__": lambda self, **options: None})()
     with pytest.raises(lt.ShapeError, match="DLPack"):
         client.encrypt(without)
