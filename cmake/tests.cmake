@@ -8,9 +8,9 @@ else()
   find_package(GTest REQUIRED)
 endif()
 include(GoogleTest)
-# One program a folder: tests/<folder>/*_test.cc.
+# One program per folder: every *_test.cc below tests/<folder>.
 foreach(folder unit conformance kat property noise fuzz)
-  file(GLOB sources CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
   if(sources)
     add_executable(${folder}_tests ${sources})
     target_include_directories(${folder}_tests PRIVATE tests)
@@ -21,7 +21,7 @@ foreach(folder unit conformance kat property noise fuzz)
     add_test(NAME ${folder} COMMAND ${folder}_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   endif()
 endforeach()
-# Programs whose tests run on the device that LATTICINO_TEST_DEVICE names (tests/unit/ckks_world.h).
+# Programs whose tests run on the device that LATTICINO_TEST_DEVICE names (tests/support/ckks_world.h).
 set_tests_properties(unit kat property noise PROPERTIES LABELS device)
 # Device code on the host (tests/emulation/machine.h). Fibers change stacks, which sanitizers refuse.
 if(NOT LATTICINO_SANITIZE)

@@ -1,5 +1,5 @@
 // The named sets. Each is a plan from which the generator picks the primes, at call time and with
-// integer arithmetic only; the hashes in tests/unit/params_presets_test.cc freeze the outcome.
+// integer arithmetic only; the hashes in tests/unit/params/presets_test.cc freeze the outcome.
 #include <algorithm>
 #include <map>
 #include <mutex>

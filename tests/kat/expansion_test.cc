@@ -1,5 +1,6 @@
 // Known answers of the seed expander and of errors from secret seeds;
-// tests/python/test_expansion.py checks the files themselves against an independent ChaCha20.
+// tests/python/answers/test_expansion.py checks the files themselves against an independent
+// ChaCha20.
 #include <gtest/gtest.h>
 
 #include <bit>

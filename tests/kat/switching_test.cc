@@ -5,7 +5,7 @@
 
 #include "support/digest_support.h"
 #include "support/ring_support.h"
-#include "unit/switch_world.h"
+#include "support/switch_world.h"
 
 namespace latticino::switching {
 namespace {

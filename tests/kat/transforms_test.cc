@@ -1,5 +1,5 @@
 // Known answers of transforms, base conversions and automorphisms, on every backend that is there.
-// tests/python/transform_reference.py computes the file from the definitions.
+// tests/python/support/transform_reference.py computes the file from the definitions.
 #include <gtest/gtest.h>
 
 #include <fstream>

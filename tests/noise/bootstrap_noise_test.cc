@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "unit/bootstrap_world.h"
+#include "support/bootstrap_world.h"
 
 namespace latticino::ckks {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "unit/switch_world.h"
+#include "support/switch_world.h"
 
 namespace latticino::switching {
 namespace {

@@ -3,8 +3,8 @@
 #include <random>
 
 #include "ckks/polynomial.h"
+#include "support/ckks_world.h"
 #include "support/preset_names.h"
-#include "unit/ckks_world.h"
 
 namespace latticino::ckks {
 namespace {

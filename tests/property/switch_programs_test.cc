@@ -6,7 +6,7 @@
 #include <random>
 
 #include "ckks/matrix.h"
-#include "unit/switch_world.h"
+#include "support/switch_world.h"
 
 namespace latticino::switching {
 namespace {

@@ -58,7 +58,8 @@ class Machine {
   Value fresh(bool full) {
     Value v{{}, {}, 16, full};
     std::vector<std::uint32_t> m;
-    for (int i = 0; i < 4; ++i) v.clear.push_back(below(16)), m.push_back(static_cast<std::uint32_t>(v.clear.back()));
+    for (int i = 0; i < 4; ++i)
+      v.clear.push_back(below(16)), m.push_back(static_cast<std::uint32_t>(v.clear.back()));
     v.x = full ? Integer{{w_.encrypt(m, Encoding::Full)}}
                : encrypt_integers(w_.context, w_.secret, v.clear, 4, w_.random);
     return v;

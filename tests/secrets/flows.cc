@@ -1,7 +1,7 @@
 #include "secrets/flows.h"
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <complex>
@@ -76,12 +76,10 @@ void ckks_client(const std::string& set, bool simd) {
   const ckks::Plaintext m = ckks::encode(context, values, level, params->scale(level));
   ckks::Ciphertext x = ckks::encrypt(secret, {&m, 1}, random).front();
   publish(x);
-  rlwe::FreshPair pair =
-      rlwe::encrypt_public(constants, q, key, m.poly.view, level, random);
+  rlwe::FreshPair pair = rlwe::encrypt_public(constants, q, key, m.poly.view, level, random);
   for (const Poly& part : pair.parts) publish(part);
-  for (const auto& parts :
-       {std::vector<PolyView>{x.parts[0].view, x.parts[1].view},
-        std::vector<PolyView>{pair.parts[0].view, pair.parts[1].view}}) {
+  for (const auto& parts : {std::vector<PolyView>{x.parts[0].view, x.parts[1].view},
+                            std::vector<PolyView>{pair.parts[0].view, pair.parts[1].view}}) {
     const std::vector<double> c =
         rlwe::decrypt(constants, q, secret, parts, level, params->scale(level));
     require(std::abs(c[0] - 0.5) < 1e-3, "CKKS decryption");

@@ -1,5 +1,5 @@
-// Marks memory as holding a secret, for a checker that follows it: memcheck (a run under valgrind) or
-// MemorySanitizer (a build with it) reports every branch and every address that depends on it.
+// Marks memory as holding a secret, for a checker that follows it: memcheck (a run under valgrind)
+// or MemorySanitizer (a build with it) reports every branch and every address that depends on it.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 namespace latticino::secrets {
 namespace {
 
-constexpr double kLeak = 10;        // |t|: what dudect calls certain
+constexpr double kLeak = 10;         // |t|: what dudect calls certain
 constexpr std::size_t kBatch = 500;  // measurements between looks at the clock
 std::mt19937_64 choice(12345);       // of classes and inputs; nothing here is a secret
 
@@ -60,8 +60,8 @@ struct Result {
   std::size_t count = 0;
 };
 
-// The largest |t| over thresholds above which a measurement is left out: interrupts add noise to the
-// slowest ones, and a leak may show in the fastest only.
+// The largest |t| over thresholds above which a measurement is left out: interrupts add noise to
+// the slowest ones, and a leak may show in the fastest only.
 Result measure(const Case& test, double seconds) {
   constexpr std::array<double, 5> kQuantiles = {1.0, 0.99, 0.95, 0.8, 0.5};
   std::array<Welch, kQuantiles.size()> welch;
@@ -100,7 +100,8 @@ Result measure(const Case& test, double seconds) {
 
 rlwe::Random seeded(std::uint64_t x) {
   rlwe::Seed seed{};
-  for (int i = 0; i < 8; ++i) seed[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(x >> 8 * i);
+  for (int i = 0; i < 8; ++i)
+    seed[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(x >> 8 * i);
   return rlwe::Random::insecure_from_seed(seed);
 }
 
@@ -229,13 +230,13 @@ Case ring_encryption() {
 
 Case ring_decryption() {
   static RingWorld w;
-  return {"CKKS decryption, up to the residues", [](int c) { w.prepare(c); },
-          [] {
-            const std::vector<PolyView> parts{w.pair.parts[0].view, w.pair.parts[1].view};
-            const std::vector<Poly> phase =
-                rlwe::phases(w.constants, w.queue, *w.key, {&parts, 1}, 1);
-            sink = sink + *phase[0].view.data;
-          }};
+  return {
+      "CKKS decryption, up to the residues", [](int c) { w.prepare(c); },
+      [] {
+        const std::vector<PolyView> parts{w.pair.parts[0].view, w.pair.parts[1].view};
+        const std::vector<Poly> phase = rlwe::phases(w.constants, w.queue, *w.key, {&parts, 1}, 1);
+        sink = sink + *phase[0].view.data;
+      }};
 }
 
 }  // namespace

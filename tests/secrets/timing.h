@@ -5,8 +5,8 @@
 
 namespace latticino::secrets {
 
-// Times every function for `seconds` and prints what was found. False where one of them takes a time
-// that depends on its class (|t| of 10 or more), or where the self-test's leak is not seen.
+// Times every function for `seconds` and prints what was found. False where one of them takes a
+// time that depends on its class (|t| of 10 or more), or where the self-test's leak is not seen.
 bool run_timing(double seconds);
 
 }  // namespace latticino::secrets

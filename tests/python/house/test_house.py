@@ -1,0 +1,88 @@
+"""The rules of the house that a program can check (CONTRIBUTING.md)."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = {".cc", ".h", ".cu", ".cuh", ".py", ".cmake"}
+# Each room may include itself and the rooms before it; errors.h is for everybody.
+ROOMS = ["math", "crypto", "params", "poly", "ops", "backend", "runtime", "rlwe", "tfhe", "conformance", "ckks", "switch", "session", "io"]
+ALLOWED = {
+    "math": {"math"}, "crypto": {"math", "crypto"},
+    "poly": {"math", "crypto", "poly"},
+    "params": {"math", "crypto", "poly", "params"},
+    **{room: set(ROOMS[: i + 1]) for i, room in enumerate(ROOMS) if i >= 4},
+}
+
+
+def tracked(*suffixes):
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                            capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    return [p for p in paths if p.is_file() and (not suffixes or p.suffix in suffixes)]
+
+
+def includes(path):
+    return re.findall(r'^\s*#include "([^"]+)"', path.read_text(), re.MULTILINE)
+
+
+def test_includes_point_down():
+    upward = []
+    for path in tracked(".cc", ".h", ".cu", ".cuh"):
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "src" or parts == ("src", "latticino.h"):  # the public header, above every room
+            continue
+        assert parts[1] in ALLOWED, f"{path}: a room without a place in the order"
+        for name in includes(path):
+            room = name.split("/")[0]
+            if name == "latticino.h":
+                upward.append(f"{'/'.join(parts)} includes {name}")
+            if room in ROOMS and room not in ALLOWED[parts[1]] and name != "math/errors.h":
+                upward.append(f"{'/'.join(parts)} includes {name}")
+    assert upward == []
+
+
+def test_schemes_never_name_a_backend():
+    named = [f"{p.relative_to(ROOT)}: {n}" for p in tracked(".cc", ".h")
+             if p.relative_to(ROOT).parts[:2] in {("src", r) for r in ("rlwe", "tfhe", "ckks", "switch", "session", "io")}
+             for n in includes(p) if n.startswith(("backend/cpu", "backend/cuda"))]
+    assert named == []
+
+
+def test_kernels_know_neither_levels_nor_scales():
+    words = re.compile(r"\b(scale|default_level|rescale_factor|level_after_bootstrap)\s*\(")
+    found = []
+    for p in tracked(".cu", ".cuh", ".cc", ".h"):
+        if "backend" in p.relative_to(ROOT).parts[:2]:
+            found += [f"{p.relative_to(ROOT)}: {m.group()}" for m in words.finditer(p.read_text())]
+            found += [f"{p.relative_to(ROOT)}: {n}" for n in includes(p)
+                      if n.startswith(("params/", "rlwe/", "ckks/"))]
+    assert found == []
+
+
+def test_no_absolute_paths_of_a_workplace():
+    pattern = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w")
+    found = []
+    for p in tracked():
+        if p.suffix in SOURCES | {".md", ".toml", ".txt", ".json", ".sh", ".yml", ""}:
+            text = p.read_text(errors="ignore")
+            found += [f"{p.relative_to(ROOT)}: {m.group()}" for m in pattern.finditer(text)]
+    assert found == []
+
+
+def test_the_source_has_no_todo():
+    found = [str(p.relative_to(ROOT)) for p in tracked(*SOURCES)
+             if p != Path(__file__).resolve() and re.search(r"\b(TODO|FIXME|XXX)\b", p.read_text())]
+    assert found == []
+
+
+def test_random_numbers_come_from_one_place():
+    banned = re.compile(r"\b(std::mt19937|std::rand|srand|std::random_device)\b")
+    found = [str(p.relative_to(ROOT)) for p in tracked(".cc", ".h", ".cu", ".cuh")
+             if p.relative_to(ROOT).parts[0] == "src" and banned.search(p.read_text())]
+    assert found == []

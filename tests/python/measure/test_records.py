@@ -1,0 +1,133 @@
+"""Records that `latticino conformance`, `latticino demo` and `./latticino test --sanitize` write."""
+
+import importlib.machinery
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from latticino import cli
+from latticino._provenance import cpu_name
+from latticino.context import preset
+from latticino.measure import conformance, records, targets
+from latticino.workloads import demo
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "rows.json"
+    command = ["conformance", "--device", "cpu", "--preset", "test-n10-leveled-insecure", "--record", str(file)]
+    assert cli.main(command) == 0
+    row, = records.read(file)
+    levels = preset("test-n10-leveled-insecure").top_level + 1
+    assert (row["name"], row["value"], row["failures"], row["passed"]) == ("conformance", 0, 0, True)
+    assert row["comparisons"] > 100 and row["oracle"] == "cpu, plain code" and row["device"] and row["seconds"] > 0
+    assert row["params"] == {"N": 1024, "levels": levels, "of_levels": levels}
+    assert row.items() >= records.provenance().items() and row["date"]
+    assert cli.main(["bench", "report", "--record", str(file)]) == 0
+    capsys.readouterr()
+
+    class Report:
+        failures, comparisons, passed = 2, 3, False
+
+    monkeypatch.setattr(conformance._native, "conformance", lambda *arguments, **options: Report)
+    assert cli.main([*command, "--threads", "1"]) == 1
+    row, = records.read(file)
+    assert (row["value"], row["passed"]) == (2, False) and "2 DIFFERENCES" in capsys.readouterr().out
+
+
+def test_the_demo_makes_a_row():
+    shown = demo.Row(1, 2.0, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.8)
+    result = demo.Result("digits", "p", "cuda:0", {"N": 8, "rows": 2, "features": 3}, "H200", [shown, shown], [4.0],
+                         1, 0.9, 0.8, 10, 2, 20)
+    row = demo.row(result)
+    assert (row["name"], row["value"], row["unit"], row["backend"]) == ("helr.iteration", 2000.0, "ms", "cuda")
+    assert row["params"] == {"N": 8, "rows": 2, "features": 3, "iterations": 2, "dataset": "digits"}
+    assert (row["key_bytes"], row["peak_bytes"], row["bootstraps"]) == (10, 20, 1)
+    assert (row["accuracy"], row["clear_accuracy"]) == (0.9, 0.8)
+    assert row["median_of"] == 1 and "low" not in row
+    result.walls = [4.0, 8.0, 6.0]
+    assert {"value": 3000, "median_of": 3, "low": 2500, "high": 3500}.items() <= demo.row(result).items()
+
+
+def test_the_demos_record_stands_beside_its_target_and_others_figures(tmp_path, monkeypatch, capsys):
+    shown = demo.Row(32, 0.01, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.9)
+    sizes = {"N": 65536, "limbs": 47, "slots": 32768, "batch": 1, "rows": 1024, "features": 196}
+    result = demo.Result("MNIST 14x14, 3 against 8", "n16-d40-boot-v1", "cuda", sizes, targets.DEVICE, [shown] * 32,
+                         [0.6, 0.5, 0.4], accuracy=0.9, clear_accuracy=0.9)
+    monkeypatch.setattr(demo, "run", lambda *arguments: result)
+    command = ["demo", "--no-plot", "--repeat", "3", "--record", str(tmp_path / "row.json")]
+    assert cli.main(command) == 0
+    printed = capsys.readouterr().out
+    assert "15625.0 us, to reach    16000" in printed and ": met" in printed and "x: 26.5 ms" in printed
+    result.walls = [0.6]
+    assert cli.main(command) == 0 and "MISSED" in capsys.readouterr().out
+    row, = records.read(tmp_path / "row.json")
+    for other in ({"device": "other"}, {"preset": "other"}, {"params": row["params"] | {"rows": 512}}):
+        assert targets.target(row | other) is None
+
+
+def test_records_of_sanitizers_need_no_extension():
+    code = "import sys; sys.path.append(sys.argv[1]); import sanitizer_record; sys.exit('latticino' in sys.modules)"
+    subprocess.run([sys.executable, "-S", "-c", code, str(ROOT / "tests")], check=True)
+
+
+@pytest.fixture
+def launcher(tmp_path, monkeypatch):
+    """The launcher of the checkout, with tools that print `output` and end with `status` in place of programs."""
+    loader = importlib.machinery.SourceFileLoader("launcher", str(ROOT / "latticino"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("launcher", loader))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "environment", lambda: None)
+    monkeypatch.setattr(module, "build", lambda *arguments: str(tmp_path))
+    monkeypatch.setattr(module, "ctest", lambda *arguments: 0)
+    monkeypatch.setattr(module, "nvcc", lambda: str(tmp_path / "nvcc"))
+    monkeypatch.setattr(module, "tests_named", lambda program: 1)
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    monkeypatch.setattr("sanitizer_record.racecheck_parts", lambda: [("A.*", []), ("B.*", ["--kernel-name", "kernel_substring=x",
+                                                                                 "--kernel-name",
+                                                                                 "kernel_substring=y"])])
+    monkeypatch.setattr(module.shutil, "which", lambda name: None)
+    monkeypatch.setattr(module, "quiet", lambda command: module.subprocess.CompletedProcess(command, 0, "a GPU\n"))
+
+    def make(output, status):
+        tool = tmp_path / "compute-sanitizer"
+        tool.write_text(f"#!/bin/sh\necho '{output}'\nexit {status}\n")
+        tool.chmod(0o755)
+        return module
+
+    return make
+
+
+def test_sanitizers_write_what_ran_and_what_they_found(launcher, tmp_path, monkeypatch):
+    file = tmp_path / "rows.json"
+    module = launcher("========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)", 9)
+    monkeypatch.setattr(module, "gpu", lambda: True)
+    assert module.run_sanitizers(["--record", str(file)]) == 1
+    host, memcheck, first, second = records.read(file)
+    assert (host["name"], host["value"], host["failed"], host["tests"]) == ("sanitize.asan_ubsan", 0, False, "all")
+    assert "kernels" not in host
+    assert memcheck["tests"] == "CudaSanitize.EveryKernelThatShips" and memcheck["kernels"] == "all"
+    assert (first["name"], first["value"], first["unit"]) == ("sanitize.racecheck", 3, "errors")
+    assert first["failed"] and first["device"] == "a GPU" and first["architectures"] == ["80", "89", "90", "100", "120"]
+    assert (second["tests"], second["kernels"]) == ("B.*", ["x", "y"])
+    assert second["commit"] == records.provenance()["commit"] and second["date"]
+    assert host["device"] == cpu_name()
+    assert launcher("========= ERROR SUMMARY: 0 errors", 0).run_sanitizers(["--record", str(file)]) == 0
+    assert [row["value"] for row in records.read(file)] == [0] * 4
+    assert launcher("died", 1).run_sanitizers(["--record", str(file)]) == 1
+    assert [row["unit"] for row in records.read(file)] == ["failed runs"] * 4
+
+
+def test_sanitizers_without_a_gpu_write_what_was_compiled(launcher, tmp_path, monkeypatch):
+    module = launcher("", 0)
+    monkeypatch.setattr(module, "gpu", lambda: False)
+    assert module.run_sanitizers([]) == 0 and module.run_sanitizers(["--record", str(tmp_path / "rows.json")]) == 0
+    assert [row["name"] for row in records.read(tmp_path / "rows.json")] == ["sanitize.asan_ubsan",
+                                                                              "sanitize.architectures"]
+    with pytest.raises(SystemExit, match="takes --record FILE"):
+        module.run_sanitizers(["--wrong"])
