@@ -20,7 +20,8 @@ std::atomic<long> g_left{0};
 
 // Objects are copied with gaps that nobody writes: between their members, or a member that is not
 // there. Numbers of a vector differ from those: they are at the beginning of word after word, or,
-// with zeros in between, of very many. Shorter vectors of secrets are not seen; flows use longer ones.
+// with zeros in between, of very many. Shorter vectors of secrets are not seen; flows use longer
+// ones.
 constexpr std::size_t kWord = 8, kRun = 8, kMany = 64;
 
 bool undefined(const unsigned char* p) {
