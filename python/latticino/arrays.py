@@ -79,6 +79,8 @@ def shown(x: Any) -> str:
     """A value in a message: short, whatever it is. Only for what the author of a program writes, never for data."""
     if isinstance(x, numbers.Integral) and not -(2**128) < int(x) < 2**128:
         return f"an integer of {int(x).bit_length()} bits"
+    if isinstance(x, PrivateArray):
+        return "decrypted values"
     try:
         text = reprlib.repr(x)
     except Exception:  # whatever an object's own repr raises

@@ -23,11 +23,13 @@ class SharedValues(NamedTuple):
     bits_lost: float
 
 
-class ServerKeys:
+class ServerKeys(roles.Unpickled):
     """Evaluation keys, and a public key where asked for: all that a server may know.
 
     It cannot decrypt. ``bytes``: what the keys take; ``labels``: which they are.
     """
+
+    _pickled = ("server keys", "use lt.save_server_keys and lt.load_server_keys")
 
     def __init__(self, context: Context, native: _native.EvaluationKeys,
                  public_key: _native.PublicKey | None = None,
@@ -97,11 +99,13 @@ class ServerKeys:
         return f"ServerKeys({len(self.labels)} keys, {self.bytes / 2**20:.0f} MiB{public})"
 
 
-class Client:
+class Client(roles.Unpickled):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
     Safe to share between threads of one process; never send it to a server.
     """
+
+    _pickled = ("a client with its secret key", "use lt.save_secret_key and lt.load_client")
 
     def __init__(self, context: Context, native: _native.Client) -> None:
         if native is not None:
@@ -185,11 +189,15 @@ class Client:
         ``noise_bound``: bounds the Euclidean norm of each ciphertext's noise polynomial, in units of
         1 before the scale is divided out: sqrt(N) times a bound of every coefficient. A worst case of
         the program, never measured on secret data. None derives it from the error that was tracked, where ranges of the
-        values were declared (`encrypt`); a bound smaller than what was tracked is refused. ``queries``: calls under this key that may ever be
-        shared; one on an array of several ciphertexts counts once, and is flooded for each of them.
-        The result says how many bits of precision the flooding cost. ValueError for bounds and counts
-        that are not positive or too small, UnsupportedError where no bound can be derived, ScaleError where the flooding exceeds the modulus. Source: Li,
-        Micciancio, Schultz and Sorrell, CRYPTO 2022.
+        values were declared (`encrypt`); a bound smaller than what was tracked, or than a fresh encryption has, is
+        refused. A ciphertext from a file carries the error that its sender states: where that is not to be
+        trusted, plan the program and pass the bound. ``queries``: calls under this key that may ever be shared; one on
+        an array of several ciphertexts counts once, and is flooded for each of them. The result says how many bits of
+        precision the flooding cost.
+
+        ValueError for bounds and counts that are not positive or too small, UnsupportedError where no bound can be
+        derived, ScaleError where the flooding exceeds the modulus. Source: Li, Micciancio, Schultz and Sorrell,
+        CRYPTO 2022.
         """
         queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1, most=2**40)
         statistical_bits = arrays.as_integer(
@@ -212,7 +220,10 @@ class Client:
             raise errors.ShapeError.explain(
                 "decrypt_for_sharing", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
         # A slot reads 2 n coefficients of the N, each of deviation e scale / sqrt(2 n).
-        tracked = x._known.estimate.rms * x.scale * math.sqrt(self.context.params.n / (2 * x.slots))
+        n = self.context.params.n
+        tracked = x._known.estimate.rms * x.scale * math.sqrt(n / (2 * x.slots))
+        # A file's error is its sender's claim, and a product with zero has none: no less than a fresh encryption has.
+        tracked = max(tracked, math.sqrt(_native.fresh_variance(self.context.params, False) * n))
         if stated is None:
             if x.range.claim != "declared":
                 raise errors.UnsupportedError.explain(

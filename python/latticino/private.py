@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -12,6 +13,8 @@ from . import errors
 _MARK = "  # not to be shared: see decrypt_for_sharing"
 _TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
 _PRINTING = {np.array2string, np.array_repr, np.array_str}
+# Functions that write into their first argument.
+_WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask}
 
 
 def _refuse(operation: str) -> NoReturn:
@@ -20,10 +23,26 @@ def _refuse(operation: str) -> NoReturn:
         "use decrypt_for_sharing, or x.unmarked() where the values stay with the key's owner")
 
 
-def _marked(result: Any) -> Any:
-    """The arrays and numpy scalars of a result as private ones."""
+def _require_marked(operation: str, outputs: Any) -> None:
+    """Values with a mark go into arrays with a mark: b += x would take it off."""
+    for out in outputs if isinstance(outputs, tuple) else (outputs,):
+        if isinstance(out, np.ndarray) and not isinstance(out, PrivateArray):
+            raise errors.UnsupportedError.explain(
+                operation, "a plain array as the place for decrypted values marked as not to be shared",
+                "an array with the mark, or values without it",
+                "leave the output out, as in b = b + x; or use x.unmarked() where the values stay with the key's owner")
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, PrivateArray) else x
+
+
+def _marked(result: Any, objects: bool = False) -> Any:
+    """The arrays and numpy scalars of a result as private ones; Python's objects too where they came from an array."""
     if isinstance(result, (np.ndarray, np.generic)):
         return np.asanyarray(result).view(PrivateArray)
+    if objects and isinstance(result, (numbers.Number, str)):
+        return np.array(result, dtype=object).view(PrivateArray)
     if type(result) in (tuple, list):
         return type(result)(_marked(r) for r in result)
     if isinstance(result, tuple) and hasattr(result, "_fields"):  # np.linalg's results
@@ -35,7 +54,12 @@ def _marking(name: str) -> Callable[..., Any]:
     method = getattr(np.ndarray, name)
 
     def marked(self: np.ndarray, *arguments: Any, **options: Any) -> Any:
-        return _marked(method(self, *arguments, **options))
+        _require_marked(name, options.get("out"))
+        # On plain views: inside, numpy computes with plain outputs of its own.
+        result = method(_plain(self), *(_plain(x) for x in arguments), **{n: _plain(x) for n, x in options.items()})
+        if any(result is x for x in arguments):
+            _require_marked(name, result)
+        return _marked(result, self.dtype.hasobject)
 
     marked.__name__, marked.__doc__ = name, method.__doc__
     return marked
@@ -58,7 +82,7 @@ for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choo
               "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
               "round", "searchsorted", "std", "sum", "take", "trace", "var"):
     setattr(_Methods, _name, _marking(_name))
-for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__float__", "__index__",
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__dlpack__", "__float__", "__index__",
               "__int__"):
     setattr(_Methods, _name, _refusing(_name))
 
@@ -73,14 +97,19 @@ class PrivateArray(_Methods):
     Behaves as a numpy array. Whatever numpy computes from it keeps the mark: slices, copies, results of
     functions and methods, and single values, which are arrays of shape (). Printing shows the values and
     the mark. UnsupportedError for what loses the mark on the way out of the process: pickling, ``tobytes``,
-    ``tofile``, ``dump``, ``tolist``, ``item``, ``flat``, ``np.save`` and the like, and conversions to Python's numbers.
-    ``bool(x)`` gives what a decision in the owner's program needs.
+    ``tofile``, ``dump``, ``tolist``, ``item``, ``flat``, ``np.save`` and the like, conversions to Python's numbers, and
+    plain arrays as outputs (``b += x``, ``out=b``, ``np.copyto(b, x)``). ``bool(x)`` gives what a decision in the
+    owner's program needs.
 
-    ``x.unmarked()`` is a copy without the mark, for the owner's own files. numpy's ``np.array(x)``, ``np.asarray(x)``,
-    ``x.view(np.ndarray)``, buffers and DLPack give plain arrays too: numpy asks nobody there.
+    ``x.unmarked()`` is a copy without the mark, for the owner's own files.
+
+    **What the mark does not reach.** It is a reminder for the owner, not a wall: numpy copies the values into a plain
+    array, and asks nobody, in ``np.array(x)`` and ``np.asarray(x)`` (so also where a list of such arrays becomes one),
+    ``b[...] = x``, ``np.nditer``, the generators of ``np.random``, ``x.view(np.ndarray)`` and buffers.
     """
 
     shareable = False
+    __array_priority__ = 1e6  # results of plain.dot(x) are of this type
 
     def unmarked(self) -> np.ndarray:
         """A plain copy: its owner answers for where it goes."""
@@ -91,9 +120,22 @@ class PrivateArray(_Methods):
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> np.ndarray:
         return array.view(PrivateArray)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
+        _require_marked(ufunc.__name__, inputs[0] if method == "at" else out)
+        options = {name: _plain(x) for name, x in options.items()}
+        if out:
+            options["out"] = tuple(_plain(x) for x in out)
+        result = getattr(ufunc, method)(*(_plain(x) for x in inputs), **options)
+        if out:
+            return out[0] if len(out) == 1 else out
+        return _marked(result, any(isinstance(x, np.ndarray) and x.dtype.hasobject for x in inputs))
+
     def __array_function__(self, function: Callable[..., Any], types: Any, arguments: Any, options: Any) -> Any:
         if function in _TO_FILES:
             _refuse(function.__name__)
+        if function in _WRITING:
+            _require_marked(function.__name__, arguments[0] if arguments else next(iter(options.values())))
+        _require_marked(function.__name__, options.get("out"))
         if function in _PRINTING:
             plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
             return str(function(*plain, **options)) + _MARK
@@ -101,7 +143,7 @@ class PrivateArray(_Methods):
         return _marked(result)
 
     def __getitem__(self, index: Any) -> Any:
-        return _marked(super().__getitem__(index))
+        return _marked(super().__getitem__(index), self.dtype.hasobject)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from . import errors
+
+_Object = TypeVar("_Object", bound="Unpickled")
 
 
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
@@ -26,6 +28,22 @@ def refuse_numpy(x: Any) -> NoReturn:
     raise errors.UnsupportedError.explain(
         "numpy", _name(type(x)), "numbers in the clear",
         "decrypt first, or use the array's own methods and the functions of latticino")
+
+
+class Unpickled:
+    """Objects that stay in their process: UnsupportedError in place of pickle's bytes; a copy is the object itself."""
+
+    _pickled: tuple[str, str]  # what it is, and the remedy
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        what, remedy = self._pickled
+        raise errors.UnsupportedError.explain("pickle", what, "a file, or bytes of the file format", remedy)
+
+    def __copy__(self: _Object) -> _Object:
+        return self
+
+    def __deepcopy__(self: _Object, memo: Any) -> _Object:
+        return self
 
 
 def _name(kind: type) -> str:

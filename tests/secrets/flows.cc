@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -12,11 +13,14 @@
 #include "ckks/encoder.h"
 #include "crypto/gaussian.h"
 #include "crypto/secure_memory.h"
+#include "io/tfhe_files.h"
+#include "math/interrupt.h"
 #include "rlwe/client.h"
 #include "secrets/poison.h"
 #include "switch/client.h"
 #include "switch/matvec.h"
 #include "tfhe/client.h"
+#include "tfhe/public_key.h"
 
 // The library's own do nothing (crypto/secure_memory.h).
 namespace latticino::crypto {
@@ -95,10 +99,15 @@ void tfhe_client(const std::string& set, bool simd) {
   require(keys != nullptr, "TFHE keys");
   const tfhe::Encoding encoding =
       params->booleans() ? tfhe::Encoding::Boolean : tfhe::Encoding::Padded;
-  const std::vector<std::uint32_t> messages{0, 1, 1, 0};
+  std::vector<std::uint32_t> messages(32, 0);
+  messages[1] = 1;
   const tfhe::Ciphertext x = tfhe::encrypt(context, secret, messages, encoding, random);
   unpoison(x.view.data, x.view.words() * sizeof(std::uint32_t));
   require(tfhe::decrypt(secret, x) == messages, "TFHE decryption");
+  // What is drawn under the public key is a secret of who draws it.
+  const tfhe::PublicKey key = tfhe::make_public_key(*context, secret, random);
+  const tfhe::Context::Lwe zeros = tfhe::encrypt_zeros(*context, key, 4, random);
+  require(zeros.view.count == 4, "encryptions of zero");
 }
 
 void switch_client(const std::string& set, bool simd) {
@@ -112,6 +121,55 @@ void switch_client(const std::string& set, bool simd) {
   switching::make_switch_keys(*context, secret, between, random, {&shape, 1});
 }
 
+// Nothing is kept of it.
+class NoSink : public io::Sink {
+ public:
+  void write(std::span<const std::uint8_t>) override {}
+};
+
+// Files of secret keys, as they are and sealed.
+void secret_files(const std::string& set, bool simd) {
+  rlwe::Random random = fixed_random(5);
+  const rlwe::SecretKey secret = rlwe::SecretKey::generate(preset(set), random);
+  const tfhe::SecretKey other =
+      tfhe::SecretKey::generate(tfhe_preset("test-tfhe-2-2-tiny-insecure"), random);
+  std::array<std::uint8_t, crypto::kSealKeyBytes> key{};
+  poison(key.data(), key.size());
+  const io::SecretSeal seal{{}, key};
+  NoSink sink;
+  for (const io::SecretSeal* with : {static_cast<const io::SecretSeal*>(nullptr), &seal}) {
+    io::save_secret_key(sink, secret, with);
+    io::save_secret_key(sink, other, with);
+  }
+  static_cast<void>(simd);
+}
+
+struct Interrupted {};
+
+std::atomic<int> g_steps_left{0};
+
+// The same work given up after 1, 2, 4 .. of its steps: what it had made so far is cleared too.
+void interrupted(void (*client)(const std::string&, bool), const std::string& set, bool simd) {
+  interrupt::handle = +[] {
+    if (--g_steps_left == 0) throw Interrupted();
+  };
+  interrupt::requested = true;
+  bool done = false;
+  int times = 0;
+  for (int steps = 1; !done; steps *= 2) {
+    g_steps_left = steps;
+    try {
+      client(set, simd);
+      done = true;
+    } catch (const Interrupted&) {
+      ++times;
+    }
+  }
+  require(times >= 4, "several steps");
+  interrupt::requested = false;
+  interrupt::handle = nullptr;
+}
+
 // Every form of the sampler that this processor has, apart from what chooses the fastest.
 void sampling() {
   const std::vector<crypto::Wide> table = crypto::gaussian_table(3.19);
@@ -122,18 +180,19 @@ void sampling() {
     if (scan.supported()) scan.run(table, words, out);
   }
   rlwe::Random random = fixed_random(4);
-  random.gaussian(256, 1e6);
-  random.binary(256);
-  random.ternary(256);
-  random.ternary_weight(256, 32);
+  const auto cleared = [](auto values) { const crypto::ClearOnExit clear(values); };
+  cleared(random.gaussian(256, 1e6));
+  cleared(random.binary(256));
+  cleared(random.ternary(256));
+  cleared(random.ternary_weight(256, 32));
 }
 
 }  // namespace
 
 std::vector<Flow> flows(bool simd, bool all) {
   std::vector<Flow> out;
-  const auto add = [&](const std::string& set, auto run) {
-    out.push_back({set, [=] { run(set, simd); }});
+  const auto add = [&](const std::string& set, auto run, const std::string& what = "") {
+    out.push_back({set + what, [=] { run(set, simd); }});
   };
   out.push_back({"sampling", sampling});
   add("test-n10-boot-insecure", ckks_client);
@@ -141,6 +200,12 @@ std::vector<Flow> flows(bool simd, bool all) {
   add("test-tfhe-2-2-tiny-insecure", tfhe_client);
   add("test-tfhe-ternary-insecure", tfhe_client);
   add("test-tfhe-group3-insecure", tfhe_client);
+  const auto give_up = [](auto* client) {
+    return [client](const std::string& set, bool with) { interrupted(client, set, with); };
+  };
+  add("test-n10-boot-insecure", secret_files, ", files");
+  add("test-n10-boot-insecure", give_up(&ckks_client), ", given up");
+  add("test-tfhe-2-2-tiny-insecure", give_up(&tfhe_client), ", given up");
   if (all) add("test-switch-n12-insecure", switch_client);
   return out;
 }

@@ -1,4 +1,5 @@
-// Looks for branches and addresses that depend on secrets.
+// Looks for branches and addresses that depend on secrets, and for heap memory that is freed with
+// secrets in it.
 //   secrets_tests            follows them through key generation, encryption and decryption: under
 //                            valgrind, or built with MemorySanitizer; status 77 where neither is
 //   secrets_tests --all      of larger sets as well: switching
@@ -6,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "backend/cpu_choice.h"
 #include "secrets/flows.h"
+#include "secrets/heap.h"
 #include "secrets/poison.h"
 #include "secrets/timing.h"
 
@@ -30,6 +33,13 @@ long errors() { return 0; }  // MemorySanitizer sets the status of the process a
   return secret > 1000 ? std::puts("") : 0;
 }
 
+// A vector that nobody clears.
+[[gnu::noinline]] void leave_behind() {
+  std::vector<char> secret(100);
+  poison(secret.data(), secret.size());
+  asm volatile("" : : "r"(secret.data()) : "memory");
+}
+
 // Both kernel tables: the plain one, and what the checker lets this processor run.
 int follow(bool all) {
 #if defined(LATTICINO_MEMCHECK)
@@ -40,16 +50,22 @@ int follow(bool all) {
     return 1;
   }
 #endif
+  const long before_leaving = blocks_left_with_secrets();
+  leave_behind();
+  if (blocks_left_with_secrets() != before_leaving + 1) {
+    std::puts("self-test: a vector with a secret was not seen");
+    return 1;
+  }
   int failed = 0;
   for (const bool simd : {false, true}) {
     const std::string kernels = cpu_choice({simd, 1}).kernels;
     for (const Flow& flow : flows(simd, all)) {
-      const long before = errors();
+      const long before = errors(), blocks = blocks_left_with_secrets();
       flow.run();
-      const long found = errors() - before;
-      failed += found != 0;
-      std::printf("%-30s %-10s %s: %ld found\n", flow.name.c_str(), kernels.c_str(), checker(),
-                  found);
+      const long found = errors() - before, left = blocks_left_with_secrets() - blocks;
+      failed += found != 0 || left != 0;
+      std::printf("%-40s %-10s %s: %ld found, %ld blocks left with secrets\n", flow.name.c_str(),
+                  kernels.c_str(), checker(), found, left);
       std::fflush(stdout);
     }
   }

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import _native, arrays, errors, progress
+from .. import _native, arrays, errors, progress, roles
 from . import types
 from .array import EncryptedArray
 from .context import Context
 
 
-class ServerKeys:
+class ServerKeys(roles.Unpickled):
     """Bootstrapping and key-switching keys: all that a server may know. It cannot decrypt.
 
     One set of keys serves every program. ``bytes``: what they take in device memory, with the second
     form that FP64 arithmetic makes at its first bootstrapping; files of them are a half or less of what
     the exact arithmetic takes.
     """
+
+    _pickled = ("server keys", "use lt.save_server_keys and lt.load_server_keys")
 
     def __init__(self, context: Context, native: Any) -> None:
         self._context = context._root
@@ -57,11 +59,13 @@ class ServerKeys:
         return f"ServerKeys({self._context.params.name!r}, {self.bytes / 2**20:.0f} MiB)"
 
 
-class Client:
+class Client(roles.Unpickled):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
     Safe to share between threads of one process; never send it to a server.
     """
+
+    _pickled = ("a client with its secret key", "use lt.save_secret_key and lt.load_client")
 
     def __init__(self, context: Context, native: Any) -> None:
         if native is not None:

@@ -133,9 +133,38 @@ Seeds public_key_files() {
   return {saved([&](Sink& s) { save_public_key(s, w.constants(), w.queue(), key); })};
 }
 
-Seeds secret_files() {
-  return {saved([](Sink& s) { save_secret_key(s, ckks().secret); })};
+// A passphrase's key: its bytes do not matter, those that sealed the seeds and open inputs agree.
+constexpr std::array<std::uint8_t, crypto::kSealKeyBytes> kSealKey = {1, 2, 3};
+
+template <class SecretKey>
+Seeds secret_files_of(const SecretKey& secret) {
+  const io::SecretSeal seal{{10, 1, 1, {}}, kSealKey};
+  return {saved([&](Sink& s) { save_secret_key(s, secret); }),
+          saved([&](Sink& s) { save_secret_key(s, secret, &seal); })};
 }
+
+// As the Python package loads one: what the seal was made with first, then the key that opens it.
+template <class Load>
+void parse_secret(Source& source, io::Scheme scheme, Load load) {
+  Bytes file(source.remaining());
+  source.read(file);
+  io::MemorySource head(file), whole(file);
+  const bool sealed = io::secret_key_seal(head, scheme).has_value();
+  load(whole, sealed ? std::span<const std::uint8_t>(kSealKey) : std::span<const std::uint8_t>());
+}
+
+void parse_ckks_secret(Source& source) {
+  parse_secret(source, io::Scheme::Ckks, [](Source& s, std::span<const std::uint8_t> key) {
+    io::load_secret_key(s, ckks().params, key);
+  });
+}
+void parse_tfhe_secret(Source& source) {
+  parse_secret(source, io::Scheme::Tfhe, [](Source& s, std::span<const std::uint8_t> key) {
+    io::load_tfhe_secret_key(s, tfhe_world().params, key);
+  });
+}
+
+Seeds secret_files() { return secret_files_of(ckks().secret); }
 
 Seeds tfhe_params_files() {
   return {saved([](Sink& s) { save_params(s, *tfhe_world().params); })};
@@ -154,12 +183,14 @@ Seeds tfhe_ciphertext_files() {
 
 Seeds server_key_files() {
   test::TfheWorld& w = tfhe_world();
-  return {saved([&](Sink& s) { save_keys(s, *w.context, *w.keys); })};
+  tfhe::ServerKeys with_public = *w.keys;
+  with_public.public_key = std::make_shared<const tfhe::PublicKey>(
+      tfhe::make_public_key(*w.context, w.secret, w.random));
+  return {saved([&](Sink& s) { save_keys(s, *w.context, *w.keys); }),
+          saved([&](Sink& s) { save_keys(s, *w.context, with_public); })};
 }
 
-Seeds tfhe_secret_files() {
-  return {saved([](Sink& s) { save_secret_key(s, tfhe_world().secret); })};
-}
+Seeds tfhe_secret_files() { return secret_files_of(tfhe_world().secret); }
 
 Seeds switch_key_files() {
   FileWorld& w = ckks();
@@ -185,8 +216,7 @@ std::vector<Parser> make_parsers() {
       {"ckks_public_key", true,
        [](Source& s) { io::load_public_key(s, ckks().constants(), ckks().queue()); },
        public_key_files},
-      {"ckks_secret_key", true, [](Source& s) { io::load_secret_key(s, ckks().params); },
-       secret_files},
+      {"ckks_secret_key", true, parse_ckks_secret, secret_files},
       {"tfhe_params", true, [](Source& s) { io::load_tfhe_params(s); }, tfhe_params_files},
       {"tfhe_params_text", false, parse_tfhe_text, tfhe_texts},
       {"tfhe_ciphertexts", true,
@@ -194,8 +224,7 @@ std::vector<Parser> make_parsers() {
        4 * 1025},
       {"tfhe_keys", true, [](Source& s) { io::load_server_keys(s, *tfhe_world().context); },
        server_key_files},
-      {"tfhe_secret_key", true, [](Source& s) { io::load_tfhe_secret_key(s, tfhe_world().params); },
-       tfhe_secret_files},
+      {"tfhe_secret_key", true, parse_tfhe_secret, tfhe_secret_files},
       {"switch_keys", true, [](Source& s) { io::load_switch_keys(s, both()); }, switch_key_files},
       {"header", true, [](Source& s) { io::inspect(s); }, params_files},
       {"tuning_table", false, parse_tuning, tunings},

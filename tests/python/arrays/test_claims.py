@@ -1,5 +1,6 @@
 """Precision that is claimed is there: random programs whose errors are measured, and the cases that were once wrong."""
 
+import json
 import math
 import warnings
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import files
 from latticino.measure.fuzz import distribution, of_ckks
 
 
@@ -202,3 +204,18 @@ def test_sharing_derives_its_bound(ctx, client, keyed, rng):
         client.decrypt_for_sharing(y, 1.0, queries=1)
     with pytest.raises(lt.UnsupportedError, match="declared ranges"):
         client.decrypt_for_sharing(client.encrypt(x), None, queries=1)
+
+
+def test_sharing_takes_no_sender_at_his_word(ctx, client):
+    """No error is no bound: a file may state one, and a product with zero has none."""
+    fresh = 3.19 * ctx.params.n ** 0.5
+    x = client.encrypt(np.full(8, 0.5), range=(-1, 1))
+    stated = json.loads(files._note(x)) | {"error": 0.0}
+    forged = files._ciphertext(ctx, x._parts, json.dumps(stated))
+    assert forged.expected_bits > x.expected_bits + 10
+    least = 12**0.5 * 2**15 * 2 * fresh / x.scale  # of the noise that hides it
+    for y in (forged, x * 0):
+        assert client.decrypt_for_sharing(y, None, queries=1).sigma * y.scale >= 0.99 * least * x.scale
+        for bound in (1e-300, 1.0, 0.99 * fresh):
+            with pytest.raises(lt.ValueError, match="at least"):
+                client.decrypt_for_sharing(y, bound, queries=1)

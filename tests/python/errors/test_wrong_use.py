@@ -1,5 +1,8 @@
 """Wrong use: a typed exception that names operation, state, need and remedy; operands stay usable."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -195,6 +198,25 @@ def test_messages_hold_no_plaintext(client):
             use()
         assert secret not in str(e.value) and says in str(e.value)
         assert e.value.__cause__ is None or secret not in str(e.value.__cause__)
+
+
+def test_messages_hold_no_decrypted_value(client):
+    x = client.encrypt([0.5, 0.25])
+    z = client.decrypt(client.encrypt([np.log(2.0), 1])).real[0]  # 0.6931...
+    for use in (lambda: client.decrypt_for_sharing(x, z, 1), lambda: client.decrypt_for_sharing(x, 1e5, z), lambda: client.encrypt([1], scale=z),
+                lambda: client.encrypt([1], range=(z, 2)), lambda: x**z, lambda: x.rotate(z), lambda: x.to_level(z), lambda: x.polyval([z, z])):
+        with pytest.raises(lt.Error) as e:
+            use()
+        assert "decrypted values" in str(e.value) and "0.69" not in str(e.value), e.value
+
+
+def test_secrets_are_not_pickled(client):
+    exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu", threads=1)
+    owner = lt.keygen(exact)
+    for secret in (client, owner, client.server_keys(), owner.server_keys()):
+        with pytest.raises(lt.UnsupportedError, match="use lt.save_"):
+            pickle.dumps(secret)
+        assert copy.copy(secret) is secret and copy.deepcopy([secret])[0] is secret
 
 
 @pytest.mark.parametrize("auto", [False, True])

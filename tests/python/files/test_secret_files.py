@@ -3,7 +3,10 @@
 import hashlib
 import hmac
 import os
+import signal
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -77,6 +80,31 @@ def test_only_regular_files_are_replaced(gates, tmp_path):
         with pytest.raises(lt.FileError):
             lt.save_secret_key(path, client)
     assert target.read_text() == "kept" and link.is_symlink() and stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+CRASH = """
+import resource, signal, sys, warnings
+warnings.simplefilter("ignore")
+import latticino as lt
+client = lt.keygen(lt.tfhe.Context("test-tfhe-gates-insecure", "cpu", threads=1))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # a write beyond the limit ends the process, as a crash would
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+lt.save_secret_key(sys.argv[1], client)
+"""
+
+
+def test_a_crash_leaves_no_secret_behind(tmp_path, child_environment):
+    if not hasattr(os, "O_TMPFILE"):
+        pytest.skip("a system without O_TMPFILE")
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY, 0o600))
+    except OSError:
+        pytest.skip("a file system without files that have no name")
+    (tmp_path / "old").write_text("kept")
+    for name in ("new", "old"):
+        crashed = subprocess.run([sys.executable, "-c", CRASH, tmp_path / name], env=child_environment, capture_output=True)
+        assert crashed.returncode == -signal.SIGXFSZ, crashed.stderr
+    assert os.listdir(tmp_path) == ["old"] and (tmp_path / "old").read_text() == "kept"
 
 
 def test_the_format_by_an_independent_library(gates, tmp_path):

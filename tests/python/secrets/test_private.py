@@ -29,6 +29,10 @@ KEPT = {
     "median": lambda z: np.median(z.real), "sort": np.sort, "cumsum": lambda z: z.cumsum(), "round": lambda z: round(z[0, 0], 1),
     "copy": copy.copy, "deepcopy": copy.deepcopy, "np.copy": lambda z: np.copy(z, subok=True), "method copy": lambda z: z.copy(),
     "a row of a loop": lambda z: next(iter(z)), "a value of a loop": lambda z: next(iter(z[0])), "Python's max": lambda z: max(z[0].real),
+    "a plain array's dot": lambda z: np.ones(2).dot(z), "np.ndarray.dot": lambda z: np.ndarray.dot(np.ones((3, 2)), z),
+    "an object": lambda z: z.astype(object)[0, 0], "a sum of objects": lambda z: z.astype(object).sum(),
+    "a ufunc on objects": lambda z: np.add.reduce(z.astype(object), axis=None), "chosen by it": lambda z: np.add(np.ones((2, 3)), 1, where=z.real > 0),
+    "in place": lambda z: z.__iadd__(1), "a marked output": lambda z: np.add(z, 1, out=z.copy()), "method round": lambda z: z.round(2),
     "np.asanyarray": np.asanyarray, "take": lambda z: z.take([0, 1]), "broadcast": lambda z: np.broadcast_to(z, (2, 2, 3), subok=True),
 }
 
@@ -50,7 +54,7 @@ REFUSED = {
     "savez compressed": lambda z: np.savez_compressed(io.BytesIO(), z), "savetxt": lambda z: np.savetxt(io.StringIO(), z),
     "float": lambda z: float(z.real[0, 0]), "complex": lambda z: complex(z[0, 0]), "int": lambda z: int(z.real[0, 0]),
     "flat": lambda z: z.flat, "a scalar's bytes": lambda z: z[0, 0].tobytes(), "pickle of a sum": lambda z: pickle.dumps(z.sum()),
-    "fromiter": lambda z: np.fromiter(z[0].real, float),
+    "DLPack": np.from_dlpack, "fromiter": lambda z: np.fromiter(z[0].real, float),
 }
 
 
@@ -58,6 +62,24 @@ REFUSED = {
 def test_ways_out_are_refused(z, f):
     with pytest.raises(lt.UnsupportedError, match=r"decrypt_for_sharing, or x\.unmarked"):
         f(z)
+
+
+PLAIN_OUTPUTS = {
+    "b += x": lambda z, b: b.__iadd__(z), "b @= x": lambda z, b: b[:, :2].__imatmul__(z[:, :2]),
+    "ufunc": lambda z, b: np.add(z, 1, out=b), "position": lambda z, b: np.add(z, 1, b),
+    "second output": lambda z, b: np.modf(z.real, out=(None, b.real)), "function": lambda z, b: np.concatenate([z, z], out=np.vstack([b, b])),
+    "function's position": lambda z, b: np.sum(z, 0, None, b[0]), "method": lambda z, b: z.sum(axis=0, out=b[0]),
+    "method's position": lambda z, b: z.sum(0, None, b[0]), "at": lambda z, b: np.add.at(b, [0], z[0]), "copyto": lambda z, b: np.copyto(b, z),
+    "copyto by name": lambda z, b: np.copyto(dst=b, src=z), "put": lambda z, b: np.put(b, [0, 1], z[0]),
+    "place": lambda z, b: np.place(b, b == 0, z[0]), "putmask": lambda z, b: np.putmask(b, b == 0, z[0]),
+    "full_like": lambda z, b: np.full_like(b, z),
+}
+
+
+@pytest.mark.parametrize("f", PLAIN_OUTPUTS.values(), ids=PLAIN_OUTPUTS)
+def test_plain_arrays_are_no_place_for_marked_values(z, f):
+    with pytest.raises(lt.UnsupportedError, match=r"leave the output out.*x\.unmarked"):
+        f(z, np.zeros((2, 3), complex))
 
 
 def test_printing_carries_the_mark(z):
