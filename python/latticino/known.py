@@ -12,7 +12,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -257,8 +257,13 @@ class Known:
     def taken(self, index: np.ndarray) -> Known:
         """The values with these flat indices; no ciphertext is touched."""
         estimate = self.estimate.moved(_name_of(index), False, 0.0)
-        sample = None if self.sample is None else self.sample.reshape(len(self.sample), -1)[:, index]
-        return Known(estimate, sample, self.measured, self.shadow)
+        if self.sample is None or self._too_large(index.size):
+            return Known(estimate, None, self.measured if self.sample is None else self.errors(index.size))
+        return Known(estimate, self.sample.reshape(len(self.sample), -1)[:, index], self.measured, self.shadow)
+
+    def _too_large(self, size: int) -> bool:
+        """Whether a sample of so many values is given up. Those that stand for the values themselves are not."""
+        return self.sample is not None and not self.shadow and size * len(self.sample) > _MOST_SAMPLES
 
     def placed(self, name: bytes, factor: complex, added: float) -> Known:
         """In other slots, which `name` stands for, times a number."""
@@ -288,16 +293,13 @@ class Known:
     def joined(self, others: Sequence[Known], sizes: Sequence[int], f: Callable[[Sequence[np.ndarray]], np.ndarray]) -> Known:
         """With others, as one array that `f` makes of theirs; `sizes` of all of them."""
         every = [self, *others]
-        estimate = None
-        for known, size in zip(every, sizes):
-            share = _native.Range.rebuilt(1, [-1.0, 1.0, 0.0, 0.0, 1.0, math.sqrt(size / sum(sizes))], False)
-            part = known.estimate.times_plain(share, 0.0, 0.0)
-            estimate = part if estimate is None else estimate.plus(part)
-        estimate = estimate.with_range(hull([known.range for known in every], sizes))
+        shares = [_native.Range.rebuilt(1, [-1.0, 1.0, 0.0, 0.0, 1.0, math.sqrt(n / sum(sizes))], False) for n in sizes]
+        parts = [known.estimate.times_plain(share, 0.0, 0.0) for known, share in zip(every, shares)]
+        estimate = reduce(lambda a, b: a.plus(b), parts).with_range(hull([known.range for known in every], sizes))
         sample = None
-        if all(known.sample is not None for known in every):
-            rows = min(len(known.sample) for known in every)
-            sample = np.stack([f([known.sample[i] for known in every]) for i in range(rows)])
+        samples = [known.sample for known in every if known.sample is not None]
+        if len(samples) == len(every) and not self._too_large(sum(sizes)):
+            sample = np.stack([f([s[i] for s in samples]) for i in range(min(map(len, samples)))])
         return Known(estimate, sample, None, any(known.shadow for known in every))
 
     def summed(self, shape: tuple[int, ...], count: float, added: float) -> Known:

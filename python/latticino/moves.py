@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from .locks import Lock
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
-MOST_ENTRIES = 1 << 24  # of the diagonals of one map: 256 MiB of complex numbers on the host
+MOST_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
 _MOST_MAPS = 64  # of sums and products that are remembered
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
@@ -54,13 +54,14 @@ def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndar
         raise errors.ScaleError.explain(
             operation, "arrays of several scales at one level", "one scale",
             "encrypt without a scale of your own, or bring all a level down with to_level")
-    wide = [x.layout.widened(slots) for x in xs]
+    xs = [widened(x, slots) for x in xs]
+    wide = [x.layout for x in xs]
     starts = np.cumsum([0, *(w.count for w in wide)])
     places = f([w.places + start * slots for w, start in zip(wide, starts)])
     rest = weakest(*(w.rest for w in wide))
     where = Layout(places.shape, slots, int(starts[-1]), places, rest, max(_reach(x, w) for x, w in zip(xs, wide)))
     known = xs[0]._known.joined([x._known for x in xs[1:]], [x.size for x in xs], f)
-    return xs[0]._like([p.with_slots(slots) for x in xs for p in x._parts], known, layout=where)
+    return xs[0]._like([p for x in xs for p in x._parts], known, layout=where)
 
 
 def _reach(x: Ciphertext, where: Layout) -> float:
@@ -83,10 +84,12 @@ def widened(x: Ciphertext, slots: int) -> Ciphertext:
 
 @dataclass(frozen=True)
 class Group:
-    """Diagonals between one source and one target ciphertext. Diagonal k multiplies the source rotated by distances[k]."""
+    """Diagonals between one source and one target ciphertext. The source is rotated by `first`; diagonal k multiplies that,
+    rotated by distances[k]."""
 
     source: int
     distances: tuple[int, ...]
+    first: int = 0
 
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source addresses, weights
@@ -127,11 +130,28 @@ class Map:
         if self._groups is None:
             out: list[list[Group]] = [[] for _ in range(self.target.count)]
             pairs = self._unique // self._period
-            for p in np.unique(pairs):
-                distances = self._unique[pairs == p] % self._period
-                out[int(p) // self._sources].append(Group(int(p) % self._sources, tuple(int(d) for d in distances)))
+            found = [(int(p), self._unique[pairs == p] % self._period) for p in np.unique(pairs)]
+            firsts = [self._first(distances) for _, distances in found]
+            apart = len(set().union(*(set(((d - f) % self._period).tolist()) for (_, d), f in zip(found, firsts))))
+            # Ciphertexts that lie shifted to each other share the keys of distances that are counted from the first one.
+            shared = apart + min(len(set(firsts)), self._period.bit_length()) < len(np.unique(self._unique % self._period))
+            for (p, distances), first in zip(found, firsts if shared else [0] * len(found)):
+                counted = tuple(int(d) for d in (distances - first) % self._period)
+                out[p // self._sources].append(Group(p % self._sources, counted, first))
             self._groups = out
         return self._groups
+
+    def _first(self, distances: np.ndarray) -> int:
+        """The one after the widest gap of the circle."""
+        gaps = np.diff(distances, prepend=distances[-1] - self._period)
+        return int(distances[int(np.argmax(gaps))])
+
+    @property
+    def keys(self) -> float:
+        """Rotations that need a key of their own, about."""
+        groups = [g for several in self.groups() for g in several]
+        firsts = len({g.first for g in groups} - {0})
+        return min(firsts, self._period.bit_length()) + 2 * math.sqrt(len({d for g in groups for d in g.distances}))
 
     def matrices(self) -> Callable[[int, Group], np.ndarray]:
         """What gives the diagonals of a group of a target ciphertext."""
@@ -142,9 +162,12 @@ class Map:
         ends = np.cumsum(np.bincount(which, minlength=len(self._unique)))
 
         def of(target: int, group: Group) -> np.ndarray:
-            first = int(np.searchsorted(self._unique, (target * self._sources + group.source) * self._period))
             out = np.zeros((len(group.distances), self.slots), complex)
-            for k, row in enumerate(out, first):
+            if not self.groups()[target]:
+                return out
+            start = (target * self._sources + group.source) * self._period
+            for row, distance in zip(out, group.distances):
+                k = int(np.searchsorted(self._unique, start + (distance + group.first) % self._period))
                 at = slice(0 if k == 0 else ends[k - 1], ends[k])
                 np.add.at(row, slot[at], weight[at])
             return out
@@ -152,26 +175,29 @@ class Map:
         return of
 
 
-_maps: OrderedDict[tuple[Any, ...], Map] = OrderedDict()
+Made = TypeVar("Made")
+_made: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _lock = Lock()
 
 
-def known_map(name: tuple[Any, ...], make: Callable[[], Map]) -> Map:
-    """The map that `name` stands for, made once as long as it is in use."""
+def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+    """The map, or what has one, that `name` stands for: made once as long as it is in use."""
     with _lock:
-        if name in _maps:
-            _maps.move_to_end(name)
-            return _maps[name]
+        if name in _made:
+            _made.move_to_end(name)
+            return cast("Made", _made[name])
     made = make()
     with _lock:
-        _maps[name] = made
-        while len(_maps) > _MOST_MAPS:
-            _maps.popitem(last=False)
+        _made[name] = made
+        while len(_made) > _MOST_MAPS:
+            _made.popitem(last=False)
     return made
 
 
-def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map) -> tuple[list[_native.Ciphertext], float]:
-    """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range."""
+def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map,
+          gain: float = 1.0) -> tuple[list[_native.Ciphertext], float]:
+    """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range. `gain`: the
+    root of the sum of squares of the weights of any one result."""
     ctx, e = x.context, x._evaluator
     matrices: Callable[[int, Group], np.ndarray] | None = None
 
@@ -180,11 +206,17 @@ def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map) -> tuple
         matrices = matrices or m.matrices()
         return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level)
 
-    parts = []
+    firsts = {group.first for groups in m.groups() for group in groups} - {0}
+    bits = len(firsts) > m.slots.bit_length()  # then a key for each power of two is less
+    parts, turns = [], 0
     for i, groups in enumerate(m.groups()):
         products = []
         for group in groups or [Group(0, (0,))]:  # nothing comes there: zeros
             part = sources[group.source].with_slots(m.slots)
+            steps = [1 << b for b in range(group.first.bit_length()) if group.first >> b & 1] if bits else [group.first]
+            for step in steps if group.first else ():
+                part = e.rotate(part, step)
+            turns = max(turns, len(steps) if group.first else 0)
             key = (*m.name, i, group.source, part.level)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
             products.append(made.apply(e, part))
@@ -194,7 +226,8 @@ def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map) -> tuple
     params, level, scale = ctx.params, x.level, parts[0].scale
     rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest) * x._known.range.rms
     each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
-    return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), rounded)
+    before = gain * noise.switched(params, level, m.slots, x.scale) * math.sqrt(turns)
+    return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), rounded, before)
 
 
 # ---- to other slots ----

@@ -183,9 +183,9 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
         return min(made, key=lambda m: m.diagonals)
 
     name = ("sum", where.name, axes, complex(factor))
-    m = moves.known_map(name, cheapest)
+    m = moves.remembered(name, cheapest)
     m.require_possible("sum")
-    parts, added = moves.apply(x, [p for several in windows for p in several], m)
+    parts, added = moves.apply(x, [p for several in windows for p in several], m, abs(factor) * math.sqrt(terms.shape[1]))
     count = terms.shape[1]
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
     return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=m.target)

@@ -79,7 +79,7 @@ def test_products_too_large_for_the_host_say_so(client):
     with pytest.raises(lt.UnsupportedError, match="rows in groups"):
         client.encrypt(np.ones((512, 512))) @ np.ones((512, 512))
     with pytest.raises(lt.UnsupportedError, match="different distances"):
-        client.encrypt(np.ones(2**16))[np.random.default_rng(1).permutation(2**16)].contiguous()
+        client.encrypt(np.ones(2**18))[np.random.default_rng(1).permutation(2**18)].contiguous()
 
 
 @pytest.mark.parametrize("columns", [1, 100, 512, 513, 700, 1100])

@@ -281,7 +281,7 @@ def test_dot_and_pairs_of_several_layouts(agrees, rng):
 # ---- matrices ----
 
 PRODUCTS = [((40, 20), (20, 30)), ((40, 20), (20, 8)), ((100, 20), (20, 50)), ((128, 128), (128, 2)), ((7, 90, 10), (10, 3)),
-            ((3, 200, 4), (3, 4, 9)), ((2000,), (2000, 3)), ((30, 40), (40,)), ((1, 600), (600, 2))]
+            ((3, 200, 4), (3, 4, 9)), ((2000,), (2000, 3)), ((30, 40), (40,)), ((1, 600), (600, 2)), ((40, 100), (100, 7)), ((5, 100), (100, 3)), ((20, 250), (250, 10))]
 
 
 @pytest.mark.parametrize("a, b", PRODUCTS)
@@ -479,3 +479,17 @@ def test_switching_takes_every_layout(device, rng):
     found = [owner.decrypt(y) for y in program(owner.encrypt(x))]
     for have, want in zip(found, (abs(x.T), [0, 1], 0.4, 3)):
         assert np.abs(have - want).max() < 0.05
+
+
+def test_narrow_products_take_few_diagonals(ctx, rng):
+    """About three for each column, not one for each value of a row."""
+    x, w = rng.uniform(-1, 1, (40, 250)), rng.uniform(-1, 1, (250, 4))
+    few = ctx.plan(lambda a: a @ w, x)
+    assert len(few.keys) < 30 and few.levels == (ctx.level - 1,)
+
+
+@pytest.mark.parametrize("zero", [slice(0, 20), slice(20, 40), slice(None), slice(10, 50)])
+def test_columns_of_zeros_are_zeros(agrees, rng, zero):
+    x, w = draw(rng, (100, 20)), draw(rng, (20, 50)) / 4
+    w[:, zero] = 0
+    agrees(lambda a: a @ w, x, levels=1, recorded=False)
