@@ -42,12 +42,12 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",
             "convert with x.astype(float)")
-    return np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
+    own: np.ndarray = np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
+    return own
 
 
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
-    """Of a tensor in host memory. One that DLPack does not lend, since it records gradients for instance, may still give
-    an array by its own conversion."""
+    """Of a tensor in host memory. One that DLPack does not lend since it records gradients is detached from them."""
     try:
         return np.from_dlpack(x)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as why:

@@ -51,7 +51,7 @@ class Ciphertext:
     ======================================  ====================  =========================================
 
     Operations raise LevelError, KeyError, ContextError, ShapeError, or UnsupportedError where values would move by more
-    distances than the host holds masks for (2^24 slots of them).
+    distances than there may be masks for (2^26 slots of them).
     """
 
     __slots__ = ("context", "layout", "_held", "_known", "_scope")
@@ -208,7 +208,7 @@ class Ciphertext:
 
     def _like(self, parts: list[_native.Ciphertext], known: Known, clean: bool | None = None,
               shape: tuple[int, ...] | None = None, *, layout: Layout | None = None) -> Ciphertext:
-        """A result: in this layout, with zeros in slots without values (`clean`) or other things there; in the plain one
+        """A result: in this layout, with zeros in slots without values (`clean`) or other things; in the plain one
         where a shape is given; or in `layout`."""
         if layout is None and shape is not None:
             layout = Layout.plain(shape, parts[0].slots, bool(clean), known.range.reach)
@@ -243,7 +243,7 @@ class Ciphertext:
         return align.aligned(self, other, operation)
 
     def _settled(self, levels: int, operation: str) -> Ciphertext:
-        """For a function that takes `levels`: refreshed where the context does so, and without unknown values in slots."""
+        """For a function that takes `levels`: refreshed where the context does so, without unknown values in slots."""
         return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
 
     def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
@@ -400,12 +400,13 @@ class Ciphertext:
         """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted vectors.
 
         Any sizes, batches as numpy's: padding is the library's matter. A vector of n values times an n x m matrix takes
-        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product. Other
-        products are one sparse map, whose result has the layout that needs the fewest diagonals: for (r, n) @ (n, m) in one
-        ciphertext at most n + m - 1 if m <= n. Vectors and matrices of several ciphertexts are multiplied block by block.
+        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
+        Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes the
+        fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
+        smaller than n. Arrays of several ciphertexts are multiplied block by block.
 
-        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and where the
-        diagonals exceed what the host holds (2^24 slots of them).
+        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and
+        where there are more diagonals than fit 2^26 slots.
         """
         if isinstance(w, Ciphertext):
             return matrix.inner(self, w)
@@ -419,7 +420,7 @@ class Ciphertext:
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
-        Free of levels where the values fill their slots; otherwise masks take one level. `roll` is the same for nothing:
+        Free of levels where the values fill their slots; otherwise masks take one level. `roll` costs nothing at all:
         it leaves the values where they are.
         """
         return sums.rotate(self, k)
@@ -433,8 +434,9 @@ class Ciphertext:
         """numpy's sum of all values, over an axis or over several.
 
         About log2(n) rotations for sums of n values. No level where the values of each sum lie in one ciphertext (one
-        where slots behind all values may not be zero and all are summed), else one. Sums over some axes leave unknown
-        values between the results, which a product with an array clears.
+        level where slots behind the values may not be zero, for sums of all and over leading axes of power-of-two
+        arrays), else one. Sums over some axes leave unknown values between the results, which a product with an array
+        clears.
         """
         return sums.total(self, axis, keepdims)
 
@@ -445,7 +447,7 @@ class Ciphertext:
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
         """numpy's variance, divided by n - ddof: squares of differences from the mean.
 
-        Three levels over all values of an array that fills its slots, four over axes: the means are moved to the values.
+        Three levels over all values of an array that fills its slots; four over axes, as means move to the values.
         """
         return sums.variance(self, axis, ddof, keepdims)
 
@@ -459,7 +461,7 @@ class Ciphertext:
     # ---- shapes: free, the ciphertexts stay as they are ----
 
     def __getitem__(self, index: Any) -> Ciphertext:
-        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, all of them clear.
+        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
 
         ShapeError for what numpy refuses, and where no value is left.
         """
@@ -519,8 +521,8 @@ class Ciphertext:
     def contiguous(self) -> Ciphertext:
         """The same values in the layout of a fresh array: row by row from the first slot on.
 
-        For what is used many times with arrays of that layout, and to pack slices or stacks into fewer ciphertexts. Nothing
-        where it has it already, one level otherwise.
+        For what is used many times with arrays of that layout, and to pack slices or stacks into fewer ciphertexts.
+        Free where it has that layout already, one level otherwise.
         """
         return align.plain(self, "contiguous")
 

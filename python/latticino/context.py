@@ -93,7 +93,7 @@ class Context(Tenancy):
         self._debugger: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
         self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
-        self._products: ConstantCache[_native.MatrixProduct] = ConstantCache(4 * 2**30, lambda m: m.bytes)
+        self._products: ConstantCache[Any] = ConstantCache(4 * 2**30, lambda m: m.bytes)
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
         self._forms: dict[tuple, _native.BootstrapChoice] = {}
         self._notes: list[str] = []  # of a twin's program, for its plan

@@ -265,7 +265,7 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
     fields = inner or fields
     shape, error, clean = fields.shape("shape"), fields.number("error"), fields.flag("clean")
     known = _range(fields.part("range"))
-    size, slots = math.prod(shape), parts[0].slots if parts else 0
+    slots = parts[0].slots if parts else 0
     fits = slots and all(p.slots == slots for p in parts)
     where = Layout.plain(shape, slots, clean, known.reach) if fits and inner is None else None
     if fits and inner is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,8 +39,8 @@ def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphe
 
 
 def _prepared(x: Ciphertext) -> Ciphertext:
-    """Without unknown values in slots, where a level is there for it: at the lowest one from which SlotToCoeff can come first
-    it is not, and at level 0 there is none. What is left counts as values do (`_refreshed`)."""
+    """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
+    SlotToCoeff can come first. What is left counts as values do (`_refreshed`)."""
     params = x.context.params
     if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
         return x

@@ -276,7 +276,8 @@ class Known:
         return self._with(self.estimate.summed(count, 0.0).times_number(factor, added), self._each(
             lambda s: s.sum(axis=along, keepdims=keepdims) * factor, added))
 
-    def transformed(self, f: Callable[[np.ndarray], np.ndarray], l1: float, l2: float, real: bool, added: float) -> Known:
+    def transformed(self, f: Callable[[np.ndarray], np.ndarray], l1: float, l2: float, real: bool,
+                    added: float) -> Known:
         """Through a linear map; `l1` and `l2` bound the weights of any one result (`session::mapped`)."""
         return self._with(self.estimate.mapped(l1, l2, real, added), self._each(
             lambda s: np.stack([f(row) for row in s]), added))
@@ -290,7 +291,8 @@ class Known:
         sample = None if self.sample is None else np.concatenate([self.sample[:1].real, self.sample[1:]])
         return Known(estimate, sample, self.measured, self.shadow)
 
-    def joined(self, others: Sequence[Known], sizes: Sequence[int], f: Callable[[Sequence[np.ndarray]], np.ndarray]) -> Known:
+    def joined(self, others: Sequence[Known], sizes: Sequence[int],
+               f: Callable[[Sequence[np.ndarray]], np.ndarray]) -> Known:
         """With others, as one array that `f` makes of theirs; `sizes` of all of them."""
         every = [self, *others]
         shares = [_native.Range.rebuilt(1, [-1.0, 1.0, 0.0, 0.0, 1.0, math.sqrt(n / sum(sizes))], False) for n in sizes]

@@ -37,7 +37,8 @@ def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
     w = arrays.as_numpy(w, "matmul")
     shape = result_shape(w.shape, x.shape) if left else result_shape(x.shape, w.shape)
     if w.size == 0:
-        raise errors.ShapeError.explain("matmul", f"shapes {x.shape} and {w.shape}", "at least one value", "check the data")
+        raise errors.ShapeError.explain(
+            "matmul", f"shapes {x.shape} and {w.shape}", "at least one value", "check the data")
     if not np.isfinite(w).all():
         raise errors.ValueError.explain("matmul", "NaN or infinity", "finite numbers", "clean the data")
     if x.layout.is_plain and x.layout.rest != "unknown":
@@ -53,7 +54,8 @@ def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     result_shape(x.shape, y.shape)
     if len(x.shape) != 1 or len(y.shape) != 1:
         raise errors.UnsupportedError.explain(
-            "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}", "two encrypted vectors, or one plain operand",
+            "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
+            "two encrypted vectors, or one plain operand",
             "compose the product of x * y and sums")
     return (x * y).sum()
 
@@ -80,7 +82,8 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
     rounded = noise.encoded(x.slots, params.rescale_factor(x.level)) * math.sqrt(len(w)) * x._known.range.rms
     added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces), rounded)
-    return x._like(parts, x._known.mapped(w[:, : math.prod(shape)], shape, added * math.sqrt(len(x._parts))), True, shape)
+    known = x._known.mapped(w[:, : math.prod(shape)], shape, added * math.sqrt(len(x._parts)))
+    return x._like(parts, known, True, shape)
 
 
 def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> _native.Ciphertext:

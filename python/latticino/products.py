@@ -1,8 +1,8 @@
 """Products with clear matrices as sparse maps of slots, for arrays of any size in any layout.
 
-Row r of x @ w sums n values with weights. With row by row storage, value (r, l) adds to result (r, j) over the distance
-l - j, if row r of the result begins where row r of x does: n + m - 1 distances for all rows. For m much smaller than n it is
-cheaper to make n / m partial sums of each result, m slots apart, over about 3 m distances, and to add them up by rotations.
+Row r of x @ w sums n values with weights. If row r of the result begins where row r of x does, value (r, l) adds to
+result (r, j) over the distance l - j: n + m - 1 distances for all rows. For m much smaller than n it is cheaper to make
+n / m partial sums of each result, m slots apart, over about 3 m distances, and to add them up by rotations.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Terms:
-    """Addresses (lead, n, free) of the values, weights (lead, n, m), the shape of the result, and whether the matrix is on
-    the left: free is x's last axis then, else its last but one."""
+    """Addresses (lead, n, free) of the values, weights (lead, n, m), the shape of the result, and whether the matrix is
+    on the left: free is x's last axis then, else its last but one."""
 
     places: np.ndarray
     weights: np.ndarray
@@ -130,7 +130,8 @@ def _ways(x: Ciphertext, terms: _Terms, name: tuple[object, ...], bound: float) 
             target = terms.layout(places[..., :m, :], slots, bound)
             used = np.unique(places // slots)
             places = np.searchsorted(used, places // slots) * slots + places % slots
-            yield _Way(moves.Map((*name, "sums", i), slots, slots, target, _folded(terms, count, places)), m * step, count)
+            made = moves.Map((*name, "sums", i), slots, slots, target, _folded(terms, count, places))
+            yield _Way(made, m * step, count)
 
 
 def _beside(terms: _Terms, slots: int) -> Layout | None:
@@ -141,7 +142,8 @@ def _beside(terms: _Terms, slots: int) -> Layout | None:
 
 
 def _in_place(terms: _Terms, count: int, slots: int) -> tuple[np.ndarray, int] | None:
-    """Places (lead, count m, free) of partial sums, a step apart: where the values lie, if each row is in one ciphertext."""
+    """Places (lead, count m, free) of partial sums, a step apart: where the values lie, if no row lies in several
+    ciphertexts."""
     places = terms.places[..., : count * terms.m, :]
     steps = np.diff(places, axis=-2).reshape(-1)
     if (steps != steps[0]).any() or np.diff(places // slots, axis=-2).any() or np.unique(places).size != places.size:
