@@ -24,6 +24,8 @@ SECONDS_OF_ONE_INPUT = 10
 READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
            "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
            "header", "tuning_table")
+# What the programs are built from: the kept inputs are not (--keep writes them).
+PROGRAMS = (*SOURCES, ":(exclude)tests/fuzz/corpus")
 SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
 
 
@@ -77,7 +79,7 @@ def run(programs, work, parser, limit):
            "rate": round(inputs / max(cores, 1e-9)), "rate_unit": "inputs per core-second",
            "core_hours": round(cores / 3600, 4), "seconds": round(seconds, 1), "coverage": last(r" cov: (\d+)"),
            "slowest_seconds": last(r"slowest_unit_time_sec: (\d+)"), "largest_input": LARGEST,
-           "sanitizers": ["address", "undefined"], "device": _provenance.cpu_name(), **_provenance.commit(SOURCES),
+           "sanitizers": ["address", "undefined"], "device": _provenance.cpu_name(), **_provenance.commit(PROGRAMS),
            "date": time.strftime("%Y-%m-%d", time.gmtime())}
     return row, done.stdout
 

@@ -36,6 +36,15 @@ def test_every_reader_has_a_program_and_a_kept_corpus(fuzz_files):
             assert archive.testzip() is None and 1 <= len(archive.namelist()) <= 500
 
 
+def test_the_record_has_every_reader(fuzz_files):
+    record, = (ROOT / "bench" / "records").glob("*-cpu-fuzz-files.json")
+    rows = {row["name"].removeprefix("fuzz.files."): row for row in json.loads(record.read_text())}
+    assert sorted(rows) == sorted(fuzz_files.READERS)
+    assert min(row["value"] for row in rows.values()) >= 3 * 10**5 and sum(row["value"] for row in rows.values()) >= 10**7
+    assert not any(row["failed"] or row["dirty"] for row in rows.values())
+    assert all(row["rate"] > 0 and row["core_hours"] > 0 for row in rows.values())
+
+
 def test_a_corpus_packs_to_the_same_archive(fuzz_files, tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz_files, "CORPUS", tmp_path / "corpus")
     folder = tmp_path / "inputs"
