@@ -1,7 +1,7 @@
-"""Runs the notebooks of examples/ and writes what they print into them: ``./latticino python docs/notebooks.py [FILE ...]``.
+"""Runs the notebooks of examples/ and keeps their outputs in them: ``./latticino python docs/notebooks.py [FILE ...]``.
 
-A notebook's cells run from top to bottom in one namespace, as Jupyter runs them: what a cell prints and the value of its
-last expression are its output. Nothing but the standard library is needed.
+A notebook's cells run from top to bottom in one namespace, as in Jupyter. What a cell prints and the value of its last
+expression are its output. Nothing but the standard library is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def source(cell: dict[str, Any]) -> str:
 
 
 def run(path: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Each code cell and its outputs; what a cell raises goes on to the caller, with the cell's number in the traceback."""
+    """Each code cell and its outputs. What a cell raises reaches the caller; the traceback has the cell's number."""
     names: dict[str, Any] = {"__name__": "__main__"}
     codes = [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(codes, 1):

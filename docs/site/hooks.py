@@ -1,5 +1,5 @@
-"""What the documentation site adds to the pages of docs/: README as the first page, the notebooks of examples/, and links to
-files of the repository."""
+"""What the documentation site adds to the pages of docs/: README as the first page, the notebooks of examples/, and
+links to files of the repository."""
 
 import re
 import sys

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _native, arrays, devices, errors, roles
+from ..tenancy import Tenancy, checked_budget
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
-from ..tenancy import Tenancy, checked_budget
 from .plan import Plan, dry_run
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, e
                   data.accuracy(expected.real, chosen.x_test, chosen.y_test))
         result.rows.append(row)
         print(f"{row.iteration:>9} {_time(seconds):>8} {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
-              f" {str(row.precision):>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
+              f" {row.precision!s:>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
     result.walls.append(sum(row.seconds for row in result.rows))
     result.bootstraps = context.bootstraps - first
     # Of several trainings the one that ended furthest from the clear one.

@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from record_rows import timed
 
 from latticino import cli, tfhe
 from latticino.measure import exactness, peer_environments, peers, programs, records, report, targets
+from record_rows import timed
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
 PROGRAM = """#!{python}

@@ -12,7 +12,6 @@ import numpy as np
 from ... import _native, devices, errors
 from ..._provenance import cpu_name
 from .. import records
-
 from . import of_ckks, of_switching, of_tfhe
 from .result import Claimed, Result
 
