@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import arrays, errors, powers, roles
 from ..recording import Scope
+from .._native import Comparison, Gate
 from . import engine, modular, reductions, types
-from .engine import Comparison, Gate
 from .pieces import each, each_of
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class EncryptedArray:
     def __sub__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("sub", other)
 
-    def __rsub__(self, other: Operand) -> EncryptedArray:
+    def __rsub__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._arithmetic("sub", other, swap=True)
 
     def __mul__(self, other: Operand) -> EncryptedArray:
@@ -205,16 +205,16 @@ class EncryptedArray:
     def __neg__(self) -> EncryptedArray:
         return 0 - (self if self.bits < 0 else self._integer("negate"))
 
-    def __lt__(self, other: Operand) -> EncryptedArray:
+    def __lt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
 
-    def __le__(self, other: Operand) -> EncryptedArray:
+    def __le__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.LessEqual, Gate.NotOr, other, "less_equal")
 
-    def __gt__(self, other: Operand) -> EncryptedArray:
+    def __gt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Greater, Gate.AndNot, other, "greater")
 
-    def __ge__(self, other: Operand) -> EncryptedArray:
+    def __ge__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.GreaterEqual, Gate.OrNot, other, "greater_equal")
 
     def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
@@ -238,10 +238,10 @@ class EncryptedArray:
     def __rshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, False)
 
-    def __rlshift__(self, other: Operand) -> EncryptedArray:
+    def __rlshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") << self
 
-    def __rrshift__(self, other: Operand) -> EncryptedArray:
+    def __rrshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") >> self
 
     def __mod__(self, divisor: int) -> EncryptedArray:
@@ -364,7 +364,7 @@ class EncryptedArray:
         params = self.context.params
         if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
             raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions", "use apply")
-        dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
+        dtypes: list[Any] = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):
             raise errors.ShapeError.explain(
                 "apply", f"{len(functions)} functions and {len(dtypes)} types", "at least one, and a type each",

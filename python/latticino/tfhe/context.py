@@ -73,7 +73,8 @@ class Context(Tenancy):
         self.threads, self.simd = threads, simd
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)
-        self._native: _native.TfheContext | None = None
+        # None where nothing is encrypted; what then asks for it is refused before.
+        self._native: _native.TfheContext = None  # type: ignore[assignment]
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
@@ -131,7 +132,7 @@ class Context(Tenancy):
 
     def explain(self) -> str:
         """Dimensions, security, noise, failure probability and keys of the parameters."""
-        return self.params.explain()
+        return str(self.params.explain())
 
     def __repr__(self) -> str:
         if not self.encrypted:
@@ -202,9 +203,9 @@ class Context(Tenancy):
         """Elements of a type that one operation takes at once; products pair all blocks."""
         if not self.encrypted:
             return 1 << 62
-        blocks = max(-(-bits // max(self.params.message_bits, 1)), 1)
+        blocks: int = max(-(-bits // max(self.params.message_bits, 1)), 1)
         most = _TOGETHER_CUDA if self._kind == "cuda" else _TOGETHER_CPU * devices.threads(self.threads)
-        return max(1, most // blocks**2)
+        return max(1, most // (blocks * blocks))
 
     def _array(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
         from .debug import NotEncryptedArray

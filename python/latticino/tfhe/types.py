@@ -71,7 +71,7 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
 
 def _numpy_name(dtype: Any) -> str:
     try:
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     except Exception:  # TypeError, or whatever an object that looks like a type raises
         return arrays.shown(dtype)
 

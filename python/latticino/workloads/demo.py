@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..client import keygen
+from ..client import Client, keygen
 from ..context import Context
 from ..precision import Precision, precision
 from ..progress import track
@@ -105,7 +105,7 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     return result
 
 
-def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, encrypted: list,
+def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches: list[Any], encrypted: list[Any],
            result: Result) -> None:
     context, settings = trainer.context, trainer.settings
     state = trainer.first_state(client, chosen.columns)

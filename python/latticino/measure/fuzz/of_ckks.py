@@ -21,7 +21,7 @@ LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"
 SIZES = (1, 5, 64, 512, 512, 700, 1024)
 WRONG = 2.0**6  # times the claimed error: no longer a matter of precision
 Operands = list[np.ndarray]
-Step = Callable[[list[Any]], Any]
+Step = Callable[..., Any]
 
 
 def operand(rng: np.random.Generator, size: int) -> np.ndarray:
