@@ -274,14 +274,18 @@ def lint(arguments):
     """Every check to its end: status 1 where one of them found something."""
     if arguments[:1] == ["--tidy"]:
         return tidy(arguments[1:])
-    if arguments:
-        die(f"lint takes --tidy, not {' '.join(arguments)}")
+    if arguments not in ([], ["--fix"]):
+        die(f"lint takes --fix or --tidy, not {' '.join(arguments)}")
     add_requirements("lint")
     python, cpp = tracked(".py"), tracked(".cc", ".h", ".cu", ".cuh")
     workflows = [name for name in tracked(".yml") if name.startswith(".github/workflows/")]
 
     def run(*command):
         return not subprocess.call([os.path.join(VENV, "bin", command[0]), *command[1:]], cwd=ROOT)
+
+    if arguments == ["--fix"]:
+        run("ruff", "check", "--no-cache", "--fix", "--quiet", "--exit-zero", "latticino", *python)
+        run("clang-format", "-i", *cpp)
 
     checks = {"ruff": lambda: run("ruff", "check", "--no-cache", "latticino", *python), "mypy": lambda: run("mypy"),
               "clang-format": lambda: run("clang-format", "--dry-run", "-Werror", *cpp),

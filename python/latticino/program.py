@@ -95,14 +95,15 @@ class Program:
         """Device memory that the recording keeps for itself."""
         return int(self._recording.arena_bytes) if self._recording else 0
 
-    def record(self, *examples: Any) -> Program:
+    def record(self, *examples: Ciphertext | EncryptedArray) -> Program:
         """Records for arguments like these; replaces an earlier recording."""
+        given: tuple[Any, ...] = examples
         for scheme in (CkksRecording, TfheRecording):
             if examples and all(isinstance(x, scheme.kind) for x in examples):
                 if scheme is CkksRecording and not examples[0].context.encrypted:
-                    self._recording = _NotEncryptedProgram(self._function, examples)
+                    self._recording = _NotEncryptedProgram(self._function, given)
                     return self
-                self._recording = scheme(self._function, examples)
+                self._recording = scheme(self._function, given)
                 return self
         raise errors.ShapeError.explain(
             "record", "arguments that are not all encrypted arrays of one scheme",

@@ -73,7 +73,7 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
 
     def look_up(v: np.ndarray) -> np.ndarray:
         if v.size * values.size >= 1 << 24:
-            return np.interp(v, arguments, values)
+            return np.asarray(np.interp(v, arguments, values))
         nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
         return np.asarray(values[nearest])
 

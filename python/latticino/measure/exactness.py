@@ -126,8 +126,8 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
 def _noise(args: argparse.Namespace, runs: int) -> tuple[list[Row], bool]:
     """Deviations of fresh results of bootstrappings, and what key and modulus switch add before the next one.
 
-    Good where results are right and both are the predicted ones within four deviations of an estimate from so many samples
-    and the key's n random bits.
+    Good where results are right and both are the predicted ones within four deviations of an estimate from so many
+    samples and the key's n random bits.
     """
     rows: list[Row] = []
     samples, good = max(16, NOISE_SAMPLES * runs // RUNS), True
@@ -171,7 +171,8 @@ def _deviations(part: _Part, results: np.ndarray, switches: np.ndarray) -> tuple
     more = {"samples": results.size, **log2, "log2_failure_predicted": round(exponents[1], 1),
             "params": {**row["params"], "threads": part.ctx.threads}}
     wrong = row["value"]
-    return {**row, "value": round(exponents[0], 1), "unit": "log2 failure", "wrong": wrong, **more}, agrees and wrong == 0
+    changed = {"value": round(exponents[0], 1), "unit": "log2 failure", "wrong": wrong, **more}
+    return {**row, **changed}, agrees and wrong == 0
 
 
 def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from .._provenance import CHECKOUT, cpu_name
-from . import peers, records
+from . import peers
 from .records import Row, stamped
 
 # What to install for which Python, best first. OpenFHE's wheels are built for one Python each and

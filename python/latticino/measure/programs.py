@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import tempfile
@@ -104,7 +103,8 @@ def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
         rows, good = rows + more, good and well
     for row in rows:
         left = row["levels_left"]
-        print(f"{row['preset']:24} {row['value']:8.2f} ms, {left:2} levels left: {row['value'] / left:6.3f} ms a level, "
+        print(f"{row['preset']:24} {row['value']:8.2f} ms, {left:2} levels left: "
+              f"{row['value'] / left:6.3f} ms per level, "
               f"mean {row['mean_error_bits']:.1f}, worst {row['max_error_bits']:.1f} bits")
     return rows, good
 
@@ -164,7 +164,8 @@ def _program(name: str) -> Path:
 
 
 def run_program(name: str, options: dict[str, str | int], part: Path | None = None) -> tuple[list[Row], bool]:
-    """Its rows, and whether it was satisfied (status 0, not 1). ``part``: a file that it writes them to, and that stays."""
+    """Its rows, and whether it was satisfied (status 0, not 1). ``part``: a file that it writes them to, and that
+    stays."""
     program = _program(name)
     if part:
         part.parent.mkdir(parents=True, exist_ok=True)

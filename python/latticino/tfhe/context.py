@@ -43,8 +43,10 @@ class Context(Tenancy):
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
     ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
-    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
-    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``. ``arithmetic`` multiplies the
+    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same
+    functions, results and
+    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``.
+    ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
     code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
-from typing import Any
 import math
+from typing import Any
 
 from .. import _native, errors, notes, secret_files, signing
 from . import types

@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import _native, arrays, errors
 
-Type = Union[str, type, np.dtype]
-Table = Union[Callable[..., int], Sequence[int], np.ndarray]
+Type = Union[str, type, np.dtype]  # noqa: UP007 - at run time, under Python 3.10
+Table = Union[Callable[..., int], Sequence[int], np.ndarray]  # noqa: UP007
 MOST_BITS = 64
 
 

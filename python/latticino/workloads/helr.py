@@ -30,7 +30,8 @@ from ..client import Client
 from ..context import Context
 
 LEVELS = 4  # of one step
-# All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what the
+# All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
+# the
 # sine takes of their coefficients is less than a step's own error.
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
 

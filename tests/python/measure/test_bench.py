@@ -278,7 +278,7 @@ def test_systems_are_all_sets_that_bootstrap(fake, monkeypatch, capsys):
     assert cli.main(["bench", "systems", "--record", str(record)]) == 0
     sets = {row["options"]["preset"] for row in json.loads(record.read_text())}
     assert {f"n16-d{d}-boot-v1" for d in (30, 35, 40, 45, 50)} <= sets and "n16-d40-structured-v1" not in sets
-    assert "2.000 ms a level" in capsys.readouterr().out
+    assert "2.000 ms per level" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])

@@ -1,4 +1,5 @@
-"""`latticino fuzz`: random programs on encrypted values, whose results are compared with the same steps in the clear."""
+"""`latticino fuzz`: random programs on encrypted values, whose results are compared with the same steps in the
+clear."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ Step = Callable[..., Any]
 
 
 def operand(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Values of magnitude 1e-3 to 1e3: random, positive, with a mean, constant, alternating or sparse; real or complex."""
+    """Values of magnitude 1e-3 to 1e3: random, positive, with a mean, constant, alternating or sparse; real or
+    complex."""
     magnitude = 10.0 ** rng.uniform(-3, 3)
     kind = rng.integers(6)
     x = rng.uniform(-1, 1, size)
