@@ -123,7 +123,7 @@ def arguments_of(words):
 
 
 def main(programs, words):
-    """Status 1 where a reader crashed, hung, read where it may not, or asked for too much memory."""
+    """How many readers crashed, hung, read where they may not, or asked for too much memory."""
     asked = arguments_of(words)
     programs, failed = Path(programs), []
     work = programs / "inputs"
@@ -142,7 +142,7 @@ def main(programs, words):
             minimise(programs, work, parser)
     if failed:
         print(f"failed: {', '.join(failed)}; inputs lie in {work / 'found'}")
-    return 1 if failed else 0
+    return len(failed)
 
 
 if __name__ == "__main__":

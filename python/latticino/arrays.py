@@ -8,7 +8,7 @@ import numbers
 import operator
 import os
 import reprlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def as_complex(x: Any, operation: str, name: str) -> complex:
     """A finite number as a complex double; ValueError for anything else."""
     try:
         if isinstance(x, numbers.Number) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fciub"):
-            value = complex(x)
+            value = complex(cast(Any, x))
             if np.isfinite(value):
                 return value
     except (OverflowError, TypeError, builtins.ValueError, errors.Error):

@@ -16,7 +16,6 @@ from .layout import Layout, weakest
 from .recording import Scope
 
 if TYPE_CHECKING:
-    from .client import Client
     from .context import Context
 
 Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
@@ -76,7 +75,8 @@ class Ciphertext:
 
     @property
     def _evaluator(self) -> _native.Evaluator:
-        return self.context._evaluator_for(self._key)
+        evaluator: _native.Evaluator = self.context._evaluator_for(self._key)
+        return evaluator
 
     # ---- facts ----
 
@@ -163,14 +163,15 @@ class Ciphertext:
 
     def __bool__(self) -> NoReturn:
         raise errors.UnsupportedError.explain(
-            "bool", "an encrypted value", "a value in the clear", "choose with compare() and products, or decrypt first")
+            "bool", "an encrypted value", "a value in the clear",
+            "choose with compare() and products, or decrypt first")
 
     def _no_order(self, other: Any) -> NoReturn:
         raise errors.UnsupportedError.explain(
             "compare", "an operator such as == or < on encrypted approximate numbers", "the method compare()",
             "x.compare(y, bound) gives encrypted ones and zeros; test identity with `is`")
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
     def __copy__(self) -> Ciphertext:
         return self  # immutable
@@ -180,7 +181,8 @@ class Ciphertext:
 
     def __reduce__(self) -> NoReturn:
         raise errors.UnsupportedError.explain(
-            "pickle", "an encrypted array", "bytes of the file format", "use lt.to_bytes(x) and lt.from_bytes(data, ctx)")
+            "pickle", "an encrypted array", "bytes of the file format",
+            "use lt.to_bytes(x) and lt.from_bytes(data, ctx)")
 
     def __repr__(self) -> str:
         several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
@@ -261,10 +263,10 @@ class Ciphertext:
             known = x._known_at(y.level).plus(y._known_at(x.level))
             return x._like(parts, known, layout=_of_sum(x, y))
         if isinstance(other, numbers.Number):
-            _finite(other, "add")
-            parts = e.add_scalar(self._parts, complex(other))
-            known = self._known.plus_plain(np.array(complex(other)), 1, self.scale)
-            where = self.layout.changed(False, _rest(self) + abs(complex(other))) if self._padded else self.layout
+            number = _finite(other, "add")
+            parts = e.add_scalar(self._parts, number)
+            known = self._known.plus_plain(np.array(number), 1, self.scale)
+            where = self.layout.changed(False, _rest(self) + abs(number)) if self._padded else self.layout
             return self._like(parts, known, layout=where)
         x, array = align.operand(self, other, "add")
         parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
@@ -315,8 +317,8 @@ class Ciphertext:
         if level < 1:
             raise errors.LevelError.explain(
                 "multiply", "level 0", "level 1 or more", joint.more_levels(self.context))
-        factor = params.rescale_factor(level)
-        canonical = params.scale(level - 1) * factor / part.scale
+        factor: float = params.rescale_factor(level)
+        canonical: float = params.scale(level - 1) * factor / part.scale
         rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
         return canonical if noise.encoded(part.slots, canonical) <= rescaled else factor
 
@@ -356,10 +358,10 @@ class Ciphertext:
         known = x._known_at(y.level).times(y._known_at(x.level), same, lower._multiplied(parts))
         return x._like(parts, known, layout=_of_product(x, y))
 
-    def _times_number(self, c: numbers.Number) -> Ciphertext:
-        _finite(c, "multiply")
+    def _times_number(self, number: Any) -> Ciphertext:
+        _finite(number, "multiply")
         e = self._evaluator
-        c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
+        c = int(number) if isinstance(number, numbers.Integral) else complex(number)
         if isinstance(c, int) and abs(c) < 2**31:
             return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c), layout=self._scaled(c))
         if c in (1j, -1j):
@@ -376,9 +378,8 @@ class Ciphertext:
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             _no_division()
-        if isinstance(other, numbers.Number):
-            _finite(other, "divide")
-        divisor = complex(other) if isinstance(other, numbers.Number) else arrays.as_numpy(other, "divide")
+        number = isinstance(other, numbers.Number)
+        divisor: Any = _finite(other, "divide") if number else arrays.as_numpy(other, "divide")
         if not np.all(divisor):
             raise errors.ValueError.explain("divide", "the divisor 0", "other numbers", "check the data")
         # In double precision, whatever the type of the divisor.
@@ -539,12 +540,12 @@ class Ciphertext:
         if not isinstance(basis, str) or basis not in ("monomial", "chebyshev"):
             raise errors.UnsupportedError.explain(
                 "polyval", f"basis={arrays.shown(basis)}", '"monomial" or "chebyshev"', "name one of them")
-        coefficients, ends = (arrays.as_numpy(x, "polyval") for x in (coefficients, domain))
-        if coefficients.ndim != 1 or coefficients.size == 0 or ends.shape != (2,) or ends.dtype.kind == "c":
+        given, ends = (arrays.as_numpy(x, "polyval") for x in (coefficients, domain))
+        if given.ndim != 1 or given.size == 0 or ends.shape != (2,) or ends.dtype.kind == "c":
             raise errors.ShapeError.explain(
-                "polyval", f"coefficients of shape {coefficients.shape}, a domain of shape {ends.shape}",
+                "polyval", f"coefficients of shape {given.shape}, a domain of shape {ends.shape}",
                 "a list of coefficients, and two ends", "check the polynomial")
-        values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
+        values = [complex(c) for c in arrays.as_slots(given, "polyval")]
         if not (np.isfinite(ends).all() and ends[0] < ends[1]):
             raise errors.ValueError.explain(
                 "polyval", f"a domain from {ends[0]} to {ends[1]}", "two finite ends, the smaller one first",
@@ -566,7 +567,8 @@ class Ciphertext:
         """The same values at a higher level; which one depends on the form.
 
         The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan tell which and
-        why. At a level that leaves those of SlotToCoeff (3 in the named sets) that comes first, mostly; the result is at
+        why. At a level that leaves those of SlotToCoeff (3 in the named sets) that comes first, mostly; the result is
+        at
         ``params.default_level``. Below, data declared random-like end at ``params.level_after_bootstrap``, all
         other data at most 3 levels lower, with a correction that keeps large coefficients (constant or
         positive data have them).
@@ -624,8 +626,8 @@ class Ciphertext:
     def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
 
-        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). What is
-        chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
+        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). What
+        is chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
         """
         if other is not None:
             return switching_of.larger(self, other, bound, **options)
@@ -642,7 +644,7 @@ class Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
         level = arrays.as_integer(level, "to_level", "level")
         if not 0 <= level <= self.level:
-            higher = 0 < level and self.context.params.has_bootstrap and (
+            higher = level > 0 and self.context.params.has_bootstrap and (
                 level <= self.context.params.level_after_bootstrap)
             raise errors.LevelError.explain(
                 "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
@@ -677,10 +679,11 @@ def _plain(c: numbers.Number) -> Any:
     return c.item() if isinstance(c, np.generic) else c
 
 
-def _finite(c: numbers.Number, operation: str) -> None:
+def _finite(c: Any, operation: str) -> complex:
     try:
         finite = np.isfinite(complex(c))
     except (OverflowError, TypeError):  # integers beyond the double range, numbers that are not complex
         finite = False
     if not finite:
         raise errors.ValueError.explain(operation, f"the number {arrays.shown(c)}", "a finite one", "check the data")
+    return complex(c)

@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="latticino", description="Encrypted computing with CKKS and TFHE.")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    def command(name: str, handler, text: str) -> argparse.ArgumentParser:
+    def command(name: str, handler: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(handler=handler)
         return sub
@@ -177,7 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         _require_writable(args)
-        status = args.handler(args)
+        status: int = args.handler(args)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `latticino info | head`: who reads has enough, and the exit would flush again

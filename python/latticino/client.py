@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from . import _native, arrays, errors, progress, roles, tfhe
+from ._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
@@ -31,36 +32,37 @@ class ServerKeys(roles.Unpickled):
 
     _pickled = ("server keys", "use lt.save_server_keys and lt.load_server_keys")
 
-    def __init__(self, context: Context, native: _native.EvaluationKeys,
-                 public_key: _native.PublicKey | None = None,
-                 switching: dict[str, _native.SwitchKeys] | None = None) -> None:
+    def __init__(self, context: Context, native: EvaluationKeys,
+                 public_key: PublicKey | None = None,
+                 switching: dict[str, SwitchKeys] | None = None) -> None:
         context = context._root
         switching = switching or {}
         self._context, self._sets, self._public = context, list(switching), public_key is not None
         self._labels, self._id, self._params_hash = list(native.labels), native.id, native.params_hash
         self._bytes = native.bytes + sum(k.bytes for k in switching.values())
-        self._stored = context._store.add_ckks(
+        store: Any = context._store
+        self._stored: _native.StoredKeys = store.add_ckks(
             context._native, native, public_key, {name: context.switching(name) for name in switching}, switching)
 
     # Keys may lie in host memory: what leads to them brings them back, and keeps them while it lives.
 
     @property
-    def _native(self) -> _native.EvaluationKeys:
+    def _native(self) -> EvaluationKeys:
         return self._stored.keys
 
     @property
-    def public_key(self) -> _native.PublicKey | None:
+    def public_key(self) -> PublicKey | None:
         """What encrypts without the secret, where the bundle has it."""
         return self._stored.public_key if self._public else None
 
     @property
-    def _switching(self) -> dict[str, _native.SwitchKeys]:
+    def _switching(self) -> dict[str, SwitchKeys]:
         return {name: self._stored.switch_keys(name) for name in self._sets}
 
-    def _new_evaluator(self) -> _native.Evaluator:
+    def _new_evaluator(self) -> Evaluator:
         return _native.Evaluator(self._context._native, self._native)
 
-    def _switcher(self, name: str, *options: Any) -> _native.Switcher:
+    def _switcher(self, name: str, *options: Any) -> Switcher:
         if name not in self._sets:
             raise errors.KeyError.explain(
                 "switching", "no switching keys", f"those of the set {name}",
@@ -77,7 +79,7 @@ class ServerKeys(roles.Unpickled):
         return list(self._sets)
 
     @property
-    def labels(self) -> list[_native.KeyLabel]:
+    def labels(self) -> list[KeyLabel]:
         return list(self._labels)
 
     @property
@@ -89,7 +91,7 @@ class ServerKeys(roles.Unpickled):
         """The identity of the secret key that these keys were made from."""
         return self._id
 
-    def missing(self, plan: Plan) -> list[_native.KeyLabel]:
+    def missing(self, plan: Plan) -> list[KeyLabel]:
         """The keys of a plan that are not here, or not for a level as high."""
         roles.require_kind("missing", plan, Plan, "pass ctx.plan(program, x)")
         return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
@@ -129,7 +131,7 @@ class Client(roles.Unpickled):
         progress bar (None: on a terminal).
         """
         public, show = arrays.as_flag(public, "server_keys", "public"), progress.as_shown(show)
-        plans = list(what)
+        plans: list[Any] = list(what)
         if what and callable(what[0]) and not isinstance(what[0], Plan):
             plans = [self.context.plan(what[0], *what[1:])]
         request: dict[_native.KeyLabel, int] = {}
@@ -168,15 +170,16 @@ class Client(roles.Unpickled):
         with plain arrays give it.
 
         Numbers of any memory order and of other libraries are copied in. Raises ShapeError for dtypes that are no
-        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the message
-        bound, LevelError for a level that is not.
+        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the
+        message bound, LevelError for a level that is not.
         """
         return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Of the ciphertext's shape and `dtype`: real where all that went into it was, without the imaginary part of the error;
+        Of the ciphertext's shape and `dtype`: real where all that went into it was, without the imaginary part of the
+        error;
         ``.unmarked()`` copies them without the mark. KeyError where another key
         made it.
         """
@@ -209,7 +212,7 @@ class Client(roles.Unpickled):
             values, sigma, lost = self._native.decrypt_for_sharing(
                 part, noise_bound, queries * len(x._parts), statistical_bits)
             costs.append((sigma, lost))
-            return values
+            return np.asarray(values)
 
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
@@ -227,13 +230,15 @@ class Client(roles.Unpickled):
         if stated is None:
             if x.range.claim != "declared":
                 raise errors.UnsupportedError.explain(
-                    "decrypt_for_sharing", f"an error that rests on {x._known.within()}", "declared ranges, or a noise_bound",
+                    "decrypt_for_sharing", f"an error that rests on {x._known.within()}",
+                    "declared ranges, or a noise_bound",
                     "encrypt with range=, or pass a worst case of the program as noise_bound")
             return 2 * tracked
         bound = arrays.as_real(stated, "decrypt_for_sharing", "noise_bound")
         if 0 < bound < tracked:
             raise errors.ValueError.explain(
-                "decrypt_for_sharing", f"noise_bound={bound:.3g}", f"at least {tracked:.3g}, the norm of the tracked error",
+                "decrypt_for_sharing", f"noise_bound={bound:.3g}",
+                f"at least {tracked:.3g}, the norm of the tracked error",
                 "pass None to derive it, or a worst case of the program")
         return bound
 

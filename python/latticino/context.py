@@ -50,8 +50,8 @@ class Context(Tenancy):
     ``"cuda:1"`` or None (CUDA where it was built and a GPU answers); ``threads`` 0 means all cores;
     ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks
     levels refreshes its operand first, and so does one that would end below the level from which the cheapest and
-    most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino tune` that chooses the
-    GPU's kernel variants instead of the shipped one. May be shared between threads.
+    most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino
+    tune` that chooses the GPU's kernel variants instead of the shipped one. May be shared between threads.
 
     ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). Beyond it those that were not
     used for the longest time go to host memory, about half as large, until they are used again (`resident`). A
@@ -92,18 +92,19 @@ class Context(Tenancy):
         self.auto_bootstrap = auto_bootstrap
         self._debugger: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
-        self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
+        self._bootstrappers: dict[tuple[Any, ...], _native.Bootstrapper] = {}
         self._products: ConstantCache[Any] = ConstantCache(4 * 2**30, lambda m: m.bytes)
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
-        self._forms: dict[tuple, _native.BootstrapChoice] = {}
+        self._forms: dict[tuple[Any, ...], _native.BootstrapChoice] = {}
         self._notes: list[str] = []  # of a twin's program, for its plan
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}  # of a twin
         # The device's first choice first. A twin's are those of what it is like.
         kind, _, index = self.device.partition(":")
         self._switch_sets: list[str] = _native.switch_sets_for(
-            self.params, kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
-        self._switchers: dict[tuple, _native.Switcher] = {}  # of a twin; others lie with their keys
+            self.params,
+            kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
+        self._switchers: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
@@ -138,12 +139,12 @@ class Context(Tenancy):
     @property
     def slots(self) -> int:
         """Values that one ciphertext holds: N/2. Longer vectors become several ciphertexts."""
-        return self.params.max_slots
+        return int(self.params.max_slots)
 
     @property
     def level(self) -> int:
         """Level of fresh ciphertexts: multiplications in sequence before bootstrapping."""
-        return self.params.default_level
+        return int(self.params.default_level)
 
     @property
     def peak_bytes(self) -> int:
@@ -164,7 +165,7 @@ class Context(Tenancy):
 
     def explain(self) -> str:
         """Levels, scales, primes, security, keys and precision of the parameters, as a table."""
-        return self.params.explain()
+        return str(self.params.explain())
 
     def __repr__(self) -> str:
         if not self.encrypted:
@@ -178,10 +179,11 @@ class Context(Tenancy):
         """Computes with these public keys; returns the context itself.
 
         Bundles of several keys may be in use at once: operations take the one of their operands' key id. A bundle
-        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of all, with whose
+        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of
+        all, with whose
         public key `encrypt` works. A key id is only what the operand's sender claims: for clients that do not trust
-        each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another context's
-        device, UnsupportedError for what is no bundle of keys.
+        each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another
+        context's device, UnsupportedError for what is no bundle of keys.
         """
         from .client import ServerKeys as Bundle
 
@@ -230,7 +232,7 @@ class Context(Tenancy):
         ``x``: numbers of any shape, real or complex; NaN, infinity and values over the message
         bound raise. See Client.encrypt for the options, and for the owner's (smaller and less noisy) encryption.
         """
-        key = self.keys.public_key if self.keys else None
+        key: Any = self.keys.public_key if self.keys else None
         if key is None and self.encrypted:
             raise errors.KeyError.explain(
                 "encrypt", "a context without a public key", "a bundle that has one",
@@ -284,7 +286,8 @@ class Context(Tenancy):
                 raise errors.ValueError.explain(
                     "encrypt", "complex values and real sample data", "sample data of the values' type",
                     "pass like=data of complex numbers")
-            return self._fresh(_native.Range.of(np.ascontiguousarray(sample, complex).reshape(-1)), error, array, sample)
+            return self._fresh(_native.Range.of(np.ascontiguousarray(sample, complex).reshape(-1)), error, array,
+                               sample)
         known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
         if known.contains(_native.Range.of(values)):
             return self._fresh(known, error, array)
@@ -312,10 +315,11 @@ class Context(Tenancy):
             level = arrays.as_integer(level, "encode", "level", 0, self.params.top_level)
             scale = arrays.as_real(scale, "encode", "scale", above=0)
         values = np.ascontiguousarray(values, dtype=np.complex128).reshape(-1)
-        key = (hashlib.sha256(values).digest(), values.size, level, scale)
+        key = (hashlib.sha256(values.data).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
-    def _encode_named(self, name: tuple, make: Callable[[], np.ndarray], level: int, scale: float) -> _native.Plaintext:
+    def _encode_named(self, name: tuple[Any, ...], make: Callable[[], np.ndarray], level: int,
+                      scale: float) -> _native.Plaintext:
         """Encodes what ``make`` gives, which ``name`` tells from all else that has a name: looked up, it is
         neither made nor compared."""
         return self._constants.get((name, level, scale), lambda: _native.encode(self._native, make(), level, scale))
@@ -324,21 +328,23 @@ class Context(Tenancy):
 
     def bootstrapper(self, slots: int | None = None, message: str = "complex",
                      minimal_keys: bool = False, slot_to_coeff_first: bool = False,
-                     over_mod_raise: bool = False, arcsine: int = 0, log_message_ratio: int = 0) -> _native.Bootstrapper:
+                     over_mod_raise: bool = False, arcsine: int = 0,
+                     log_message_ratio: int = 0) -> _native.Bootstrapper:
         """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values, as asked for.
 
         See Ciphertext.bootstrap for the options, and `bootstrap_form` for what it chooses.
         """
         kind = self._message_kind(message)
         slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
-        options = (*(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
-            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first), ("over_mod_raise", over_mod_raise))),
+        options: Any = (*(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
+            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first),
+            ("over_mod_raise", over_mod_raise))),
             arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7),
             arrays.as_integer(log_message_ratio, "bootstrap", "log_message_ratio", 0, 64))
         key = (slots, message, *options)
         with self._lock:
             if key not in self._bootstrappers:
-                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kind, *options)
+                self._bootstrappers[key] = _native.Bootstrapper(self._native, slots, kind, *options)
             return self._bootstrappers[key]
 
     @staticmethod
@@ -364,8 +370,9 @@ class Context(Tenancy):
         slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
         minimal_keys, random_like = (arrays.as_flag(x, "bootstrap", name) for x, name in (
             (minimal_keys, "minimal_keys"), (random_like, "random_like")))
-        slot_to_coeff_first, over_mod_raise = (None if x is None else arrays.as_flag(x, "bootstrap", name) for x, name in (
-            (slot_to_coeff_first, "slot_to_coeff_first"), (over_mod_raise, "over_mod_raise")))
+        slot_to_coeff_first, over_mod_raise = (
+            None if x is None else arrays.as_flag(x, "bootstrap", name) for x, name in (
+                (slot_to_coeff_first, "slot_to_coeff_first"), (over_mod_raise, "over_mod_raise")))
         arcsine = None if arcsine is None else arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7)
         log_message_ratio = None if log_message_ratio is None else arrays.as_integer(
             log_message_ratio, "bootstrap", "log_message_ratio", 0, 64)
@@ -437,7 +444,8 @@ class Context(Tenancy):
             route, "switching", "route")
         bound = arrays.as_real(bound, "switching", "bound", above=0)
         if not self._without_data:
-            return self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
+            held: _native.Switcher = self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
+            return held
         key = (name, slots, bound, minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
@@ -452,14 +460,14 @@ class Context(Tenancy):
         if key not in self._ways_known:
             native = self.switching(name)
             # What is asked for by name is made whatever it takes.
-            budget = {} if route == "automatic" else {"budget": 2**63}
+            budget: dict[str, Any] = {} if route == "automatic" else {"budget": 2**63}
             self._ways_known[key] = WayBack(*native.choose_route(*key[1:], *self._timed, **budget))
         way = self._ways[name, slots, route] = self._ways_known[key]
         if way.route == "matvec":
             self._keys_of(name).add_without_data(self.switching(name), slots, way.product_slots)
         return way
 
-    def table(self, key: tuple, make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
+    def table(self, key: tuple[Any, ...], make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
         """The table that `key` stands for: used again soon it is made once only, so programs that look up
         can be recorded."""
         return self._tables.get(key, make)
@@ -481,5 +489,7 @@ class Context(Tenancy):
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
         w = np.ascontiguousarray(w, dtype=np.complex128)
-        key = (hashlib.sha256(w).digest(), w.shape, slots, level)
-        return self._products.get(key, lambda: _native.MatrixProduct(self._native, w, slots, level))
+        key = (hashlib.sha256(w.data).digest(), w.shape, slots, level)
+        product: _native.MatrixProduct = self._products.get(
+            key, lambda: _native.MatrixProduct(self._native, w, slots, level))
+        return product

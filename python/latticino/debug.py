@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -59,7 +59,8 @@ class NotEncryptedClient(Client):
         if x.context._root is not self.context._root:
             raise errors.ContextError.explain(
                 "decrypt", "a ciphertext of another context", "one of this client's", "use the client of that context")
-        values = np.array(x._known.sample[1]).reshape(x.shape)
+        sample = cast(np.ndarray, x._known.sample)  # there is one where nothing is encrypted
+        values = np.array(sample[1]).reshape(x.shape)
         return (values.real.copy() if x.dtype.kind == "f" else values).view(arrays.PrivateArray)
 
     def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
@@ -85,7 +86,7 @@ class NotEncryptedKeys(ServerKeys):
 
     @property
     def params_hash(self) -> str:
-        return self._context.params.hash
+        return str(self._context.params.hash)
 
     @property
     def id(self) -> str:
@@ -112,7 +113,7 @@ class _Debugger:
             return x
         actual = self.values(x)
         known = x._known
-        if not known.shadow:
+        if not known.shadow or known.sample is None:
             x._known = Known(known.estimate, np.stack([actual, actual]), known.measured, True)
             return x
         self.checked += 1
@@ -155,7 +156,8 @@ def debug(context: Context, client: Client) -> Iterator[None]:
     if client.context is not context:
         raise errors.ContextError.explain("debug", "a client of another context", "this context's", "pass that client")
     if context._debugger is not None:
-        raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one", "leave the outer block first")
+        raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one",
+                                              "leave the outer block first")
     warnings.warn("debug: the secret key decrypts beside the computation; use it on a client's machine only",
                   SecretWarning, stacklevel=3)
     context._debugger = _Debugger(context, client)

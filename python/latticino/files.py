@@ -10,7 +10,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, cast, overload
 
 from . import _native, arrays, errors, notes, roles, secret_files, signing, tfhe
 from .ciphertext import Ciphertext
@@ -54,7 +54,8 @@ def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: A
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(_path("save_ciphertext", path), x, signing.signer("save_ciphertext", sign))
     refuse(x.context, "save_ciphertext")
-    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, _note(x), signing.signer("save_ciphertext", sign))
+    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, _note(x),
+                             signing.signer("save_ciphertext", sign))
 
 
 @overload
@@ -67,8 +68,8 @@ def load_ciphertext(path: Path_, context: tfhe.Context, *, verify: Any = ...) ->
 
 def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
                     verify: Any = None) -> Ciphertext | tfhe.EncryptedArray:
-    """An encrypted array from a file, for a context of the same parameters. ``verify``: the Ed25519 public key that must
-    have signed it; FileError otherwise."""
+    """An encrypted array from a file, for a context of the same parameters. ``verify``: the Ed25519 public key that
+    must have signed it; FileError otherwise."""
     _require_context("load_ciphertext", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_ciphertext(_path("load_ciphertext", path), context,
@@ -123,17 +124,18 @@ def save_server_keys(path: Path_, context: Context | tfhe.Context, keys: ServerK
                        "client.server_keys() of a client of this context makes them")
     name, signer = _path("save_server_keys", path), signing.signer("save_server_keys", sign)
     if isinstance(context, tfhe.Context):
-        return tfhe_files.save_server_keys(name, context, keys, signer)
+        return tfhe_files.save_server_keys(name, context, cast(tfhe.ServerKeys, keys), signer)
     refuse(context, "save_server_keys")
-    _native.save_keys(name, context._native, keys._native, signer)
+    bundle = cast(ServerKeys, keys)
+    _native.save_keys(name, context._native, bundle._native, signer)
     public, switching = _beside(name, context)
     for kind, beside in switching.items():
-        if kind in keys._switching:
-            _native.save_switch_keys(beside, context.switching(kind), keys._switching[kind], signer)
+        if kind in bundle._switching:
+            _native.save_switch_keys(beside, context.switching(kind), bundle._switching[kind], signer)
         else:
             _remove(beside)
-    if keys.public_key is not None:
-        _native.save_public_key(public, context._native, keys.public_key, signer)
+    if bundle.public_key is not None:
+        _native.save_public_key(public, context._native, bundle.public_key, signer)
     else:
         _remove(public)
 

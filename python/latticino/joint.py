@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native, align, errors, noise
 from .known import Known, Range, largest_coefficient, report
@@ -23,7 +23,7 @@ def more_levels(ctx: Context) -> str:
     return "bootstrap() first, or use auto_bootstrap"
 
 
-def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphertext:
+def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
@@ -80,7 +80,7 @@ def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool) -
     return known.plus_error(others.refreshed(0.0, booter.sine_ratio, False, x.slots).rms)
 
 
-def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) -> tuple[Ciphertext, Ciphertext]:
+def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphertext, Ciphertext]:
     """See Ciphertext.bootstrap_with."""
     ctx, operation = x.context, "bootstrap_with"
     _require_ciphertexts([x, y], operation)

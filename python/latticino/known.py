@@ -41,11 +41,13 @@ class Range:
     ValueError for ends that are not finite or not in order.
     """
 
-    def __new__(cls, low: float = -1.0, high: float = 1.0, imag: tuple[float, float] = (0.0, 0.0),
-                rms: float | None = None, random: bool = False) -> _native.Range:  # type: ignore[misc]
+    def __new__(  # type: ignore[misc]  # what it makes is of the extension
+            cls, low: float = -1.0, high: float = 1.0, imag: tuple[float, float] = (0.0, 0.0),
+            rms: float | None = None, random: bool = False) -> _native.Range:
         low, high = arrays.as_real(low, "Range", "low"), arrays.as_real(high, "Range", "high")
-        ends = [arrays.as_real(x, "Range", "imag") for x in _pair(imag, "imag")]
-        return _native.Range.declared(low, high, *ends, 0.0 if rms is None else arrays.as_real(rms, "Range", "rms"),
+        bottom, top = (arrays.as_real(x, "Range", "imag") for x in _pair(imag, "imag"))
+        return _native.Range.declared(low, high, bottom, top,
+                                      0.0 if rms is None else arrays.as_real(rms, "Range", "rms"),
                                       arrays.as_flag(random, "Range", "random"))
 
 
@@ -70,7 +72,8 @@ def generator() -> np.random.Generator:
     """Of this thread."""
     if not hasattr(_local, "generator"):
         _local.generator = np.random.default_rng(20240229)
-    return _local.generator
+    own: np.random.Generator = _local.generator
+    return own
 
 
 def _noisy(sample: np.ndarray, rms: float) -> np.ndarray:
@@ -328,11 +331,13 @@ class Known:
         def evaluate(s: np.ndarray) -> np.ndarray:
             y = _noisy((2 * s - lower - upper) / (upper - lower), mapping)
             c = np.asarray(coefficients)
-            return np.polynomial.chebyshev.chebval(y, c) if chebyshev else np.polynomial.polynomial.polyval(y, c)
+            series = np.polynomial.chebyshev.chebval if chebyshev else np.polynomial.polynomial.polyval
+            return np.asarray(series(y, c))
 
         values = list(coefficients)
         own = _native.Estimate(self.range, 0.0).polynomial(values, chebyshev, lower, upper, added, 0.0).rms
-        return self._with(self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping), self._each(evaluate, own))
+        return self._with(self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping),
+                          self._each(evaluate, own))
 
     def plus_error(self, added: float) -> Known:
         return self._with(self.estimate.plus_error(added), self._each(np.copy, added))
@@ -349,7 +354,7 @@ class Known:
 
         def sine(s: np.ndarray) -> np.ndarray:
             if not ratio:
-                return s.copy()
+                return np.array(s)
             flat = s.reshape(len(s), -1)
             padded = np.concatenate([flat, np.zeros((len(s), -flat.shape[1] % slots))], axis=1)
             rows = padded.reshape(-1, slots)
@@ -357,7 +362,7 @@ class Known:
             gain = (2 * math.pi * ratio) ** 2 / 6
             lost = -gain * (m.real**3 + 1j * m.imag**3)
             lost = (lost if of_slots else to_slots(lost)).reshape(len(s), -1)[:, : flat.shape[1]].reshape(s.shape)
-            out = s + lost
+            out: np.ndarray = s + lost
             out[0] = s[0]  # what is meant
             return out
 
@@ -435,16 +440,16 @@ def to_coefficients(slots: np.ndarray) -> np.ndarray:
     values[:, 2 * n - 1 - at] = slots.conj()
     k = np.arange(2 * n)
     c = (np.fft.fft(values, axis=1) * np.exp(-1j * np.pi * k / (2 * n))).real / (2 * n)
-    return c[:, :n] + 1j * c[:, n:]
+    return np.asarray(c[:, :n] + 1j * c[:, n:])
 
 
 def to_slots(coefficients: np.ndarray) -> np.ndarray:
     """The inverse of `to_coefficients`."""
-    rows, n = coefficients.shape
+    n = coefficients.shape[1]
     c = np.concatenate([coefficients.real, coefficients.imag], axis=1)
     k = np.arange(2 * n)
     values = np.fft.ifft(c * np.exp(1j * np.pi * k / (2 * n)), axis=1) * (2 * n)
-    return values[:, _roots(n)]
+    return np.asarray(values[:, _roots(n)])
 
 
 def largest_coefficient(known: Known, slots: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, arrays, errors, noise, products
+from . import arrays, errors, noise, products
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -66,7 +66,7 @@ def _whole_map(shape: tuple[int, ...], w: np.ndarray, left: bool, result: tuple[
     own = shape if len(shape) > 1 else ((shape[0], 1) if left else (1, shape[0]))
     other = w if w.ndim > 1 else (w[None, :] if left else w[:, None])
     units = np.eye(size).reshape(size, *(1,) * max(0, other.ndim - len(own)), *own)
-    return np.matmul(other, units).reshape(size, out) if left else np.matmul(units, other).reshape(size, out)
+    return np.asarray(np.matmul(other, units) if left else np.matmul(units, other)).reshape(size, out)
 
 
 def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
@@ -86,9 +86,10 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     return x._like(parts, known, True, shape)
 
 
-def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> _native.Ciphertext:
+def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:
     """The product with all rows of `w`: one block of rows for each ciphertext of x."""
-    slots, total = max(x.slots, out_slots), None
+    total: Any = None
+    slots = max(x.slots, out_slots)
     for i, part in enumerate(x._parts):
         block = w[i * x.slots : (i + 1) * x.slots]
         if not block.any() and (total is not None or i + 1 < len(x._parts)):

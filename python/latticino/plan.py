@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Shape(NamedTuple):
-    """Stands for a ciphertext in a plan: its shape, its level (None: fresh), and the range of its values: ``(low, high)``
-    or an ``lt.Range`` (None: the unit box is assumed)."""
+    """Stands for a ciphertext in a plan: its shape, its level (None: fresh), and the range of its values: ``(low,
+    high)`` or an ``lt.Range`` (None: the unit box is assumed)."""
 
     shape: tuple[int, ...]
     level: int | None = None

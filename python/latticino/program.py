@@ -70,7 +70,7 @@ class CkksRecording(Recording):
         known = "" if x.layout.rest != "unknown" else ", other values between"
         return x.shape, len(x._parts), x._clean or not x._padded, kind + known
 
-    def _serves(self, recorded: tuple, form: tuple) -> bool:
+    def _serves(self, recorded: tuple[Any, ...], form: tuple[Any, ...]) -> bool:
         return recorded[:2] == form[:2] and recorded[2] <= form[2] and recorded[3] == form[3]
 
 
@@ -87,22 +87,23 @@ class Program:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._recording: Recording | _NotEncryptedProgram | None = None
+        self._recording: Any = None  # Recording or _NotEncryptedProgram
         self.__doc__ = function.__doc__ or self.__doc__
 
     @property
     def arena_bytes(self) -> int:
         """Device memory that the recording keeps for itself."""
-        return self._recording.arena_bytes if self._recording else 0
+        return int(self._recording.arena_bytes) if self._recording else 0
 
     def record(self, *examples: Ciphertext | EncryptedArray) -> Program:
         """Records for arguments like these; replaces an earlier recording."""
+        given: tuple[Any, ...] = examples
         for scheme in (CkksRecording, TfheRecording):
             if examples and all(isinstance(x, scheme.kind) for x in examples):
                 if scheme is CkksRecording and not examples[0].context.encrypted:
-                    self._recording = _NotEncryptedProgram(self._function, examples)
+                    self._recording = _NotEncryptedProgram(self._function, given)
                     return self
-                self._recording = scheme(self._function, examples)
+                self._recording = scheme(self._function, given)
                 return self
         raise errors.ShapeError.explain(
             "record", "arguments that are not all encrypted arrays of one scheme",

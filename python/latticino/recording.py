@@ -77,7 +77,7 @@ class Recording:
     @property
     def arena_bytes(self) -> int:
         """Device memory that the recording keeps for itself."""
-        return self._native.arena_bytes
+        return int(self._native.arena_bytes)
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """The function of these: one array, or a tuple of them."""
@@ -99,22 +99,22 @@ class Recording:
                 "record a program for each session, or adopt the arguments")
 
     def _arrays(self, values: Any, operation: str) -> list[Any]:
-        values = list(values) if isinstance(values, (tuple, list)) else [values]
-        for v in values:
+        arrays: list[Any] = list(values) if isinstance(values, (tuple, list)) else [values]
+        for v in arrays:
             if not isinstance(v, self.kind):
                 raise errors.ShapeError.explain(
                     operation, f"a {type(v).__name__}", f"arrays of type {self.kind.__name__} in and out",
                     "close over plain values instead")
-        return values
+        return arrays
 
     def _parts(self, x: Any) -> list[Any]:
-        return x._parts
+        return list(x._parts)
 
     def _emptied(self, x: Any) -> Any:
         return self._filled(x, [])
 
     def _serves(self, recorded: Any, form: Any) -> bool:
-        return recorded == form
+        return bool(recorded == form)
 
     def _filled(self, like: Any, parts: list[Any]) -> Any:
         """An array like that one, of other ciphertexts."""

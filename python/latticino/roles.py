@@ -20,7 +20,8 @@ def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], rem
 def require_function(operation: str, f: Any) -> None:
     """UnsupportedError for what cannot be called."""
     if not callable(f):
-        raise errors.UnsupportedError.explain(operation, _name(type(f)), "a function", "pass one, a lambda for instance")
+        raise errors.UnsupportedError.explain(operation, _name(type(f)), "a function",
+                                              "pass one, a lambda for instance")
 
 
 def refuse_numpy(x: Any) -> NoReturn:
@@ -75,5 +76,6 @@ def warn_of_security(operation: str, params: Any) -> None:
         warnings.warn(f"{operation}: the {kind} set {params.name} is not held to 128 bits of security; choose a set "
                       "without that word in its name for data that matter", errors.SecurityWarning, stacklevel=3)
     elif getattr(params, "stated_log_failure", _LEAST_SHARED) > _LEAST_SHARED:
-        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with 2^{params.stated_log_failure:.0f}; "
+        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with "
+                      f"2^{params.stated_log_failure:.0f}; "
                       "do not share decryptions under it (docs/security.md)", errors.SecurityWarning, stacklevel=3)

@@ -10,7 +10,7 @@ from .context import Context
 from .tenancy import BoundSession
 
 
-class Session(BoundSession, Context):  # type: ignore[misc]
+class Session(BoundSession, Context):
     """One client's keys on a context: ``ctx.bind(keys)``.
 
     Takes the place of a context: ``encrypt`` (with the bundle's public key), ``plan``, ``lt.from_bytes(data, session)``

@@ -28,7 +28,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     x = x._ready(1) if masked else x
     parts, encoded, scale = [], 0.0, 1.0
     for i, group in enumerate(groups):
-        total = None
+        total: Any = None
         for source, turn, mask in group:
             y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
             if mask is not None:
@@ -47,7 +47,8 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
 
 def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
     """What the rounding of a rotation's masks adds to the sample's values."""
-    rows = arrays.rows(x._known.sample[0].reshape(-1), x.slots)
+    sample: Any = x._known.sample
+    rows = arrays.rows(sample[0].reshape(-1), x.slots)
     out = np.zeros((len(groups), x.slots), dtype=np.complex128)
     for row, group in zip(out, groups):
         for source, turn, mask in group:

@@ -86,9 +86,10 @@ class Tenancy:
 
     def forget(self, keys: Any) -> None:
         """Takes back what `use` did with this bundle: its memory is free once no session and no variable holds it."""
+        key = keys.id
         with self._lock:
-            if self._tenants.get(keys.id) is keys:
-                del self._tenants[keys.id]
+            if self._tenants.get(key) is keys:
+                del self._tenants[key]
             if self.keys is keys:
                 self.keys = None
 
@@ -148,7 +149,7 @@ class BoundSession(Tenancy):
     @property
     def key_id(self) -> str:
         """The identity of the secret key that the session's bundle was made from."""
-        return self.keys.id
+        return str(self.keys.id)
 
     def _admit(self, operation: str, keys: Iterable[str]) -> None:
         for key in keys if self._store is not None else ():  # nothing is encrypted: no keys

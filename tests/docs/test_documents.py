@@ -72,14 +72,6 @@ def test_commands_exist():
             assert f'"{command}"' in launcher, f"{name_of(path)} names ./latticino {command}"
 
 
-def test_the_launcher_names_every_benchmark(capsys):
-    named = re.search(r"bench WHAT(.*?)\n  [a-z]+ +[a-z]", (ROOT / "latticino").read_text(), re.DOTALL).group(1)
-    with pytest.raises(SystemExit):
-        cli.main(["bench", "--help"])
-    choices = re.search(r"{(precision,[\w,]+)}", capsys.readouterr().out).group(1)
-    assert sorted(re.findall("[a-z]+", named)) == sorted(choices.split(","))
-
-
 def test_links_lead_somewhere():
     for path in DOCUMENTS:
         prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 import numpy as np
 
 from .. import arrays, errors, powers, roles
+from .._native import Comparison, Gate
 from ..recording import Scope
 from . import engine, modular, reductions, types
-from .engine import Comparison, Gate
 from .pieces import each, each_of
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ class EncryptedArray:
     and clear operands and broadcast as numpy does. Integers wrap modulo ``2**bits``; of two types the
     wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results
     are exact but with the set's failure probability for each bootstrapping: operands with more noise than an
-    operation allows are bootstrapped first, and what that does not mend raises LevelError, also in ``decrypt``. Indexing, slicing,
+    operation allows are bootstrapped first, and what that does not mend raises LevelError, also in ``decrypt``.
+    Indexing, slicing,
     reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the
     others. Of integers modulo 16 (``"m4"``, one ciphertext each) sums, differences and products by clear
-    integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
+    integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations
+    raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
 
     __slots__ = ("context", "shape", "bits", "_held", "_scope")
@@ -110,7 +112,8 @@ class EncryptedArray:
         if isinstance(other, EncryptedArray):
             if other.context is not self.context:
                 raise errors.ContextError.explain(
-                    operation, "arrays of two contexts or sessions", "one of them", "encrypt both in the same one, or adopt one")
+                    operation, "arrays of two contexts or sessions", "one of them",
+                    "encrypt both in the same one, or adopt one")
             return other
         values = types.as_integers(other, self.bits, operation)
         parts = self._evaluator.clear(values.reshape(-1), self.bits)
@@ -191,7 +194,7 @@ class EncryptedArray:
     def __sub__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("sub", other)
 
-    def __rsub__(self, other: Operand) -> EncryptedArray:
+    def __rsub__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._arithmetic("sub", other, swap=True)
 
     def __mul__(self, other: Operand) -> EncryptedArray:
@@ -205,16 +208,16 @@ class EncryptedArray:
     def __neg__(self) -> EncryptedArray:
         return 0 - (self if self.bits < 0 else self._integer("negate"))
 
-    def __lt__(self, other: Operand) -> EncryptedArray:
+    def __lt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
 
-    def __le__(self, other: Operand) -> EncryptedArray:
+    def __le__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.LessEqual, Gate.NotOr, other, "less_equal")
 
-    def __gt__(self, other: Operand) -> EncryptedArray:
+    def __gt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Greater, Gate.AndNot, other, "greater")
 
-    def __ge__(self, other: Operand) -> EncryptedArray:
+    def __ge__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.GreaterEqual, Gate.OrNot, other, "greater_equal")
 
     def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
@@ -238,10 +241,10 @@ class EncryptedArray:
     def __rshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, False)
 
-    def __rlshift__(self, other: Operand) -> EncryptedArray:
+    def __rlshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") << self
 
-    def __rrshift__(self, other: Operand) -> EncryptedArray:
+    def __rrshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") >> self
 
     def __mod__(self, divisor: int) -> EncryptedArray:
@@ -359,12 +362,14 @@ class EncryptedArray:
 
         Result blocks share a bootstrapping where the arguments leave room: of the 4 bits that a table
         takes, four blocks of results share one for an argument of 2 bits, eight for a boolean, four for
-        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all results, or one each.
+        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all
+        results, or one each.
         """
         params = self.context.params
         if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
-            raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions", "use apply")
-        dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
+            raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions",
+                                            "use apply")
+        dtypes: list[Any] = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):
             raise errors.ShapeError.explain(
                 "apply", f"{len(functions)} functions and {len(dtypes)} types", "at least one, and a type each",

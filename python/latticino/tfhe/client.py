@@ -24,6 +24,9 @@ class ServerKeys(roles.Unpickled):
 
     def __init__(self, context: Context, native: Any) -> None:
         self._context = context._root
+        self._bytes: int
+        self._id: str
+        self._params_hash: str
         if native is None:
             return
         self._bytes, self._id = native.device_bytes(context._native), native.id
@@ -48,7 +51,7 @@ class ServerKeys(roles.Unpickled):
     @property
     def has_public_key(self) -> bool:
         """Whether the bundle has a public key (``server_keys(public=True)``)."""
-        return self._native.has_public_key
+        return bool(self._native.has_public_key)
 
     @property
     def id(self) -> str:
@@ -67,15 +70,16 @@ class Client(roles.Unpickled):
 
     _pickled = ("a client with its secret key", "use lt.save_secret_key and lt.load_client")
 
-    def __init__(self, context: Context, native: Any) -> None:
+    def __init__(self, context: Context, native: _native.TfheClient | None) -> None:
         if native is not None:
             context._admit("client", [native.key_id])
-        self.context, self._native = context, native
+        self.context = context
+        self._native: Any = native  # None where nothing is encrypted
 
     @property
     def key_id(self) -> str:
         """The identity of the secret key; every object made under it carries it."""
-        return self._native.key_id
+        return str(self._native.key_id)
 
     def __repr__(self) -> str:
         return f"Client({self.context.params.name!r}, key {self.key_id})"
@@ -136,7 +140,7 @@ class Client(roles.Unpickled):
         return self._native.encrypt(values, bits)
 
     def _decrypt(self, parts: Any) -> np.ndarray:
-        return self._native.decrypt(parts)
+        return np.asarray(self._native.decrypt(parts))
 
 
 def keygen(context: Context) -> Client:

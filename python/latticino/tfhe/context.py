@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _native, arrays, devices, errors, roles
+from ..tenancy import Tenancy, checked_budget
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
-from ..tenancy import Tenancy, checked_budget
 from .plan import Plan, dry_run
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ class Context(Tenancy):
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
     ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
-    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
-    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``. ``arithmetic`` multiplies the
+    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same
+    functions, results and
+    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``.
+    ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
     code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero
@@ -73,7 +75,8 @@ class Context(Tenancy):
         self.threads, self.simd = threads, simd
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)
-        self._native: _native.TfheContext | None = None
+        # None where nothing is encrypted; what then asks for it is refused before.
+        self._native: _native.TfheContext = None  # type: ignore[assignment]
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
@@ -131,7 +134,7 @@ class Context(Tenancy):
 
     def explain(self) -> str:
         """Dimensions, security, noise, failure probability and keys of the parameters."""
-        return self.params.explain()
+        return str(self.params.explain())
 
     def __repr__(self) -> str:
         if not self.encrypted:
@@ -202,9 +205,9 @@ class Context(Tenancy):
         """Elements of a type that one operation takes at once; products pair all blocks."""
         if not self.encrypted:
             return 1 << 62
-        blocks = max(-(-bits // max(self.params.message_bits, 1)), 1)
+        blocks: int = max(-(-bits // max(self.params.message_bits, 1)), 1)
         most = _TOGETHER_CUDA if self._kind == "cuda" else _TOGETHER_CPU * devices.threads(self.threads)
-        return max(1, most // blocks**2)
+        return max(1, most // (blocks * blocks))
 
     def _array(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
         from .debug import NotEncryptedArray

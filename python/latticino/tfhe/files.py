@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import math
+from typing import Any
 
 from .. import _native, errors, notes, secret_files, signing
 from . import types
@@ -60,7 +61,7 @@ def _note(x: EncryptedArray) -> str:
     return json.dumps({"shape": x.shape, "dtype": x.dtype})
 
 
-def _array(context: Context, parts: list, note: str) -> EncryptedArray:
+def _array(context: Context, parts: list[Any], note: str) -> EncryptedArray:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
     fields = notes.Note.read(note)
     shape = fields.shape("shape")

@@ -10,7 +10,7 @@ from .array import EncryptedArray
 from .context import Context
 
 
-class Session(BoundSession, Context):  # type: ignore[misc]
+class Session(BoundSession, Context):
     """One client's keys on a context: ``ctx.bind(keys)``, as ``lt.Session`` of CKKS."""
 
     def __init__(self, context: Context, keys: Any) -> None:

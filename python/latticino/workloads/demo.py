@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..client import keygen
+from ..client import Client, keygen
 from ..context import Context
 from ..precision import Precision, precision
 from ..progress import track
@@ -105,7 +105,7 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     return result
 
 
-def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, encrypted: list,
+def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches: list[Any], encrypted: list[Any],
            result: Result) -> None:
     context, settings = trainer.context, trainer.settings
     state = trainer.first_state(client, chosen.columns)
@@ -123,7 +123,7 @@ def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, e
                   data.accuracy(expected.real, chosen.x_test, chosen.y_test))
         result.rows.append(row)
         print(f"{row.iteration:>9} {_time(seconds):>8} {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
-              f" {str(row.precision):>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
+              f" {row.precision!s:>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
     result.walls.append(sum(row.seconds for row in result.rows))
     result.bootstraps = context.bootstraps - first
     # Of several trainings the one that ended furthest from the clear one.

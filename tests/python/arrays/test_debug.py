@@ -66,7 +66,7 @@ def test_values_in_the_clear_stay_in_the_process(clear, tmp_path):
 
 
 def test_recorded_programs_run_in_the_clear(clear):
-    context, owner = clear
+    _, owner = clear
     replay = lt.record(lambda a: a * a)
     for x in (X, -X, X / 2):
         assert np.abs(owner.decrypt(replay(owner.encrypt(x))) - x * x).max() < 2**-20

@@ -43,7 +43,7 @@ def test_values_over_the_bound(client):
 
 
 def test_too_few_levels(ctx, client, pair):
-    x, a = pair
+    x, _ = pair
     low = client.encrypt(x, level=0)
     with pytest.raises(lt.LevelError) as e:
         low * low
@@ -277,7 +277,7 @@ def test_mismatched_contexts_and_keys(ctx, client, pair):
 
 
 def test_keys_in_the_memory_of_another_context(ctx, client, pair):
-    x, a = pair
+    x, _ = pair
     twin = lt.Context(ctx.params, ctx.device, threads=1)
     with pytest.raises(lt.ContextError, match="load_server_keys"):
         twin.use(client.server_keys(lambda v: v * v, x))
@@ -325,7 +325,7 @@ def test_shapes_that_do_not_fit(client, pair):
 
 
 def test_unsupported_options(client, pair):
-    x, a = pair
+    _, a = pair
     for use in (lambda: a.polyval([1, 2], basis="legendre"), lambda: a**-1, lambda: a**0.5,
                 lambda: a.bootstrap(message="quaternion")):
         with pytest.raises(lt.UnsupportedError) as e:

@@ -205,6 +205,7 @@ def test_programs_of_sessions_replay_beside_each_other(world):
     sessions = [world.ctx.bind(keys) for keys in world.bundles]
 
     def work(i):
+        recorded = None
         for n in range(20):
             recorded = lt.record(world.compute) if n % 2 == 0 else recorded
             x = sessions[i](world.encrypt(world.clients[i], world.data(i)))

@@ -1,4 +1,5 @@
-"""`latticino fuzz`: random programs on encrypted values, whose results are compared with the same steps in the clear."""
+"""`latticino fuzz`: random programs on encrypted values, whose results are compared with the same steps in the
+clear."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ import numpy as np
 from ... import _native, devices, errors
 from ..._provenance import cpu_name
 from .. import records
-
 from . import of_ckks, of_switching, of_tfhe
 from .result import Claimed, Result
 

@@ -21,11 +21,12 @@ LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"
 SIZES = (1, 5, 64, 512, 512, 700, 1024)
 WRONG = 2.0**6  # times the claimed error: no longer a matter of precision
 Operands = list[np.ndarray]
-Step = Callable[[list[Any]], Any]
+Step = Callable[..., Any]
 
 
 def operand(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Values of magnitude 1e-3 to 1e3: random, positive, with a mean, constant, alternating or sparse; real or complex."""
+    """Values of magnitude 1e-3 to 1e3: random, positive, with a mean, constant, alternating or sparse; real or
+    complex."""
     magnitude = 10.0 ** rng.uniform(-3, 3)
     kind = rng.integers(6)
     x = rng.uniform(-1, 1, size)
