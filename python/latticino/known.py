@@ -23,6 +23,7 @@ from .layout import Layout
 REPLICAS = 4
 _MOST_SAMPLES = 1 << 22  # values of a sample with its replicas: 64 MiB
 _FEW = 256  # values, below which errors are averaged over replicas as root mean squares
+_MORE_THAN_EXPECTED = 2.0**0.25  # hardly a run's largest error exceeds the expected one by twice as much
 _MOST_BY_CHANCE = 4.0  # times what samples of a few values show, the error may be
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 _REAL_MEAN = 1 / math.sqrt(math.pi)  # of the size of its real part
@@ -157,7 +158,7 @@ class Known:
             return self.measured
         per_rms = _REAL_MEAN if self.range.is_real else _MEAN
         if self.sample is None or self.shadow:
-            mean, worst = self.estimate.rms * per_rms, self.estimate.worst(size, full)
+            mean, worst = self.estimate.rms * per_rms, _MORE_THAN_EXPECTED * self.estimate.worst(size, full)
         else:
             difference = self.sample[1:] - self.sample[0]
             difference = np.abs(difference.real if self.range.is_real else difference).reshape(len(difference), -1)
@@ -334,14 +335,14 @@ class Known:
         return self._with(self.estimate.summed(count, added), self._each(
             lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added))
 
-    def spread(self, factor: complex, count: int, added: float, rounded: float, in_sample: float) -> Known:
-        """Sums of rows of `count` values, in all places of the row. `rounded`: error by the mask, the same in all of a
-        row, of values in the range; `in_sample`: of the sample's."""
-        estimate = self.estimate.summed(count, 0.0).times_number(factor, added).plus_error(rounded, False)
+    def spread(self, factor: complex, count: int, rounded: float, in_sample: float) -> Known:
+        """Sums of rows of `count` values, in all places of the row. `rounded`: error that is added, the same in all of a
+        row, for values in the range; `in_sample`: for the sample's."""
+        estimate = self.estimate.summed(count, 0.0).times_number(factor, 0.0).plus_error(rounded, False)
         if self.sample is None:
             return self._with(estimate)
         sums = _noisy(factor * self.sample.sum(axis=-1, keepdims=True), in_sample)
-        return self._with(estimate, _noisy(np.repeat(sums, self.sample.shape[-1], axis=-1), added))
+        return self._with(estimate, np.repeat(sums, self.sample.shape[-1], axis=-1))
 
     def mapped(self, w: np.ndarray, shape: tuple[int, ...], added: float) -> Known:
         """The flat values times a matrix."""

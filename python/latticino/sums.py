@@ -234,7 +234,8 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     in_sample = 0.0
     if known.sample is not None:
         in_sample = rounding_of_mask * _rms_of_windows(known.sample[0].reshape(-1), x.slots, c)
-    return x._like(parts, known.spread(factor, c, added, rounded, in_sample), True)
+    rounded, in_sample = math.hypot(added, rounded), math.hypot(added, in_sample)
+    return x._like(parts, known.spread(factor, c, rounded, in_sample), True)
 
 
 def _rms_of_windows(values: np.ndarray, slots: int, c: int) -> float:

@@ -179,7 +179,7 @@ def test_a_polynomial_of_a_single_declared_value(ctx, client, keyed):
 @pytest.mark.parametrize("slots", [1, 4, 8])
 def test_few_slots_refreshed_with_over_mod_raise(ctx, client, keyed, slots):
     program = keyed(lambda a: a.bootstrap(slot_to_coeff_first=True, over_mod_raise=True), lt.Shape((slots,)))
-    x = np.zeros(slots)
+    x = np.zeros(slots, complex)
     errors = [np.abs(client.decrypt(program(client.encrypt(x))).unmarked()) ** 2 for _ in range(40)]
     noise = ctx.bootstrapper(slots, slot_to_coeff_first=True, over_mod_raise=True).noise
     assert abs(math.log2(math.sqrt(np.mean(errors)) / noise)) < 0.5
