@@ -127,12 +127,12 @@ class Ciphertext:
         It rests on the range of the values (`range`): assumed, declared or calibrated on sample data. Declared ranges
         may make it too small, by what nothing but the range is known of the values.
         """
-        return self._known.bits(self.size)[0]
+        return self._known.bits(self.size, self._full)[0]
 
     @property
     def expected_worst_bits(self) -> float:
         """The same of the value with the largest error."""
-        return self._known.bits(self.size)[1]
+        return self._known.bits(self.size, self._full)[1]
 
     @property
     def range(self) -> _native.Range:
@@ -192,12 +192,17 @@ class Ciphertext:
     # ---- helpers ----
 
     def _precision(self) -> str:
-        mean, worst = self._known.bits(self.size)
+        mean, worst = self._known.bits(self.size, self._full)
         kind = {"declared": "at least"}.get(self._known.kind, "about")
         if not self.context.encrypted:
             return f"NOT ENCRYPTED, as if about {mean:.1f} bits; {self._known.within()}"
         bits = f"{kind} {mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
         return f"{bits}; {self._known.within()}"
+
+    @property
+    def _full(self) -> bool:
+        """Whether all slots of the ring are in use: then errors of a few slots stand out."""
+        return self.slots == self.context.slots
 
     @property
     def _padded(self) -> bool:
@@ -219,7 +224,7 @@ class Ciphertext:
         layout = self.layout if layout is None else layout
         if parts:
             rest = layout.bound if layout.rest == "unknown" else 0.0
-            check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
+            known = check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
         out = Ciphertext(self.context, parts, layout, known)
         debugger = self.context._debugger
         return out if debugger is None or not parts else debugger.followed(out)
@@ -339,9 +344,13 @@ class Ciphertext:
 
     def _canonical(self) -> Ciphertext:
         """This, or one level below it where its scale is not the canonical one."""
-        if all(p.scale == self.context.params.scale(p.level) for p in self._parts):
+        if self._is_canonical:
             return self
         return self.to_level(self.level - 1) if self.level else self.to_level(0)
+
+    @property
+    def _is_canonical(self) -> bool:
+        return all(p.scale == self.context.params.scale(p.level) for p in self._parts)
 
     def _times(self, other: Ciphertext) -> Ciphertext:
         x, y = self._aligned(other, "multiply")
@@ -553,13 +562,17 @@ class Ciphertext:
         p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         if p.degree < 1:
             return self * 0 + values[0]
-        x = self._settled(p.levels, "polyval")._canonical()
+        x = self._settled(p.levels + (not self._is_canonical), "polyval")._canonical()
         parts = _native.evaluate(x._evaluator, p, x._parts)
         series = (values, basis == "chebyshev", float(ends[0]), float(ends[1]))
         params = self.context.params
-        mapping = noise.rescaled(params, x.level, x.slots, params.scale(x.level - 1)) if p.levels > math.ceil(
-            math.log2(p.degree + 1)) else 0.0
-        return x._like(parts, x._known.polynomial(series, x._multiplied(parts), mapping), not x._padded)
+        known, mapping = x._known, 0.0
+        if p.levels > math.ceil(math.log2(p.degree + 1)):  # x is multiplied by a rounded number
+            mapping = noise.rescaled(params, x.level, x.slots, params.scale(x.level - 1))
+            stretch = 2 / (series[3] - series[2])
+            factor = params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
+            known = known.times_number(1.0, 0.0, round(stretch * factor) / (stretch * factor))
+        return x._like(parts, known.polynomial(series, x._multiplied(parts), mapping), not x._padded)
 
     def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
                   over_mod_raise: bool | None = None, *, arcsine: int | None = None,

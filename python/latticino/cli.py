@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
-                                         "roofline", "growth", "exactness", "compare", "report"))
+                                         "roofline", "growth", "exactness", "messages", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
                        "work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
@@ -154,6 +154,8 @@ def _parser() -> argparse.ArgumentParser:
     fuzz = command("fuzz", _fuzz, "random programs on encrypted values against the same steps in the clear")
     on_device(fuzz)
     fuzz.add_argument("--minutes", type=float, default=5.0, help="for all parts together")
+    fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
+                      "checks what is claimed of precision")
     fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching"), help="this part alone")
     fuzz.add_argument("--seed", type=int, default=1, help="of the first program; each program names its own")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")

@@ -90,7 +90,7 @@ class Context(Tenancy):
         self._begin_tenancy(None)
         self._native = native
         self.auto_bootstrap = auto_bootstrap
-        self._debugger: Any = None  # of lt.debug
+        self._debugging: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
         self._bootstrappers: dict[tuple[Any, ...], _native.Bootstrapper] = {}
         self._products: ConstantCache[Any] = ConstantCache(4 * 2**30, lambda m: m.bytes)
@@ -125,6 +125,11 @@ class Context(Tenancy):
         return twin, recorder
 
     # ---- facts ----
+
+    @property
+    def _debugger(self) -> Any:
+        """Of lt.debug: sessions are debugged with their context."""
+        return self._root._debugging
 
     @property
     def encrypted(self) -> bool:

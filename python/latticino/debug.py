@@ -108,8 +108,8 @@ class _Debugger:
         return x.layout.read(np.concatenate(self.client._native.decrypt(x._parts)))
 
     def followed(self, x: Ciphertext) -> Ciphertext:
-        """With true values: those that operations made, or what decrypts now."""
-        if self.context._native.recording:
+        """With true values: those that operations made, or what decrypts now. What other clients encrypted stays."""
+        if self.context._native.recording or x._key != self.client.key_id:
             return x
         actual = self.values(x)
         known = x._known
@@ -118,7 +118,7 @@ class _Debugger:
             return x
         self.checked += 1
         error = np.abs(actual - known.sample[0])
-        claimed = known.errors(x.size)
+        claimed = known.errors(x.size, x._full)
         if error.mean() > 2**_MEAN_SLACK * claimed[0] and error.max() > 2**_MEAN_SLACK * claimed[1]:
             operation, where = _caller()
             at = int(error.reshape(-1).argmax())
@@ -145,8 +145,8 @@ def debug(context: Context, client: Client) -> Iterator[None]:
 
     Every result is decrypted with the client's key and compared with the same operation in the clear. The first one
     whose error exceeds its claim by more than 3 bits raises PrecisionError, which names the operation and the line.
-    Tables check that values lie within their bound (ValueError). Recorded programs are checked at their results' next
-    operation only. A SecretWarning reminds that a secret is present; nothing can be saved inside (UnsupportedError).
+    Tables check that values lie within their bound (ValueError). Recorded programs run their function, so that each of
+    its operations is checked. A SecretWarning reminds that a secret is present; nothing can be saved inside (UnsupportedError).
     """
     roles.require_kind("debug", context, Context, "pass the context to debug")
     roles.require_kind("debug", client, Client, "pass the client that encrypted the values")
@@ -160,11 +160,11 @@ def debug(context: Context, client: Client) -> Iterator[None]:
                                               "leave the outer block first")
     warnings.warn("debug: the secret key decrypts beside the computation; use it on a client's machine only",
                   SecretWarning, stacklevel=3)
-    context._debugger = _Debugger(context, client)
+    context._root._debugging = _Debugger(context, client)
     try:
         yield
     finally:
-        context._debugger = None
+        context._root._debugging = None
 
 
 def refuse(context: Context, operation: str) -> None:

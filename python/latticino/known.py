@@ -23,6 +23,8 @@ from .layout import Layout
 REPLICAS = 4
 _MOST_SAMPLES = 1 << 22  # values of a sample with its replicas: 64 MiB
 _FEW = 256  # values, below which errors are averaged over replicas as root mean squares
+_MORE_THAN_EXPECTED = 2.0**0.25  # hardly a run's largest error exceeds the expected one by twice as much
+_MOST_BY_CHANCE = 4.0  # times what samples of a few values show, the error may be
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 _REAL_MEAN = 1 / math.sqrt(math.pi)  # of the size of its real part
 _DOUBLE = 2.0**-52  # relative: what encoding and decoding in double precision lose
@@ -76,13 +78,25 @@ def generator() -> np.random.Generator:
     return own
 
 
-def _noisy(sample: np.ndarray, rms: float) -> np.ndarray:
-    """With white complex noise in all replicas; the first row is exact."""
-    if rms > 0:
+def _noisy(sample: np.ndarray, rms: float | np.ndarray) -> np.ndarray:
+    """With white complex noise in all replicas, of one size or one for each value; the first row is exact."""
+    if np.any(rms):
         shape = sample[1:].shape
         noise = generator().standard_normal((2, *shape)) * (rms * math.sqrt(0.5))
         sample[1:] += noise[0] + 1j * noise[1]
     return sample
+
+
+def _inner_gain(coefficients: list[complex], y: np.ndarray) -> np.ndarray:
+    """How much of the error of one product reaches a polynomial in powers of y: its own, and those of y^2, y^4 ..,
+    times the derivative of the result by them. That of the evaluation itself counts once."""
+    squares, c = np.ones(y.shape), np.asarray(coefficients)
+    g = 2
+    while g < len(c):
+        k = np.arange(g, len(c))
+        squares += np.abs(np.polynomial.polynomial.polyval(y, c[g:] * k / g)) ** 2
+        g *= 2
+    return np.sqrt(squares)
 
 
 class Known:
@@ -140,23 +154,34 @@ class Known:
         """``"assumed"``, ``"declared"`` or ``"calibrated"``: what the claim rests on."""
         return "calibrated" if self.measured or (self.sample is not None and not self.shadow) else self.range.claim
 
-    def errors(self, size: int) -> tuple[float, float]:
-        """Expected mean error, and the largest of `size` values. Of real values errors of the real part count."""
+    def errors(self, size: int, full: bool = False) -> tuple[float, float]:
+        """Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are all in use. Of
+        real values errors of the real part count."""
         if self.measured:
             return self.measured
         per_rms = _REAL_MEAN if self.range.is_real else _MEAN
         if self.sample is None or self.shadow:
-            mean, worst = self.estimate.rms * per_rms, self.estimate.worst(size)
+            mean, worst = self.estimate.rms * per_rms, _MORE_THAN_EXPECTED * self.estimate.worst(size, full)
         else:
             difference = self.sample[1:] - self.sample[0]
             difference = np.abs(difference.real if self.range.is_real else difference).reshape(len(difference), -1)
-            mean = self.error * per_rms if size < _FEW else float(difference.mean())
-            worst = float(difference.max(axis=1).mean())
+            mean, worst = float(difference.mean()), float(difference.max(axis=1).mean())
+            if size < _FEW:
+                more = self._of_few() / self.error if self.error > 0 else 1.0
+                mean, worst = self.error * more * per_rms, worst * more
+            if full:  # the samples' noise is normal
+                worst *= self.estimate.worst_to_normal(size)
         return max(mean, _DOUBLE * self.range.rms), max(worst, 4 * _DOUBLE * self.range.bound)
 
-    def bits(self, size: int) -> tuple[float, float]:
+    def _of_few(self) -> float:
+        """Root mean square error of a few values: halfway between what samples show, which may be small by chance, and
+        the estimate, which may be too large where errors cancel."""
+        shown = self.error
+        return math.sqrt((shown**2 + min(self.estimate.rms, _MOST_BY_CHANCE * shown) ** 2) / 2)
+
+    def bits(self, size: int, full: bool = False) -> tuple[float, float]:
         """The same as bits of precision; infinite where the result is exact."""
-        mean, worst = (-math.log2(e) if e > 0 else math.inf for e in self.errors(size))
+        mean, worst = (-math.log2(e) if e > 0 else math.inf for e in self.errors(size, full))
         return mean, worst
 
     def within(self) -> str:
@@ -165,11 +190,11 @@ class Known:
             return "values assumed in the unit box"
         return "calibrated on sample data" if self.kind == "calibrated" else f"values declared {self.range}"
 
-    def detached(self, size: int) -> Known:
+    def detached(self, size: int, full: bool = False) -> Known:
         """Without samples, but with what they showed."""
         if self.sample is None or self.shadow:
             return Known(self.estimate, None, self.measured)
-        return Known(self.estimate, None, self.errors(size))
+        return Known(self.estimate, None, self.errors(size, full))
 
     def part(self, i: int, slots: int) -> Known:
         """Of one of the ciphertexts behind an array, with zeros behind the values."""
@@ -189,6 +214,11 @@ class Known:
         for source, factor in grown:
             estimate = estimate.with_source(source, factor)
         return Known(estimate, None, None if grown else self.measured)
+
+    def lost(self) -> Known:
+        """Of values that may have left what the parameters hold: errors as large as they are."""
+        return Known(self.estimate.plus_error(self.range.reach, False), self.sample if self.shadow else None, None,
+                     self.shadow)
 
     def declared(self, known: _native.Range) -> Known:
         """With another range, which the caller states."""
@@ -312,10 +342,14 @@ class Known:
         return self._with(self.estimate.summed(count, added), self._each(
             lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added))
 
-    def spread(self, factor: complex, count: int, added: float) -> Known:
-        """Sums of rows of `count` values, in all places of the row."""
-        return self._with(self.estimate.summed(count, 0.0).times_number(factor, added), self._each(
-            lambda s: np.repeat(factor * s.sum(axis=-1, keepdims=True), s.shape[-1], axis=-1), added))
+    def spread(self, factor: complex, count: int, rounded: float, in_sample: float) -> Known:
+        """Sums of rows of `count` values, in all places of the row. `rounded`: error that is added, the same in all of a
+        row, for values in the range; `in_sample`: for the sample's."""
+        estimate = self.estimate.summed(count, 0.0).times_number(factor, 0.0).plus_error(rounded, False)
+        if self.sample is None:
+            return self._with(estimate)
+        sums = _noisy(factor * self.sample.sum(axis=-1, keepdims=True), in_sample)
+        return self._with(estimate, np.repeat(sums, self.sample.shape[-1], axis=-1))
 
     def mapped(self, w: np.ndarray, shape: tuple[int, ...], added: float) -> Known:
         """The flat values times a matrix."""
@@ -335,9 +369,15 @@ class Known:
             return np.asarray(series(y, c))
 
         values = list(coefficients)
-        own = _native.Estimate(self.range, 0.0).polynomial(values, chebyshev, lower, upper, added, 0.0).rms
-        return self._with(self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping),
-                          self._each(evaluate, own))
+        estimate = self.estimate.polynomial(values, chebyshev, lower, upper, added, mapping)
+        if self.sample is None:
+            return self._with(estimate)
+        own: float | np.ndarray = added
+        if chebyshev:  # whose errors inside are alike for all values
+            own = _native.Estimate(self.range, 0.0).polynomial(values, True, lower, upper, added, 0.0).rms
+        else:
+            own = added * _inner_gain(values, (2 * self.sample[1:] - lower - upper) / (upper - lower))
+        return self._with(estimate, _noisy(evaluate(self.sample), own))
 
     def plus_error(self, added: float) -> Known:
         return self._with(self.estimate.plus_error(added), self._each(np.copy, added))
@@ -465,20 +505,22 @@ def largest_coefficient(known: Known, slots: int) -> float:
     return min(r.rms, math.hypot(max(abs(r.low), abs(r.high)), max(abs(r.imag_low), abs(r.imag_high))))
 
 
-def check_fits(operation: str, context: Any, known: Known, level: int, scale: float, rest: float = 0.0) -> None:
-    """ScaleError in a plan, a warning elsewhere, for values that may exceed the modulus of a level. `rest` bounds what
-    lies in slots without values."""
+def check_fits(operation: str, context: Any, known: Known, level: int, scale: float, rest: float = 0.0) -> Known:
+    """What is known, if the values fit the modulus of a level, and what lies in slots without values, bounded by `rest`.
+    Else a ScaleError in a plan, and elsewhere a warning: nothing is claimed of the result then."""
     whole = 2.0 ** context.params.log_q(level)
     if rest * scale * 2 >= whole:
         report(operation, context, f"slots without values that hold up to {rest:.3g}",
                f"less than {whole / 2 / scale:.3g} at level {level} and scale 2^{math.log2(scale):.1f}",
                "clear them before: x.contiguous()")
+        known = known.lost()
     if known.range.reach * scale * 2 < whole:
-        return
+        return known
     limit = 2.0 ** (context.params.log_q(level) - 1) / scale
     report(operation, context, f"values that may reach {known.range.reach:.3g} ({known.within()})",
            f"values below {limit:.3g} at level {level} and scale 2^{math.log2(scale):.1f}",
            "scale the values down, or state a smaller range with declare()")
+    return known.lost()
 
 
 def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> None:

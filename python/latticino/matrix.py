@@ -80,10 +80,16 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     pieces = max(1, x.slots // out_slots)
     params = x.context.params
     switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
-    rounded = noise.encoded(x.slots, params.rescale_factor(x.level)) * math.sqrt(len(w)) * x._known.range.rms
+    slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
+    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w)) * x._known.range.rms
     added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces), rounded)
-    known = x._known.mapped(w[:, : math.prod(shape)], shape, added * math.sqrt(len(x._parts)))
-    return x._like(parts, known, True, shape)
+    added *= math.sqrt(len(x._parts))
+    w = w[:, : math.prod(shape)]
+    # Rotations of x meet the weights with what their keys leave.
+    weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
+    added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
+    known = x._known.repeated(x.shape, math.sqrt(slots / x.slots))
+    return x._like(parts, known.mapped(w, shape, added), True, shape)
 
 
 def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:

@@ -151,7 +151,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         ways=dict(twin._ways),
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
-        bits=tuple((*r._known.bits(r.size), r._known.kind) for r in results),
+        bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),
         notes=list(twin._notes))
 
 
@@ -166,7 +166,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
         layout, known = x.layout, x._known
         if known.shadow:  # a plan has no values
-            known = known.detached(x.size)
+            known = known.detached(x.size, x._full)
     else:
         if isinstance(x, Shape):
             shape = arrays.as_shape(x.shape, "plan", 2**16 * twin.slots)

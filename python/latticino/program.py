@@ -25,6 +25,16 @@ class _NotEncryptedProgram:
         return self._function(*arguments)
 
 
+_MORE_THAN_SAMPLED = 1.25
+
+
+def _serves_range(recorded: _native.Range, had: _native.Range) -> bool:
+    """Whether what a recording claims holds for values of a range. Samples show where values lie but roughly."""
+    if had.claim == "calibrated":
+        return bool(had.bound <= _MORE_THAN_SAMPLED * recorded.bound)
+    return had.claim == "assumed" or recorded.contains(had)
+
+
 class CkksRecording(Recording):
     """Of ciphertexts, with the errors that results are expected to have."""
 
@@ -40,23 +50,23 @@ class CkksRecording(Recording):
             # Arguments without errors show what the program adds by itself.
             renamed = [x._known.renamed() for x in examples]
             self._sources = [source for _, source in renamed]
-            self._errors = [x._known.error for x in examples]
+            self._errors = [x._known.estimate.rms for x in examples]  # samples' own would differ by chance
             self._ranges = [x.range for x in examples]
             taken = [x._like(x._parts, known) for x, (known, _) in zip(examples, renamed)]
-            self._expected = [r._known.detached(r.size) for r in self._arrays(function(*taken), "record")]
+            self._expected = [r._known.detached(r.size, r._full) for r in self._arrays(function(*taken), "record")]
             super().__init__(function, examples)
 
     def run(self, arguments: Sequence[Ciphertext]) -> Any:
         out = super().run(arguments)
         for x, recorded in zip(arguments, self._ranges):
             # What is assumed is assumed of each argument anew.
-            if x.range.claim != "assumed" and not recorded.contains(x.range):
+            if not _serves_range(recorded, x.range):
                 raise errors.ScaleError.explain(
                     "program", f"values {x.range}", f"values {recorded}, as in the recording",
                     "record the program with an argument of this range")
         # Parts of the results' errors that come from an argument grow with its error.
-        grown = [(source, x._known.error / error) for x, source, error in zip(arguments, self._sources, self._errors)
-                 if source and x._known.error != error]
+        grown = [(source, x._known.estimate.rms / error) for x, source, error in zip(
+            arguments, self._sources, self._errors) if source and x._known.estimate.rms != error]
         for r, known in zip([out] if self._single else out, self._expected):
             r._known = known.with_sources(grown)
         return out
@@ -81,8 +91,8 @@ class Program:
     arguments' context, key and shape against the recording, level and scale of CKKS, type, noise and
     largest message of TFHE (ContextError, KeyError, ShapeError, LevelError, ScaleError,
     ParameterError); results are fresh ones. Plain operands become constants of the recording, so they
-    may not change between calls. Where nothing is encrypted (the device ``"not-encrypted"``) every
-    call runs the function.
+    may not change between calls. Where nothing is encrypted (the device ``"not-encrypted"``), and inside of `lt.debug`,
+    every call runs the function.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -110,6 +120,9 @@ class Program:
             "one ciphertext or encrypted array for each argument", "close over plain values instead")
 
     def __call__(self, *arguments: Ciphertext | EncryptedArray) -> Any:
+        if any(isinstance(x, Ciphertext) and x.context._debugger is not None for x in arguments):
+            result = self._function(*arguments)
+            return result if isinstance(result, Ciphertext) else tuple(result)
         if self._recording is None:
             self.record(*arguments)
         return self._recording.run(arguments)

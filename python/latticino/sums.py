@@ -219,9 +219,25 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     parts = e.inner_sum(first, -1, c)
     level, scale = first[0].level, first[0].scale
     added = math.hypot(abs(factor) * first_error, x._rescaled(first) * math.sqrt(c),
-                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1),
-                       noise.encoded(x.slots, masks[0].scale) * math.sqrt(c) * x._known.range.rms)
-    return x._like(parts, x._known.spread(factor, c, added), True)
+                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1))
+    # The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
+    rounding_of_mask = noise.encoded(x.slots, masks[0].scale) * math.sqrt(c)
+    known = x._known
+    rounded = rounding_of_mask * known.estimate.summed(c, 0.0).range.rms
+    in_sample = 0.0
+    if known.sample is not None:
+        in_sample = rounding_of_mask * _rms_of_windows(known.sample[0].reshape(-1), x.slots, c)
+    rounded, in_sample = math.hypot(added, rounded), math.hypot(added, in_sample)
+    return x._like(parts, known.spread(factor, c, rounded, in_sample), True)
+
+
+def _rms_of_windows(values: np.ndarray, slots: int, c: int) -> float:
+    """Root mean square of the sums of each value and the c - 1 behind it, cyclically in a ciphertext; at least that of
+    values without a mean, whose sums may be small by chance."""
+    rows = arrays.rows(values, slots)
+    total = np.cumsum(np.concatenate([np.zeros((len(rows), 1)), rows, rows], axis=1), axis=1)
+    sums = np.abs(total[:, c : c + slots] - total[:, :slots])
+    return float(max(np.sqrt((sums**2).mean()), np.sqrt(c * (np.abs(rows) ** 2).mean())))
 
 
 def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:

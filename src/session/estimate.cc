@@ -10,7 +10,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr int kSamples = 1024;  // of a polynomial on its interval
+constexpr int kSamples = 1024;    // of a polynomial on its interval
+constexpr double kNarrow = 1e-6;  // of the domain: over which a slope is measured at least
 
 double power(double x, int n) { return n == 0 ? 1.0 : std::pow(x, n); }
 
@@ -36,20 +37,18 @@ Complex value(const Series& p, Complex x) {
 
 // On a real interval the polynomial is sampled, and between samples bounded by its slope there.
 PolynomialFacts on_interval(const Range& x, const Series& p) {
-  const double width = x.re.high - x.re.low, step = std::max(width / kSamples, 1e-12);
+  const double width = x.re.high - x.re.low, step = width / kSamples;
+  // Of a narrow interval the difference of two samples would be rounding.
+  const double h = std::max(step / 2, kNarrow * (p.upper - p.lower));
   std::vector<Complex> values;
-  for (int i = 0; i <= kSamples; ++i) values.push_back(value(p, x.re.low + width * i / kSamples));
+  for (int i = 0; i <= kSamples; ++i) values.push_back(value(p, x.re.low + step * i));
   PolynomialFacts out;
   double squares = 0;
   for (int i = 0; i < kSamples; ++i) {
-    const double slope = width > 0 ? std::abs(values[i + 1] - values[i]) / step : 0;
+    const double middle = x.re.low + step * (i + 0.5);
+    const double slope = std::abs(value(p, middle + h) - value(p, middle - h)) / (2 * h);
     out.slope_bound = std::max(out.slope_bound, slope);
     squares += slope * slope;
-  }
-  if (width == 0) {
-    const double h = 1e-6 * (p.upper - p.lower);
-    out.slope_bound = std::abs(value(p, x.re.low + h) - value(p, x.re.low - h)) / (2 * h);
-    squares = kSamples * out.slope_bound * out.slope_bound;
   }
   out.slope_rms = std::sqrt(squares / kSamples);
   out.range = Range::of(values);
@@ -126,11 +125,12 @@ Estimate product(const Estimate& x, const Estimate& y, bool same, double added) 
 
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
   return {x.range * plain, x.error.times(plain.rms, plain.bound) +
-                               Error::fresh(x.range.rms * rounding) + Error::fresh(added)};
+                               Error::fresh(x.range.rms * rounding, true, false) +
+                               Error::fresh(added)};
 }
 
 Estimate plus_plain(const Estimate& x, const Range& plain, double rounding) {
-  return {x.range + plain, x.error + Error::fresh(rounding)};
+  return {x.range + plain, x.error + Error::fresh(rounding, true, false)};
 }
 
 Estimate times_number(const Estimate& x, std::complex<double> c, double added) {
@@ -186,7 +186,7 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
     }
     loss = gain * largest * largest * range.rms;
   }
-  return {range, x.error + Error::fresh(noise) + Error::fresh(loss, false)};
+  return {range, x.error + Error::fresh(noise, true, of_slots) + Error::fresh(loss, false, false)};
 }
 
 }  // namespace latticino::session

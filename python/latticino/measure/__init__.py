@@ -11,7 +11,7 @@ from . import records
 
 def run(args: argparse.Namespace) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import compare, exactness, growth, programs, report, roofline
+    from . import compare, exactness, growth, messages, programs, report, roofline
 
     if args.what == "report":
         return report.run(args.record)
@@ -21,7 +21,8 @@ def run(args: argparse.Namespace) -> int:
         return compare.run(*args.files)
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
-             "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run}[args.what]
+             "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
+             "messages": messages.run}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

@@ -44,7 +44,7 @@ def agrees(ctx, client, clear):
         stated = [client.encrypt(x, range=lt.Range(*bounds[0], bounds[1] if np.iscomplexobj(x) else (0, 0))) for x in operands]
         y = program(*stated)
         assert y.range.claim == "declared"
-        assert np.abs(client.decrypt(y) - wanted).mean() <= 2**(1 if y.size >= 32 else 3) * y._known.errors(y.size)[0], y
+        assert np.abs(client.decrypt(y) - wanted).mean() <= 2**(1 if y.size >= 32 else 3) * y._known.errors(y.size, y._full)[0], y
         own, owner = clear
         results.append(program(*[owner.encrypt(x) for x in operands]))
         for y in results:
@@ -56,7 +56,7 @@ def agrees(ctx, client, clear):
             assert plan.levels == (y.level,)
             if levels is not None:
                 assert y.level == min(x.level for x in arguments) - levels
-            claimed = y._known.errors(y.size)
+            claimed = y._known.errors(y.size, y._full)
             slack = 2.5 if y.size >= 32 else 4  # claims of few values rest on few samples
             assert error.mean() <= 2**slack * claimed[0], (y, -np.log2(error.mean()))
         return results[0]

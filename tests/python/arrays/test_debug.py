@@ -102,6 +102,40 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
     lt.to_bytes(client.encrypt(x))
 
 
+def test_debugging_checks_recorded_programs_and_sessions(ctx, client):
+    def program(a):
+        return (a * 0.5).to_level(0).bootstrap(arcsine=1, log_message_ratio=0)
+
+    keys = client.server_keys(ctx.plan(program, lt.Shape((512,))), public=True)
+    ctx.use(keys)
+    session, x = ctx.bind(keys), np.full(512, 0.9)
+    recorded = lt.record(program)
+    recorded(client.encrypt(x))
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+        for f, encrypted in ((recorded, client.encrypt(x)), (program, session.encrypt(x))):
+            with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
+                f(encrypted)
+        for save in (lambda: lt.to_bytes(session.encrypt(x)), lambda: lt.save_server_keys("unused", session, keys)):
+            with pytest.raises(lt.UnsupportedError, match="debug"):
+                save()
+        good = recorded(client.encrypt(np.random.default_rng(1).uniform(-1, 1, 512)))
+        assert good._known.shadow
+    assert session._debugger is None
+
+
+def test_debugging_leaves_other_clients_alone(ctx, client):
+    def program(a):
+        return a * a
+
+    other = lt.keygen(ctx)
+    ctx.use(other.server_keys(ctx.plan(program, lt.Shape((16,)))))
+    loaded = other.encrypt(np.full(16, 0.5))
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+        y = program(loaded)
+        assert not y._known.shadow
+    assert np.abs(other.decrypt(y) - 0.25).max() < 1e-6
+
+
 def test_debugging_takes_up_values_that_were_there_before(ctx, client):
     before = client.encrypt(X)
     with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
