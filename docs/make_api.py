@@ -20,6 +20,7 @@ GROUPS = {
     "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
+    "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
     "Plans and programs": ["Plan", "Shape", "Range", "RangeWarning", "Program", "record"],
     "Debugging": ["debug", "SecretWarning"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.Session", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",

@@ -42,6 +42,9 @@ from .files import (
                      save_server_keys,
                      to_bytes,
 )
+from .functions.chebyshev import Fit, fit
+from .functions.composite import Sign, fit_sign
+from .functions.names import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, tanh
 from .joining import concatenate, stack
 from .joint import dot
 from .known import Range, RangeWarning
@@ -50,10 +53,11 @@ from .precision import Precision, precision
 from .program import Program, record
 from .session import Session
 from .tenancy import BundleUse, Residency
-from .tfhe.functions import maximum, minimum, where
+from .tfhe.functions import where
 
 __all__ = [
     "BundleUse", "Residency", "Session",
+    "Fit", "Sign", "cos", "exp", "fit", "fit_sign", "log", "sigmoid", "sin", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",

@@ -510,6 +510,9 @@ class Polynomial:
     @property
     def levels(self) -> int: ...
 
+    @property
+    def products(self) -> int: ...
+
 def evaluate(evaluator: Evaluator, polynomial: Polynomial, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
 
 class Message(enum.Enum):

@@ -11,6 +11,10 @@ import numpy as np
 
 from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums
 from . import switching as switching_of
+from .functions import evaluate
+from .functions import inverse as inverses
+from .functions import sign as signs
+from .functions.chebyshev import Fit
 from .known import Known, as_range, check_fits
 from .layout import Layout, weakest
 from .recording import Scope
@@ -386,7 +390,7 @@ class Ciphertext:
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
-            _no_division()
+            return inverses.divide(self, other, None, 20, None)
         number = isinstance(other, numbers.Number)
         divisor: Any = _finite(other, "divide") if number else arrays.as_numpy(other, "divide")
         if not np.all(divisor):
@@ -401,7 +405,7 @@ class Ciphertext:
         return self * (complex(inverse) if isinstance(other, numbers.Number) else inverse)
 
     def __rtruediv__(self, other: Operand) -> Ciphertext:
-        _no_division()
+        return inverses.divide(other, self, None, 20, None)
 
     def __pow__(self, n: int) -> Ciphertext:
         return powers.power(self, n, "use polyval for other functions")
@@ -546,33 +550,99 @@ class Ciphertext:
         numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more, and so does a
         scale that is not the canonical one of the level.
         """
-        if not isinstance(basis, str) or basis not in ("monomial", "chebyshev"):
-            raise errors.UnsupportedError.explain(
-                "polyval", f"basis={arrays.shown(basis)}", '"monomial" or "chebyshev"', "name one of them")
-        given, ends = (arrays.as_numpy(x, "polyval") for x in (coefficients, domain))
-        if given.ndim != 1 or given.size == 0 or ends.shape != (2,) or ends.dtype.kind == "c":
-            raise errors.ShapeError.explain(
-                "polyval", f"coefficients of shape {given.shape}, a domain of shape {ends.shape}",
-                "a list of coefficients, and two ends", "check the polynomial")
-        values = [complex(c) for c in arrays.as_slots(given, "polyval")]
-        if not (np.isfinite(ends).all() and ends[0] < ends[1]):
-            raise errors.ValueError.explain(
-                "polyval", f"a domain from {ends[0]} to {ends[1]}", "two finite ends, the smaller one first",
-                "correct the domain")
-        p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
-        if p.degree < 1:
-            return self * 0 + values[0]
-        x = self._settled(p.levels + (not self._is_canonical), "polyval")._canonical()
-        parts = _native.evaluate(x._evaluator, p, x._parts)
-        series = (values, basis == "chebyshev", float(ends[0]), float(ends[1]))
-        params = self.context.params
-        known, mapping = x._known, 0.0
-        if p.levels > math.ceil(math.log2(p.degree + 1)):  # x is multiplied by a rounded number
-            mapping = noise.rescaled(params, x.level, x.slots, params.scale(x.level - 1))
-            stretch = 2 / (series[3] - series[2])
-            factor = params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
-            known = known.times_number(1.0, 0.0, round(stretch * factor) / (stretch * factor))
-        return x._like(parts, known.polynomial(series, x._multiplied(parts), mapping), not x._padded)
+        return evaluate.polyval(self, coefficients, basis, domain)
+
+    def approximate(self, f: Callable[..., Any] | Fit, domain: tuple[float, float] | None = None,
+                    bits: float | None = None, *, max_degree: int = 511) -> Ciphertext:
+        """``f(x)`` of every real value in a domain by a Chebyshev polynomial: docs/functions.md.
+
+        ``f``: a numpy function such as ``np.tanh``, any function of an array or of a number, or what `lt.fit` gives.
+        ``domain``: where the values lie; left out, the declared range. The smallest degree up to ``max_degree`` is
+        taken whose largest error, with the expected error of evaluating it, is at most ``2**-bits`` (20 where
+        nothing is said). The error that the values have already passes through with the slope of f;
+        ``expected_bits`` counts all.
+
+        Takes ceil(log2(degree + 1)) levels, and one more where the domain has to be scaled to [-1, 1]; arrays that
+        do not fill their slots may take one for a mask. ``lt.fit(f, domain, bits)`` shows the choice. Complex values
+        only where the polynomial is near f on the complex range as well, which is measured: true of exp or sin, not
+        of abs.
+
+        Values outside of the domain give wrong results in all slots: a RangeWarning tells where a known range leaves
+        it (a plan raises ScaleError). PrecisionError where the bits cannot be reached, LevelError, and ValueError
+        without a domain.
+        """
+        return evaluate.approximate(self, f, domain, bits, max_degree)
+
+    def inverse(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+                method: str | None = None) -> Ciphertext:
+        """``1 / x`` of every real value in a domain on one side of 0, within ``2**-bits``: docs/functions.md.
+
+        ``domain`` left out: the declared range. One Chebyshev polynomial where degree 511 suffices, which takes the
+        fewest levels; else a coarse one and iterations that square its error (Goldschmidt). ``method="polynomial"``
+        or ``"iterations"`` insists on one. The degree grows as the root of the domain's ends' ratio. Errors as of
+        `approximate`.
+        """
+        return inverses.inverse(self, domain, bits, method)
+
+    def divide(self, other: Ciphertext, domain: tuple[float, float] | None = None, bits: float = 20, *,
+               method: str | None = None) -> Ciphertext:
+        """``x / other`` for an encrypted divisor in a domain on one side of 0: x times ``other.inverse(domain, bits)``.
+
+        The inverse is within ``2**-bits``; the quotient's error is that times x. ``x / other`` does the same where
+        the divisor's range is declared. Numbers and arrays in the clear divide by ``/`` without a domain.
+        """
+        if not isinstance(other, Ciphertext):
+            if domain is not None:
+                raise errors.UnsupportedError.explain(
+                    "divide", "a divisor in the clear with a domain", "none", "leave it out")
+            return self / other
+        return inverses.divide(self, other, domain, bits, method)
+
+    def sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+             method: str | None = None) -> Ciphertext:
+        """The root of every real value in a domain, within ``2**-bits``.
+
+        As `inverse`, with iterations of Newton's for the inverse root. A domain that begins at 0 is for few bits:
+        the degree doubles with each. One that begins above it reaches more.
+        """
+        return inverses.sqrt(self, domain, bits, method)
+
+    def inverse_sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+                     method: str | None = None) -> Ciphertext:
+        """``1 / sqrt(x)`` of every positive value in a domain, within ``2**-bits``. As `inverse`."""
+        return inverses.inverse_sqrt(self, domain, bits, method)
+
+    def sign(self, bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Ciphertext:
+        """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
+
+        Minimax polynomials one after another, of the degrees that take the fewest levels (`lt.fit_sign` shows them).
+        ``gap=None``: 1/256 of the bound. Values nearer to 0 give something between -1 and 1, 0 for 0; what is
+        claimed of the precision holds beyond the gap. A bound that is not 1 over an integer takes one level more, at
+        most.
+
+        LevelError says how many levels it takes; ``auto_bootstrap`` refreshes between the polynomials.
+        PrecisionError for bits that no composition, or no scale like this one, reaches.
+        """
+        return signs.sign(self, bound, gap, bits)
+
+    def abs(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """``|x|`` of real values up to ``bound``, within ``2**-bits``, as x times its sign: a level more than that."""
+        return signs.absolute(self, bound, bits)
+
+    def relu(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """``max(x, 0)`` of real values up to ``bound`` in size, within ``2**-bits``. As `abs`."""
+        return signs.relu(self, bound, bits)
+
+    def maximum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """The larger of two, element by element, both real and within ``bound``: within ``2**-bits``, by polynomials.
+
+        As `abs`, of their difference, which must not exceed twice the bound. `max` goes through tables of TFHE.
+        """
+        return signs.maximum(self, other, bound, bits)
+
+    def minimum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """The smaller of two, element by element. As `maximum`."""
+        return signs.minimum(self, other, bound, bits)
 
     def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
                   over_mod_raise: bool | None = None, *, arcsine: int | None = None,
@@ -627,13 +697,26 @@ class Ciphertext:
         """
         return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
 
-    def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
+    def compare(self, other: Operand, bound: float = 1.0, method: str = "table", *, gap: float | None = None,
+                bits: float | None = None, **options: Any) -> Ciphertext:
         """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
 
-        (It is their difference that must not exceed twice the bound.) Where they are equal, or differ by less
-        than about 2^-6 of the bound, the result is 0 or 1; which one is not determined. Options: ``switching``,
-        ``minimal_keys`` and ``route`` of `apply_lut`.
+        (It is their difference that must not exceed twice the bound.) ``method="table"`` goes through TFHE: where
+        they are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
+        determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
+
+        ``method="polynomial"`` takes minimax polynomials as `sign` does: within ``2**-bits`` (20) where they differ
+        by ``gap`` or more (1/128 of the bound), something between 0 and 1 elsewhere, 1/2 where they are equal.
         """
+        if method == "polynomial":
+            if options:
+                raise errors.UnsupportedError.explain(
+                    "compare", f"the option {next(iter(options))} with polynomials", "gap and bits", "leave it out")
+            return signs.compare(self, other, bound, gap, bits)
+        if method != "table" or gap is not None or bits is not None:
+            raise errors.UnsupportedError.explain(
+                "compare", f"method={arrays.shown(method)}" + ("" if gap is bits is None else " with gap or bits"),
+                '"table", or "polynomial" with gap and bits', "name one of them")
         return switching_of.compare(self, other, bound, **options)
 
     def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
@@ -679,12 +762,6 @@ def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
     if x._clean or y._clean:
         return x.layout.with_rest("zero")
     return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
-
-
-def _no_division() -> NoReturn:
-    raise errors.UnsupportedError.explain(
-        "divide", "an encrypted divisor", "numbers or an array in the clear",
-        "multiply by a polynomial that is close to 1/x where the divisor lies (polyval)")
 
 
 def _plain(c: numbers.Number) -> Any:

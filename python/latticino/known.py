@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ _MOST_BY_CHANCE = 4.0  # times what samples of a few values show, the error may 
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 _REAL_MEAN = 1 / math.sqrt(math.pi)  # of the size of its real part
 _DOUBLE = 2.0**-52  # relative: what encoding and decoding in double precision lose
+_PACKAGE = str(Path(__file__).parent)
 _local = threading.local()
 
 
@@ -379,6 +382,32 @@ class Known:
             own = added * _inner_gain(values, (2 * self.sample[1:] - lower - upper) / (upper - lower))
         return self._with(estimate, _noisy(evaluate(self.sample), own))
 
+    def within_domain(self, low: float, high: float) -> Known:
+        """With a range that is cut to a domain: whoever names one says that the values lie there."""
+        r = self.range
+        low, high = (low, high) if r.high < low or r.low > high else (max(low, r.low), min(high, r.high))
+        if (low, high) == (r.low, r.high) or r.claim == "calibrated":
+            return self
+        cut = _native.Range.rebuilt(0 if r.claim == "assumed" else 1,
+                                    [low, high, r.imag_low, r.imag_high, r.bound, r.rms], r.random)
+        return Known(self.estimate.with_range(cut), self.sample, self.measured, self.shadow)
+
+    def through(self, g: Callable[[np.ndarray], np.ndarray], slope: float, added: float,
+                ends: tuple[float, float]) -> Known:
+        """Of a real function `g` with values within `ends`, whose slope is at most `slope` where the values lie;
+        `added`: what computing it adds."""
+        estimate = self.estimate.times_number(slope, added)
+        return self._with(estimate.with_range(_as_sure_as(self.range, *ends)), self._each(g, added))
+
+    def meant(self, values: np.ndarray | None, error: float) -> Known:
+        """As an approximation of other values that these differ from by up to `error`; `values`: those for the
+        sample.
+        """
+        sample = None if self.sample is None else self.sample.copy()
+        if sample is not None:
+            sample[0] = values
+        return self._with(self.estimate.plus_error(error, False), sample)
+
     def plus_error(self, added: float) -> Known:
         return self._with(self.estimate.plus_error(added), self._each(np.copy, added))
 
@@ -427,6 +456,12 @@ class Known:
         if where is not None:
             rows = np.where(where, rows, self.sample)
         return self._with(estimate, rows)
+
+
+def _as_sure_as(x: _native.Range, low: float, high: float) -> _native.Range:
+    """The range of real values between two ends, assumed where that of x is."""
+    bound = max(abs(low), abs(high))
+    return _native.Range.rebuilt(0 if x.claim == "assumed" else 1, [low, high, 0.0, 0.0, bound, bound], False)
 
 
 def range_of(plain: np.ndarray) -> _native.Range:
@@ -528,4 +563,12 @@ def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> N
     problem = errors.ScaleError.explain(operation, had, needs, remedy)
     if context.device == "dry":
         raise problem
-    warnings.warn(str(problem), RangeWarning, stacklevel=4)
+    warnings.warn(str(problem), RangeWarning, stacklevel=_levels_inside())
+
+
+def _levels_inside() -> int:
+    """For a warning of the caller's: frames up to the first one outside of the package."""
+    frame, levels = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, levels = frame.f_back, levels + 1
+    return levels

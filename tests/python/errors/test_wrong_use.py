@@ -95,7 +95,7 @@ def test_division(client, pair):
     d = np.linspace(1, 2, 64)
     assert lt.precision(client.decrypt(a / d), x / d).worst > 15
     for use in (lambda: a / a, lambda: 1 / a, lambda: d / a):
-        with pytest.raises(lt.UnsupportedError, match="encrypted divisor") as e:
+        with pytest.raises(lt.ValueError, match="divide: had no domain") as e:  # test_functions.py: with one
             use()
         assert states(e)
     for divisor in (0, np.zeros(64), float("nan")):
