@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
 MOST_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
+MOST_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
 _MOST_MAPS = 64  # of sums and products that are remembered
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
@@ -41,6 +43,10 @@ _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than
 
 def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
     """The values with these flat indices, in an array of their shape. Free."""
+    if index.size > MOST_VALUES:
+        raise errors.ShapeError.explain(
+            "array", f"a result of shape {index.shape}", f"at most {MOST_VALUES:,} values, whose places the host notes",
+            "compute on the smaller arrays first, or on parts")
     where, parts = x.layout.taken(index, x._known.range.reach)
     held = x._parts
     return x._like([held[p] for p in parts], x._known.taken(index), layout=where)
@@ -197,15 +203,26 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
     return made
 
 
-def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map,
+@contextmanager
+def _named(operation: str) -> Iterator[None]:
+    """Errors of the core name what was asked for."""
+    try:
+        yield
+    except errors.Error as why:
+        if operation == why.operation or why.operation != "matmul":
+            raise
+        raise type(why)(operation + str(why).removeprefix(why.operation), operation) from None
+
+
+def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str,
           gain: float = 1.0) -> tuple[list[_native.Ciphertext], float]:
     """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range.
     `gain`: the root of the sum of squares of the weights of any one result."""
-    parts, added = _applied(x, sources, m, gain, False)
+    parts, added = _applied(x, sources, m, operation, gain, False)
     return [p for p in parts if p is not None], added
 
 
-def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, gain: float,
+def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str, gain: float,
              empty: bool) -> tuple[list[_native.Ciphertext | None], float]:
     """Where nothing comes there are zeros, or None (`empty`)."""
     ctx, e = x.context, x._evaluator
@@ -233,7 +250,8 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, gain:
             turns = max(turns, len(steps) if group.first else 0)
             key = (*m.name, i, group.source, part.level)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
-            products.append(made.apply(e, part))
+            with _named(operation):
+                products.append(made.apply(e, part))
         parts.append(reduce(e.add, products))
     widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
     turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
@@ -385,7 +403,7 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     plan.map.require_possible(operation)
     x = x._ready(1)
     require_level(x, operation)
-    made, added = _applied(x, x._parts, plan.map, 1.0, plan.runs is not None)
+    made, added = _applied(x, x._parts, plan.map, operation, 1.0, plan.runs is not None)
     parts = [p for p in made if p is not None]
     growth = math.sqrt(target.slots / x.slots)
     known = x._known if growth == 1 else x._known.repeated(x.shape, growth)

@@ -88,7 +88,7 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     name = ("matmul", x.layout.name, left, w.shape, digest, w.dtype.str)
     way = moves.remembered(name, lambda: min(_ways(x, terms, name, bound), key=lambda way: way.cost))
     way.map.require_possible("matmul")
-    parts, added = moves.apply(x, x._parts, way.map, l2)
+    parts, added = moves.apply(x, x._parts, way.map, "matmul", l2)
     if way.count > 1:
         slots = way.map.slots
         parts = moves.windows(x._evaluator, parts, way.step, way.count, slots)

@@ -178,7 +178,7 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
     m = moves.remembered(name, cheapest)
     m.require_possible("sum")
     count = terms.shape[1]
-    parts, added = moves.apply(x, [p for several in windows for p in several], m, abs(factor) * math.sqrt(count))
+    parts, added = moves.apply(x, [p for several in windows for p in several], m, "sum", abs(factor) * math.sqrt(count))
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
     return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=m.target)
 

@@ -159,6 +159,13 @@ def test_indices_that_numpy_refuses(client):
             use()
 
 
+def test_results_that_no_host_holds_are_refused(client):
+    x, y = client.encrypt(np.ones((20_000, 1))), client.encrypt(np.ones((1, 20_000)))
+    for use in (lambda: x.broadcast_to((20_000, 20_000)), lambda: x * y, lambda: x * np.ones((1, 20_000))):
+        with pytest.raises(lt.ShapeError, match="at most 134,217,728 values"):
+            use()
+
+
 # ---- sums ----
 
 @given(shapes(), st.data(), st.integers(0, 2**32))
@@ -412,6 +419,22 @@ def test_arrays_of_two_clients_and_contexts_do_not_mix(ctx, client, rng):
 def test_arrays_of_several_levels_are_joined_at_the_lowest(agrees, rng):
     x = draw(rng, (4, 5))
     agrees(lambda a: lt.concatenate([a, a * 0.3, a * a]), x, wanted=np.concatenate([x, x * 0.3, x * x]), levels=1)
+
+
+def test_missing_keys_name_what_was_asked_for(ctx, client, rng):
+    x = client.encrypt(draw(rng, (30, 40)))
+    ctx.use(client.server_keys(lambda a: a * a, x))
+    for name, use in (("contiguous", lambda: x.T.contiguous()), ("subtract", lambda: x[1:] - x[:-1]), ("sum", lambda: x.sum(axis=1)),
+                      ("matmul", lambda: x.T @ np.ones((30, 2)))):
+        with pytest.raises(lt.KeyError) as e:
+            use()
+        assert e.value.operation in (name, "rotate") and str(e.value).startswith(e.value.operation + ": had ")
+    low = client.encrypt(np.ones((3, 4)), level=0)
+    for name, use in (("contiguous", lambda: low.T.contiguous()), ("add", lambda: low[1:] + low[:-1]), ("matmul", lambda: low.T @ np.ones(3)),
+                      ("multiply", lambda: low[:, :1].broadcast_to((3, 4)) * np.arange(12.0).reshape(3, 4))):
+        with pytest.raises(lt.LevelError) as e:
+            use()
+        assert e.value.operation == name
 
 
 def test_several_threads_move_at_once(ctx, client, rng):

@@ -116,6 +116,15 @@ def calls(w, folder):
         "stack list": lambda v: lt.stack([n, v]), "stack axis": lambda v: lt.stack([n, n], v),
         "where": lambda v: lt.where(v, n, n), "where x": lambda v: lt.where(n > 1, v, n), "where dtype": lambda v: lt.where(n > 1, n, n, v),
     }
+    m = w.square
+    out |= {
+        "ckks getitem": lambda v: m[v], "ckks getitem second": lambda v: m[0, v], "ckks reshape": m.reshape,
+        "ckks reshape second": lambda v: m.reshape(1, v), "ckks transpose": m.transpose, "ckks swapaxes": lambda v: m.swapaxes(0, v),
+        "ckks moveaxis": lambda v: m.moveaxis(v, 0), "ckks moveaxis to": lambda v: m.moveaxis(0, v), "ckks squeeze": m.squeeze,
+        "ckks expand_dims": m.expand_dims, "ckks broadcast_to": m.broadcast_to, "ckks roll": m.roll, "ckks roll axis": lambda v: m.roll(1, v),
+        "ckks flip": m.flip, "ckks keepdims": lambda v: m.sum(0, v), "ckks mean": m.mean, "ckks var": m.var,
+        "ckks ddof": lambda v: m.var(ddof=v), "ckks stack": lambda v: lt.stack([m, v]), "ckks stack axis": lambda v: lt.stack([m, m], v),
+        "ckks concatenate": lambda v: lt.concatenate([m, v]), "ckks concatenate axis": lambda v: lt.concatenate([m, m], v)}
     for name in ("and", "or", "xor", "add", "sub", "mul", "lt", "le", "eq", "lshift", "rshift", "mod", "floordiv", "pow", "getitem"):
         method = f"__{name}__"
         out |= {f"tfhe clear {name}": lambda v, m=method: getattr(n, m)(v)}
