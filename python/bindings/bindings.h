@@ -55,6 +55,7 @@ inline std::span<const ckks::Complex> as_span(const ComplexInput& values) {
 ckks::Ciphertext allocate_like(const ckks::Ciphertext& like);
 void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
 
+void bind_bundles(nb::module_& m);
 void bind_interrupts(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_params(nb::module_& m);

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "backend/cpu_choice.h"
+#include "backend/ranges.h"
 #include "ckks/context.h"
 #include "crypto/random_stream.h"
 #include "math/errors.h"
@@ -81,7 +82,24 @@ nb::dict device(const Queue& queue) {
   return out;
 }
 
+nb::dict observed_work(Queue& queue) {
+  const Observed seen = observed(queue);
+  std::map<std::string, std::pair<std::uint64_t, double>> stages;
+  for (const auto& [name, stage] : seen.stages) stages[name] = {stage.count, stage.seconds};
+  nb::dict out;
+  out["records"] = seen.work.records;
+  out["bytes_moved"] = seen.work.bytes_moved;
+  out["key_switches"] = seen.work.key_switches;
+  out["blind_rotations"] = seen.work.blind_rotations;
+  out["stages"] = nb::cast(stages);
+  return out;
+}
+
 void bind_context(nb::module_& m) {
+  m.def(
+      "push_range", [](const std::string& name) { push_range(name.c_str()); }, "name"_a,
+      "Begins a named range of this thread for profilers of GPUs (NVTX).");
+  m.def("pop_range", &pop_range);
   m.def("cuda_built", &cuda_built);
   m.def("cuda_device_count", &cuda_device_count);
   m.def("cuda_has_fast_doubles", &cuda_has_fast_doubles, "index"_a);

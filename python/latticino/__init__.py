@@ -9,7 +9,9 @@ See docs/guide.md for a walk from zero, docs/api.md for every name.
 
 from . import errors, tfhe
 from ._native import Params, __version__  # type: ignore[attr-defined]
+from .answer import Answer
 from .arrays import PrivateArray
+from .choice import Candidate, Choice, choose
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys, SharedValues, keygen
 from .context import Context, preset, presets
@@ -48,15 +50,20 @@ from .functions.names import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt
 from .joining import concatenate, stack
 from .joint import dot
 from .known import Range, RangeWarning
+from .measured import Noise
+from .pickling import loads, unpickling
 from .plan import Plan, Shape
 from .precision import Precision, precision
+from .profiling import Profile, ProfileRow, profile
 from .program import Program, record
+from .progress_bar import progress
 from .session import Session
 from .tenancy import BundleUse, Residency
 from .tfhe.functions import where
 
 __all__ = [
-    "BundleUse", "Residency", "Session",
+    "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
+    "choose", "loads", "profile", "progress", "unpickling",
     "Fit", "Sign", "cos", "exp", "fit", "fit_sign", "log", "sigmoid", "sin", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums
+from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums, views
 from . import switching as switching_of
 from .functions import evaluate
 from .functions import inverse as inverses
@@ -183,17 +183,25 @@ class Ciphertext:
     def __deepcopy__(self, memo: dict[int, Any]) -> Ciphertext:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise errors.UnsupportedError.explain(
-            "pickle", "an encrypted array", "bytes of the file format",
-            "use lt.to_bytes(x) and lt.from_bytes(data, ctx)")
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_array
+
+        return reduce_array(self)
 
     def __repr__(self) -> str:
         several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
         return (f"Ciphertext(shape={self.shape}{several}, level={self.level}, "
                 f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, {self._precision()})")
 
+    def _repr_html_(self) -> str:
+        return views.ciphertext(self)
+
     # ---- helpers ----
+
+    @property
+    def _to_decrypt(self) -> list[_native.Ciphertext]:
+        """The parts for the key's owner, who may read more than operations may."""
+        return self._parts
 
     def _precision(self) -> str:
         mean, worst = self._known.bits(self.size, self._full)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from . import _native, arrays, errors, progress, roles, tfhe
+from . import _native, arrays, errors, roles, tfhe, views
 from ._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
+from .progress_bar import Task, as_shown
+
+if TYPE_CHECKING:
+    from .measured import Noise
 
 
 class SharedValues(NamedTuple):
@@ -24,13 +28,11 @@ class SharedValues(NamedTuple):
     bits_lost: float
 
 
-class ServerKeys(roles.Unpickled):
+class ServerKeys(roles.Handle):
     """Evaluation keys, and a public key where asked for: all that a server may know.
 
     It cannot decrypt. ``bytes``: what the keys take; ``labels``: which they are.
     """
-
-    _pickled = ("server keys", "use lt.save_server_keys and lt.load_server_keys")
 
     def __init__(self, context: Context, native: EvaluationKeys,
                  public_key: PublicKey | None = None,
@@ -100,14 +102,20 @@ class ServerKeys(roles.Unpickled):
         public = ", with a public key" if self._public else ""
         return f"ServerKeys({len(self.labels)} keys, {self.bytes / 2**20:.0f} MiB{public})"
 
+    def _repr_html_(self) -> str:
+        return views.server_keys(self)
 
-class Client(roles.Unpickled):
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_keys
+
+        return reduce_keys(self)
+
+
+class Client(roles.Handle):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
     Safe to share between threads of one process; never send it to a server.
     """
-
-    _pickled = ("a client with its secret key", "use lt.save_secret_key and lt.load_client")
 
     def __init__(self, context: Context, native: _native.Client) -> None:
         if native is not None:
@@ -122,15 +130,22 @@ class Client(roles.Unpickled):
     def __repr__(self) -> str:
         return f"Client({self.context.params.name!r}, key {self.key_id})"
 
+    def _repr_html_(self) -> str:
+        return views.client(self)
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("a client, which holds the secret key", "what may leave this process",
+                            "use lt.save_secret_key and lt.load_client")
+
     def server_keys(self, *what: Plan | Callable[..., Any] | Any, public: bool = False,
                     show: bool | None = None) -> ServerKeys:
         """Exactly the keys that programs need, in one bundle.
 
         ``server_keys(plan, ...)`` takes plans; ``server_keys(program, example, ...)`` plans first.
         ``public=True`` adds a public key, with which ``ctx.encrypt`` works. ``show`` decides on a
-        progress bar (None: on a terminal).
+        progress bar (None: what `lt.progress` says).
         """
-        public, show = arrays.as_flag(public, "server_keys", "public"), progress.as_shown(show)
+        public, show = arrays.as_flag(public, "server_keys", "public"), as_shown(show)
         plans: list[Any] = list(what)
         if what and callable(what[0]) and not isinstance(what[0], Plan):
             plans = [self.context.plan(what[0], *what[1:])]
@@ -147,12 +162,18 @@ class Client(roles.Unpickled):
             for label, level in plan.keys.items():
                 request[label] = max(level, request.get(label, level))
         maker = _native.KeyMaker(self._native)
-        for label, level in progress.track(list(request.items()), "generating keys", show):
-            maker.make(label, level)
         products = sorted({product for plan in plans for product in plan.products})
-        switching = {name: _native.make_switch_keys(self._native, self.context.switching(name),
-                                                    [tuple(shape) for other, *shape in products if other == name])
-                     for name in sorted({name for plan in plans for name in plan.switching})}
+        sets = sorted({name for plan in plans for name in plan.switching})
+        with Task("generating keys", len(request) + len(sets), show) as step:
+            for label, level in request.items():
+                maker.make(label, level)
+                step.advance()
+            switching = {}
+            for name in sets:
+                switching[name] = _native.make_switch_keys(
+                    self._native, self.context.switching(name),
+                    [tuple(shape) for other, *shape in products if other == name])
+                step.advance()
         return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None, switching)
 
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
@@ -210,12 +231,24 @@ class Client(roles.Unpickled):
 
         def decrypt(part: _native.Ciphertext) -> np.ndarray:
             values, sigma, lost = self._native.decrypt_for_sharing(
-                part, noise_bound, queries * len(x._parts), statistical_bits)
+                part, noise_bound, queries * len(x._to_decrypt), statistical_bits)
             costs.append((sigma, lost))
             return np.asarray(values)
 
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
+
+    def noise(self, x: Ciphertext, values: Any = None) -> Noise:
+        """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
+
+        ``values``: what it should hold, of its shape. Without them the array must be of real values, and the error is
+        measured on the imaginary parts, which should be zero: that misses what only real parts have (tables, and
+        bootstrapping with ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
+        arrays without values, ShapeError for values of another shape, KeyError where another key made it.
+        """
+        from .measured import noise
+
+        return noise(self, x, values)
 
     def _noise_bound(self, x: Ciphertext, stated: float | None) -> float:
         """The stated bound, or twice the expected norm of the tracked error's polynomial; never less than that norm."""
@@ -247,7 +280,7 @@ class Client(roles.Unpickled):
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
-        values = x.layout.read(np.concatenate(decrypt(x._parts)))
+        values = x.layout.read(np.concatenate(decrypt(x._to_decrypt)))
         return values.real.copy() if x.dtype.kind == "f" else values
 
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, arrays, devices, errors, noise, roles
+from . import _native, arrays, devices, errors, noise, roles, views
 from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
 from .known import Known, RangeWarning, as_range
 from .layout import Layout
 from .plan import Plan, WayBack, dry_run
+from .progress_bar import Task
 from .switching import TableReport
 from .tenancy import Tenancy, checked_budget
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 NOT_ENCRYPTED = devices.NOT_ENCRYPTED
 _TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
+_LARGE_MATRIX = 1 << 14  # entries from which encoding may take over a second
 
 
 def preset(name: str) -> _native.Params:
@@ -40,10 +42,10 @@ def preset(name: str) -> _native.Params:
 
 def presets() -> list[str]:
     """The names of all parameter sets of CKKS."""
-    return list(_native.preset_names())
+    return views.PresetNames(_native.preset_names())
 
 
-class Context(Tenancy):
+class Context(Tenancy, roles.Handle):
     """Parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
@@ -71,6 +73,7 @@ class Context(Tenancy):
         simd = arrays.as_flag(simd, "Context", "simd")
         auto_bootstrap = arrays.as_flag(auto_bootstrap, "Context", "auto_bootstrap")
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
+        self._tuning = tuning
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
             self._setup(_native.Context.create_dry(self.params), auto_bootstrap)
@@ -86,7 +89,7 @@ class Context(Tenancy):
         self._setup(_native.Context.create(self.params, kind, index, threads, simd, tuning), auto_bootstrap)
         self._store = _native.KeyStore.of_ckks(self._native, budget)
 
-    def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
+    def _setup(self, native: _native.Context, auto_bootstrap: bool, fast_doubles: bool | None = None) -> None:
         self._begin_tenancy(None)
         self._native = native
         self.auto_bootstrap = auto_bootstrap
@@ -101,13 +104,24 @@ class Context(Tenancy):
         self._switch_keys: dict[str, _native.SwitchKeys] = {}  # of a twin
         # The device's first choice first. A twin's are those of what it is like.
         kind, _, index = self.device.partition(":")
-        self._switch_sets: list[str] = _native.switch_sets_for(
-            self.params,
-            kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
+        if fast_doubles is None:
+            fast_doubles = kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(
+                kind, int(index or 0), self.threads, self.simd)
+        self._switch_sets: list[str] = _native.switch_sets_for(self.params, fast_doubles)
         self._switchers: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
+
+    @classmethod
+    def _for_plans(cls, params: str, kind: str, auto_bootstrap: bool) -> Context:
+        """A context that can do nothing but plan: for a device of that kind, which need not be there."""
+        out = cls.__new__(cls)
+        out.params, out.device, out.threads, out.simd = preset(params), kind, 0, True
+        out._tuning = ""
+        fast = kind == "cuda" or devices.fast_doubles(kind, 0, 0, True)
+        out._setup(_native.Context.create_dry(out.params), auto_bootstrap, fast)
+        return out
 
     @classmethod
     def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
@@ -178,6 +192,20 @@ class Context(Tenancy):
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
         return f"Context({self.params.name!r}, device={self.device!r}, slots={self.slots}, {keys})"
 
+    def _repr_html_(self) -> str:
+        return views.context(self)
+
+    def _options(self) -> dict[str, Any]:
+        """What it was made from, beside the parameters."""
+        budget = None if self._store is None else self._store.budget
+        return {"device": self.device, "threads": self.threads if self.encrypted else 0, "simd": self.simd,
+                "auto_bootstrap": self.auto_bootstrap, "tuning": self._tuning, "key_budget": budget}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_context
+
+        return reduce_context(self)
+
     # ---- keys ----
 
     def use(self, keys: ServerKeys) -> Context:
@@ -215,7 +243,8 @@ class Context(Tenancy):
         Raises what the program would raise, LevelError for instance, before any key exists.
         """
         roles.require_function("plan", program)
-        return dry_run(self, program, examples)
+        with Task("planning"):
+            return dry_run(self, program, examples)
 
     def table_report(self, f: Callable[[float], float], bound: float = 1.0, *, slots: int | None = None,
                      switching: str | None = None, route: str = "automatic") -> TableReport:
@@ -266,13 +295,17 @@ class Context(Tenancy):
         slots = arrays.slots_for(values.size, self.slots, "encrypt")
         known = self._known_of(array, values, stated, like, noise.fresh(self.params, scale, slots, public))
         rows = arrays.rows(values, slots)
-        parts = []
-        for first in range(0, len(rows), _TOGETHER):
-            batch = rows[first : first + _TOGETHER]
-            if not self.encrypted:
-                parts += [_native.shape_only(self._native, level, float(scale), slots) for _ in batch]
-                continue
-            parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
+        batches = [rows[first : first + _TOGETHER] for first in range(0, len(rows), _TOGETHER)]
+        if not self.encrypted:
+            parts = [_native.shape_only(self._native, level, float(scale), slots) for _ in rows]
+        elif len(batches) == 1:
+            parts = encrypt(_native.encode_all(self._native, rows, level, float(scale)))
+        else:
+            parts = []
+            with Task("encrypting", len(rows)) as step:
+                for batch in batches:
+                    parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
+                    step.advance(len(batch))
         return Ciphertext(self, parts, Layout.plain(array.shape, slots), known)
 
     def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> Known:
@@ -495,6 +528,12 @@ class Context(Tenancy):
         """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
         w = np.ascontiguousarray(w, dtype=np.complex128)
         key = (hashlib.sha256(w.data).digest(), w.shape, slots, level)
-        product: _native.MatrixProduct = self._products.get(
-            key, lambda: _native.MatrixProduct(self._native, w, slots, level))
+
+        def encoded() -> _native.MatrixProduct:
+            if w.size < _LARGE_MATRIX:
+                return _native.MatrixProduct(self._native, w, slots, level)
+            with Task(f"encoding a matrix of shape {w.shape}"):
+                return _native.MatrixProduct(self._native, w, slots, level)
+
+        product: _native.MatrixProduct = self._products.get(key, encoded)
         return product

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from . import arrays, errors, roles
+from . import arrays, display, errors, roles
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys, SharedValues
 from .context import Context
@@ -75,6 +75,10 @@ class NotEncryptedKeys(ServerKeys):
 
     def __init__(self, context: Context) -> None:
         self._context, self._sets, self._public = context._root, [], False
+
+    def _repr_html_(self) -> str:
+        return display.facts("Server keys", [("parameters", self._context.params.name), ("memory", "none")],
+                             ["NOT ENCRYPTED: values in the clear, for debugging"])
 
     @property
     def bytes(self) -> int:

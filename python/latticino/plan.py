@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, noise, roles
+from . import _native, arrays, errors, noise, roles, views
 from .ciphertext import Ciphertext
 from .known import Known, as_range
 from .layout import Layout
@@ -115,6 +115,9 @@ class Plan:
         lines += [f"tables of {slots:<8} back by route {way.route}" for (_, slots, _), way in self.ways.items()]
         lines += self.notes
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return views.plan(self)
 
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from . import _native, errors, roles
+from . import _native, errors, roles, views
 from .ciphertext import Ciphertext
 from .recording import Recording
 from .tfhe.array import EncryptedArray
@@ -84,7 +84,7 @@ class CkksRecording(Recording):
         return recorded[:2] == form[:2] and recorded[2] <= form[2] and recorded[3] == form[3]
 
 
-class Program:
+class Program(roles.Handle):
     """A function of encrypted arrays that is recorded at its first call and replayed from then on.
 
     Arguments and results are ciphertexts of CKKS, or encrypted arrays of TFHE. Every call checks the
@@ -104,6 +104,13 @@ class Program:
     def arena_bytes(self) -> int:
         """Device memory that the recording keeps for itself."""
         return int(self._recording.arena_bytes) if self._recording else 0
+
+    def _repr_html_(self) -> str:
+        return views.program(self)
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("a program, whose recording lies on a device", "a function",
+                            "pickle the function, and record it in the other process")
 
     def record(self, *examples: Ciphertext | EncryptedArray) -> Program:
         """Records for arguments like these; replaces an earlier recording."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from . import errors
 
-_Object = TypeVar("_Object", bound="Unpickled")
 
 
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
@@ -31,19 +30,20 @@ def refuse_numpy(x: Any) -> NoReturn:
         "decrypt first, or use the array's own methods and the functions of latticino")
 
 
-class Unpickled:
-    """Objects that stay in their process: UnsupportedError in place of pickle's bytes; a copy is the object itself."""
+def refuse_pickle(had: str, needs: str, remedy: str) -> NoReturn:
+    """UnsupportedError for what must not be pickled, or cannot be."""
+    raise errors.UnsupportedError.explain("pickle", had, needs, remedy)
 
-    _pickled: tuple[str, str]  # what it is, and the remedy
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        what, remedy = self._pickled
-        raise errors.UnsupportedError.explain("pickle", what, "a file, or bytes of the file format", remedy)
+class Handle:
+    """Copies of objects that stand for something on a device, or that never change, are the objects themselves."""
 
-    def __copy__(self: _Object) -> _Object:
+    __slots__ = ()
+
+    def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self: _Object, memo: Any) -> _Object:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
 

@@ -179,5 +179,10 @@ class BoundSession(Tenancy):
         raise errors.UnsupportedError.explain(
             "bind", "a session, which has its keys", "a context", "call session.context.bind(keys) for another session")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_session
+
+        return reduce_session(self)
+
     def __repr__(self) -> str:
         return f"Session({self.params.name!r}, key {self.key_id})"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, progress, tfhe
+from .. import devices, progress_bar, tfhe
 from .._provenance import cpu_name
 from ..client import keygen
 from ..tfhe.functions import maximum, minimum, where
@@ -108,7 +108,7 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
     y, cy = fresh.pop(), clear.pop()
     rounds = -(-total // batch)
     kinds = [*LOGIC.values(), None]
-    for i in progress.track(range(rounds), "gates"):
+    for i in progress_bar.track(range(rounds), "gates"):
         kind = kinds[i % len(kinds)]
         x, cx = fresh[i % len(fresh)], clear[i % len(clear)]
         if kind is None:
@@ -135,7 +135,7 @@ def _noise(args: argparse.Namespace, runs: int) -> tuple[list[Row], bool]:
         part = _Part(name, args)
         clear = part.rng.integers(0, 2 if part.ctx.params.booleans else 4, samples, dtype=np.uint8)
         errors: tuple[list[Any], list[Any]] = [], []
-        for at in progress.track(range(0, samples, 256), name):
+        for at in progress_bar.track(range(0, samples, 256), name):
             want = clear[at:at + 256]
             if part.ctx.params.booleans:
                 want = want.astype(bool)
@@ -226,6 +226,6 @@ def _wide(args: argparse.Namespace, runs: int) -> Iterator[Row]:
 
 def _compare_all(part: _Part, x: np.ndarray, y: np.ndarray, title: str) -> None:
     a, b = part.client.encrypt(x), part.client.encrypt(y)
-    for ours, numpys in progress.track(list(ARITHMETIC.values()), title):
+    for ours, numpys in progress_bar.track(list(ARITHMETIC.values()), title):
         part.compare(ours(a, b), numpys(x, y))
         part.count(ours, a, b)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from .. import arrays, errors, powers, roles
+from .. import arrays, errors, powers, roles, views
 from .._native import Comparison, Gate
 from ..recording import Scope
 from . import engine, modular, reductions, types
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
 
 
-class EncryptedArray:
+class EncryptedArray(roles.Handle):
     """Encrypted booleans, unsigned integers of 2 to 64 bits, or integers modulo 16, of any shape.
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
@@ -97,6 +97,14 @@ class EncryptedArray:
         noise = max(p.norm2 for p in self._parts) ** 0.5
         return (f"EncryptedArray(shape={self.shape}, {self.dtype}, {self.context.params.name}, noise of "
                 f"{noise:.3g} bootstrappings, fails with 2^{self.log_failure:.1f})")
+
+    def _repr_html_(self) -> str:
+        return views.array(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..pickling import reduce_array
+
+        return reduce_array(self)
 
     def __bool__(self) -> bool:
         raise errors.UnsupportedError.explain(

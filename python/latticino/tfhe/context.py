@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _native, arrays, devices, errors, roles
+from .. import _native, arrays, devices, errors, roles, views
 from ..tenancy import Tenancy, checked_budget
 from . import types
 from .array import EncryptedArray
@@ -29,7 +29,7 @@ def preset(name: str) -> _native.TfheParams:
 
 def presets() -> list[str]:
     """The names of all parameter sets of TFHE."""
-    return list(_native.tfhe_preset_names())
+    return views.PresetNames(_native.tfhe_preset_names())
 
 
 def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, simd: bool) -> str:
@@ -38,7 +38,7 @@ def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, sim
     return "fft64" if fast else "exact"
 
 
-class Context(Tenancy):
+class Context(Tenancy, roles.Handle):
     """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
@@ -72,7 +72,7 @@ class Context(Tenancy):
             raise errors.ParameterError.explain(
                 "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"',
                 "name one of them, or leave it out")
-        self.threads, self.simd = threads, simd
+        self.threads, self.simd, self._tuning = threads, simd, tuning
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)
         # None where nothing is encrypted; what then asks for it is refused before.
@@ -141,6 +141,20 @@ class Context(Tenancy):
             return f"Context({self.params.name!r}, NOT ENCRYPTED: values in the clear, for debugging)"
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
         return f"Context({self.params.name!r}, device={self.device!r}, {self.arithmetic} arithmetic, {keys})"
+
+    def _repr_html_(self) -> str:
+        return views.tfhe_context(self)
+
+    def _options(self) -> dict[str, Any]:
+        """What it was made from, beside the parameters."""
+        budget = None if self._store is None else self._store.budget
+        return {"device": self.device, "threads": self.threads, "simd": self.simd, "tuning": self._tuning,
+                "arithmetic": self.arithmetic, "rerandomize": self.rerandomizes, "key_budget": budget}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..pickling import reduce_context
+
+        return reduce_context(self)
 
     # ---- keys ----
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import json
 import math
+import os
 from typing import Any
 
 from .. import _native, errors, notes, secret_files, signing
+from ..progress_bar import Task
 from . import types
 from .array import EncryptedArray
 from .client import Client, ServerKeys
@@ -37,12 +39,14 @@ def from_bytes(data: bytes, context: Context, verify: signing.Verifier | None) -
 
 def save_server_keys(path: str, context: Context, keys: ServerKeys, sign: signing.Signer | None) -> None:
     refuse(context, "save_server_keys")
-    _native.tfhe_save_keys(path, context._native, keys._native, sign)
+    with Task("writing keys", unit="bytes") as step:
+        _native.tfhe_save_keys(path, context._native, keys._native, sign, step.advance)
 
 
 def load_server_keys(path: str, context: Context, verify: signing.Verifier | None) -> ServerKeys:
     refuse(context, "load_server_keys")
-    return ServerKeys(context, _native.tfhe_load_keys(path, context._native, verify))
+    with Task("reading keys", os.path.getsize(path), unit="bytes") as step:
+        return ServerKeys(context, _native.tfhe_load_keys(path, context._native, verify, step.advance))
 
 
 def save_secret_key(path: str, client: Client, passphrase: str | bytes | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _native, arrays, devices, errors
+from .. import _native, arrays, devices, errors, views
 from . import types
 from .array import EncryptedArray
 
@@ -60,6 +60,9 @@ class Plan:
             f"any of them fails  2^{self.log_failure:.1f}",
             f"predicted time     {self.seconds:.3g} s",
         ])
+
+    def _repr_html_(self) -> str:
+        return views.tfhe_plan(self)
 
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:

@@ -15,7 +15,7 @@ from .. import errors
 from ..client import Client, keygen
 from ..context import Context
 from ..precision import Precision, precision
-from ..progress import track
+from ..progress_bar import track
 from . import data, helr
 
 MIB = 2**20

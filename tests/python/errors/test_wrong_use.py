@@ -213,9 +213,10 @@ def test_messages_hold_no_decrypted_value(client):
 def test_secrets_are_not_pickled(client):
     exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu", threads=1)
     owner = lt.keygen(exact)
-    for secret in (client, owner, client.server_keys(), owner.server_keys()):
+    for secret in (client, owner):
         with pytest.raises(lt.UnsupportedError, match="use lt.save_"):
             pickle.dumps(secret)
+    for secret in (client, owner, client.server_keys(), owner.server_keys()):
         assert copy.copy(secret) is secret and copy.deepcopy([secret])[0] is secret
 
 

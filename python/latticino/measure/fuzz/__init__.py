@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import _native, devices, errors
 from ..._provenance import cpu_name
-from ...progress import track
+from ...progress_bar import Task
 from .. import records
 from . import of_ckks, of_switching, of_tfhe
 from .result import Claimed, Result
@@ -118,10 +118,11 @@ def run(args: argparse.Namespace) -> int:
     rows, counts = [], []
     for name in names:
         count, start = Count(name), time.monotonic()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), Task(f"fuzz of {name}", args.programs or None) as step:
             warnings.simplefilter("ignore", errors.SecurityWarning)  # the sets are small on purpose
-            for result in track(PARTS[name](device, args.threads, args.seed), f"fuzz of {name}"):
+            for result in PARTS[name](device, args.threads, args.seed):
                 count.add(result)
+                step.advance()
                 count.seconds = time.monotonic() - start
                 if count.programs >= args.programs if args.programs else count.seconds > share:
                     break
