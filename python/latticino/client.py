@@ -241,6 +241,8 @@ class Client(roles.Handle):
     def noise(self, x: Ciphertext, values: Any = None) -> Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 
+        It is the complex one, which claims are about: `decrypt` of real data cuts the imaginary parts off.
+
         ``values``: what it should hold, of its shape. Without them the array must be of real values, and the error is
         measured on the imaginary parts, which should be zero: that misses what only real parts have (tables, and
         bootstrapping with ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex

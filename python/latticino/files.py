@@ -145,7 +145,8 @@ def from_bytes(data: bytes, context: Context | tfhe.Context, *, kind: Any = None
     check = signing.verifier("from_bytes", verify)
     if kind is not None:
         _require_kind_of_keys(context, kind)
-        return bundles.from_bytes(data, context, check)
+        loaded: ServerKeys | tfhe.ServerKeys = bundles.from_bytes(data, context, check)
+        return loaded
     if isinstance(context, tfhe.Context):
         return tfhe_files.from_bytes(data, context, check)
     refuse(context, "from_bytes")
@@ -231,10 +232,12 @@ def load_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, *,
     _require_context("load_server_keys", context)
     check = signing.verifier("load_server_keys", verify)
     if bundles.is_stream(path, "read", "readinto"):
-        return bundles.from_stream(path, context, check)
+        streamed: ServerKeys | tfhe.ServerKeys = bundles.from_stream(path, context, check)
+        return streamed
     name = _path("load_server_keys", path)
     if _native.file_type(name) == bundles.KIND:
-        return bundles.from_file(name, context, check)
+        loaded: ServerKeys | tfhe.ServerKeys = bundles.from_file(name, context, check)
+        return loaded
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(name, context, check)
     refuse(context, "load_server_keys")

@@ -112,11 +112,12 @@ def noise(client: Client, x: Ciphertext, values: Any) -> Noise:
 
 def _with_imaginary_parts(client: Client, x: Ciphertext) -> np.ndarray:
     """What decrypting gives, before errors of real arrays are cut off."""
-    values = client.decrypt(x).unmarked()  # refuses what is not its own
+    values: np.ndarray = client.decrypt(x).unmarked()  # refuses what is not its own
     if np.iscomplexobj(values):
         return values
     if not x.context.encrypted:
-        return np.asarray(x._known.sample)[1].reshape(x.shape)
+        sample: np.ndarray = np.asarray(x._known.sample)[1].reshape(x.shape)
+        return sample
     return np.asarray(x.layout.read(np.concatenate(client._native.decrypt(x._to_decrypt))))
 
 

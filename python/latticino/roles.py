@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 from . import errors
 
 
-
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
     """UnsupportedError unless the value is of that class, or of one of those."""
     if not isinstance(value, kinds):

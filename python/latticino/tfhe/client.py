@@ -12,7 +12,6 @@ from . import types
 from .array import EncryptedArray
 from .context import Context
 
-
 if TYPE_CHECKING:
     from ..measured import TfheNoise
 

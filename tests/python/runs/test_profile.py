@@ -100,8 +100,8 @@ def test_errors_threads_and_other_contexts(own, rng):
     mine = lt.keygen(other)
     with lt.profile(ctx) as p:
         with pytest.raises(lt.ShapeError):
-            x + np.ones(3)
-        mine.encrypt([1.0]) + 1
+            _ = x + np.ones(3)
+        assert mine.encrypt([1.0]) + 1 is not None
         thread = threading.Thread(target=lambda: x + 1)
         thread.start()
         thread.join()
@@ -116,7 +116,7 @@ def test_nothing_stays_behind(own):
     before = {name: vars(lt.Ciphertext)[name] for name in ("__add__", "rotate", "bootstrap")}, lt.dot
     with pytest.raises(ZeroDivisionError), lt.profile(ctx):
         assert vars(lt.Ciphertext)["rotate"] is not before[0]["rotate"]
-        1 / 0
+        raise ZeroDivisionError
     assert {name: vars(lt.Ciphertext)[name] for name in before[0]} == before[0] and lt.dot is before[1]
     assert not profiling._Wrapped.profiles
     assert ctx._native.observed["records"] == 0
@@ -133,7 +133,7 @@ def test_a_profile_is_shown(own):
     pytest.importorskip("matplotlib").use("Agg")
     ctx, client = own
     with lt.profile(ctx.bind(client.server_keys())) as p:
-        client.encrypt(np.zeros(8)) + 1
+        assert client.encrypt(np.zeros(8)) + 1 is not None
     assert "<table" in p._repr_html_() and "add" in p._repr_html_() and str(p) == repr(p)
     axes = p.plot()
     assert axes.get_xlabel() == "seconds" and len(axes.patches) == len(p.rows)
