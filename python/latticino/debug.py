@@ -150,7 +150,8 @@ def debug(context: Context, client: Client) -> Iterator[None]:
     Every result is decrypted with the client's key and compared with the same operation in the clear. The first one
     whose error exceeds its claim by more than 3 bits raises PrecisionError, which names the operation and the line.
     Tables check that values lie within their bound (ValueError). Recorded programs run their function, so that each of
-    its operations is checked. A SecretWarning reminds that a secret is present; nothing can be saved inside (UnsupportedError).
+    its operations is checked. A SecretWarning reminds that a secret is present; nothing can be saved inside
+    (UnsupportedError).
     """
     roles.require_kind("debug", context, Context, "pass the context to debug")
     roles.require_kind("debug", client, Client, "pass the client that encrypted the values")

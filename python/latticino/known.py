@@ -346,8 +346,8 @@ class Known:
             lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added))
 
     def spread(self, factor: complex, count: int, rounded: float, in_sample: float) -> Known:
-        """Sums of rows of `count` values, in all places of the row. `rounded`: error that is added, the same in all of a
-        row, for values in the range; `in_sample`: for the sample's."""
+        """Sums of rows of `count` values, in all places of the row. `rounded`: error that is added, the same in all of
+        a row, for values in the range; `in_sample`: for the sample's."""
         estimate = self.estimate.summed(count, 0.0).times_number(factor, 0.0).plus_error(rounded, False)
         if self.sample is None:
             return self._with(estimate)
@@ -541,8 +541,8 @@ def largest_coefficient(known: Known, slots: int) -> float:
 
 
 def check_fits(operation: str, context: Any, known: Known, level: int, scale: float, rest: float = 0.0) -> Known:
-    """What is known, if the values fit the modulus of a level, and what lies in slots without values, bounded by `rest`.
-    Else a ScaleError in a plan, and elsewhere a warning: nothing is claimed of the result then."""
+    """What is known, if the values fit the modulus of a level, and what lies in slots without values, bounded by
+    `rest`. Else a ScaleError in a plan, and elsewhere a warning: nothing is claimed of the result then."""
     whole = 2.0 ** context.params.log_q(level)
     if rest * scale * 2 >= whole:
         report(operation, context, f"slots without values that hold up to {rest:.3g}",

@@ -69,7 +69,8 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
 def _rounded_stretch(x: Ciphertext, series: Series) -> float:
     """What the factor that scales to [-1, 1] is rounded to, relative to it."""
     params = x.context.params
-    exact = 2 / (series.upper - series.lower) * params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
+    stretch = 2 / (series.upper - series.lower)
+    exact: float = stretch * params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
     return round(exact) / exact
 
 
