@@ -226,6 +226,8 @@ def _polyval(d: Drawing) -> None:
     if np.iscomplexobj(x) or bound <= 1e-3:
         return
     domain = (-bound, bound) if d.rng.integers(2) else (float(x.min()) - 0.1 * bound, float(x.max()) + 0.1 * bound)
+    if d.size < FEW:  # other data of the same make lie beside a few values, and are to lie in the domain as well
+        domain = (-2 * bound, 2 * bound)
     d.add(f"polynomial ({basis})", lambda v: _polynomial(v[i], c, basis, domain), 5, i)
 
 
