@@ -1,13 +1,13 @@
 // operator new gives defined bytes here, so that what is undefined when a block goes back was made
 // from a secret. Ciphertexts are made from secrets too: flows.cc and the library say where they
 // become public. Blocks of devices (backend/cpu/host_pool.cc) are not operator new's.
+// MemorySanitizer has an operator new of its own: this is memcheck's part.
 #include "secrets/heap.h"
 
 #include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <new>
 
@@ -25,9 +25,7 @@ std::atomic<long> g_left{0};
 constexpr std::size_t kWord = 8, kRun = 8, kMany = 64;
 
 bool undefined(const unsigned char* p) {
-#if defined(LATTICINO_MSAN)
-  return __msan_test_shadow(p, 1) >= 0;
-#elif defined(LATTICINO_MEMCHECK)
+#if defined(LATTICINO_MEMCHECK)
   unsigned char bits = 0;
   return VALGRIND_GET_VBITS(p, &bits, 1) == 1 && bits != 0;
 #else
@@ -57,9 +55,6 @@ void look(void* p) {
 #if defined(LATTICINO_MEMCHECK)
   VALGRIND_PRINTF_BACKTRACE("%zu bytes of the heap go back with secrets in them\n",
                             malloc_usable_size(p));
-#else
-  std::fprintf(stderr, "%zu bytes of the heap go back with secrets in them\n",
-               malloc_usable_size(p));
 #endif
 }
 
@@ -67,6 +62,7 @@ long blocks_left_with_secrets() { return g_left; }
 
 }  // namespace latticino::secrets
 
+#if defined(LATTICINO_MEMCHECK)
 void* operator new(std::size_t bytes) {
   void* p = std::malloc(std::max<std::size_t>(bytes, 1));
   if (p == nullptr) throw std::bad_alloc();
@@ -78,3 +74,4 @@ void operator delete(void* p) noexcept {
   std::free(p);
 }
 void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
+#endif

@@ -4,7 +4,7 @@
 namespace latticino::secrets {
 
 // Blocks of operator new that were freed with bits of secrets in them, so far. Where each was freed
-// is printed. Only for a run that follows secrets (checker()).
+// is printed. For a run under memcheck; 0 in others.
 long blocks_left_with_secrets();
 
 }  // namespace latticino::secrets

@@ -10,6 +10,7 @@
 #endif
 #endif
 #if defined(LATTICINO_MSAN)
+#include <sanitizer/allocator_interface.h>
 #include <sanitizer/msan_interface.h>
 #elif __has_include(<valgrind/memcheck.h>)
 #define LATTICINO_MEMCHECK 1
@@ -36,6 +37,18 @@ inline void poison(const void* p, std::size_t bytes) {
   VALGRIND_MAKE_MEM_UNDEFINED(p, bytes);
 #endif
   static_cast<void>(p), static_cast<void>(bytes);
+}
+
+// MemorySanitizer sees neither explicit_bzero nor what the standard library writes: a block that
+// held secrets would stay secret for whoever has it next.
+inline void give_defined_memory() {
+#if defined(LATTICINO_MSAN)
+  __sanitizer_install_malloc_and_free_hooks(
+      [](const volatile void* p, std::size_t bytes) {
+        __msan_unpoison(const_cast<const void*>(p), bytes);
+      },
+      [](const volatile void*) {});
+#endif
 }
 
 inline void unpoison(const void* p, std::size_t bytes) {
