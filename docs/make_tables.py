@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import latticino as lt
 import numpy as np
+
+import latticino as lt
 from latticino import _native, devices
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -70,7 +70,7 @@ def _rounded_stretch(x: Ciphertext, series: Series) -> float:
     """What the factor that scales to [-1, 1] is rounded to, relative to it."""
     params = x.context.params
     exact = 2 / (series.upper - series.lower) * params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
-    return round(exact) / exact
+    return float(round(exact) / exact)
 
 
 def product_errors(params: _native.Params, level: int, p: _native.Polynomial, slots: int) -> tuple[float, float]:

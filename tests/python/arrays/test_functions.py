@@ -4,11 +4,12 @@ import math
 import sys
 import warnings
 
-import latticino as lt
 import numpy as np
 import pytest
-from latticino.functions.remez import minimax
 from numpy.polynomial import chebyshev
+
+import latticino as lt
+from latticino.functions.remez import minimax
 
 BOOT = 15  # levels of bootstrapping: 8 of them have one scale, of 58 bits
 
