@@ -85,6 +85,11 @@ def shown(x: Any) -> str:
         text = reprlib.repr(x)
     except Exception:  # whatever an object's own repr raises
         text = f"a {type(x).__name__}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Without what no file or terminal takes: halves of surrogate pairs."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

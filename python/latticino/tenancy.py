@@ -107,9 +107,8 @@ class Tenancy:
         """An evaluator with the keys for these operands, which stay in device memory for as long as it lives."""
         if self._evaluator is not None:
             return self._evaluator
-        if self.keys is None and not self._tenants:
-            return self._keyless()
-        return self._keys_for(key)._new_evaluator()
+        keys = self._tenants.get(key) or self.keys
+        return self._keyless() if keys is None else keys._new_evaluator()
 
     def _keyless(self) -> Any:
         """What operations that need no keys are done with; KeyError where all need some."""
