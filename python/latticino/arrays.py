@@ -169,7 +169,8 @@ def as_path(x: Any, operation: str) -> str:
 
 def as_shape(x: Any, operation: str, most: int) -> tuple[int, ...]:
     """A shape as numpy takes it, one size or several; ShapeError for more than `most` values."""
-    sizes = tuple(x) if isinstance(x, (tuple, list, np.ndarray)) and np.ndim(x) else (x,)
+    several = isinstance(x, (tuple, list)) or (isinstance(x, np.ndarray) and x.ndim > 0)
+    sizes = tuple(x) if several else (x,)
     shape = tuple(as_integer(n, operation, "size", 0) for n in sizes)
     if len(shape) > 64 or math.prod(shape) > most:
         raise errors.ShapeError.explain(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .. import errors
+from .. import errors, tfhe
+from ..context import preset
 from . import records
 
 
@@ -20,12 +21,15 @@ DEFAULTS = {"threads": 0, "arithmetic": "exact", "no_peers": False, "files": []}
 
 
 def require_read(args: argparse.Namespace) -> None:
-    """UnsupportedError for options that this measurement would ignore."""
+    """UnsupportedError for options that this measurement would ignore, ParameterError for sets that are not."""
     for name, readers in READS.items():
         if getattr(args, name) != DEFAULTS.get(name) and args.what not in readers:
             option = "files" if name == "files" else f"--{name.replace('_', '-')}"
             raise errors.UnsupportedError.explain(
                 f"bench {args.what}", option, f"{' or '.join(readers)}, which read it", "leave it out")
+    if args.preset and args.what != "switching":
+        for name in args.preset.split(","):
+            (tfhe.preset if args.what in ("gates", "exactness") else preset)(name)
 
 
 def run(args: argparse.Namespace) -> int:

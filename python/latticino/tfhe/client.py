@@ -90,7 +90,7 @@ class Client(roles.Unpickled):
         ``public``: with a public key, by which the server encrypts (``ctx.encrypt``) and re-randomises
         ciphertexts. ``show`` decides on a progress bar (None: on a terminal).
         """
-        show = progress.as_shown(show)
+        public, show = arrays.as_flag(public, "server_keys", "public"), progress.as_shown(show)
         steps = iter(progress.track(range(self.context.params.lwe_dimension), "generating keys", show))
         at = 0
 
