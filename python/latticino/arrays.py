@@ -85,6 +85,11 @@ def shown(x: Any) -> str:
         text = reprlib.repr(x)
     except Exception:  # whatever an object's own repr raises
         text = f"a {type(x).__name__}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Without what no file or terminal takes: halves of surrogate pairs."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -164,7 +169,8 @@ def as_path(x: Any, operation: str) -> str:
 
 def as_shape(x: Any, operation: str, most: int) -> tuple[int, ...]:
     """A shape as numpy takes it, one size or several; ShapeError for more than `most` values."""
-    sizes = tuple(x) if isinstance(x, (tuple, list, np.ndarray)) and np.ndim(x) else (x,)
+    several = isinstance(x, (tuple, list)) or (isinstance(x, np.ndarray) and x.ndim > 0)
+    sizes = tuple(x) if several else (x,)
     shape = tuple(as_integer(n, operation, "size", 0) for n in sizes)
     if len(shape) > 64 or math.prod(shape) > most:
         raise errors.ShapeError.explain(

@@ -57,19 +57,20 @@ class Ciphertext:
     distances than there may be masks for (2^26 slots of them).
     """
 
-    __slots__ = ("context", "layout", "_held", "_known", "_scope")
+    __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
+    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: Known) -> None:
-        self.context, self.layout = context, layout
+        self._context, self._layout = context, layout
         self._held, self._known = parts, known
         self._scope = Scope.current()
 
     @property
     def _parts(self) -> list[_native.Ciphertext]:
-        if self._scope is not None and not self._scope.open:
-            Scope.refuse()
+        if self._scope is not None:
+            self._scope.require()
         return self._held
 
     @property
@@ -83,6 +84,16 @@ class Ciphertext:
         return evaluator
 
     # ---- facts ----
+
+    @property
+    def context(self) -> Context:
+        """The context, or the session, that it belongs to."""
+        return self._context
+
+    @property
+    def layout(self) -> Layout:
+        """Which slot holds which value."""
+        return self._layout
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -110,7 +110,7 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphert
     pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
     # Imaginary errors of either become errors of the other.
-    first, second = (_refreshed(a, booter, slots_first, arcsine).plus_error(b._known.error)
+    first, second = (_refreshed(a, booter, slots_first, arcsine).plus_error(b._known.error, b._known.error_seen)
                      for a, b in ((x, y), (y, x)))
     return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
 

@@ -105,10 +105,12 @@ def _inner_gain(coefficients: list[complex], y: np.ndarray) -> np.ndarray:
 class Known:
     """Range and error of an array, with samples where there are some. Immutable."""
 
-    __slots__ = ("estimate", "measured", "sample", "shadow")
+    __slots__ = ("estimate", "measured", "sample", "shadow", "_white")
 
     def __init__(self, estimate: _native.Estimate, sample: np.ndarray | None = None,
-                 measured: tuple[float, float] | None = None, shadow: bool = False) -> None:
+                 measured: tuple[float, float] | None = None, shadow: bool = False, white: float | None = None) -> None:
+        # What of a sample's error lies in all coefficients, not in those alone that the slots decode from; None: all.
+        self._white = None if sample is None else white
         # A shadow holds the values themselves: nothing is claimed from it.
         self.shadow = shadow and sample is not None
         if sample is not None and not self.shadow:
@@ -121,9 +123,10 @@ class Known:
         rows = np.repeat(np.asarray(values, dtype=np.complex128)[None], 2, axis=0)
         return cls(_native.Estimate(known, error), _noisy(rows, error), None, True)
 
-    def _with(self, estimate: _native.Estimate, sample: np.ndarray | None = None, other: Known | None = None) -> Known:
+    def _with(self, estimate: _native.Estimate, sample: np.ndarray | None = None, other: Known | None = None,
+              white: float | None = None) -> Known:
         """The result of an operation on this (and another)."""
-        return Known(estimate, sample, None, self.shadow or (other is not None and other.shadow))
+        return Known(estimate, sample, None, self.shadow or (other is not None and other.shadow), white)
 
     @classmethod
     def fresh(cls, known: _native.Range, error: float, sample: np.ndarray | None = None) -> Known:
@@ -150,7 +153,29 @@ class Known:
             if self.measured:
                 return self.measured[0] / (_REAL_MEAN if self.range.is_real else _MEAN)
             return self.estimate.rms
+        return self.error_seen
+
+    @property
+    def error_seen(self) -> float:
+        """The same as a sample shows it, where there is one: claims may be pessimistic, and add up where results come
+        back in, so the errors of a shadow do not follow them."""
+        if self.sample is None:
+            return self.error
         return float(np.sqrt((np.abs(self.sample[1:] - self.sample[0]) ** 2).mean()))
+
+    @property
+    def rms_seen(self) -> float:
+        """Root mean square of the values: of the sample where there is one, else of the range."""
+        return self.range.rms if self.sample is None else float(np.sqrt((np.abs(self.sample[0]) ** 2).mean()))
+
+    def _white_of(self, factor: float, added: float) -> float | None:
+        """After a product with a number, where more was added."""
+        return None if self._white is None else math.hypot(self._white * factor, added)
+
+    def _white_of_sum(self, other: Known) -> float | None:
+        if self._white is None and other._white is None or self.sample is None or other.sample is None:
+            return None
+        return math.hypot(*(x.error_seen if x._white is None else x._white for x in (self, other)))
 
     @property
     def kind(self) -> str:
@@ -209,7 +234,7 @@ class Known:
     def renamed(self) -> tuple[Known, int]:
         """With an error of a single source, and its name (0 where there is no error)."""
         estimate, source = self.estimate.renamed()
-        return Known(estimate, self.sample, self.measured, self.shadow), source
+        return Known(estimate, self.sample, self.measured, self.shadow, self._white), source
 
     def with_sources(self, grown: Sequence[tuple[int, float]]) -> Known:
         """With the errors of these sources that many times as large."""
@@ -225,7 +250,7 @@ class Known:
 
     def declared(self, known: _native.Range) -> Known:
         """With another range, which the caller states."""
-        return Known(self.estimate.with_range(known), self.sample if self.shadow else None, None, self.shadow)
+        return Known(self.estimate.with_range(known), self.sample if self.shadow else None, None, self.shadow, self._white)
 
     # ---- operations ----
 
@@ -236,10 +261,11 @@ class Known:
         return None if self.sample is None else _noisy(f(self.sample), added)
 
     def plus(self, other: Known) -> Known:
-        return self._with(self.estimate.plus(other.estimate), self._both(other, np.add), other)
+        return self._with(self.estimate.plus(other.estimate), self._both(other, np.add), other, self._white_of_sum(other))
 
     def minus(self, other: Known) -> Known:
-        return self._with(self.estimate.minus(other.estimate), self._both(other, np.subtract), other)
+        return self._with(self.estimate.minus(other.estimate), self._both(other, np.subtract), other,
+                          self._white_of_sum(other))
 
     def times(self, other: Known, same: bool, added: float) -> Known:
         sample = self._both(other, np.multiply)
@@ -268,18 +294,19 @@ class Known:
         """`actual`: what c is rounded to."""
         estimate = self.estimate.times_number(c, added)
         if actual is None or actual == c:
-            return self._with(estimate, self._each(lambda s: s * c, added))
+            return self._with(estimate, self._each(lambda s: s * c, added), white=self._white_of(abs(c), added))
         off = np.full(1 if self.sample is None else len(self.sample), actual)
         off[0] = c
         estimate = estimate.plus_error(abs(actual - c) * self.range.rms, False)
-        return self._with(estimate, self._each(lambda s: s * off.reshape(-1, *(1,) * (s.ndim - 1)), added))
+        return self._with(estimate, self._each(lambda s: s * off.reshape(-1, *(1,) * (s.ndim - 1)), added),
+                          white=self._white_of(abs(c), added))
 
     def lowered(self, added: float, factor: float) -> Known:
         """Adjusted to a level below: times the integer next to `factor`, which is divided out, and rescaled."""
         return self.times_number(1.0, added, round(factor) / factor if factor >= 1 else None)
 
     def conjugated(self, added: float) -> Known:
-        return self._with(self.estimate.conjugated(added), self._each(np.conj, added))
+        return self._with(self.estimate.conjugated(added), self._each(np.conj, added), white=self._white_of(1.0, added))
 
     def rotated(self, k: int, masked: bool, added: float, rounded: float = 0.0, off: np.ndarray | None = None) -> Known:
         """`rounded`: error by masks, of values without structure; `off`: what it is for the sample."""
@@ -340,10 +367,12 @@ class Known:
             sample = np.stack([f([s[i] for s in samples]) for i in range(min(map(len, samples)))])
         return Known(estimate, sample, None, any(known.shadow for known in every))
 
-    def summed(self, shape: tuple[int, ...], count: float, added: float) -> Known:
-        """Of sums of `count` values each that have `shape`: of all values, or over the first axis."""
+    def summed(self, shape: tuple[int, ...], count: float, added: float, full: bool = False) -> Known:
+        """Of sums of `count` values each that have `shape`: of all values, or over the first axis. Where the ciphertext
+        was `full`, only what is added lies in coefficients that the sums do not decode from."""
         return self._with(self.estimate.summed(count, added), self._each(
-            lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added))
+            lambda s: s.reshape(len(s), -1, math.prod(shape)).sum(axis=1).reshape(len(s), *shape), added),
+            white=added if full else None)
 
     def spread(self, factor: complex, count: int, rounded: float, in_sample: float) -> Known:
         """Sums of rows of `count` values, in all places of the row. `rounded`: error that is added, the same in all of
@@ -354,12 +383,13 @@ class Known:
         sums = _noisy(factor * self.sample.sum(axis=-1, keepdims=True), in_sample)
         return self._with(estimate, np.repeat(sums, self.sample.shape[-1], axis=-1))
 
-    def mapped(self, w: np.ndarray, shape: tuple[int, ...], added: float) -> Known:
-        """The flat values times a matrix."""
+    def mapped(self, w: np.ndarray, shape: tuple[int, ...], added: float, rounded: float) -> Known:
+        """The flat values times a matrix. `rounded`: error by its rounding, for values of size 1."""
+        claimed, seen = (math.hypot(added, rounded * rms) for rms in (self.range.rms, self.rms_seen))
         size = np.abs(w)
         l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
-        return self._with(self.estimate.mapped(l1, l2, w.dtype.kind != "c", added),
-                     self._each(lambda s: (s.reshape(len(s), -1) @ w).reshape(len(s), *shape), added))
+        return self._with(self.estimate.mapped(l1, l2, w.dtype.kind != "c", claimed),
+                          self._each(lambda s: (s.reshape(len(s), -1) @ w).reshape(len(s), *shape), seen))
 
     def polynomial(self, p: tuple[Sequence[complex], bool, float, float], added: float, mapping: float) -> Known:
         """`added`: by each product; `mapping`: by bringing the domain to [-1, 1]."""
@@ -377,7 +407,7 @@ class Known:
             return self._with(estimate)
         own: float | np.ndarray = added
         if chebyshev:  # whose errors inside are alike for all values
-            own = _native.Estimate(self.range, 0.0).polynomial(values, True, lower, upper, added, 0.0).rms
+            own = _native.Estimate(range_of(self.sample[0]), 0.0).polynomial(values, True, lower, upper, added, 0.0).rms
         else:
             own = added * _inner_gain(values, (2 * self.sample[1:] - lower - upper) / (upper - lower))
         return self._with(estimate, _noisy(evaluate(self.sample), own))
@@ -408,12 +438,14 @@ class Known:
             sample[0] = values
         return self._with(self.estimate.plus_error(error, False), sample)
 
-    def plus_error(self, added: float) -> Known:
-        return self._with(self.estimate.plus_error(added), self._each(np.copy, added))
+    def plus_error(self, added: float, seen: float | None = None) -> Known:
+        """`seen`: what is added to a sample, where it is not what is claimed."""
+        real = added if seen is None else seen
+        return self._with(self.estimate.plus_error(added), self._each(np.copy, real), white=self._white_of(1.0, real))
 
     def repeated(self, shape: tuple[int, ...], growth: float) -> Known:
         """Over leading dimensions: decoding reads more coefficients, so errors grow."""
-        more = self.error * math.sqrt(max(growth * growth - 1, 0.0))
+        more = (self.error_seen if self._white is None else self._white) * math.sqrt(max(growth * growth - 1, 0.0))
         return self._with(self.estimate.scaled_error(growth), self._each(
             lambda s: np.broadcast_to(s.reshape(len(s), *(1,) * (len(shape) - s.ndim + 1), *s.shape[1:]),
                                       (len(s), *shape)).copy(), more))
@@ -435,7 +467,7 @@ class Known:
             out[0] = s[0]  # what is meant
             return out
 
-        return self._with(self.estimate.refreshed(noise, ratio, of_slots, slots), self._each(sine, noise))
+        return self._with(self.estimate.refreshed(noise, ratio, of_slots, slots), self._each(sine, noise), white=noise)
 
     def looked_up(self, f: Callable[[np.ndarray], np.ndarray], known: _native.Range, error: float,
                   deviations: tuple[float, float], where: np.ndarray | None) -> Known:

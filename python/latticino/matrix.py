@@ -81,15 +81,14 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     params = x.context.params
     switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
     slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
-    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w)) * x._known.range.rms
-    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces), rounded)
-    added *= math.sqrt(len(x._parts))
+    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
+    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
     w = w[:, : math.prod(shape)]
     # Rotations of x meet the weights with what their keys leave.
     weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
     added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
     known = x._known.repeated(x.shape, math.sqrt(slots / x.slots))
-    return x._like(parts, known.mapped(w, shape, added), True, shape)
+    return x._like(parts, known.mapped(w, shape, added, rounded), True, shape)
 
 
 def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:

@@ -12,7 +12,7 @@ from . import errors
 
 class Scope:
     """The time in which a function is recorded. Arrays that are made in it lie in the memory of the recording, which
-    every replay overwrites, so they are of use in it only."""
+    every replay overwrites, so they are of use in it only, and in the thread that records: others wait for its end."""
 
     __slots__ = ("open",)
     _now = threading.local()
@@ -34,11 +34,16 @@ class Scope:
         finally:
             self.open, Scope._now.scope = False, outer
 
-    @staticmethod
-    def refuse() -> None:
-        raise errors.ContextError.explain(
-            "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
-            "return it from the function")
+    def require(self) -> None:
+        """ContextError for arrays of this time outside of it, or in another thread."""
+        if not self.open:
+            raise errors.ContextError.explain(
+                "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
+                "return it from the function")
+        if Scope.current() is not self:
+            raise errors.ContextError.explain(
+                "compute", "an array of a recorded function in another thread", "the thread that records",
+                "compute in the recorded function itself")
 
 
 class Recording:

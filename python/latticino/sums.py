@@ -107,7 +107,8 @@ def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
     count = x.slots // kept
     if count > 1:
         part = e.inner_sum(part, kept, count)
-    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count))
+    full = x.slots == x.context.slots
+    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count), full)
     return x._like([part.with_slots(kept)], known, True, shape)
 
 

@@ -37,18 +37,34 @@ class EncryptedArray(roles.Handle):
     raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
 
-    __slots__ = ("context", "shape", "bits", "_held", "_scope")
+    __slots__ = ("_context", "_shape", "_bits", "_held", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
+    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
     __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
-        self.context, self.shape, self.bits, self._held = context, tuple(shape), bits, parts
+        self._context, self._shape, self._bits, self._held = context, tuple(shape), bits, parts
         self._scope = Scope.current()
 
     @property
+    def context(self) -> Context:
+        """The context, or the session, that it belongs to."""
+        return self._context
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of a numpy array."""
+        return self._shape
+
+    @property
+    def bits(self) -> int:
+        """Bits of the type: 0 for ``"bool"``, -4 for ``"m4"``."""
+        return self._bits
+
+    @property
     def _parts(self) -> Any:
-        if self._scope is not None and not self._scope.open:
-            Scope.refuse()
+        if self._scope is not None:
+            self._scope.require()
         return self._held
 
     @property

@@ -105,6 +105,7 @@ class Client(roles.Handle):
         ``public``: with a public key, by which the server encrypts (``ctx.encrypt``) and re-randomises
         ciphertexts. ``show`` decides on a progress bar (None: what `lt.progress` says).
         """
+        public = arrays.as_flag(public, "server_keys", "public")
         with Task("generating keys", self.context.params.lwe_dimension, as_shown(show)) as step:
 
             def report(done: int, total: int) -> None:

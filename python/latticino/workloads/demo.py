@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import resource
 import sys
 import time
@@ -70,6 +71,8 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     for name, value in (("repeat", repeat), ("iterations", iterations), ("rows", rows)):
         if value is not None and value < 1:
             raise errors.ValueError.explain("demo", f"--{name} {value}", "1 or more", "leave it out for the default")
+    if rows is not None and rows & (rows - 1):
+        raise errors.ValueError.explain("demo", f"--rows {rows}", "a power of two", "leave it out for the default")
     chosen = choose_data(dataset)
     context = Context(preset, device, threads=threads)
     large = context.device != "cpu" and "MNIST" in chosen.name
@@ -172,13 +175,18 @@ def row(r: Result) -> dict[str, Any]:
             "mean_error_bits": r.rows[-1].precision.mean, "max_error_bits": r.rows[-1].precision.worst}
 
 
-def plot(result: Result, path: Path) -> None:
-    """Accuracy and precision by iteration, as a PNG."""
-    try:
-        import matplotlib
-    except ImportError as why:
+def require_plots() -> None:
+    """UnsupportedError where nothing can draw."""
+    if importlib.util.find_spec("matplotlib") is None:
         raise errors.UnsupportedError.explain(
-            "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot") from why
+            "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot")
+
+
+def plot(result: Result, path: Path) -> None:
+    """Accuracy and precision by iteration, as a picture."""
+    require_plots()
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -186,3 +186,19 @@ def test_tables_check_their_bound_where_values_are_known(ctx, client, clear, kin
         ctx.plan(lambda a: a.apply_lut(abs), lt.Shape((64,), None, (-2, 2)))
     with pytest.warns(lt.RangeWarning, match="bound"):
         client.encrypt(x, range=(-2, 2)).apply_lut(abs)
+
+
+@pytest.mark.parametrize("rows", [128, 256])
+def test_errors_of_values_in_the_clear_do_not_feed_on_claims(rows):
+    """Training's claims grow by each iteration, as its ranges do; the values in the clear have errors of real size."""
+    pytest.importorskip("sklearn")
+    from latticino.workloads import data, helr
+
+    context, digits = lt.Context("test-n10-boot-insecure", "not-encrypted"), data.digits()
+    settings = helr.Settings(iterations=12, rows=rows)
+    trainer, batches, owner = helr.Trainer(context, settings), data.batches(digits, rows), lt.keygen(context)
+    encrypted = [trainer.encrypt(owner, z) for z in batches]
+    state = trainer.first_state(owner, digits.columns)
+    for t, (eta, expected) in enumerate(zip(helr.momentum(12), helr.clear_training(batches, settings))):
+        state = trainer.step(trainer.refresh(state), encrypted[t % len(batches)], eta)
+        assert lt.precision(owner.decrypt(state) * settings.bound, expected).mean > 17, t  # 19 on the CPU

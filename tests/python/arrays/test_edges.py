@@ -281,3 +281,34 @@ def test_encrypted_integers_kept_from_inside_a_recorded_function_are_refused(dev
 def test_zero_is_not_the_default(option, capsys):
     assert cli.main(["demo", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--no-plot", option, "0"]) == 1
     assert option in capsys.readouterr().err
+
+
+NUMPY = {"array_equal": lambda x, y: np.array_equal(x, y), "array_equiv": lambda x, y: np.array_equiv(y, x),
+         "allclose": lambda x, y: np.allclose(x, y), "sum": lambda x, y: np.sum(x), "max": lambda x, y: np.max(x),
+         "where": lambda x, y: np.where(y, x, y), "dot": lambda x, y: np.dot(y, x), "sort": lambda x, y: np.sort(x),
+         "copyto": lambda x, y: np.copyto(y, x), "testing": lambda x, y: np.testing.assert_array_equal(x, y)}
+
+
+@pytest.fixture(scope="module")
+def of_both_schemes():
+    ckks, tfhe = lt.Context("test-n10-leveled-insecure", "cpu", threads=1), lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu")
+    clients = [lt.keygen(c) for c in (ckks, tfhe)]
+    clear = lt.Context("test-n10-leveled-insecure", "not-encrypted")
+    return [clients[0].encrypt(np.arange(4) / 4), clients[1].encrypt([0, 1, 2, 3], "u2"), lt.keygen(clear).encrypt(np.arange(4) / 4)]
+
+
+@pytest.mark.parametrize("name", NUMPY)
+def test_functions_of_numpy_never_answer_for_encrypted_values(of_both_schemes, name):
+    for x in of_both_schemes:
+        with pytest.raises(lt.UnsupportedError, match="decrypt"):
+            NUMPY[name](x, np.arange(4))
+        assert np.shape(x) == (4,) and np.ndim(x) == 1 and np.size(x) == 4 and np.size(x, 0) == 4
+
+
+def test_shapes_and_types_of_encrypted_values_are_not_assigned(of_both_schemes):
+    for x in of_both_schemes:
+        for name in ("shape", "context", "bits"):
+            if hasattr(x, name):
+                with pytest.raises(AttributeError):
+                    setattr(x, name, (2, 2))
+        assert x.shape == (4,)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import _native, devices, errors
+from ... import _native, devices
 from ..._provenance import cpu_name
 from ...progress_bar import Task
 from .. import records
@@ -110,7 +110,6 @@ def run(args: argparse.Namespace) -> int:
     claim of precision did not hold."""
     kind, index = devices.choose(args.device)
     device = kind if kind == "cpu" else f"cuda:{index}"
-    check(args)
     names = [args.part] if args.part else list(PARTS)
     share = 60 * args.minutes / len(names)
     if args.record:
@@ -138,8 +137,3 @@ def run(args: argparse.Namespace) -> int:
         records.write(args.record, rows)
     return 1 if any(c.wrong or c.missed for c in counts) else 0
 
-
-def check(args: argparse.Namespace) -> None:
-    """ValueError for times that are not positive."""
-    if not args.minutes > 0:
-        raise errors.ValueError.explain("fuzz", f"--minutes {args.minutes}", "a positive number", "correct it")
