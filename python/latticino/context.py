@@ -14,7 +14,7 @@ from . import _native, arrays, devices, errors, noise, roles, views
 from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
-from .known import Known, RangeWarning, as_range
+from .known import Known, RangeWarning, as_range, range_of_sample
 from .layout import Layout
 from .plan import Plan, WayBack, dry_run
 from .progress_bar import Task
@@ -324,7 +324,7 @@ class Context(Tenancy, roles.Handle):
                 raise errors.ValueError.explain(
                     "encrypt", "complex values and real sample data", "sample data of the values' type",
                     "pass like=data of complex numbers")
-            return self._fresh(_native.Range.of(np.ascontiguousarray(sample, complex).reshape(-1)), error, array,
+            return self._fresh(range_of_sample(sample, not np.iscomplexobj(sample)), error, array,
                                sample)
         known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
         if known.contains(_native.Range.of(values)):

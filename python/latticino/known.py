@@ -24,6 +24,7 @@ from .layout import Layout
 
 REPLICAS = 4
 _MOST_SAMPLES = 1 << 22  # values of a sample with its replicas: 64 MiB
+_HARDLY_COMPLEX = 1e-150j
 _FEW = 256  # values, below which errors are averaged over replicas as root mean squares
 _MORE_THAN_EXPECTED = 2.0**0.25  # hardly a run's largest error exceeds the expected one by twice as much
 _MOST_BY_CHANCE = 4.0  # times what samples of a few values show, the error may be
@@ -114,7 +115,7 @@ class Known:
         # A shadow holds the values themselves: nothing is claimed from it.
         self.shadow = shadow and sample is not None
         if sample is not None and not self.shadow:
-            estimate = estimate.with_range(_native.Range.of(np.ascontiguousarray(sample[0]).reshape(-1)))
+            estimate = estimate.with_range(range_of_sample(sample[0], estimate.range.is_real))
         self.estimate, self.sample, self.measured = estimate, sample, measured
 
     @classmethod
@@ -134,7 +135,7 @@ class Known:
         if sample is None:
             return cls(_native.Estimate(known, error))
         exact = np.asarray(sample, dtype=np.complex128)
-        known = _native.Range.of(np.ascontiguousarray(exact).reshape(-1))
+        known = range_of_sample(exact, not np.iscomplexobj(sample))
         if exact.size * (REPLICAS + 1) > _MOST_SAMPLES:
             return cls(_native.Estimate(known, error))
         rows = np.repeat(exact[None], REPLICAS + 1, axis=0)
@@ -494,6 +495,15 @@ def _as_sure_as(x: _native.Range, low: float, high: float) -> _native.Range:
     """The range of real values between two ends, assumed where that of x is."""
     bound = max(abs(low), abs(high))
     return _native.Range.rebuilt(0 if x.claim == "assumed" else 1, [low, high, 0.0, 0.0, bound, bound], False)
+
+
+def range_of_sample(sample: np.ndarray, real: bool) -> _native.Range:
+    """Of sample data. Where they stand for complex values and happen to be real, the range is complex still: `decrypt`
+    drops imaginary parts of real arrays."""
+    flat = np.array(sample, dtype=np.complex128).reshape(-1)
+    if not real and not flat.imag.any():
+        flat[0] += _HARDLY_COMPLEX
+    return _native.Range.of(flat)
 
 
 def range_of(plain: np.ndarray) -> _native.Range:

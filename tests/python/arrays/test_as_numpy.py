@@ -333,6 +333,17 @@ def test_real_values_stay_real_and_complex_ones_complex(client, ctx, rng):
         client.encrypt(z, like=x)
 
 
+def test_complex_values_keep_their_imaginary_parts_beside_real_samples(ctx, client, clear, rng):
+    z = draw(rng, (4, 4), "complex")
+    ctx.use(client.server_keys(lambda a: ((a * 0.5 - a.T) * np.ones(4)).sum(axis=0), z))
+    for owner in (client, clear[1]):
+        for sample in (np.zeros((4, 4), complex), np.ones((4, 4), complex)):
+            a = owner.encrypt(z, like=sample)
+            for y, want in ((a, z), (((a * 0.5 - a.T) * np.ones(4)).sum(axis=0), (z * 0.5 - z.T).sum(axis=0)), (a - a * 1, z * 0)):
+                assert y.dtype == owner.decrypt(y).dtype == np.complex128
+                assert np.abs(owner.decrypt(y) - want).max() < 2**-12
+
+
 # ---- files, other scales, other clients, threads ----
 
 def test_layouts_travel_in_files(ctx, client, rng, tmp_path):
@@ -516,3 +527,51 @@ def test_columns_of_zeros_are_zeros(agrees, rng, zero):
     x, w = draw(rng, (100, 20)), draw(rng, (20, 50)) / 4
     w[:, zero] = 0
     agrees(lambda a: a @ w, x, levels=1, recorded=False)
+
+
+# ---- random programs ----
+
+STEPS = {
+    "transpose": lambda a, r: a.T, "reverse": lambda a, r: a[::-1] if a.ndim else a, "cut": lambda a, r: a[..., : max(1, a.shape[-1] // 2)] if a.ndim else a,
+    "every second": lambda a, r: a[::2] if a.ndim else a, "flat": lambda a, r: a.reshape(-1), "column": lambda a, r: a.reshape(-1, 1),
+    "number": lambda a, r: a * 0.5 + 0.25, "array": lambda a, r: a * r.uniform(-1, 1, a.shape), "row": lambda a, r: a - r.uniform(-1, 1, a.shape[-1:]),
+    "squared": lambda a, r: a * a, "reversed product": lambda a, r: a * (a[::-1] if a.ndim else a), "sum": lambda a, r: a.sum(axis=int(r.integers(a.ndim))) * 0.25 if a.ndim else a,
+    "mean": lambda a, r: a - a.mean(axis=int(r.integers(a.ndim)), keepdims=True) if a.ndim else a,
+    "neighbours": lambda a, r: a[1:] - a[:-1] if a.ndim and len(a) > 1 else a,
+    "matrix": lambda a, r: a @ (r.uniform(-1, 1, (a.shape[-1], 3)) / a.shape[-1]) if a.ndim else a,
+    "index": lambda a, r: a[r.integers(0, len(a), 3)] if a.ndim else a,
+    "doubled": lambda a, r: (lt.concatenate if isinstance(a, lt.Ciphertext) else np.concatenate)([a, a * 0.5]) if a.ndim else a,
+    "outer sum": lambda a, r: a.reshape(-1)[:20, None] + a.reshape(-1)[None, :7], "function": lambda a, r: powers(a),
+}
+
+
+def powers(a):
+    return a.polyval([0.1, 0.5, 0.25]) if isinstance(a, lt.Ciphertext) else 0.1 + 0.5 * a + 0.25 * a * a
+
+
+@given(shapes(700, 3), st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=6), st.integers(0, 2**32), st.sampled_from(["real", "complex"]))
+@settings(some, max_examples=25)
+def test_random_programs_give_what_numpy_gives(ctx, client, clear, shape, steps, seed, kind):
+    x = draw(np.random.default_rng(seed), shape, kind)
+
+    def program(a):
+        r = np.random.default_rng(seed)
+        for step in steps:
+            a = STEPS[step](a, r)
+            if a.size > 3000:
+                break
+        return a
+
+    wanted = program(x)
+    try:
+        plan = ctx.plan(program, x)
+    except lt.LevelError:
+        return
+    ctx.use(client.server_keys(plan))
+    a, own = client.encrypt(x, like=x), clear[1].encrypt(x)
+    for owner, y in ((client, program(a)), (clear[1], program(own))):
+        have = owner.decrypt(y).unmarked()
+        assert plan.levels == (y.level,) and have.shape == np.shape(wanted) and (have.dtype == np.result_type(wanted, float))
+        error = np.abs(have - wanted)
+        assert error.max() < 2.0**-8 * max(1, np.abs(wanted).max())
+        assert error.mean() <= 2 ** (3 if y.size >= 32 else 5) * y._known.errors(y.size)[0], (y, -np.log2(error.mean()))
