@@ -12,9 +12,9 @@ ORDER = ["context.h", "client.h", "array.h", "values.h", "plan.h", "recording.h"
          "files.h", "errors.h"]
 HEAD = """# C++ reference
 
-Generated from the public headers by `docs/make_cpp_api.py`; the tests compare. All names are in the namespace `latticino`;
-`#include <latticino/latticino.h>` brings all of them. [The page on C++](cpp.md) begins with examples. Units: memory in bytes,
-time in seconds, precision in bits (`-log2` of the error).
+Generated from the public headers by `docs/make_cpp_api.py`; the tests compare. All names are in the namespace
+`latticino`; `#include <latticino/latticino.h>` brings all of them. [The page on C++](cpp.md) begins with examples.
+Units: memory in bytes, time in seconds, precision in bits (`-log2` of the error).
 """
 OWN = "Of the library's own code."
 
@@ -65,8 +65,8 @@ def declaration(text, at):
             end = closing(text, at)
             head, body = text[start:at], text[at + 1 : end]
             after = re.match(r"\s*[\w\s=.,{}]*?;", text[end + 1 :])
-            kind = head.strip().split(maxsplit=1)[0]
-            if kind in ("struct", "class", "enum", "namespace", "template") and re.search(r"\b(struct|class|enum|namespace)\b", head):
+            kind = re.sub(r"^template <.*?>\s*(?=\w)", "", head.strip(), flags=re.S).split(maxsplit=1)[0]
+            if kind in ("struct", "class", "enum", "namespace"):
                 return without_comments(head), body, end + 1 + (after.end() if after and kind != "namespace" else 0)
             if text[end + 1 : end + 2] in (";", ","):  # a member with an initialiser in braces
                 stop = text.find(";", end)
@@ -100,7 +100,7 @@ def members(head, body):
             yield f"- `{value}`: {text}"
         return
     for comment, member, inner in statements(body):
-        own = comment.startswith(OWN) or re.search(r"\b(state|native|owner)\(\)", member)
+        own = comment.startswith(OWN) or "detail::" in member or re.search(r"\b(state|native|owner)\(\)", member)
         if own or "= default" in member or member.startswith("using Error::"):
             continue
         yield f"- `{shown(member)}`" + (f": {comment}" if comment else "")

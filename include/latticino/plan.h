@@ -68,8 +68,8 @@ ListProgram of_lists(Program& program) {
 /// Stands for an encrypted array in a plan: its shape, its level (-1: fresh) and the range of its
 /// values (none: the unit box is assumed).
 struct Input {
-  Input(Shape shape, int level = -1, std::optional<Range> range = std::nullopt)  // NOLINT: implicit
-      : shape(std::move(shape)), level(level), range(range) {}
+  Input(Shape of, int at = -1, std::optional<Range> within = std::nullopt)  // NOLINT: implicit
+      : shape(std::move(of)), level(at), range(within) {}
   Shape shape;
   int level;
   std::optional<Range> range;

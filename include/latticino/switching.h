@@ -47,6 +47,15 @@ LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& optio
 /// The larger one of x and y, element by element. What is chosen keeps its precision.
 LATTICINO_API Array maximum(const Array& x, const Array& y, const LookupOptions& options = {});
 
+/// The largest of all values and its place in the flat array, both of shape {}: log2(size)
+/// comparisons in sequence, a level each, and one level more. Of values that are equal, or nearer
+/// than about 2^-6 of the bound, it is any one of them. ShapeError for arrays with other values
+/// behind theirs.
+struct Largest {
+  Array value, place;
+};
+LATTICINO_API Largest largest(const Array& x, const LookupOptions& options = {});
+
 /// Names of the sets of switching for a context's parameters, the default one first.
 LATTICINO_API std::vector<std::string> switching_sets(const Context& context);
 /// Predicted errors of apply_lut for `slots` slots (0: all); needs no keys.

@@ -252,4 +252,54 @@ TfhePlan plan(const TfheContext& context, Program&& program, const Examples&... 
                          {std::variant<TfheArray, TfheInput>(examples)...});
 }
 
+namespace session {
+class TfheRecordedArrays;
+}  // namespace session
+
+namespace detail {
+using TfheFunction = std::function<std::vector<TfheArray>(std::span<const TfheArray>)>;
+/// A recorded program of lists of arrays. Copies are handles of one recording.
+class LATTICINO_API TfheRecorded {
+ public:
+  TfheRecorded(const TfheFunction& program, std::span<const TfheArray> examples);
+  std::vector<TfheArray> run(std::span<const TfheArray> arguments) const;
+  std::uint64_t arena_bytes() const;
+
+ private:
+  std::shared_ptr<session::TfheRecordedArrays> state_;
+};
+}  // namespace detail
+
+/// A recorded program of encrypted arrays, which gives one array. Threads may share it.
+class TfheRecording {
+ public:
+  explicit TfheRecording(detail::TfheRecorded recorded) : recorded_(std::move(recorded)) {}
+  /// Runs the recording on arguments like those that it was recorded with. ContextError, KeyError,
+  /// ShapeError, ParameterError or LevelError (more noise) for others.
+  template <class... Arguments>
+  TfheArray operator()(const Arguments&... arguments) const {
+    const std::array<TfheArray, sizeof...(Arguments)> list{arguments...};
+    return recorded_.run(list).front();
+  }
+  /// Device memory that the recording keeps for itself.
+  std::uint64_t arena_bytes() const { return recorded_.arena_bytes(); }
+
+ private:
+  detail::TfheRecorded recorded_;
+};
+
+/// Records a program of encrypted arrays for arguments like these; it is called twice.
+template <class Program, class... More>
+TfheRecording record(Program&& program, const TfheArray& first, const More&... more) {
+  const std::array<TfheArray, 1 + sizeof...(More)> list{first, more...};
+  return TfheRecording(detail::TfheRecorded(
+      [&](std::span<const TfheArray> x) {
+        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+          return std::vector<TfheArray>{std::invoke(program, x[i]...)};
+        }
+        (std::make_index_sequence<1 + sizeof...(More)>());
+      },
+      list));
+}
+
 }  // namespace latticino

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <variant>
 
 #include "crypto/sha256.h"
 #include "math/errors.h"
@@ -126,6 +127,71 @@ Array positive(const Array& x, const LookupOptions& options) {
   return through(x, *table, facts, options, set) + 0.5;
 }
 
+// A value for each slot of one ciphertext, and the places they are from, in the clear at first.
+struct Candidate {
+  Array value;
+  std::variant<std::vector<double>, Array> place;
+};
+
+Array chosen_place(const Array& chosen, const Candidate& a, const Candidate& b) {
+  if (const Array* y = std::get_if<Array>(&b.place)) {
+    if (const Array* x = std::get_if<Array>(&a.place)) return chosen * (*x - *y) + *y;
+    return chosen * (Values(std::get<0>(a.place)) - *y) + *y;
+  }
+  const std::vector<double>& y = std::get<0>(b.place);
+  if (const Array* x = std::get_if<Array>(&a.place)) return chosen * (*x - Values(y)) + Values(y);
+  std::vector<double> difference = std::get<0>(a.place);
+  for (std::size_t i = 0; i < y.size(); ++i) difference[i] -= y[i];
+  return chosen * Values(difference) + Values(y);
+}
+
+Candidate better(const Candidate& a, const Candidate& b, const LookupOptions& options) {
+  const Array difference = a.value - b.value;
+  const Array chosen = positive(difference, options);
+  return {chosen * difference + b.value, chosen_place(chosen, a, b)};
+}
+
+Candidate rotated(const Candidate& x, std::size_t steps) {
+  if (const Array* place = std::get_if<Array>(&x.place)) {
+    return {x.value.rotate(static_cast<std::int64_t>(steps)),
+            place->rotate(static_cast<std::int64_t>(steps))};
+  }
+  std::vector<double> place = std::get<0>(x.place);
+  std::ranges::rotate(place, place.begin() + static_cast<std::ptrdiff_t>(steps));
+  return {x.value.rotate(static_cast<std::int64_t>(steps)), std::move(place)};
+}
+
+// The value of the first slot. Others may hold another one: of equal values each slot has chosen
+// for itself.
+Array single(const Array& x) {
+  if (x.slots() == 1) return x.reshape({});
+  std::vector<double> first(x.size());
+  first[0] = 1;
+  return (x * Values(first)).sum();
+}
+
+// One candidate for each ciphertext, with -bound behind the values.
+std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
+  if (x.padded() && !x.clean) {
+    throw ShapeError("largest", std::to_string(x.size()) + " values with others behind them",
+                     "a power of two of values", "reshape or pad the data before encrypting");
+  }
+  std::vector<Candidate> out;
+  const auto slots = static_cast<std::size_t>(x.slots());
+  for (std::size_t i = 0; i < x.parts().size(); ++i) {
+    const std::size_t first = i * slots, count = std::min(slots, x.size() - first);
+    std::vector<double> place(slots), filler(slots);
+    for (std::size_t j = 0; j < slots; ++j) {
+      place[j] = static_cast<double>(first + j);
+      filler[j] = j < count ? 0 : -bound;
+    }
+    const Array part =
+        result_of(x, {x.parts()[i]}, x.known.part(first, count, slots), true, {slots});
+    out.push_back({count < slots ? part + Values(filler) : part, std::move(place)});
+  }
+  return out;
+}
+
 struct MadeTable {
   std::shared_ptr<const switching::Table> table;
   std::vector<double> arguments;
@@ -182,6 +248,28 @@ Array compare(const Array& x, double y, const LookupOptions& options) {
 Array maximum(const Array& x, const Array& y, const LookupOptions& options) {
   const Array difference = x - y;
   return session::positive(difference, options) * difference + y;
+}
+
+Largest largest(const Array& x, const LookupOptions& options) {
+  session::require_bound("largest", options.bound);
+  std::vector<session::Candidate> left = session::candidates_of(state(x), options.bound);
+  while (left.size() > 1) {
+    std::vector<session::Candidate> winners;
+    for (std::size_t i = 0; i + 1 < left.size(); i += 2) {
+      winners.push_back(session::better(left[i], left[i + 1], options));
+    }
+    if (left.size() % 2) winners.push_back(left.back());
+    left = std::move(winners);
+  }
+  session::Candidate best = left[0];
+  for (auto shift = static_cast<std::size_t>(x.slots()) / 2; shift > 0; shift /= 2) {
+    best = session::better(best, session::rotated(best, shift), options);
+  }
+  const Array place = [&] {
+    if (const Array* a = std::get_if<Array>(&best.place)) return *a;
+    return best.value * 0 + std::get<0>(best.place)[0];  // a single value
+  }();
+  return {session::single(best.value), session::single(place)};
 }
 
 std::vector<std::string> switching_sets(const Context& context) {

@@ -39,6 +39,7 @@ class TfheStoredKeys {
   TfheStoredKeys(std::shared_ptr<TfheHost> host, std::shared_ptr<TfheBundle> bundle);
   const std::shared_ptr<TfheHost>& host() const { return host_; }
   std::shared_ptr<TfheBundle> bundle() const { return stored_.bundle(); }
+  KeyStore::Pin hold() const { return stored_.hold(); }
   const std::string& id() const { return id_; }
   std::uint64_t bytes() const { return bytes_; }
   bool has_public_key() const { return public_; }

@@ -112,7 +112,7 @@ def test_the_first_program_is_short():
 def declared():
     """Names of classes and functions that public headers mark LATTICINO_API."""
     text = "\n".join((ROOT / "include/latticino" / name).read_text() for name in PUBLIC) + "version("
-    names = set(re.findall(r"LATTICINO_API[^;{(]*?\b(\w+|operator\S+?)\s*[({:]", text))
+    names = set(re.findall(r"LATTICINO_API[^;{(]*?\b(\w+|operator\S+?)\s*(?:[({]|:(?!:))", text))
     return names | {"version"}
 
 

@@ -1,6 +1,9 @@
 // Recorded programs of arrays.
 #include "latticino/recording.h"
 
+#include <atomic>
+#include <thread>
+
 #include "unit/session/public_world.h"
 
 namespace latticino {
@@ -35,6 +38,29 @@ TEST(Recording, GivesPairsAndVectors) {
   EXPECT_NEAR(world.client.decrypt_real(less)[3], numbers(8)[3] - 1, 1e-6);
   const auto list = record([](const Array& a) { return std::vector<Array>{a, -a, a + 1}; }, x);
   EXPECT_EQ(list(x).size(), 3u);
+}
+
+// One records while others compute with constants that neither has made before.
+TEST(Recording, ThreadsShareAContext) {
+  PublicWorld world(kLeveled);
+  const Input like({300});
+  world.context.use(world.client.server_keys(plan(world.context, product, like, like)));
+  const Array x = world.client.encrypt(numbers(300, 1)), y = world.client.encrypt(numbers(300, 2));
+  const std::vector<Complex> want = world.client.decrypt(product(x, y));
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const std::vector<double> own = numbers(300, 100 + static_cast<unsigned>(t));
+      for (int i = 0; i < 5; ++i) {
+        const Array z = t % 2 ? product(x, y) : record(product, x, y)(x, y);
+        const Array moved = z + own - Values(own);
+        right += largest_error(world.client.decrypt(moved), want) < 1e-6;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 20);
 }
 
 TEST(Recording, RefusesOtherArguments) {

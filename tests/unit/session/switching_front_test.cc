@@ -35,6 +35,21 @@ TEST(SwitchingFront, AppliesTablesAndCompares) {
   EXPECT_LT(report.mean, 0.1);
 }
 
+TEST(SwitchingFront, FindsTheLargestValue) {
+  PublicWorld world("test-n10-boot-insecure", true);
+  const std::vector<double> a = {0.1, -0.4, 0.9, 0.3, -0.8};  // does not fill its slots
+  const auto program = [](const Array& x) {
+    const Largest found = largest(x);
+    return std::pair(found.value, found.place);
+  };
+  const Array x = world.client.encrypt(a);
+  world.context.use(world.client.server_keys(plan(world.context, program, x)));
+  const auto [value, place] = program(x);
+  EXPECT_EQ(value.shape(), Shape{});
+  EXPECT_NEAR(world.client.decrypt_real(value)[0], 0.9, 0.1);
+  EXPECT_NEAR(world.client.decrypt_real(place)[0], 2, 0.3);
+}
+
 TEST(SwitchingFront, RefusesWhatDoesNotFit) {
   PublicWorld& leveled = PublicWorld::of("test-n10-leveled-insecure");
   const Array x = leveled.client.encrypt(numbers(4));

@@ -111,6 +111,23 @@ TEST(TfheFront, PlansWhatAProgramNeeds) {
   EXPECT_THROW(plan(w.context, program, TfheInput{0, kU8}, TfheInput{1, kU8}), ShapeError);
 }
 
+TEST(TfheFront, ReplaysARecordedProgram) {
+  TfheWorld& w = TfheWorld::of();
+  const auto program = [](const TfheArray& a, const TfheArray& b) {
+    return where(a > b, a, b) + 1;
+  };
+  const auto encrypted = [&](const Numbers& x) { return w.client.encrypt(x, kU8); };
+  const TfheRecording recorded = record(program, encrypted(kA), encrypted(kB));
+  EXPECT_EQ(w.client.decrypt(recorded(encrypted(kB), encrypted(kA))), (Numbers{201, 66, 251, 2}));
+  EXPECT_EQ(w.client.decrypt(recorded(encrypted({1, 2, 3, 4}), encrypted({4, 3, 2, 1}))),
+            (Numbers{5, 4, 4, 5}));
+  EXPECT_GT(recorded.arena_bytes(), 0u);
+  EXPECT_THROW(recorded(encrypted({1, 2}), encrypted({1, 2})), ShapeError);
+  EXPECT_THROW(recorded(encrypted(kA)), ShapeError);
+  const TfheArray same = encrypted(kA);
+  EXPECT_THROW(recorded(same, same), ParameterError);
+}
+
 TEST(TfheFront, RefusesWhatDoesNotFit) {
   TfheWorld& w = TfheWorld::of();
   const TfheArray a = w.client.encrypt(kA, kU8);
