@@ -13,7 +13,7 @@ HEAD = """# API reference
 Generated from the docstrings by `docs/make_api.py`; the tests compare. All names are in `latticino`
 (`import latticino as lt`), those with `tfhe.` in front in `latticino.tfhe`. Units: memory in bytes, time in
 seconds, precision in bits (`-log2` of the error). Errors are listed at the end; every one names operation, state, need and remedy.
-The interface of C++ is `src/latticino.h` and what it includes; the comments of those headers are its reference.
+C++ has a [reference](cpp_api.md) of its own.
 """
 
 GROUPS = {

@@ -23,7 +23,7 @@ LARGEST = 32 << 10  # bytes of an input; payloads are filled in (tests/fuzz/pars
 SECONDS_OF_ONE_INPUT = 10
 READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
            "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
-           "header", "tuning_table", "ckks_bundle", "tfhe_bundle", "ckks_answers")
+           "header", "tuning_table", "note", "ckks_bundle", "tfhe_bundle", "ckks_answers")
 # What the programs are built from: the kept inputs are not (--keep writes them).
 PROGRAMS = (*SOURCES, ":(exclude)tests/fuzz/corpus")
 SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up

@@ -5,11 +5,9 @@
 #include "runtime/observe.h"
 #include "runtime/queue.h"
 #include "runtime/rates.h"
+#include "session/device.h"
 
 namespace latticino::python {
-
-std::unique_ptr<Queue> make_queue(const std::string& device, int index, int threads, bool simd,
-                                  const std::string& tuning);
 
 // What a dry run has counted, and the device, as plain Python values.
 nb::dict report(const Queue& queue);
@@ -17,7 +15,6 @@ nb::dict device(const Queue& queue);
 // What an observed queue has done since (runtime/observe.h).
 nb::dict observed_work(Queue& queue);
 // `kernels`: "cuda", or those of a CPU (CpuChoice).
-const RateTable& rates_of(const std::string& kernels);
 double predicted(const Queue& queue, const std::string& kernels, int threads);
 
 template <class Context>

@@ -8,6 +8,7 @@
 #include "io/switch_files.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
+#include "session/note.h"
 #include "support/tfhe_support.h"
 #include "switch/client.h"
 
@@ -64,6 +65,12 @@ Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 void parse_ckks_text(Source& source) { Params::check(parse_params(text_of(source))); }
 void parse_tfhe_text(Source& source) { TfheParams::check(parse_tfhe_params(text_of(source))); }
 void parse_tuning(Source& source) { Tuning::parse(text_of(source), "a table"); }
+void parse_note(Source& source) {
+  const session::Note note = session::Note::read(text_of(source));
+  note.shape("shape");
+  note.number("error");
+  if (const auto range = note.part("range")) range->numbers("numbers", 6);
+}
 
 Seeds ckks_texts() {
   Seeds out;
@@ -89,6 +96,13 @@ Seeds tunings() {
       bytes_of("latticino tuning 1\narch 90\n# measured\nconvert_tile 16  12 47 4 0 = 3\n"
                "key_inner 16  4 59 1 1 = 2\nblind_rotate 11  2 2 17 64 = 1\n"
                "transform 16  0 47 2 0 = 5\n")};
+}
+
+Seeds notes() {
+  return {bytes_of(R"({"shape": [8, 2], "clean": true, "error": 0.5})"),
+          bytes_of(R"({"shape": [], "clean": false, "error": 1.5e-7, "range": {"claim": "declared",
+                     "random": false, "numbers": [-1, 1, 0, 0, 1, 0.25]}, "other": [null, {"a": "\u0041"}]})"),
+          bytes_of(R"({"shape": [3], "dtype": "u2"})")};
 }
 
 // ---- containers ------------------------------------------------------------------------------
@@ -292,6 +306,7 @@ std::vector<Parser> make_parsers() {
        answer_files},
       {"header", true, [](Source& s) { io::inspect(s); }, params_files},
       {"tuning_table", false, parse_tuning, tunings},
+      {"note", false, parse_note, notes},
   };
 }
 
