@@ -27,7 +27,9 @@ _OPERATORS = {
     "ne": "not_equal", "lshift": "shift", "rshift": "shift", "rlshift": "shift", "rrshift": "shift",
     "mod": "remainder", "floordiv": "floor_divide", "getitem": "index", "abs": "abs",
 }
-_FUNCTIONS = ("dot", "where", "minimum", "maximum", "stack", "concatenate")  # of the package, where it has them
+# Of the package.
+_FUNCTIONS = ("dot", "where", "minimum", "maximum", "stack", "concatenate", "exp", "log", "sin", "cos", "tanh",
+              "sigmoid", "sqrt")
 
 
 @dataclass

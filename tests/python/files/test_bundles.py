@@ -205,3 +205,10 @@ def test_final_is_of_ckks_arrays(ctx, client, exact):
     several = client.encrypt(np.linspace(0, 1, 1300).reshape(13, 100))
     z = client.decrypt(lt.from_bytes(lt.to_bytes(several, final=True), ctx))
     assert lt.precision(z, np.linspace(0, 1, 1300).reshape(13, 100)).worst > 15
+
+
+def test_slots_without_values_count_for_what_an_answer_cuts_above(ctx, client):
+    x = np.concatenate([np.full(8, 0.5), np.full(504, 400.0)])
+    y = client.encrypt(x, range=(-500, 500))[:8].declare(-1, 1)
+    z = lt.from_bytes(lt.to_bytes(y, final=True), ctx)
+    assert lt.precision(client.decrypt(z), x[:8]).worst > 15
