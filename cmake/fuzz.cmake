@@ -4,7 +4,7 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 set(LATTICINO_PARSERS ckks_params ckks_params_text ckks_ciphertexts ckks_keys ckks_public_key
   ckks_secret_key tfhe_params tfhe_params_text tfhe_ciphertexts tfhe_keys tfhe_secret_key switch_keys
-  header tuning_table)
+  ckks_bundle tfhe_bundle ckks_answers header tuning_table note)
 # Checksums are most of the time of an input, and nothing in them depends on what is parsed.
 set_source_files_properties(src/crypto/sha256.cc PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all")
 add_library(fuzz_parsers OBJECT tests/fuzz/parsers/parsers.cc)

@@ -8,6 +8,11 @@ else()
   find_package(GTest REQUIRED)
 endif()
 include(GoogleTest)
+# A test that hangs is ended after so many seconds, and named.
+set(LATTICINO_TEST_SECONDS 300)
+if(LATTICINO_SANITIZE)
+  set(LATTICINO_TEST_SECONDS 1800)
+endif()
 # One program per folder: every *_test.cc below tests/<folder>.
 foreach(folder unit conformance kat property noise fuzz)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
@@ -18,11 +23,10 @@ foreach(folder unit conformance kat property noise fuzz)
       LATTICINO_TEST_DATA="tests/data")  # relative to the working directory of add_test
     target_compile_options(${folder}_tests PRIVATE -O1)  # compile time matters more here
     target_link_libraries(${folder}_tests PRIVATE latticino GTest::gtest_main)
-    add_test(NAME ${folder} COMMAND ${folder}_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    gtest_discover_tests(${folder}_tests TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS ${folder} TIMEOUT ${LATTICINO_TEST_SECONDS})
   endif()
 endforeach()
-# Programs whose tests run on the device that LATTICINO_TEST_DEVICE names (tests/support/ckks_world.h).
-set_tests_properties(unit kat property noise PROPERTIES LABELS device)
 # Device code on the host (tests/emulation/machine.h). Fibers change stacks, which sanitizers refuse.
 if(NOT LATTICINO_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS tests/emulation/*.cc)
@@ -31,12 +35,13 @@ if(NOT LATTICINO_SANITIZE)
   target_compile_definitions(emulation_tests PRIVATE __CUDACC__)
   target_compile_options(emulation_tests PRIVATE -O1 -Wno-unknown-pragmas)
   target_link_libraries(emulation_tests PRIVATE latticino GTest::gtest_main)
-  add_test(NAME emulation COMMAND emulation_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  gtest_discover_tests(emulation_tests TEST_PREFIX emulation. DISCOVERY_MODE PRE_TEST
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS emulation TIMEOUT ${LATTICINO_TEST_SECONDS})
 endif()
 # Branches and addresses that depend on secrets, and freed memory with some: the library as it is, under
 # valgrind (tests/secrets), which leaves the program its own operator new.
 file(GLOB sources CONFIGURE_DEPENDS tests/secrets/*.cc)
-add_executable(secrets_tests ${sources})
+add_executable(secrets_tests EXCLUDE_FROM_ALL ${sources})  # ./latticino test --more builds and runs it
 target_include_directories(secrets_tests PRIVATE tests)
 target_compile_options(secrets_tests PRIVATE -O1)
 target_link_libraries(secrets_tests PRIVATE latticino)
@@ -45,10 +50,3 @@ if(LATTICINO_VALGRIND)
   get_filename_component(folder ${LATTICINO_VALGRIND} DIRECTORY)
   target_include_directories(secrets_tests SYSTEM PRIVATE ${folder}/../include)
 endif()
-if(LATTICINO_VALGRIND AND NOT LATTICINO_SANITIZE AND NOT LATTICINO_MEMORY_SANITIZER)
-  add_test(NAME secrets COMMAND ${LATTICINO_VALGRIND} --quiet --undef-value-errors=yes --leak-check=no
-    --error-limit=no --num-callers=20 --soname-synonyms=somalloc=nouserintercepts $<TARGET_FILE:secrets_tests> --all)
-else()
-  add_test(NAME secrets COMMAND secrets_tests)  # says what is missing
-endif()
-set_tests_properties(secrets PROPERTIES SKIP_RETURN_CODE 77)

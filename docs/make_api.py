@@ -13,19 +13,21 @@ HEAD = """# API reference
 Generated from the docstrings by `docs/make_api.py`; the tests compare. All names are in `latticino`
 (`import latticino as lt`), those with `tfhe.` in front in `latticino.tfhe`. Units: memory in bytes, time in
 seconds, precision in bits (`-log2` of the error). Errors are listed at the end; every one names operation, state, need and remedy.
-The interface of C++ is `src/latticino.h` and what it includes; the comments of those headers are its reference.
+C++ has a [reference](cpp_api.md) of its own.
 """
 
 GROUPS = {
     "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
-    "Encrypted arrays": ["Ciphertext", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
-    "Plans and programs": ["Plan", "Shape", "Range", "RangeWarning", "Program", "record"],
-    "Debugging": ["debug", "SecretWarning"],
+    "Encrypted arrays": ["Ciphertext", "Answer", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
+    "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
+    "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",
+                           "record"],
+    "Debugging": ["debug", "SecretWarning", "profile", "Profile", "ProfileRow", "Noise", "progress"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.Session", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
              "where", "minimum", "maximum", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
-              "save_server_keys", "load_server_keys", "save_secret_key", "load_client"],
+              "save_server_keys", "load_server_keys", "save_secret_key", "load_client", "loads", "unpickling"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
                "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError", "SecurityWarning"],
 }

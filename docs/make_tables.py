@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 import latticino as lt
 from latticino import _native, devices
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/performance.md", "docs/choose.md")
+PAGES = ("README.md", "docs/performance.md", "docs/choose.md", "docs/functions.md")
 # The record of each subject: the newest one that was taken whole.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
@@ -256,9 +258,39 @@ def tfhe_sets() -> str:
                   "one gate or table, one CPU thread", "the same, H200"), rows)
 
 
+def functions() -> str:
+    """Costs of fits, for several precisions."""
+    wanted: list[tuple[str, Callable[..., Any], tuple[float, float]]] = [
+        ("exp", np.exp, (-1, 1)), ("exp", np.exp, (-8, 0)), ("log", np.log, (0.1, 1)), ("sin", np.sin, (-4, 4)),
+        ("tanh", np.tanh, (-4, 4)), ("sigmoid", lambda v: 0.5 + 0.5 * np.tanh(v / 2), (-8, 8)),
+        ("sqrt", np.sqrt, (0.01, 1)),
+        ("1/x", lambda v: 1 / v, (1, 2)), ("1/x", lambda v: 1 / v, (0.1, 1)), ("1/x", lambda v: 1 / v, (0.01, 1)),
+        ("1/sqrt(x)", lambda v: v**-0.5, (0.01, 1))]
+    rows = []
+    for name, f, domain in wanted:
+        cells = [f"`{name}`", f"{domain[0]:g} to {domain[1]:g}"]
+        for bits in (10, 16, 20, 26):
+            fit = lt.fit(f, domain, bits)
+            cells.append(f"{fit.degree}: {fit.levels}, {fit.products}")
+        rows.append(cells)
+    return table(["Function", "Domain", *(f"{b} bits: degree: levels, products" for b in (10, 16, 20, 26))], rows)
+
+
+def signs() -> str:
+    """Costs of compositions, by gap and precision."""
+    rows = []
+    for gap in (4, 6, 8, 10, 13, 16):
+        cells = [f"2^-{gap}"]
+        for bits in (8, 13, 20):
+            fit = lt.fit_sign(1, 2.0**-gap, bits)
+            cells.append(f"{', '.join(map(str, fit.degrees))}: {fit.levels}, {fit.products}")
+        rows.append(cells)
+    return table(["Gap of the bound", *(f"{b} bits: degrees: levels, products" for b in (8, 13, 20))], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
-                            switching, leveled, bootstrapped, tfhe_sets)}
+                            switching, leveled, bootstrapped, tfhe_sets, functions, signs)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

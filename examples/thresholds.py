@@ -117,5 +117,6 @@ if args.record:
         "mode": "immediate", "preset": args.preset, "switching": ctx.switch_set(), "patients": len(truth),
         "accuracy_clear": round(float(np.mean(clear == truth)), 4),
         "accuracy_encrypted": round(float(np.mean(decided == truth)), 4),
-        "decided_otherwise": int(np.sum(clear != decided)), "params": {"hidden": args.hidden, "slots": room * args.hidden}})])
+        "decided_otherwise": int(np.sum(clear != decided)),
+        "params": {"hidden": args.hidden, "slots": room * args.hidden}})])
 assert (clear == decided).all()

@@ -1,9 +1,15 @@
 """Small contexts that many tests share: keys are made once for all their programs.
 
 Every test that asks for `device`, `ctx` or `client` runs on each device that is there.
+
+Markers: `slow` for a test of over three seconds, `gpu` for one that needs a GPU; all that are not slow are `quick`.
+A test that takes longer than its time fails; where it does not return even then, the process ends with its stack.
 """
 
+import faulthandler
 import os
+import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +19,54 @@ import latticino as lt
 from latticino import _native
 
 PRESET = "test-n10-boot-insecure"
-DEVICES = ["cpu"] + (["cuda"] if _native.cuda_built() and _native.cuda_device_count() > 0 else [])
+GPU = _native.cuda_built() and _native.cuda_device_count() > 0
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]  # parameters of fixtures
+SECONDS = 180  # of one test, its fixtures included; @pytest.mark.seconds(N) for others
+STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config):
     # Tests take small sets, each of which would warn.
     config.addinivalue_line("filterwarnings", "ignore::latticino.errors.SecurityWarning")
+    for line in ("slow: over three seconds", "quick: whatever is not slow", "gpu: needs a GPU",
+                 "seconds(n): the time that the test may take"):
+        config.addinivalue_line("markers", line)
+    config.stash[STDERR] = os.dup(2)  # before pytest takes it
 
 
 def pytest_report_header():
-    return f"latticino devices: {', '.join(DEVICES)}"
+    return f"latticino devices: {'cpu, cuda' if GPU else 'cpu'}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            item.add_marker("quick")
+        if not GPU and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Ends a test that hangs, and names it."""
+    marked = item.get_closest_marker("seconds")
+    seconds = marked.args[0] if marked else SECONDS
+
+    def late(*_):
+        raise TimeoutError(f"{item.nodeid} took over {seconds} s")
+
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        return (yield)
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    faulthandler.dump_traceback_later(2 * seconds, exit=True, file=item.config.stash[STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session", params=DEVICES)

@@ -35,7 +35,7 @@ def racecheck_parts():
     groups = (["transform_rows"], ["transform_columns"], ["convert"], ["key_inner"], ["subtract_scale"],
               ["dot", "tensor", "linear", "automorphism"])
     chosen = [option("--kernel-name", g) for g in groups]
-    chosen.append(option("--kernel-name-exclude", [*sum(groups, []), "reorder"]))
+    chosen.append(option("--kernel-name-exclude", [*(name for group in groups for name in group), "reorder"]))
     return [("*/CudaSanitizeTransfers.*", []), ("*/CudaSanitizeTfhe.*", option("--kernel-name", tfhe)),
             ("*/CudaSanitizeForms.*", option("--kernel-name", ["transform_"])),
             *[("*/CudaSanitizeDegree.*/N16:*/CudaSanitizeDegree.*/N17", kernels) for kernels in chosen],
@@ -75,5 +75,16 @@ class SanitizerRecord:
         self.start = now
         self.rows.append(row)
         if self.path:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in self.rows) + "\n]\n")
+            write(self.path, self.rows)
+
+
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in rows) + "\n]\n")
+
+
+def write_tidy(path, found, files, seconds):
+    """What `./latticino lint --tidy` found in how many files."""
+    write(Path(path), [{"name": "lint.tidy", "value": found, "unit": "findings", "files": files, "failed": found > 0,
+                        "device": _provenance.cpu_name(), "seconds": round(seconds, 1), **_provenance.commit(SOURCES),
+                        "date": time.strftime("%Y-%m-%d", time.gmtime())}])

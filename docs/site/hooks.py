@@ -1,17 +1,23 @@
-"""What the documentation site adds to the pages of docs/: README as the first page, and links to files of the repository."""
+"""What the documentation site adds to the pages of docs/: README as the first page, the notebooks of examples/, and
+links to files of the repository."""
 
 import re
+import sys
 from pathlib import Path
 
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "docs"))
+import notebooks  # noqa: E402 - lies beside the pages
 
 
 def on_files(files, config):
-    """README.md becomes the first page; its links to docs/ become links within the site."""
+    """README.md becomes the first page, and notebooks pages; links of README to docs/ become links within the site."""
     text = (ROOT / "README.md").read_text().replace("](docs/", "](")
     files.append(File.generated(config, "index.md", content=_to_repository(text, config, "")))
+    for path in sorted(notebooks.FOLDER.glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebooks.markdown(path)))
     return files
 
 

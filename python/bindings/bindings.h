@@ -26,8 +26,10 @@ using namespace nb::literals;  // NOLINT: nanobind's argument names
 using ContextPtr = std::shared_ptr<const ckks::Context>;
 using ParamsPtr = std::shared_ptr<const Params>;
 using ComplexArray = nb::ndarray<nb::numpy, std::complex<double>, nb::ndim<1>>;
-using ComplexInput = nb::ndarray<const std::complex<double>, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using ComplexRows = nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ComplexInput =
+    nb::ndarray<const std::complex<double>, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ComplexRows =
+    nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Installs what makes Ctrl-C end long work, where nothing else has replaced Python's handler.
 void watch_interrupts() noexcept;
@@ -51,10 +53,7 @@ inline std::span<const ckks::Complex> as_span(const ComplexInput& values) {
   return {values.data(), values.size()};
 }
 
-// An uninitialised ciphertext of the shape of `like`, and the copy of one into another's memory.
-ckks::Ciphertext allocate_like(const ckks::Ciphertext& like);
-void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
-
+void bind_bundles(nb::module_& m);
 void bind_interrupts(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_params(nb::module_& m);

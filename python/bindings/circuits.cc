@@ -84,7 +84,8 @@ void bind_polynomial(nb::module_& m) {
           },
           "coefficients"_a, "chebyshev"_a = false, "lower"_a = -1.0, "upper"_a = 1.0)
       .def_prop_ro("degree", &Polynomial::degree)
-      .def_prop_ro("levels", &Polynomial::levels);
+      .def_prop_ro("levels", &Polynomial::levels)
+      .def_prop_ro("products", &ckks::product_count);
   m.def(
       "evaluate",
       [](const Evaluator& e, const Polynomial& p, const std::vector<Ciphertext>& x) {

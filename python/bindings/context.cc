@@ -3,12 +3,9 @@
 
 #include <nanobind/stl/tuple.h>
 
-#include <atomic>
-
 #include "backend/cpu_choice.h"
+#include "backend/ranges.h"
 #include "ckks/context.h"
-#include "crypto/random_stream.h"
-#include "math/errors.h"
 
 namespace latticino::python {
 namespace {
@@ -22,32 +19,6 @@ auto without_gil(Call call) {
 }
 
 }  // namespace
-
-std::unique_ptr<Queue> make_queue(const std::string& device, int index, int threads, bool simd,
-                                  const std::string& tuning) {
-  if (device == "cpu") {
-    if (!tuning.empty()) {
-      throw UnsupportedError("Context", "tuning \"" + tuning + "\" on the CPU",
-                             "the device \"cuda\", whose kernels have variants",
-                             "leave tuning out");
-    }
-    return std::make_unique<Queue>(make_cpu_backend({.simd = simd, .threads = threads}));
-  }
-  if (device == "cuda") {
-    // CUDA refuses processes that were forked after its start, with messages that do not say so.
-    static std::atomic<std::uint64_t> started{0};
-    const std::uint64_t process = crypto::fork_generation();
-    std::uint64_t first = 0;
-    if (!started.compare_exchange_strong(first, process) && first != process) {
-      throw DeviceError("Context", "a process forked from one that uses CUDA",
-                        "a process that CUDA did not run in before",
-                        "start processes with multiprocessing's method \"spawn\"");
-    }
-    return std::make_unique<Queue>(make_cuda_backend({.device = index, .tuning_file = tuning}));
-  }
-  throw DeviceError("Context", "device \"" + device + "\"", "\"cpu\" or \"cuda\"",
-                    "name one of them");
-}
 
 nb::dict report(const Queue& queue) {
   const DryReport r = without_gil([&] { return queue.report(); });
@@ -63,12 +34,8 @@ nb::dict report(const Queue& queue) {
   return out;
 }
 
-const RateTable& rates_of(const std::string& kernels) {
-  return kernels == "cuda" ? cuda_rates() : cpu_rates(kernels);
-}
-
 double predicted(const Queue& queue, const std::string& kernels, int threads) {
-  return predicted_seconds(queue.report(), rates_of(kernels), threads);
+  return predicted_seconds(queue.report(), session::rates_of(kernels), threads);
 }
 
 nb::dict device(const Queue& queue) {
@@ -81,7 +48,24 @@ nb::dict device(const Queue& queue) {
   return out;
 }
 
+nb::dict observed_work(Queue& queue) {
+  const Observed seen = observed(queue);
+  std::map<std::string, std::pair<std::uint64_t, double>> stages;
+  for (const auto& [name, stage] : seen.stages) stages[name] = {stage.count, stage.seconds};
+  nb::dict out;
+  out["records"] = seen.work.records;
+  out["bytes_moved"] = seen.work.bytes_moved;
+  out["key_switches"] = seen.work.key_switches;
+  out["blind_rotations"] = seen.work.blind_rotations;
+  out["stages"] = nb::cast(stages);
+  return out;
+}
+
 void bind_context(nb::module_& m) {
+  m.def(
+      "push_range", [](const std::string& name) { push_range(name.c_str()); }, "name"_a,
+      "Begins a named range of this thread for profilers of GPUs (NVTX).");
+  m.def("pop_range", &pop_range);
   m.def("cuda_built", &cuda_built);
   m.def("cuda_device_count", &cuda_device_count);
   m.def("cuda_has_fast_doubles", &cuda_has_fast_doubles, "index"_a);
@@ -99,7 +83,8 @@ void bind_context(nb::module_& m) {
           "create",
           [](const ParamsPtr& params, const std::string& device, int index, int threads, bool simd,
              const std::string& tuning) {
-            return ckks::Context::create(params, make_queue(device, index, threads, simd, tuning));
+            return ckks::Context::create(
+                params, session::make_queue({device, index}, threads, simd, tuning));
           },
           "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "", ReleaseGil())
       .def_static("create_dry", &ckks::Context::create_dry, "params"_a, ReleaseGil())

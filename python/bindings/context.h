@@ -2,19 +2,19 @@
 #pragma once
 
 #include "bindings.h"
+#include "runtime/observe.h"
 #include "runtime/queue.h"
 #include "runtime/rates.h"
+#include "session/device.h"
 
 namespace latticino::python {
-
-std::unique_ptr<Queue> make_queue(const std::string& device, int index, int threads, bool simd,
-                                  const std::string& tuning);
 
 // What a dry run has counted, and the device, as plain Python values.
 nb::dict report(const Queue& queue);
 nb::dict device(const Queue& queue);
+// What an observed queue has done since (runtime/observe.h).
+nb::dict observed_work(Queue& queue);
 // `kernels`: "cuda", or those of a CPU (CpuChoice).
-const RateTable& rates_of(const std::string& kernels);
 double predicted(const Queue& queue, const std::string& kernels, int threads);
 
 template <class Context>
@@ -40,6 +40,12 @@ void bind_queue(nb::class_<Context>& c) {
           "peak_bytes", [](const Context& x) { return x.queue().peak_bytes(); }, ReleaseGil())
       .def(
           "reset_peak", [](const Context& x) { x.queue().reset_peak(); }, ReleaseGil())
+      .def(
+          "observe", [](const Context& x, bool on) { observe(x.queue(), on); }, "on"_a,
+          "Starts counting what the device does from zero, or ends it.", ReleaseGil())
+      .def_prop_ro(
+          "observed", [](const Context& x) { return observed_work(x.queue()); },
+          "Records, key switches, blind rotations, bytes moved, and seconds of stages by name.")
       .def(
           "synchronize", [](const Context& x) { x.queue().synchronize(); }, ReleaseGil());
 }

@@ -21,6 +21,33 @@
 
 namespace latticino::python {
 
+// The bytes of a file, made in the memory that Python gets: a first pass tells their number.
+template <class Save>
+nb::bytes bytes_of(nb::handle sign, nb::handle progress, const Save& save) {
+  const io::Signer signer = signer_of(sign);
+  io::LengthSink length;
+  length.signer = signer;
+  {
+    const Released release;
+    save(length);
+  }
+  auto out = nb::steal<nb::bytes>(
+      PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(length.bytes())));
+  if (!out.is_valid()) nb::raise_python_error();
+  io::SpanSink sink({reinterpret_cast<std::uint8_t*>(PyBytes_AS_STRING(out.ptr())), out.size()});
+  sink.signer = signer;
+  sink.progress = byte_count(progress);
+  {
+    const Released release;
+    save(sink);
+  }
+  if (sink.left() != 0) {
+    throw FileError("io.write", std::to_string(sink.left()) + " bytes too few",
+                    "the announced length", "report this as a bug");
+  }
+  return out;
+}
+
 template <class Params>
 void bind_params_files(nb::module_& m, const std::string& prefix,
                        std::shared_ptr<const Params> (*load)(io::Source&)) {
@@ -35,6 +62,18 @@ void bind_params_files(nb::module_& m, const std::string& prefix,
           return load(source);
         },
         "path"_a, "verify"_a.none() = nb::none(), ReleaseGil());
+  m.def((prefix + "params_to_bytes").c_str(),
+        [](const std::shared_ptr<const Params>& params) {
+          return bytes_of({}, {}, [&](io::Sink& sink) { io::save_params(sink, *params); });
+        },
+        "params"_a);
+  m.def((prefix + "params_from_bytes").c_str(),
+        [load](const nb::bytes& bytes) {
+          io::MemorySource source({static_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+          const Released release;  // the caller keeps the bytes
+          return load(source);
+        },
+        "data"_a);
 }
 
 // scrypt's log2 N, r, p and salt.
@@ -102,11 +141,10 @@ inline void save_with_note(io::Sink& sink, const std::vector<tfhe::Ciphertext>& 
   io::save_ciphertexts(sink, x, note);
 }
 
-// `load` gives ciphertexts and their note.
-template <class Ciphertext, class Context>
+// `load` gives ciphertexts, their note, and what else the file says.
+template <class Ciphertext, class Context, class Loaded>
 void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
-                           std::pair<std::vector<Ciphertext>, std::string> (*load)(
-                               io::Source&, const std::shared_ptr<const Context>&)) {
+                           Loaded (*load)(io::Source&, const std::shared_ptr<const Context>&)) {
   using Ciphertexts = std::vector<Ciphertext>;
   using ContextPtr = std::shared_ptr<const Context>;
   m.def((prefix + "save_ciphertexts").c_str(),

@@ -5,21 +5,7 @@ namespace latticino::python {
 namespace {
 
 using ckks::Ciphertext;
-using ckks::Plaintext;
-
-Ciphertext encrypt_public(const rlwe::PublicKey& key, const Plaintext& x) {
-  const ckks::Context& context = *x.context;
-  if (key.params_hash != context.params().hash()) {
-    throw ContextError("encrypt", "a public key of other parameters", "one of this context's",
-                       "use the bundle that was made for this context");
-  }
-  rlwe::Random random;
-  auto pair = rlwe::encrypt_public(context.constants(), context.queue(), key, x.poly.view, x.level,
-                                   random);
-  Ciphertext out{x.context, {}, x.level, x.scale, x.slots, key.id};
-  for (Poly& part : pair.parts) out.parts.push_back(std::move(part));
-  return out;
-}
+using session::KeyMaker;
 
 void bind_public_keys(nb::module_& m) {
   nb::class_<rlwe::KeyLabel>(m, "KeyLabel", "Which evaluation key: its kind and Galois element.")
@@ -37,11 +23,12 @@ void bind_public_keys(nb::module_& m) {
       .def_prop_ro("labels", &rlwe::EvaluationKeys::labels)
       .def_prop_ro("bytes", &rlwe::EvaluationKeys::bytes);
   nb::class_<rlwe::KeyRecorder, rlwe::KeySource>(m, "KeyRecorder", "Notes the keys a dry run uses.")
-      .def("__init__",
-           [](rlwe::KeyRecorder* self, const ContextPtr& context) {
-             new (self) rlwe::KeyRecorder(context->constants());
-           },
-           "context"_a, nb::keep_alive<1, 2>())
+      .def(
+          "__init__",
+          [](rlwe::KeyRecorder* self, const ContextPtr& context) {
+            new (self) rlwe::KeyRecorder(context->constants());
+          },
+          "context"_a, nb::keep_alive<1, 2>())
       .def_prop_ro("request",
                    [](const rlwe::KeyRecorder& r) {
                      std::vector<std::pair<rlwe::KeyLabel, int>> out;
@@ -57,14 +44,19 @@ void bind_public_keys(nb::module_& m) {
       "context"_a, "label"_a, "level"_a);
   nb::class_<rlwe::PublicKey>(m, "PublicKey", "Encrypts without the secret.")
       .def_prop_ro("id", [](const rlwe::PublicKey& k) { return k.id.str(); });
-  m.def("encrypt_public", &encrypt_public, "key"_a, "plaintext"_a, ReleaseGil());
+  m.def("encrypt_public", &session::encrypt_public, "key"_a, "plaintext"_a, ReleaseGil());
 }
 
 void bind_client(nb::module_& m) {
   nb::class_<Client>(m, "Client", "Holds a secret key.")
       .def(nb::init<ContextPtr>(), "context"_a, ReleaseGil())
       .def_prop_ro("key_id", &Client::key_id)
-      .def("encrypt", &Client::encrypt, "batch"_a, ReleaseGil())
+      .def(
+          "encrypt",
+          [](Client& client, const std::vector<ckks::Plaintext>& batch) {
+            return client.encrypt(batch);
+          },
+          "batch"_a, ReleaseGil())
       .def(
           "decrypt",
           [](const Client& client, const std::vector<Ciphertext>& batch) {
@@ -80,7 +72,8 @@ void bind_client(nb::module_& m) {
           "batch"_a)
       .def(
           "decrypt_for_sharing",
-          [](Client& client, const Ciphertext& x, double noise_bound, std::uint64_t queries, int bits) {
+          [](Client& client, const Ciphertext& x, double noise_bound, std::uint64_t queries,
+             int bits) {
             ckks::SharedSlots r;
             {
               const Released release;

@@ -22,5 +22,6 @@ NB_MODULE(_native, m) {
   bind_tfhe(m);
   bind_tfhe_evaluator(m);
   bind_tfhe_files(m);
+  bind_bundles(m);
   bind_key_store(m);
 }

@@ -66,13 +66,22 @@ void bind_estimate(nb::module_& m) {
       .def(
           "__init__",
           [](Estimate* self, const Range& range, double error) {
-            new (self) Estimate{range, session::Error::fresh(error)};
+            new (self) Estimate{range, session::Error::fresh(error, true, false)};
           },
           "range"_a, "error"_a)
       .def_ro("range", &Estimate::range)
       .def_prop_ro("rms", [](const Estimate& e) { return e.error.rms(); })
       .def(
-          "worst", [](const Estimate& e, double slots) { return e.error.worst(slots); }, "slots"_a)
+          "worst",
+          [](const Estimate& e, double slots, bool full) { return e.error.worst(slots, full); },
+          "slots"_a, "full"_a)
+      .def(
+          "worst_to_normal",
+          [](const Estimate& e, double slots) {
+            const double normal = e.error.worst(slots, false);
+            return normal > 0 ? e.error.worst(slots, true) / normal : 1.0;
+          },
+          "slots"_a)
       .def(
           "with_range",
           [](const Estimate& e, const Range& range) {

@@ -46,19 +46,32 @@ inline io::Verifier verifier_of(nb::handle verify) {
   };
 }
 
+// Calls `progress`, where it is no None, with how many bytes more there are.
+inline io::ByteCount byte_count(nb::handle progress) {
+  if (!progress.is_valid() || progress.is_none()) return {};
+  return [progress](std::uint64_t bytes) {
+    const nb::gil_scoped_acquire lock;
+    progress(bytes);
+  };
+}
+
 // A file that is written with a signature where `sign` is no None, and one that is read with a
 // check of it.
 template <class Body>
-void write_signed(const std::string& path, nb::handle sign, const Body& body) {
+void write_signed(const std::string& path, nb::handle sign, const Body& body,
+                  nb::handle progress = {}) {
   io::write_file(path, [&](io::Sink& sink) {
     sink.signer = signer_of(sign);
+    sink.progress = byte_count(progress);
     body(sink);
   });
 }
 class VerifiedFile : public io::FileSource {
  public:
-  VerifiedFile(const std::string& path, nb::handle verify) : FileSource(path) {
+  VerifiedFile(const std::string& path, nb::handle verify, nb::handle on_bytes = {})
+      : FileSource(path) {
     verifier = verifier_of(verify);
+    progress = byte_count(on_bytes);
   }
 };
 

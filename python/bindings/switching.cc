@@ -9,6 +9,7 @@
 
 #include "client.h"
 #include "context.h"
+#include "session/ckks/host.h"
 
 namespace latticino::python {
 namespace {
@@ -18,18 +19,6 @@ using switching::Switcher;
 using switching::SwitchKeys;
 using switching::Table;
 using SwitchContextPtr = std::shared_ptr<const switching::Context>;
-
-// Names of the sets for a CKKS set, those with tables in FP64 first or last.
-std::vector<std::string> sets_for(const Params& params, bool fp64_first) {
-  std::vector<std::string> first, last;
-  for (const std::string& name : switch_preset_names()) {
-    const auto set = switch_preset(name);
-    if (set->ckks().hash() != params.hash()) continue;
-    (set->literal().fourier == fp64_first ? first : last).push_back(name);
-  }
-  first.insert(first.end(), last.begin(), last.end());
-  return first;
-}
 
 nb::dict dict_of(const switching::TableReport& report) {
   nb::dict out;
@@ -68,7 +57,8 @@ std::tuple<std::string, int, double, std::uint64_t> choose(const switching::Cont
   options.minimal_keys = minimal_keys;
   options.route = switching::route_of(route);
   const switching::RouteCost best =
-      switching::choose_route(context.shared_params(), options, rates_of(kernels), threads, budget)
+      switching::choose_route(context.shared_params(), options, session::rates_of(kernels), threads,
+                              budget)
           .best;
   return {switching::name(best.route), best.shape.slots, best.seconds, best.key_bytes};
 }
@@ -175,7 +165,8 @@ void bind_switcher(nb::module_& m) {
 }  // namespace
 
 void bind_switching(nb::module_& m) {
-  m.def("switch_sets_for", &sets_for, "params"_a, "fp64_first"_a = false, ReleaseGil());
+  m.def("switch_sets_for", &session::switch_sets_for, "params"_a, "fp64_first"_a = false,
+        ReleaseGil());
   bind_keys_of_switching(m);
   bind_tables(m);
   bind_switcher(m);

@@ -7,40 +7,6 @@ namespace latticino::python {
 namespace {
 
 using tfhe::Ciphertext;
-using tfhe::Encoding;
-
-// log2 of the probability that the next table on x, or the next gate on it and a bootstrapped one,
-// decides wrongly.
-double log_failure_of(const Ciphertext& x) {
-  const TfheParams& params = x.context->params();
-  const bool boolean = x.encoding == Encoding::Boolean, full = x.encoding == Encoding::Full;
-  const double distance = boolean ? 0.125 : std::exp2(-(params.plain_bits() + 2));
-  const bool fourier = x.context->arithmetic() == BlindRotateArithmetic::Fft64;
-  // A full message is halved, and has a bootstrapped one added.
-  const double norm2 = full ? x.norm2 / 4 + 1 : boolean ? x.norm2 + 1 : x.norm2;
-  return log_failure(params.decision_variance(std::sqrt(norm2), 0, fourier), distance);
-}
-
-// Batches without data, for dry contexts: fresh encryptions, or what a program has come to with the
-// errors of `like`.
-Ciphertext shape_only(const TfheContextPtr& context, std::uint32_t count, std::uint32_t largest,
-                      double norm2, int bits, const Ciphertext* like) {
-  if (!context->is_dry()) {
-    throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
-  }
-  Ciphertext x;
-  x.context = context;
-  auto [buffer, view] =
-      context->allocate(static_cast<std::uint32_t>(context->params().big_dimension()), count);
-  x.buffer = std::move(buffer);
-  x.view = view;
-  x.encoding = encoding_of(context->params(), bits);
-  x.norm2 = norm2;
-  x.largest = largest;
-  x.outside = like == nullptr ? context->rerandomizes() : like->outside;
-  x.origins = like == nullptr ? tfhe::Origins::unique(count) : like->origins;
-  return x;
-}
 
 void bind_tfhe_params(nb::module_& m) {
   nb::class_<TfheParams>(m, "TfheParams", "Checked, immutable parameters of TFHE.")
@@ -85,8 +51,9 @@ void bind_tfhe_context(nb::module_& m) {
           [](const TfheParamsPtr& params, const std::string& device, int index, int threads,
              bool simd, const std::string& tuning, const std::string& arithmetic,
              bool rerandomize) {
-            return tfhe::Context::create(params, make_queue(device, index, threads, simd, tuning),
-                                         tfhe::arithmetic_of(arithmetic), rerandomize);
+            return tfhe::Context::create(
+                params, session::make_queue({device, index}, threads, simd, tuning),
+                tfhe::arithmetic_of(arithmetic), rerandomize);
           },
           "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "",
           "arithmetic"_a = "exact", "rerandomize"_a = false, ReleaseGil())
@@ -125,97 +92,22 @@ void bind_tfhe_batches(nb::module_& m) {
                    [](const Ciphertext& x) {
                      return sizeof(std::uint32_t) * (x.view.dimension + std::size_t{1}) * x.size();
                    })
-      .def_prop_ro("log_failure", &log_failure_of)
+      .def_prop_ro("log_failure", &session::log_failure_of)
       .def("__repr__", &Ciphertext::str);
-  m.def("tfhe_shape_only", &shape_only, "context"_a, "count"_a, "largest"_a, "norm2"_a, "bits"_a,
-        "like"_a.none() = nb::none(), ReleaseGil());
+  m.def("tfhe_shape_only", &session::tfhe_shape_only, "context"_a, "count"_a, "largest"_a,
+        "norm2"_a, "bits"_a, "like"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "tfhe_take",
       [](const TfheBatches& x, const PlaceInput& places) {
-        TfheBatches out;
-        for (const Ciphertext& b : x) out.push_back(take(b, {places.data(), places.size()}));
-        return out;
+        return session::take(x, {places.data(), places.size()});
       },
       "x"_a, "places"_a, ReleaseGil());
   m.def(
-      "tfhe_concatenate",
-      [](const std::vector<TfheBatches>& x) {
-        TfheBatches out;
-        for (std::size_t i = 0; !x.empty() && i < x[0].size(); ++i) {
-          TfheBatches column;
-          for (const TfheBatches& part : x) {
-            if (part.size() != x[0].size()) {
-              throw ShapeError(
-                  "concatenate",
-                  std::to_string(part.size()) + " and " + std::to_string(x[0].size()) + " blocks",
-                  "integers of one width", "convert one with astype");
-            }
-            column.push_back(part[i]);
-          }
-          out.push_back(tfhe::concatenate(column));
-        }
-        return out;
-      },
+      "tfhe_concatenate", [](const std::vector<TfheBatches>& x) { return session::concatenate(x); },
       "x"_a, ReleaseGil());
 }
 
 }  // namespace
-
-Ciphertext allocate_like(const Ciphertext& like) {
-  Ciphertext out = like;
-  out.seed.reset();
-  auto [buffer, view] = like.context->allocate(like.view.dimension, like.size());
-  out.buffer = std::move(buffer);
-  out.view = view;
-  return out;
-}
-
-void copy_into(const Ciphertext& from, const Ciphertext& to) {
-  from.context->queue().submit(LweLinear{{{{{from.view, 1}}, to.view, 0}}});
-}
-
-Encoding encoding_of(const TfheParams& params, int bits) {
-  return bits < 0 ? Encoding::Full : params.booleans() ? Encoding::Boolean : Encoding::Padded;
-}
-
-std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values) {
-  return {values.begin(), values.end()};
-}
-
-TfheBatches TfheClient::encrypt(std::span<const std::uint64_t> values, int bits) {
-  process_.require("encrypt");
-  const auto queue = context_->queue().lock();  // before the client's own, as everywhere
-  const std::lock_guard lock(mutex_);
-  if (bits > 0) return encrypt_integers(context_, secret_, values, bits, random_).blocks;
-  TfheBatches out = {tfhe::encrypt(context_, secret_, as_messages(values),
-                                   encoding_of(context_->params(), bits), random_)};
-  if (bits == 0) out[0].largest = 1;
-  return out;
-}
-
-std::vector<std::uint64_t> TfheClient::decrypt(const TfheBatches& x) const {
-  process_.require("decrypt");
-  for (const Ciphertext& block : x) {
-    if (block.context != context_) {
-      throw ContextError("decrypt", "an object of another context", "this client's context",
-                         "use the client that was made for that context");
-    }
-  }
-  return decrypt_integers(secret_, {x});
-}
-
-std::shared_ptr<tfhe::ServerKeys> TfheClient::server_keys(
-    const std::function<void(int, int)>& progress, bool with_public) {
-  process_.require("server_keys");
-  const auto queue = context_->queue().lock();
-  const std::lock_guard lock(mutex_);
-  auto keys = make_server_keys(*context_, secret_, random_, progress);
-  if (with_public) {
-    keys->public_key = std::make_shared<const tfhe::PublicKey>(
-        make_public_key(*context_, secret_, random_));
-  }
-  return keys;
-}
 
 // For measurements of noise.
 static void bind_tfhe_errors(nb::class_<TfheClient>& client) {

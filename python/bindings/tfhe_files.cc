@@ -14,17 +14,20 @@ void bind_tfhe_key_files(nb::module_& m) {
   m.def(
       "tfhe_save_keys",
       [](const std::string& path, const TfheContextPtr& c,
-         const std::shared_ptr<tfhe::ServerKeys>& keys, nb::handle sign) {
-        write_signed(path, sign, [&](io::Sink& sink) { io::save_keys(sink, *c, *keys); });
+         const std::shared_ptr<tfhe::ServerKeys>& keys, nb::handle sign, nb::handle progress) {
+        write_signed(
+            path, sign, [&](io::Sink& sink) { io::save_keys(sink, *c, *keys); }, progress);
       },
-      "path"_a, "context"_a, "keys"_a, "sign"_a.none() = nb::none(), ReleaseGil());
+      "path"_a, "context"_a, "keys"_a, "sign"_a.none() = nb::none(),
+      "progress"_a.none() = nb::none(), ReleaseGil());
   m.def(
       "tfhe_load_keys",
-      [](const std::string& path, const TfheContextPtr& c, nb::handle verify) {
-        VerifiedFile source(path, verify);
+      [](const std::string& path, const TfheContextPtr& c, nb::handle verify, nb::handle progress) {
+        VerifiedFile source(path, verify, progress);
         return io::load_server_keys(source, *c);
       },
-      "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
+      "path"_a, "context"_a, "verify"_a.none() = nb::none(), "progress"_a.none() = nb::none(),
+      ReleaseGil());
   bind_secret_files<TfheClient, tfhe::Context>(m, "tfhe_", &io::load_tfhe_secret_key,
                                                io::Scheme::Tfhe);
 }

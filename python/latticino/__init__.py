@@ -8,32 +8,67 @@ See docs/guide.md for a walk from zero, docs/api.md for every name.
 """
 
 from . import errors, tfhe
-from ._native import Params, __version__
+from ._native import Params, __version__  # type: ignore[attr-defined]
+from .answer import Answer
 from .arrays import PrivateArray
+from .choice import Candidate, Choice, choose
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys, SharedValues, keygen
 from .context import Context, preset, presets
 from .debug import SecretWarning, debug
-from .errors import (ContextError, DeviceError, Error, FileError, KeyError, LevelError, OutOfMemoryError,
-                     ParameterError, PrecisionError, ScaleError, SecurityWarning, ShapeError, UnsupportedError,
-                     ValueError)
-from .files import (from_bytes, load_ciphertext, load_client, load_params, load_server_keys,
-                    save_ciphertext, save_params, save_secret_key, save_server_keys, to_bytes)
+from .errors import (
+                     ContextError,
+                     DeviceError,
+                     Error,
+                     FileError,
+                     KeyError,
+                     LevelError,
+                     OutOfMemoryError,
+                     ParameterError,
+                     PrecisionError,
+                     ScaleError,
+                     SecurityWarning,
+                     ShapeError,
+                     UnsupportedError,
+                     ValueError,
+)
+from .files import (
+                     from_bytes,
+                     load_ciphertext,
+                     load_client,
+                     load_params,
+                     load_server_keys,
+                     save_ciphertext,
+                     save_params,
+                     save_secret_key,
+                     save_server_keys,
+                     to_bytes,
+)
+from .functions.chebyshev import Fit, fit
+from .functions.composite import Sign, fit_sign
+from .functions.names import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, tanh
 from .joining import concatenate, stack
 from .joint import dot
 from .known import Range, RangeWarning
+from .measured import Noise
+from .pickling import loads, unpickling
 from .plan import Plan, Shape
 from .precision import Precision, precision
+from .profiling import Profile, ProfileRow, profile
 from .program import Program, record
+from .progress_bar import progress
 from .session import Session
 from .tenancy import BundleUse, Residency
-from .tfhe.functions import maximum, minimum, where
+from .tfhe.functions import where
 
 __all__ = [
-    "BundleUse", "Residency", "Session",
+    "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
+    "choose", "loads", "profile", "progress", "unpickling",
+    "Fit", "Sign", "cos", "exp", "fit", "fit_sign", "log", "sigmoid", "sin", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
-    "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
+    "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",
+    "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
     "load_params", "load_server_keys", "maximum", "minimum", "precision", "preset", "presets", "record",
     "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",

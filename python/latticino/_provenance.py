@@ -36,4 +36,5 @@ def cpu_name() -> str:
     """The processor's model."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), platform.processor() or "unknown")
+    return next((x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")),
+                platform.processor() or "unknown")

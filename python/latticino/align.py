@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 def aligned(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
-    """Both with numpy's broadcast shape and one layout. Free where they have one already or repeat; else one of them moves,
-    for one level: the one whose move leaves the most levels, then the cheaper one."""
+    """Both with numpy's broadcast shape and one layout. Free where they have one already or repeat; else one of them
+    moves, for one level: the one whose move leaves the most levels, then the cheaper one."""
     if x.context is not y.context:
         raise errors.ContextError.explain(
-            operation, "ciphertexts of two contexts or sessions", "one of them", "encrypt both in the same one, or adopt one")
+            operation, "ciphertexts of two contexts or sessions", "one of them",
+            "encrypt both in the same one, or adopt one")
     if x.layout.same(y.layout):
         return x, y
     if x.layout.is_plain and y.layout.is_plain:
@@ -98,7 +99,8 @@ def broadcast(x: Ciphertext, shape: tuple[int, ...]) -> Ciphertext:
         index = np.broadcast_to(np.arange(x.size).reshape(x.shape), shape)
     except ValueError as why:
         raise errors.ShapeError.explain(
-            "broadcast_to", f"shape {x.shape}", f"one that broadcasts to {shape}", "reshape it, or check the shape") from why
+            "broadcast_to", f"shape {x.shape}", f"one that broadcasts to {shape}",
+            "reshape it, or check the shape") from why
     return moves.taken(x, index)
 
 
@@ -130,8 +132,8 @@ def plain(x: Ciphertext, operation: str) -> Ciphertext:
 
 
 def operand(x: Ciphertext, values: Any, operation: str) -> tuple[Ciphertext, np.ndarray]:
-    """x, and a clear array of its shape. x is broadcast where the array is larger, which takes a level where it then has
-    different values in what shared a slot."""
+    """x, and a clear array of its shape. x is broadcast where the array is larger, which takes a level where it then
+    has different values in what shared a slot."""
     array = arrays.as_numpy(values, operation)
     if array.shape != x.shape:
         shape = shape_of(x, array, operation)

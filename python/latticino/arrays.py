@@ -8,7 +8,7 @@ import numbers
 import operator
 import os
 import reprlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -42,12 +42,12 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",
             "convert with x.astype(float)")
-    return np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
+    own: np.ndarray = np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
+    return own
 
 
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
-    """Of a tensor in host memory. One that DLPack does not lend, since it records gradients for instance, may still give
-    an array by its own conversion."""
+    """Of a tensor in host memory. One that DLPack does not lend since it records gradients is detached from them."""
     try:
         return np.from_dlpack(x)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as why:
@@ -85,6 +85,11 @@ def shown(x: Any) -> str:
         text = reprlib.repr(x)
     except Exception:  # whatever an object's own repr raises
         text = f"a {type(x).__name__}"
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Without what no file or terminal takes: halves of surrogate pairs."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -119,7 +124,7 @@ def as_complex(x: Any, operation: str, name: str) -> complex:
     """A finite number as a complex double; ValueError for anything else."""
     try:
         if isinstance(x, numbers.Number) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fciub"):
-            value = complex(x)
+            value = complex(cast(Any, x))
             if np.isfinite(value):
                 return value
     except (OverflowError, TypeError, builtins.ValueError, errors.Error):
@@ -164,7 +169,8 @@ def as_path(x: Any, operation: str) -> str:
 
 def as_shape(x: Any, operation: str, most: int) -> tuple[int, ...]:
     """A shape as numpy takes it, one size or several; ShapeError for more than `most` values."""
-    sizes = tuple(x) if isinstance(x, (tuple, list, np.ndarray)) and np.ndim(x) else (x,)
+    several = isinstance(x, (tuple, list)) or (isinstance(x, np.ndarray) and x.ndim > 0)
+    sizes = tuple(x) if several else (x,)
     shape = tuple(as_integer(n, operation, "size", 0) for n in sizes)
     if len(shape) > 64 or math.prod(shape) > most:
         raise errors.ShapeError.explain(

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums
+from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums, views
 from . import switching as switching_of
+from .functions import evaluate
+from .functions import inverse as inverses
+from .functions import sign as signs
+from .functions.chebyshev import Fit
 from .known import Known, as_range, check_fits
 from .layout import Layout, weakest
 from .recording import Scope
 
 if TYPE_CHECKING:
-    from .client import Client
     from .context import Context
 
 Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
@@ -51,22 +54,23 @@ class Ciphertext:
     ======================================  ====================  =========================================
 
     Operations raise LevelError, KeyError, ContextError, ShapeError, or UnsupportedError where values would move by more
-    distances than the host holds masks for (2^24 slots of them).
+    distances than there may be masks for (2^26 slots of them).
     """
 
-    __slots__ = ("context", "layout", "_held", "_known", "_scope")
+    __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
+    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: Known) -> None:
-        self.context, self.layout = context, layout
+        self._context, self._layout = context, layout
         self._held, self._known = parts, known
         self._scope = Scope.current()
 
     @property
     def _parts(self) -> list[_native.Ciphertext]:
-        if self._scope is not None and not self._scope.open:
-            Scope.refuse()
+        if self._scope is not None:
+            self._scope.require()
         return self._held
 
     @property
@@ -76,9 +80,20 @@ class Ciphertext:
 
     @property
     def _evaluator(self) -> _native.Evaluator:
-        return self.context._evaluator_for(self._key)
+        evaluator: _native.Evaluator = self.context._evaluator_for(self._key)
+        return evaluator
 
     # ---- facts ----
+
+    @property
+    def context(self) -> Context:
+        """The context, or the session, that it belongs to."""
+        return self._context
+
+    @property
+    def layout(self) -> Layout:
+        """Which slot holds which value."""
+        return self._layout
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -127,12 +142,12 @@ class Ciphertext:
         It rests on the range of the values (`range`): assumed, declared or calibrated on sample data. Declared ranges
         may make it too small, by what nothing but the range is known of the values.
         """
-        return self._known.bits(self.size)[0]
+        return self._known.bits(self.size, self._full)[0]
 
     @property
     def expected_worst_bits(self) -> float:
         """The same of the value with the largest error."""
-        return self._known.bits(self.size)[1]
+        return self._known.bits(self.size, self._full)[1]
 
     @property
     def range(self) -> _native.Range:
@@ -163,14 +178,15 @@ class Ciphertext:
 
     def __bool__(self) -> NoReturn:
         raise errors.UnsupportedError.explain(
-            "bool", "an encrypted value", "a value in the clear", "choose with compare() and products, or decrypt first")
+            "bool", "an encrypted value", "a value in the clear",
+            "choose with compare() and products, or decrypt first")
 
     def _no_order(self, other: Any) -> NoReturn:
         raise errors.UnsupportedError.explain(
             "compare", "an operator such as == or < on encrypted approximate numbers", "the method compare()",
             "x.compare(y, bound) gives encrypted ones and zeros; test identity with `is`")
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
     def __copy__(self) -> Ciphertext:
         return self  # immutable
@@ -178,24 +194,38 @@ class Ciphertext:
     def __deepcopy__(self, memo: dict[int, Any]) -> Ciphertext:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise errors.UnsupportedError.explain(
-            "pickle", "an encrypted array", "bytes of the file format", "use lt.to_bytes(x) and lt.from_bytes(data, ctx)")
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_array
+
+        return reduce_array(self)
 
     def __repr__(self) -> str:
         several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
         return (f"Ciphertext(shape={self.shape}{several}, level={self.level}, "
                 f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, {self._precision()})")
 
+    def _repr_html_(self) -> str:
+        return views.ciphertext(self)
+
     # ---- helpers ----
 
+    @property
+    def _to_decrypt(self) -> list[_native.Ciphertext]:
+        """The parts for the key's owner, who may read more than operations may."""
+        return self._parts
+
     def _precision(self) -> str:
-        mean, worst = self._known.bits(self.size)
+        mean, worst = self._known.bits(self.size, self._full)
         kind = {"declared": "at least"}.get(self._known.kind, "about")
         if not self.context.encrypted:
             return f"NOT ENCRYPTED, as if about {mean:.1f} bits; {self._known.within()}"
         bits = f"{kind} {mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
         return f"{bits}; {self._known.within()}"
+
+    @property
+    def _full(self) -> bool:
+        """Whether all slots of the ring are in use: then errors of a few slots stand out."""
+        return self.slots == self.context.slots
 
     @property
     def _padded(self) -> bool:
@@ -208,7 +238,7 @@ class Ciphertext:
 
     def _like(self, parts: list[_native.Ciphertext], known: Known, clean: bool | None = None,
               shape: tuple[int, ...] | None = None, *, layout: Layout | None = None) -> Ciphertext:
-        """A result: in this layout, with zeros in slots without values (`clean`) or other things there; in the plain one
+        """A result: in this layout, with zeros in slots without values (`clean`) or other things; in the plain one
         where a shape is given; or in `layout`."""
         if layout is None and shape is not None:
             layout = Layout.plain(shape, parts[0].slots, bool(clean), known.range.reach)
@@ -217,7 +247,7 @@ class Ciphertext:
         layout = self.layout if layout is None else layout
         if parts:
             rest = layout.bound if layout.rest == "unknown" else 0.0
-            check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
+            known = check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
         out = Ciphertext(self.context, parts, layout, known)
         debugger = self.context._debugger
         return out if debugger is None or not parts else debugger.followed(out)
@@ -243,7 +273,7 @@ class Ciphertext:
         return align.aligned(self, other, operation)
 
     def _settled(self, levels: int, operation: str) -> Ciphertext:
-        """For a function that takes `levels`: refreshed where the context does so, and without unknown values in slots."""
+        """For a function that takes `levels`: refreshed where the context does so, without unknown values in slots."""
         return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
 
     def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
@@ -261,10 +291,10 @@ class Ciphertext:
             known = x._known_at(y.level).plus(y._known_at(x.level))
             return x._like(parts, known, layout=_of_sum(x, y))
         if isinstance(other, numbers.Number):
-            _finite(other, "add")
-            parts = e.add_scalar(self._parts, complex(other))
-            known = self._known.plus_plain(np.array(complex(other)), 1, self.scale)
-            where = self.layout.changed(False, _rest(self) + abs(complex(other))) if self._padded else self.layout
+            number = _finite(other, "add")
+            parts = e.add_scalar(self._parts, number)
+            known = self._known.plus_plain(np.array(number), 1, self.scale)
+            where = self.layout.changed(False, _rest(self) + abs(number)) if self._padded else self.layout
             return self._like(parts, known, layout=where)
         x, array = align.operand(self, other, "add")
         parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
@@ -315,8 +345,8 @@ class Ciphertext:
         if level < 1:
             raise errors.LevelError.explain(
                 "multiply", "level 0", "level 1 or more", joint.more_levels(self.context))
-        factor = params.rescale_factor(level)
-        canonical = params.scale(level - 1) * factor / part.scale
+        factor: float = params.rescale_factor(level)
+        canonical: float = params.scale(level - 1) * factor / part.scale
         rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
         return canonical if noise.encoded(part.slots, canonical) <= rescaled else factor
 
@@ -337,9 +367,13 @@ class Ciphertext:
 
     def _canonical(self) -> Ciphertext:
         """This, or one level below it where its scale is not the canonical one."""
-        if all(p.scale == self.context.params.scale(p.level) for p in self._parts):
+        if self._is_canonical:
             return self
         return self.to_level(self.level - 1) if self.level else self.to_level(0)
+
+    @property
+    def _is_canonical(self) -> bool:
+        return all(p.scale == self.context.params.scale(p.level) for p in self._parts)
 
     def _times(self, other: Ciphertext) -> Ciphertext:
         x, y = self._aligned(other, "multiply")
@@ -356,10 +390,10 @@ class Ciphertext:
         known = x._known_at(y.level).times(y._known_at(x.level), same, lower._multiplied(parts))
         return x._like(parts, known, layout=_of_product(x, y))
 
-    def _times_number(self, c: numbers.Number) -> Ciphertext:
-        _finite(c, "multiply")
+    def _times_number(self, number: Any) -> Ciphertext:
+        _finite(number, "multiply")
         e = self._evaluator
-        c = complex(c) if not isinstance(c, numbers.Integral) else int(c)
+        c = int(number) if isinstance(number, numbers.Integral) else complex(number)
         if isinstance(c, int) and abs(c) < 2**31:
             return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c), layout=self._scaled(c))
         if c in (1j, -1j):
@@ -375,10 +409,9 @@ class Ciphertext:
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
-            _no_division()
-        if isinstance(other, numbers.Number):
-            _finite(other, "divide")
-        divisor = complex(other) if isinstance(other, numbers.Number) else arrays.as_numpy(other, "divide")
+            return inverses.divide(self, other, None, 20, None)
+        number = isinstance(other, numbers.Number)
+        divisor: Any = _finite(other, "divide") if number else arrays.as_numpy(other, "divide")
         if not np.all(divisor):
             raise errors.ValueError.explain("divide", "the divisor 0", "other numbers", "check the data")
         # In double precision, whatever the type of the divisor.
@@ -391,7 +424,7 @@ class Ciphertext:
         return self * (complex(inverse) if isinstance(other, numbers.Number) else inverse)
 
     def __rtruediv__(self, other: Operand) -> Ciphertext:
-        _no_division()
+        return inverses.divide(other, self, None, 20, None)
 
     def __pow__(self, n: int) -> Ciphertext:
         return powers.power(self, n, "use polyval for other functions")
@@ -400,12 +433,13 @@ class Ciphertext:
         """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted vectors.
 
         Any sizes, batches as numpy's: padding is the library's matter. A vector of n values times an n x m matrix takes
-        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product. Other
-        products are one sparse map, whose result has the layout that needs the fewest diagonals: for (r, n) @ (n, m) in one
-        ciphertext at most n + m - 1 if m <= n. Vectors and matrices of several ciphertexts are multiplied block by block.
+        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
+        Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes the
+        fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
+        smaller than n. Arrays of several ciphertexts are multiplied block by block.
 
-        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and where the
-        diagonals exceed what the host holds (2^24 slots of them).
+        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and
+        where there are more diagonals than fit 2^26 slots.
         """
         if isinstance(w, Ciphertext):
             return matrix.inner(self, w)
@@ -419,7 +453,7 @@ class Ciphertext:
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
-        Free of levels where the values fill their slots; otherwise masks take one level. `roll` is the same for nothing:
+        Free of levels where the values fill their slots; otherwise masks take one level. `roll` costs nothing at all:
         it leaves the values where they are.
         """
         return sums.rotate(self, k)
@@ -433,8 +467,9 @@ class Ciphertext:
         """numpy's sum of all values, over an axis or over several.
 
         About log2(n) rotations for sums of n values. No level where the values of each sum lie in one ciphertext (one
-        where slots behind all values may not be zero and all are summed), else one. Sums over some axes leave unknown
-        values between the results, which a product with an array clears.
+        level where slots behind the values may not be zero, for sums of all and over leading axes of power-of-two
+        arrays), else one. Sums over some axes leave unknown values between the results, which a product with an array
+        clears.
         """
         return sums.total(self, axis, keepdims)
 
@@ -445,7 +480,7 @@ class Ciphertext:
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
         """numpy's variance, divided by n - ddof: squares of differences from the mean.
 
-        Three levels over all values of an array that fills its slots, four over axes: the means are moved to the values.
+        Three levels over all values of an array that fills its slots; four over axes, as means move to the values.
         """
         return sums.variance(self, axis, ddof, keepdims)
 
@@ -459,7 +494,7 @@ class Ciphertext:
     # ---- shapes: free, the ciphertexts stay as they are ----
 
     def __getitem__(self, index: Any) -> Ciphertext:
-        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, all of them clear.
+        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
 
         ShapeError for what numpy refuses, and where no value is left.
         """
@@ -519,8 +554,8 @@ class Ciphertext:
     def contiguous(self) -> Ciphertext:
         """The same values in the layout of a fresh array: row by row from the first slot on.
 
-        For what is used many times with arrays of that layout, and to pack slices or stacks into fewer ciphertexts. Nothing
-        where it has it already, one level otherwise.
+        For what is used many times with arrays of that layout, and to pack slices or stacks into fewer ciphertexts.
+        Free where it has that layout already, one level otherwise.
         """
         return align.plain(self, "contiguous")
 
@@ -534,29 +569,99 @@ class Ciphertext:
         numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more, and so does a
         scale that is not the canonical one of the level.
         """
-        if not isinstance(basis, str) or basis not in ("monomial", "chebyshev"):
-            raise errors.UnsupportedError.explain(
-                "polyval", f"basis={arrays.shown(basis)}", '"monomial" or "chebyshev"', "name one of them")
-        coefficients, ends = (arrays.as_numpy(x, "polyval") for x in (coefficients, domain))
-        if coefficients.ndim != 1 or coefficients.size == 0 or ends.shape != (2,) or ends.dtype.kind == "c":
-            raise errors.ShapeError.explain(
-                "polyval", f"coefficients of shape {coefficients.shape}, a domain of shape {ends.shape}",
-                "a list of coefficients, and two ends", "check the polynomial")
-        values = [complex(c) for c in arrays.as_slots(coefficients, "polyval")]
-        if not (np.isfinite(ends).all() and ends[0] < ends[1]):
-            raise errors.ValueError.explain(
-                "polyval", f"a domain from {ends[0]} to {ends[1]}", "two finite ends, the smaller one first",
-                "correct the domain")
-        p = _native.Polynomial(values, basis == "chebyshev", float(ends[0]), float(ends[1]))
-        if p.degree < 1:
-            return self * 0 + values[0]
-        x = self._settled(p.levels, "polyval")._canonical()
-        parts = _native.evaluate(x._evaluator, p, x._parts)
-        series = (values, basis == "chebyshev", float(ends[0]), float(ends[1]))
-        params = self.context.params
-        mapping = noise.rescaled(params, x.level, x.slots, params.scale(x.level - 1)) if p.levels > math.ceil(
-            math.log2(p.degree + 1)) else 0.0
-        return x._like(parts, x._known.polynomial(series, x._multiplied(parts), mapping), not x._padded)
+        return evaluate.polyval(self, coefficients, basis, domain)
+
+    def approximate(self, f: Callable[..., Any] | Fit, domain: tuple[float, float] | None = None,
+                    bits: float | None = None, *, max_degree: int = 511) -> Ciphertext:
+        """``f(x)`` of every real value in a domain by a Chebyshev polynomial: docs/functions.md.
+
+        ``f``: a numpy function such as ``np.tanh``, any function of an array or of a number, or what `lt.fit` gives.
+        ``domain``: where the values lie; left out, the declared range. The smallest degree up to ``max_degree`` is
+        taken whose largest error, with the expected error of evaluating it, is at most ``2**-bits`` (20 where
+        nothing is said). The error that the values have already passes through with the slope of f;
+        ``expected_bits`` counts all.
+
+        Takes ceil(log2(degree + 1)) levels, and one more where the domain has to be scaled to [-1, 1]; arrays that
+        do not fill their slots may take one for a mask. ``lt.fit(f, domain, bits)`` shows the choice. Complex values
+        only where the polynomial is near f on the complex range as well, which is measured: true of exp or sin, not
+        of abs.
+
+        Values outside of the domain give wrong results in all slots: a RangeWarning tells where a known range leaves
+        it (a plan raises ScaleError). PrecisionError where the bits cannot be reached, LevelError, and ValueError
+        without a domain.
+        """
+        return evaluate.approximate(self, f, domain, bits, max_degree)
+
+    def inverse(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+                method: str | None = None) -> Ciphertext:
+        """``1 / x`` of every real value in a domain on one side of 0, within ``2**-bits``: docs/functions.md.
+
+        ``domain`` left out: the declared range. One Chebyshev polynomial where degree 511 suffices, which takes the
+        fewest levels; else a coarse one and iterations that square its error (Goldschmidt). ``method="polynomial"``
+        or ``"iterations"`` insists on one. The degree grows as the root of the domain's ends' ratio. Errors as of
+        `approximate`.
+        """
+        return inverses.inverse(self, domain, bits, method)
+
+    def divide(self, other: Ciphertext, domain: tuple[float, float] | None = None, bits: float = 20, *,
+               method: str | None = None) -> Ciphertext:
+        """``x / other`` for an encrypted divisor in a domain on one side of 0: x times ``other.inverse(domain, bits)``.
+
+        The inverse is within ``2**-bits``; the quotient's error is that times x. ``x / other`` does the same where
+        the divisor's range is declared. Numbers and arrays in the clear divide by ``/`` without a domain.
+        """
+        if not isinstance(other, Ciphertext):
+            if domain is not None:
+                raise errors.UnsupportedError.explain(
+                    "divide", "a divisor in the clear with a domain", "none", "leave it out")
+            return self / other
+        return inverses.divide(self, other, domain, bits, method)
+
+    def sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+             method: str | None = None) -> Ciphertext:
+        """The root of every real value in a domain, within ``2**-bits``.
+
+        As `inverse`, with iterations of Newton's for the inverse root. A domain that begins at 0 is for few bits:
+        the degree doubles with each. One that begins above it reaches more.
+        """
+        return inverses.sqrt(self, domain, bits, method)
+
+    def inverse_sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+                     method: str | None = None) -> Ciphertext:
+        """``1 / sqrt(x)`` of every positive value in a domain, within ``2**-bits``. As `inverse`."""
+        return inverses.inverse_sqrt(self, domain, bits, method)
+
+    def sign(self, bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Ciphertext:
+        """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
+
+        Minimax polynomials one after another, of the degrees that take the fewest levels (`lt.fit_sign` shows them).
+        ``gap=None``: 1/256 of the bound. Values nearer to 0 give something between -1 and 1, 0 for 0; what is
+        claimed of the precision holds beyond the gap. A bound that is not 1 over an integer takes one level more, at
+        most.
+
+        LevelError says how many levels it takes; ``auto_bootstrap`` refreshes between the polynomials.
+        PrecisionError for bits that no composition, or no scale like this one, reaches.
+        """
+        return signs.sign(self, bound, gap, bits)
+
+    def abs(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """``|x|`` of real values up to ``bound``, within ``2**-bits``, as x times its sign: a level more than that."""
+        return signs.absolute(self, bound, bits)
+
+    def relu(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """``max(x, 0)`` of real values up to ``bound`` in size, within ``2**-bits``. As `abs`."""
+        return signs.relu(self, bound, bits)
+
+    def maximum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """The larger of two, element by element, both real and within ``bound``: within ``2**-bits``, by polynomials.
+
+        As `abs`, of their difference, which must not exceed twice the bound. `max` goes through tables of TFHE.
+        """
+        return signs.maximum(self, other, bound, bits)
+
+    def minimum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """The smaller of two, element by element. As `maximum`."""
+        return signs.minimum(self, other, bound, bits)
 
     def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
                   over_mod_raise: bool | None = None, *, arcsine: int | None = None,
@@ -564,7 +669,8 @@ class Ciphertext:
         """The same values at a higher level; which one depends on the form.
 
         The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan tell which and
-        why. At a level that leaves those of SlotToCoeff (3 in the named sets) that comes first, mostly; the result is at
+        why. At a level that leaves those of SlotToCoeff (3 in the named sets) that comes first, mostly; the result is
+        at
         ``params.default_level``. Below, data declared random-like end at ``params.level_after_bootstrap``, all
         other data at most 3 levels lower, with a correction that keeps large coefficients (constant or
         positive data have them).
@@ -610,20 +716,33 @@ class Ciphertext:
         """
         return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
 
-    def compare(self, other: Operand, bound: float = 1.0, **options: Any) -> Ciphertext:
+    def compare(self, other: Operand, bound: float = 1.0, method: str = "table", *, gap: float | None = None,
+                bits: float | None = None, **options: Any) -> Ciphertext:
         """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
 
-        (It is their difference that must not exceed twice the bound.) Where they are equal, or differ by less
-        than about 2^-6 of the bound, the result is 0 or 1; which one is not determined. Options: ``switching``,
-        ``minimal_keys`` and ``route`` of `apply_lut`.
+        (It is their difference that must not exceed twice the bound.) ``method="table"`` goes through TFHE: where
+        they are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
+        determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
+
+        ``method="polynomial"`` takes minimax polynomials as `sign` does: within ``2**-bits`` (20) where they differ
+        by ``gap`` or more (1/128 of the bound), something between 0 and 1 elsewhere, 1/2 where they are equal.
         """
+        if method == "polynomial":
+            if options:
+                raise errors.UnsupportedError.explain(
+                    "compare", f"the option {next(iter(options))} with polynomials", "gap and bits", "leave it out")
+            return signs.compare(self, other, bound, gap, bits)
+        if method != "table" or gap is not None or bits is not None:
+            raise errors.UnsupportedError.explain(
+                "compare", f"method={arrays.shown(method)}" + ("" if gap is bits is None else " with gap or bits"),
+                '"table", or "polynomial" with gap and bits', "name one of them")
         return switching_of.compare(self, other, bound, **options)
 
     def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
 
-        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). What is
-        chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
+        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). What
+        is chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
         """
         if other is not None:
             return switching_of.larger(self, other, bound, **options)
@@ -640,7 +759,7 @@ class Ciphertext:
         """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
         level = arrays.as_integer(level, "to_level", "level")
         if not 0 <= level <= self.level:
-            higher = 0 < level and self.context.params.has_bootstrap and (
+            higher = level > 0 and self.context.params.has_bootstrap and (
                 level <= self.context.params.level_after_bootstrap)
             raise errors.LevelError.explain(
                 "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
@@ -664,21 +783,16 @@ def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
     return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
 
 
-def _no_division() -> NoReturn:
-    raise errors.UnsupportedError.explain(
-        "divide", "an encrypted divisor", "numbers or an array in the clear",
-        "multiply by a polynomial that is close to 1/x where the divisor lies (polyval)")
-
-
 def _plain(c: numbers.Number) -> Any:
     """Python's number: numpy's unsigned ones have no negative."""
     return c.item() if isinstance(c, np.generic) else c
 
 
-def _finite(c: numbers.Number, operation: str) -> None:
+def _finite(c: Any, operation: str) -> complex:
     try:
         finite = np.isfinite(complex(c))
     except (OverflowError, TypeError):  # integers beyond the double range, numbers that are not complex
         finite = False
     if not finite:
         raise errors.ValueError.explain(operation, f"the number {arrays.shown(c)}", "a finite one", "check the data")
+    return complex(c)

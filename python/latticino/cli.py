@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
-from . import __version__, _native, errors, tfhe
-from .context import presets
+from . import __version__, _native, arrays, errors, tfhe
+from .context import preset, presets
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
+MOST_THREADS = 4096
+PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".eps", ".ps")  # that matplotlib draws
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"latticino: {arrays.printable(message)}; see {self.prog} --help\n")
 
 
 def _demo(args: argparse.Namespace) -> int:
     from .workloads import demo
 
+    if not args.no_plot:
+        demo.require_plots()
     result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads, args.repeat)
     if not args.no_plot:
         demo.plot(result, args.output)
@@ -53,7 +66,7 @@ def _info(_: argparse.Namespace) -> int:
 
 def _explain(args: argparse.Namespace) -> int:
     of_tfhe = args.preset in tfhe.presets()
-    print((tfhe.preset if of_tfhe else _native.preset)(args.preset).explain())
+    print((tfhe.preset if of_tfhe else preset)(args.preset).explain())
     return 0
 
 
@@ -82,35 +95,45 @@ def _fuzz(args: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="latticino", description="Encrypted computing with CKKS and TFHE.")
+    parser = Parser(prog="latticino", description="Encrypted computing with CKKS and TFHE.")
+    parser.add_argument("--version", action="version", version=f"latticino {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    def command(name: str, handler, text: str) -> argparse.ArgumentParser:
+    def command(name: str, handler: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(handler=handler)
         return sub
 
-    def count(least: int) -> Callable[[str], int]:
+    def count(least: int, most: int = 10**9) -> Callable[[str], int]:
         def whole(text: str) -> int:
-            """argparse names the type in its message."""
-            number = int(text) if text.lstrip("+-").isdecimal() and len(text) < 10 else least - 1
-            if number < least:
-                raise argparse.ArgumentTypeError(f"{text!r} is no integer from {least}")
+            number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else least - 1
+            if not least <= number <= most:
+                raise argparse.ArgumentTypeError(f"{text!r} is no integer from {least} to {most}")
             return number
 
         return whole
 
+    def minutes(text: str) -> float:
+        """More than none, and at most a year."""
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0.0
+        if not 0 < number <= 525_600:
+            raise argparse.ArgumentTypeError(f"{text!r} is no positive number of minutes, a year at most")
+        return number
+
     def on_device(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
-        sub.add_argument("--threads", type=count(0), default=0, help="CPU threads; 0: all cores")
+        sub.add_argument("--threads", type=count(0, MOST_THREADS), default=0, help="CPU threads; 0: all cores")
 
     demo = command("demo", _demo, "train a model on encrypted digits, with bootstrapping")
     on_device(demo)
     demo.add_argument("--preset", default=DEFAULT_PRESET)
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
-    demo.add_argument("--iterations", type=int)
-    demo.add_argument("--rows", type=int, help="rows of a mini-batch, a power of two")
-    demo.add_argument("--repeat", type=int, default=1, help="trainings, of whose times the record has the median")
+    demo.add_argument("--iterations", type=count(1))
+    demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
+    demo.add_argument("--repeat", type=count(1), default=1, help="trainings, of whose times the record has the median")
     demo.add_argument("--output", type=Path, default=Path("latticino-demo.png"), help="the plot")
     demo.add_argument("--no-plot", action="store_true")
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")
@@ -122,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
-                                         "roofline", "growth", "exactness", "compare", "report"))
+                                         "roofline", "growth", "exactness", "messages", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
                        "work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
@@ -153,9 +176,11 @@ def _parser() -> argparse.ArgumentParser:
 
     fuzz = command("fuzz", _fuzz, "random programs on encrypted values against the same steps in the clear")
     on_device(fuzz)
-    fuzz.add_argument("--minutes", type=float, default=5.0, help="for all parts together")
+    fuzz.add_argument("--minutes", type=minutes, default=5.0, help="for all parts together")
+    fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
+                      "checks what is claimed of precision")
     fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching"), help="this part alone")
-    fuzz.add_argument("--seed", type=int, default=1, help="of the first program; each program names its own")
+    fuzz.add_argument("--seed", type=count(0, 2**62), default=1, help="of the first program; each program names its own")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
     return parser
 
@@ -166,18 +191,26 @@ def _require_writable(args: argparse.Namespace) -> None:
     plots = not getattr(args, "no_plot", False)
     for name, wanted in (("record", not reads), ("output", plots), ("plot", True), ("table", True)):
         path = getattr(args, name, None)
-        if path is not None and wanted:
-            from .measure import records
+        if path is None or not wanted:
+            continue
+        from .measure import records
 
-            records.require_writable(path)
+        if name in ("output", "plot") and path.suffix.lower() not in PICTURES:
+            raise errors.UnsupportedError.explain(
+                args.command, f"--{name} {arrays.printable(str(path))}", f"a name that ends in {', '.join(PICTURES)}",
+                "name such a file")
+        records.require_writable(path)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; errors of the library end it with their message and status 1."""
+    for stream in (sys.stdout, sys.stderr):  # names of files may hold bytes that are no text
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     args = _parser().parse_args(arguments)
     try:
         _require_writable(args)
-        status = args.handler(args)
+        status: int = args.handler(args)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `latticino info | head`: who reads has enough, and the exit would flush again

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
-from . import _native, arrays, errors, progress, roles, tfhe
+from . import _native, arrays, errors, roles, tfhe, views
+from ._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
 from .ciphertext import Ciphertext
 from .context import Context
 from .plan import Plan
+from .progress_bar import Task, as_shown
+
+if TYPE_CHECKING:
+    from .measured import Noise
 
 
 class SharedValues(NamedTuple):
@@ -23,44 +28,43 @@ class SharedValues(NamedTuple):
     bits_lost: float
 
 
-class ServerKeys(roles.Unpickled):
+class ServerKeys(roles.Handle):
     """Evaluation keys, and a public key where asked for: all that a server may know.
 
     It cannot decrypt. ``bytes``: what the keys take; ``labels``: which they are.
     """
 
-    _pickled = ("server keys", "use lt.save_server_keys and lt.load_server_keys")
-
-    def __init__(self, context: Context, native: _native.EvaluationKeys,
-                 public_key: _native.PublicKey | None = None,
-                 switching: dict[str, _native.SwitchKeys] | None = None) -> None:
+    def __init__(self, context: Context, native: EvaluationKeys,
+                 public_key: PublicKey | None = None,
+                 switching: dict[str, SwitchKeys] | None = None) -> None:
         context = context._root
         switching = switching or {}
         self._context, self._sets, self._public = context, list(switching), public_key is not None
         self._labels, self._id, self._params_hash = list(native.labels), native.id, native.params_hash
         self._bytes = native.bytes + sum(k.bytes for k in switching.values())
-        self._stored = context._store.add_ckks(
+        store: Any = context._store
+        self._stored: _native.StoredKeys = store.add_ckks(
             context._native, native, public_key, {name: context.switching(name) for name in switching}, switching)
 
     # Keys may lie in host memory: what leads to them brings them back, and keeps them while it lives.
 
     @property
-    def _native(self) -> _native.EvaluationKeys:
+    def _native(self) -> EvaluationKeys:
         return self._stored.keys
 
     @property
-    def public_key(self) -> _native.PublicKey | None:
+    def public_key(self) -> PublicKey | None:
         """What encrypts without the secret, where the bundle has it."""
         return self._stored.public_key if self._public else None
 
     @property
-    def _switching(self) -> dict[str, _native.SwitchKeys]:
+    def _switching(self) -> dict[str, SwitchKeys]:
         return {name: self._stored.switch_keys(name) for name in self._sets}
 
-    def _new_evaluator(self) -> _native.Evaluator:
+    def _new_evaluator(self) -> Evaluator:
         return _native.Evaluator(self._context._native, self._native)
 
-    def _switcher(self, name: str, *options: Any) -> _native.Switcher:
+    def _switcher(self, name: str, *options: Any) -> Switcher:
         if name not in self._sets:
             raise errors.KeyError.explain(
                 "switching", "no switching keys", f"those of the set {name}",
@@ -77,7 +81,7 @@ class ServerKeys(roles.Unpickled):
         return list(self._sets)
 
     @property
-    def labels(self) -> list[_native.KeyLabel]:
+    def labels(self) -> list[KeyLabel]:
         return list(self._labels)
 
     @property
@@ -89,7 +93,7 @@ class ServerKeys(roles.Unpickled):
         """The identity of the secret key that these keys were made from."""
         return self._id
 
-    def missing(self, plan: Plan) -> list[_native.KeyLabel]:
+    def missing(self, plan: Plan) -> list[KeyLabel]:
         """The keys of a plan that are not here, or not for a level as high."""
         roles.require_kind("missing", plan, Plan, "pass ctx.plan(program, x)")
         return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
@@ -98,14 +102,20 @@ class ServerKeys(roles.Unpickled):
         public = ", with a public key" if self._public else ""
         return f"ServerKeys({len(self.labels)} keys, {self.bytes / 2**20:.0f} MiB{public})"
 
+    def _repr_html_(self) -> str:
+        return views.server_keys(self)
 
-class Client(roles.Unpickled):
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_keys
+
+        return reduce_keys(self)
+
+
+class Client(roles.Handle):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
     Safe to share between threads of one process; never send it to a server.
     """
-
-    _pickled = ("a client with its secret key", "use lt.save_secret_key and lt.load_client")
 
     def __init__(self, context: Context, native: _native.Client) -> None:
         if native is not None:
@@ -120,16 +130,23 @@ class Client(roles.Unpickled):
     def __repr__(self) -> str:
         return f"Client({self.context.params.name!r}, key {self.key_id})"
 
+    def _repr_html_(self) -> str:
+        return views.client(self)
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("a client, which holds the secret key", "what may leave this process",
+                            "use lt.save_secret_key and lt.load_client")
+
     def server_keys(self, *what: Plan | Callable[..., Any] | Any, public: bool = False,
                     show: bool | None = None) -> ServerKeys:
         """Exactly the keys that programs need, in one bundle.
 
         ``server_keys(plan, ...)`` takes plans; ``server_keys(program, example, ...)`` plans first.
         ``public=True`` adds a public key, with which ``ctx.encrypt`` works. ``show`` decides on a
-        progress bar (None: on a terminal).
+        progress bar (None: what `lt.progress` says).
         """
-        public, show = arrays.as_flag(public, "server_keys", "public"), progress.as_shown(show)
-        plans = list(what)
+        public, show = arrays.as_flag(public, "server_keys", "public"), as_shown(show)
+        plans: list[Any] = list(what)
         if what and callable(what[0]) and not isinstance(what[0], Plan):
             plans = [self.context.plan(what[0], *what[1:])]
         request: dict[_native.KeyLabel, int] = {}
@@ -145,12 +162,18 @@ class Client(roles.Unpickled):
             for label, level in plan.keys.items():
                 request[label] = max(level, request.get(label, level))
         maker = _native.KeyMaker(self._native)
-        for label, level in progress.track(list(request.items()), "generating keys", show):
-            maker.make(label, level)
         products = sorted({product for plan in plans for product in plan.products})
-        switching = {name: _native.make_switch_keys(self._native, self.context.switching(name),
-                                                    [tuple(shape) for other, *shape in products if other == name])
-                     for name in sorted({name for plan in plans for name in plan.switching})}
+        sets = sorted({name for plan in plans for name in plan.switching})
+        with Task("generating keys", len(request) + len(sets), show) as step:
+            for label, level in request.items():
+                maker.make(label, level)
+                step.advance()
+            switching = {}
+            for name in sets:
+                switching[name] = _native.make_switch_keys(
+                    self._native, self.context.switching(name),
+                    [tuple(shape) for other, *shape in products if other == name])
+                step.advance()
         return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None, switching)
 
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
@@ -168,15 +191,16 @@ class Client(roles.Unpickled):
         with plain arrays give it.
 
         Numbers of any memory order and of other libraries are copied in. Raises ShapeError for dtypes that are no
-        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the message
-        bound, LevelError for a level that is not.
+        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the
+        message bound, LevelError for a level that is not.
         """
         return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Of the ciphertext's shape and `dtype`: real where all that went into it was, without the imaginary part of the error;
+        Of the ciphertext's shape and `dtype`: real where all that went into it was, without the imaginary part of the
+        error;
         ``.unmarked()`` copies them without the mark. KeyError where another key
         made it.
         """
@@ -207,12 +231,26 @@ class Client(roles.Unpickled):
 
         def decrypt(part: _native.Ciphertext) -> np.ndarray:
             values, sigma, lost = self._native.decrypt_for_sharing(
-                part, noise_bound, queries * len(x._parts), statistical_bits)
+                part, noise_bound, queries * len(x._to_decrypt), statistical_bits)
             costs.append((sigma, lost))
-            return values
+            return np.asarray(values)
 
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
+
+    def noise(self, x: Ciphertext, values: Any = None) -> Noise:
+        """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
+
+        It is the complex one, which claims are about: `decrypt` of real data cuts the imaginary parts off.
+
+        ``values``: what it should hold, of its shape. Without them the array must be of real values, and the error is
+        measured on the imaginary parts, which should be zero: that misses what only real parts have (tables, and
+        bootstrapping with ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
+        arrays without values, ShapeError for values of another shape, KeyError where another key made it.
+        """
+        from .measured import noise
+
+        return noise(self, x, values)
 
     def _noise_bound(self, x: Ciphertext, stated: float | None) -> float:
         """The stated bound, or twice the expected norm of the tracked error's polynomial; never less than that norm."""
@@ -227,13 +265,15 @@ class Client(roles.Unpickled):
         if stated is None:
             if x.range.claim != "declared":
                 raise errors.UnsupportedError.explain(
-                    "decrypt_for_sharing", f"an error that rests on {x._known.within()}", "declared ranges, or a noise_bound",
+                    "decrypt_for_sharing", f"an error that rests on {x._known.within()}",
+                    "declared ranges, or a noise_bound",
                     "encrypt with range=, or pass a worst case of the program as noise_bound")
             return 2 * tracked
         bound = arrays.as_real(stated, "decrypt_for_sharing", "noise_bound")
         if 0 < bound < tracked:
             raise errors.ValueError.explain(
-                "decrypt_for_sharing", f"noise_bound={bound:.3g}", f"at least {tracked:.3g}, the norm of the tracked error",
+                "decrypt_for_sharing", f"noise_bound={bound:.3g}",
+                f"at least {tracked:.3g}, the norm of the tracked error",
                 "pass None to derive it, or a worst case of the program")
         return bound
 
@@ -242,7 +282,7 @@ class Client(roles.Unpickled):
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
-        values = x.layout.read(np.concatenate(decrypt(x._parts)))
+        values = x.layout.read(np.concatenate(decrypt(x._to_decrypt)))
         return values.real.copy() if x.dtype.kind == "f" else values
 
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, arrays, devices, errors, noise, roles
+from . import _native, arrays, devices, errors, noise, roles, views
 from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .constants import ConstantCache
-from .known import Known, RangeWarning, as_range
+from .known import Known, RangeWarning, as_range, range_of_sample
 from .layout import Layout
 from .plan import Plan, WayBack, dry_run
+from .progress_bar import Task
 from .switching import TableReport
 from .tenancy import Tenancy, checked_budget
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 NOT_ENCRYPTED = devices.NOT_ENCRYPTED
 _TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
+_LARGE_MATRIX = 1 << 14  # entries from which encoding may take over a second
 
 
 def preset(name: str) -> _native.Params:
@@ -40,18 +42,18 @@ def preset(name: str) -> _native.Params:
 
 def presets() -> list[str]:
     """The names of all parameter sets of CKKS."""
-    return list(_native.preset_names())
+    return views.PresetNames(_native.preset_names())
 
 
-class Context(Tenancy):
+class Context(Tenancy, roles.Handle):
     """Parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
     ``"cuda:1"`` or None (CUDA where it was built and a GPU answers); ``threads`` 0 means all cores;
     ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks
     levels refreshes its operand first, and so does one that would end below the level from which the cheapest and
-    most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino tune` that chooses the
-    GPU's kernel variants instead of the shipped one. May be shared between threads.
+    most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino
+    tune` that chooses the GPU's kernel variants instead of the shipped one. May be shared between threads.
 
     ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). Beyond it those that were not
     used for the longest time go to host memory, about half as large, until they are used again (`resident`). A
@@ -71,6 +73,7 @@ class Context(Tenancy):
         simd = arrays.as_flag(simd, "Context", "simd")
         auto_bootstrap = arrays.as_flag(auto_bootstrap, "Context", "auto_bootstrap")
         roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
+        self._tuning = tuning
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
             self._setup(_native.Context.create_dry(self.params), auto_bootstrap)
@@ -86,27 +89,39 @@ class Context(Tenancy):
         self._setup(_native.Context.create(self.params, kind, index, threads, simd, tuning), auto_bootstrap)
         self._store = _native.KeyStore.of_ckks(self._native, budget)
 
-    def _setup(self, native: _native.Context, auto_bootstrap: bool) -> None:
+    def _setup(self, native: _native.Context, auto_bootstrap: bool, fast_doubles: bool | None = None) -> None:
         self._begin_tenancy(None)
         self._native = native
         self.auto_bootstrap = auto_bootstrap
-        self._debugger: Any = None  # of lt.debug
+        self._debugging: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
-        self._bootstrappers: dict[tuple, _native.Bootstrapper] = {}
-        self._products: ConstantCache[_native.MatrixProduct] = ConstantCache(4 * 2**30, lambda m: m.bytes)
+        self._bootstrappers: dict[tuple[Any, ...], _native.Bootstrapper] = {}
+        self._products: ConstantCache[Any] = ConstantCache(4 * 2**30, lambda m: m.bytes)
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
-        self._forms: dict[tuple, _native.BootstrapChoice] = {}
+        self._forms: dict[tuple[Any, ...], _native.BootstrapChoice] = {}
         self._notes: list[str] = []  # of a twin's program, for its plan
         self._switching: dict[str, _native.SwitchContext] = {}
         self._switch_keys: dict[str, _native.SwitchKeys] = {}  # of a twin
         # The device's first choice first. A twin's are those of what it is like.
         kind, _, index = self.device.partition(":")
-        self._switch_sets: list[str] = _native.switch_sets_for(
-            self.params, kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(kind, int(index or 0), self.threads, self.simd))
-        self._switchers: dict[tuple, _native.Switcher] = {}  # of a twin; others lie with their keys
+        if fast_doubles is None:
+            fast_doubles = kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(
+                kind, int(index or 0), self.threads, self.simd)
+        self._switch_sets: list[str] = _native.switch_sets_for(self.params, fast_doubles)
+        self._switchers: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
         self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
         self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
+
+    @classmethod
+    def _for_plans(cls, params: str, kind: str, auto_bootstrap: bool) -> Context:
+        """A context that can do nothing but plan: for a device of that kind, which need not be there."""
+        out = cls.__new__(cls)
+        out.params, out.device, out.threads, out.simd = preset(params), kind, 0, True
+        out._tuning = ""
+        fast = kind == "cuda" or devices.fast_doubles(kind, 0, 0, True)
+        out._setup(_native.Context.create_dry(out.params), auto_bootstrap, fast)
+        return out
 
     @classmethod
     def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
@@ -126,6 +141,11 @@ class Context(Tenancy):
     # ---- facts ----
 
     @property
+    def _debugger(self) -> Any:
+        """Of lt.debug: sessions are debugged with their context."""
+        return self._root._debugging
+
+    @property
     def encrypted(self) -> bool:
         """Whether this context computes on ciphertexts: False for the device ``"not-encrypted"``."""
         return self.device != NOT_ENCRYPTED
@@ -138,12 +158,12 @@ class Context(Tenancy):
     @property
     def slots(self) -> int:
         """Values that one ciphertext holds: N/2. Longer vectors become several ciphertexts."""
-        return self.params.max_slots
+        return int(self.params.max_slots)
 
     @property
     def level(self) -> int:
         """Level of fresh ciphertexts: multiplications in sequence before bootstrapping."""
-        return self.params.default_level
+        return int(self.params.default_level)
 
     @property
     def peak_bytes(self) -> int:
@@ -164,7 +184,7 @@ class Context(Tenancy):
 
     def explain(self) -> str:
         """Levels, scales, primes, security, keys and precision of the parameters, as a table."""
-        return self.params.explain()
+        return str(self.params.explain())
 
     def __repr__(self) -> str:
         if not self.encrypted:
@@ -172,16 +192,31 @@ class Context(Tenancy):
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
         return f"Context({self.params.name!r}, device={self.device!r}, slots={self.slots}, {keys})"
 
+    def _repr_html_(self) -> str:
+        return views.context(self)
+
+    def _options(self) -> dict[str, Any]:
+        """What it was made from, beside the parameters."""
+        budget = None if self._store is None else self._store.budget
+        return {"device": self.device, "threads": self.threads if self.encrypted else 0, "simd": self.simd,
+                "auto_bootstrap": self.auto_bootstrap, "tuning": self._tuning, "key_budget": budget}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_context
+
+        return reduce_context(self)
+
     # ---- keys ----
 
     def use(self, keys: ServerKeys) -> Context:
         """Computes with these public keys; returns the context itself.
 
         Bundles of several keys may be in use at once: operations take the one of their operands' key id. A bundle
-        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of all, with whose
+        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of
+        all, with whose
         public key `encrypt` works. A key id is only what the operand's sender claims: for clients that do not trust
-        each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another context's
-        device, UnsupportedError for what is no bundle of keys.
+        each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another
+        context's device, UnsupportedError for what is no bundle of keys.
         """
         from .client import ServerKeys as Bundle
 
@@ -208,7 +243,8 @@ class Context(Tenancy):
         Raises what the program would raise, LevelError for instance, before any key exists.
         """
         roles.require_function("plan", program)
-        return dry_run(self, program, examples)
+        with Task("planning"):
+            return dry_run(self, program, examples)
 
     def table_report(self, f: Callable[[float], float], bound: float = 1.0, *, slots: int | None = None,
                      switching: str | None = None, route: str = "automatic") -> TableReport:
@@ -230,7 +266,7 @@ class Context(Tenancy):
         ``x``: numbers of any shape, real or complex; NaN, infinity and values over the message
         bound raise. See Client.encrypt for the options, and for the owner's (smaller and less noisy) encryption.
         """
-        key = self.keys.public_key if self.keys else None
+        key: Any = self.keys.public_key if self.keys else None
         if key is None and self.encrypted:
             raise errors.KeyError.explain(
                 "encrypt", "a context without a public key", "a bundle that has one",
@@ -259,13 +295,17 @@ class Context(Tenancy):
         slots = arrays.slots_for(values.size, self.slots, "encrypt")
         known = self._known_of(array, values, stated, like, noise.fresh(self.params, scale, slots, public))
         rows = arrays.rows(values, slots)
-        parts = []
-        for first in range(0, len(rows), _TOGETHER):
-            batch = rows[first : first + _TOGETHER]
-            if not self.encrypted:
-                parts += [_native.shape_only(self._native, level, float(scale), slots) for _ in batch]
-                continue
-            parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
+        batches = [rows[first : first + _TOGETHER] for first in range(0, len(rows), _TOGETHER)]
+        if not self.encrypted:
+            parts = [_native.shape_only(self._native, level, float(scale), slots) for _ in rows]
+        elif len(batches) == 1:
+            parts = encrypt(_native.encode_all(self._native, rows, level, float(scale)))
+        else:
+            parts = []
+            with Task("encrypting", len(rows)) as step:
+                for batch in batches:
+                    parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
+                    step.advance(len(batch))
         return Ciphertext(self, parts, Layout.plain(array.shape, slots), known)
 
     def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> Known:
@@ -284,7 +324,8 @@ class Context(Tenancy):
                 raise errors.ValueError.explain(
                     "encrypt", "complex values and real sample data", "sample data of the values' type",
                     "pass like=data of complex numbers")
-            return self._fresh(_native.Range.of(np.ascontiguousarray(sample, complex).reshape(-1)), error, array, sample)
+            return self._fresh(range_of_sample(sample, not np.iscomplexobj(sample)), error, array,
+                               sample)
         known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
         if known.contains(_native.Range.of(values)):
             return self._fresh(known, error, array)
@@ -312,10 +353,11 @@ class Context(Tenancy):
             level = arrays.as_integer(level, "encode", "level", 0, self.params.top_level)
             scale = arrays.as_real(scale, "encode", "scale", above=0)
         values = np.ascontiguousarray(values, dtype=np.complex128).reshape(-1)
-        key = (hashlib.sha256(values).digest(), values.size, level, scale)
+        key = (hashlib.sha256(values.data).digest(), values.size, level, scale)
         return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
 
-    def _encode_named(self, name: tuple, make: Callable[[], np.ndarray], level: int, scale: float) -> _native.Plaintext:
+    def _encode_named(self, name: tuple[Any, ...], make: Callable[[], np.ndarray], level: int,
+                      scale: float) -> _native.Plaintext:
         """Encodes what ``make`` gives, which ``name`` tells from all else that has a name: looked up, it is
         neither made nor compared."""
         return self._constants.get((name, level, scale), lambda: _native.encode(self._native, make(), level, scale))
@@ -324,21 +366,23 @@ class Context(Tenancy):
 
     def bootstrapper(self, slots: int | None = None, message: str = "complex",
                      minimal_keys: bool = False, slot_to_coeff_first: bool = False,
-                     over_mod_raise: bool = False, arcsine: int = 0, log_message_ratio: int = 0) -> _native.Bootstrapper:
+                     over_mod_raise: bool = False, arcsine: int = 0,
+                     log_message_ratio: int = 0) -> _native.Bootstrapper:
         """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values, as asked for.
 
         See Ciphertext.bootstrap for the options, and `bootstrap_form` for what it chooses.
         """
         kind = self._message_kind(message)
         slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
-        options = (*(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
-            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first), ("over_mod_raise", over_mod_raise))),
+        options: Any = (*(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
+            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first),
+            ("over_mod_raise", over_mod_raise))),
             arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7),
             arrays.as_integer(log_message_ratio, "bootstrap", "log_message_ratio", 0, 64))
         key = (slots, message, *options)
         with self._lock:
             if key not in self._bootstrappers:
-                self._bootstrappers[key] = _native.Bootstrapper(self._native, key[0], kind, *options)
+                self._bootstrappers[key] = _native.Bootstrapper(self._native, slots, kind, *options)
             return self._bootstrappers[key]
 
     @staticmethod
@@ -364,8 +408,9 @@ class Context(Tenancy):
         slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
         minimal_keys, random_like = (arrays.as_flag(x, "bootstrap", name) for x, name in (
             (minimal_keys, "minimal_keys"), (random_like, "random_like")))
-        slot_to_coeff_first, over_mod_raise = (None if x is None else arrays.as_flag(x, "bootstrap", name) for x, name in (
-            (slot_to_coeff_first, "slot_to_coeff_first"), (over_mod_raise, "over_mod_raise")))
+        slot_to_coeff_first, over_mod_raise = (
+            None if x is None else arrays.as_flag(x, "bootstrap", name) for x, name in (
+                (slot_to_coeff_first, "slot_to_coeff_first"), (over_mod_raise, "over_mod_raise")))
         arcsine = None if arcsine is None else arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7)
         log_message_ratio = None if log_message_ratio is None else arrays.as_integer(
             log_message_ratio, "bootstrap", "log_message_ratio", 0, 64)
@@ -437,7 +482,8 @@ class Context(Tenancy):
             route, "switching", "route")
         bound = arrays.as_real(bound, "switching", "bound", above=0)
         if not self._without_data:
-            return self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
+            held: _native.Switcher = self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
+            return held
         key = (name, slots, bound, minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
@@ -452,14 +498,14 @@ class Context(Tenancy):
         if key not in self._ways_known:
             native = self.switching(name)
             # What is asked for by name is made whatever it takes.
-            budget = {} if route == "automatic" else {"budget": 2**63}
+            budget: dict[str, Any] = {} if route == "automatic" else {"budget": 2**63}
             self._ways_known[key] = WayBack(*native.choose_route(*key[1:], *self._timed, **budget))
         way = self._ways[name, slots, route] = self._ways_known[key]
         if way.route == "matvec":
             self._keys_of(name).add_without_data(self.switching(name), slots, way.product_slots)
         return way
 
-    def table(self, key: tuple, make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
+    def table(self, key: tuple[Any, ...], make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
         """The table that `key` stands for: used again soon it is made once only, so programs that look up
         can be recorded."""
         return self._tables.get(key, make)
@@ -481,5 +527,13 @@ class Context(Tenancy):
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
         w = np.ascontiguousarray(w, dtype=np.complex128)
-        key = (hashlib.sha256(w).digest(), w.shape, slots, level)
-        return self._products.get(key, lambda: _native.MatrixProduct(self._native, w, slots, level))
+        key = (hashlib.sha256(w.data).digest(), w.shape, slots, level)
+
+        def encoded() -> _native.MatrixProduct:
+            if w.size < _LARGE_MATRIX:
+                return _native.MatrixProduct(self._native, w, slots, level)
+            with Task(f"encoding a matrix of shape {w.shape}"):
+                return _native.MatrixProduct(self._native, w, slots, level)
+
+        product: _native.MatrixProduct = self._products.get(key, encoded)
+        return product

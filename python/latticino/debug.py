@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from . import arrays, errors, roles
+from . import arrays, display, errors, roles
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys, SharedValues
 from .context import Context
@@ -59,7 +59,8 @@ class NotEncryptedClient(Client):
         if x.context._root is not self.context._root:
             raise errors.ContextError.explain(
                 "decrypt", "a ciphertext of another context", "one of this client's", "use the client of that context")
-        values = np.array(x._known.sample[1]).reshape(x.shape)
+        sample = cast(np.ndarray, x._known.sample)  # there is one where nothing is encrypted
+        values = np.array(sample[1]).reshape(x.shape)
         return (values.real.copy() if x.dtype.kind == "f" else values).view(arrays.PrivateArray)
 
     def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
@@ -75,6 +76,10 @@ class NotEncryptedKeys(ServerKeys):
     def __init__(self, context: Context) -> None:
         self._context, self._sets, self._public = context._root, [], False
 
+    def _repr_html_(self) -> str:
+        return display.facts("Server keys", [("parameters", self._context.params.name), ("memory", "none")],
+                             ["NOT ENCRYPTED: values in the clear, for debugging"])
+
     @property
     def bytes(self) -> int:
         return 0
@@ -85,7 +90,7 @@ class NotEncryptedKeys(ServerKeys):
 
     @property
     def params_hash(self) -> str:
-        return self._context.params.hash
+        return str(self._context.params.hash)
 
     @property
     def id(self) -> str:
@@ -107,17 +112,17 @@ class _Debugger:
         return x.layout.read(np.concatenate(self.client._native.decrypt(x._parts)))
 
     def followed(self, x: Ciphertext) -> Ciphertext:
-        """With true values: those that operations made, or what decrypts now."""
-        if self.context._native.recording:
+        """With true values: those that operations made, or what decrypts now. What other clients encrypted stays."""
+        if self.context._native.recording or x._key != self.client.key_id:
             return x
         actual = self.values(x)
         known = x._known
-        if not known.shadow:
+        if not known.shadow or known.sample is None:
             x._known = Known(known.estimate, np.stack([actual, actual]), known.measured, True)
             return x
         self.checked += 1
         error = np.abs(actual - known.sample[0])
-        claimed = known.errors(x.size)
+        claimed = known.errors(x.size, x._full)
         if error.mean() > 2**_MEAN_SLACK * claimed[0] and error.max() > 2**_MEAN_SLACK * claimed[1]:
             operation, where = _caller()
             at = int(error.reshape(-1).argmax())
@@ -144,8 +149,9 @@ def debug(context: Context, client: Client) -> Iterator[None]:
 
     Every result is decrypted with the client's key and compared with the same operation in the clear. The first one
     whose error exceeds its claim by more than 3 bits raises PrecisionError, which names the operation and the line.
-    Tables check that values lie within their bound (ValueError). Recorded programs are checked at their results' next
-    operation only. A SecretWarning reminds that a secret is present; nothing can be saved inside (UnsupportedError).
+    Tables check that values lie within their bound (ValueError). Recorded programs run their function, so that each of
+    its operations is checked. A SecretWarning reminds that a secret is present; nothing can be saved inside
+    (UnsupportedError).
     """
     roles.require_kind("debug", context, Context, "pass the context to debug")
     roles.require_kind("debug", client, Client, "pass the client that encrypted the values")
@@ -155,14 +161,15 @@ def debug(context: Context, client: Client) -> Iterator[None]:
     if client.context is not context:
         raise errors.ContextError.explain("debug", "a client of another context", "this context's", "pass that client")
     if context._debugger is not None:
-        raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one", "leave the outer block first")
+        raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one",
+                                              "leave the outer block first")
     warnings.warn("debug: the secret key decrypts beside the computation; use it on a client's machine only",
                   SecretWarning, stacklevel=3)
-    context._debugger = _Debugger(context, client)
+    context._root._debugging = _Debugger(context, client)
     try:
         yield
     finally:
-        context._debugger = None
+        context._root._debugging = None
 
 
 def refuse(context: Context, operation: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from . import _native, arrays, errors
 
-
 NOT_ENCRYPTED = "not-encrypted"
 
 

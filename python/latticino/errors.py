@@ -74,7 +74,7 @@ class FileError(Error, builtins.OSError):
 
 
 class PrecisionError(Error):
-    """An error larger than what was claimed: found by ``lt.debug``."""
+    """An error larger than what was asked for, or claimed (found by ``lt.debug``)."""
 
 
 class UnsupportedError(Error, builtins.NotImplementedError):

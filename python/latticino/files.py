@@ -2,7 +2,9 @@
 before anything is allocated; damaged, truncated or foreign ones raise FileError or ContextError.
 
 The checksum of a file finds accidents: whoever alters a file can renew it. ``sign=`` puts an Ed25519 signature behind a
-file, and ``verify=`` loads only what is signed under that key (`signing`, docs/security.md)."""
+file, and ``verify=`` loads only what is signed under that key (`signing`, docs/security.md).
+
+Bundles of server keys are several files beside each other, or one: a file, a stream or bytes (`bundles`)."""
 
 from __future__ import annotations
 
@@ -10,15 +12,16 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, BinaryIO, TypeAlias, cast, overload
 
-from . import _native, arrays, errors, notes, roles, secret_files, signing, tfhe
+from . import _native, answer, arrays, bundles, errors, notes, roles, secret_files, signing, tfhe
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys
 from .context import Context
 from .debug import refuse
 from .known import Known
 from .layout import Layout, from_runs
+from .progress_bar import Task
 from .tfhe import files as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
@@ -54,7 +57,8 @@ def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: A
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(_path("save_ciphertext", path), x, signing.signer("save_ciphertext", sign))
     refuse(x.context, "save_ciphertext")
-    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, _note(x), signing.signer("save_ciphertext", sign))
+    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, _note(x),
+                             signing.signer("save_ciphertext", sign))
 
 
 @overload
@@ -67,8 +71,8 @@ def load_ciphertext(path: Path_, context: tfhe.Context, *, verify: Any = ...) ->
 
 def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
                     verify: Any = None) -> Ciphertext | tfhe.EncryptedArray:
-    """An encrypted array from a file, for a context of the same parameters. ``verify``: the Ed25519 public key that must
-    have signed it; FileError otherwise."""
+    """An encrypted array from a file, for a context of the same parameters. ``verify``: the Ed25519 public key that
+    must have signed it; FileError otherwise."""
     _require_context("load_ciphertext", context)
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_ciphertext(_path("load_ciphertext", path), context,
@@ -78,27 +82,59 @@ def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
                                                           signing.verifier("load_ciphertext", verify)))
 
 
-def to_bytes(x: Ciphertext | tfhe.EncryptedArray, *, sign: Any = None) -> bytes:
-    """The same as a file's bytes, for sending. ``sign``: an Ed25519 private key."""
-    roles.require_kind("to_bytes", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
+def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys, *, final: bool = False,
+             sign: Any = None) -> bytes:
+    """An encrypted array or a bundle of server keys as a file's bytes, for sending.
+
+    ``final``: of a CKKS ciphertext that is an answer, as few bytes as keep the precision that it claims. It is brought
+    to level 0, and bits go that are below its error, which grows by at most 4 % (0.06 bits). Where the range of the
+    values was declared, bits above them go as well. What is read back is an `Answer`, for `decrypt` alone.
+    UnsupportedError for other objects.
+    ``sign``: an Ed25519 private key.
+    """
+    final = arrays.as_flag(final, "to_bytes", "final")
+    kinds = (Ciphertext, tfhe.EncryptedArray, ServerKeys, tfhe.ServerKeys)
+    roles.require_kind("to_bytes", x, kinds, "encrypt it first")
+    signer = signing.signer("to_bytes", sign)
+    if final and not isinstance(x, Ciphertext):
+        raise errors.UnsupportedError.explain(
+            "to_bytes", f"final=True for a {type(x).__name__}", "a Ciphertext of CKKS", "leave the option out")
+    if isinstance(x, (ServerKeys, tfhe.ServerKeys)):
+        return bundles.to_bytes(x, signer)
     if isinstance(x, tfhe.EncryptedArray):
-        return tfhe_files.to_bytes(x, signing.signer("to_bytes", sign))
+        return tfhe_files.to_bytes(x, signer)
     refuse(x.context, "to_bytes")
-    return _native.ciphertexts_to_bytes(x._parts, _note(x), signing.signer("to_bytes", sign))
+    if final:
+        return answer.to_bytes(x, signer, _note)
+    return _native.ciphertexts_to_bytes(x._parts, _note(x), signer)
 
 
 @overload
-def from_bytes(data: bytes, context: Context, *, verify: Any = ...) -> Ciphertext: ...
+def from_bytes(data: bytes, context: Context, *, kind: None = ..., verify: Any = ...) -> Ciphertext: ...
 
 
 @overload
-def from_bytes(data: bytes, context: tfhe.Context, *, verify: Any = ...) -> tfhe.EncryptedArray: ...
+def from_bytes(data: bytes, context: tfhe.Context, *, kind: None = ...,
+               verify: Any = ...) -> tfhe.EncryptedArray: ...
 
 
-def from_bytes(data: bytes, context: Context | tfhe.Context, *,
-               verify: Any = None) -> Ciphertext | tfhe.EncryptedArray:
-    """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody. ``verify``: the Ed25519 public
-    key that must have signed them."""
+@overload
+def from_bytes(data: bytes, context: Context, *, kind: type[ServerKeys], verify: Any = ...) -> ServerKeys: ...
+
+
+@overload
+def from_bytes(data: bytes, context: tfhe.Context, *, kind: type[tfhe.ServerKeys],
+               verify: Any = ...) -> tfhe.ServerKeys: ...
+
+
+def from_bytes(data: bytes, context: Context | tfhe.Context, *, kind: Any = None,
+               verify: Any = None) -> Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys:
+    """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody.
+
+    ``kind``: ``lt.ServerKeys`` (``lt.tfhe.ServerKeys`` of TFHE) for a bundle of server keys: who expects a ciphertext
+    is not handed keys. FileError for another kind than was asked for. ``verify``: the Ed25519 public key that must have
+    signed the bytes.
+    """
     _require_context("from_bytes", context)
     roles.require_kind("from_bytes", data, (bytes, bytearray, memoryview), "pass what to_bytes gave")
     try:
@@ -107,33 +143,59 @@ def from_bytes(data: bytes, context: Context | tfhe.Context, *,
         raise errors.ValueError.explain("from_bytes", str(why), "a memoryview that is in use",
                                         "pass the bytes themselves") from why
     check = signing.verifier("from_bytes", verify)
+    if kind is not None:
+        _require_kind_of_keys(context, kind)
+        loaded: ServerKeys | tfhe.ServerKeys = bundles.from_bytes(data, context, check)
+        return loaded
     if isinstance(context, tfhe.Context):
         return tfhe_files.from_bytes(data, context, check)
     refuse(context, "from_bytes")
     return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native, check))
 
 
-def save_server_keys(path: Path_, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys, *,
-                     sign: Any = None) -> None:
+def _require_kind_of_keys(context: Context | tfhe.Context, kind: Any) -> None:
+    wanted = tfhe.ServerKeys if isinstance(context, tfhe.Context) else ServerKeys
+    if kind is not wanted:
+        name = "lt.tfhe.ServerKeys" if wanted is tfhe.ServerKeys else "lt.ServerKeys"
+        raise errors.UnsupportedError.explain(
+            "from_bytes", f"kind={arrays.shown(kind)}", f"None or {name}", "leave it out for an encrypted array")
+
+
+def save_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys, *,
+                     one_file: bool = False, sign: Any = None) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
     each set of switching, with the set's name added. What an older bundle left there under these names goes.
-    ``sign``: an Ed25519 private key, which signs each of the files."""
+
+    ``one_file``: all in one file. A binary file object, a pipe or a socket's file for instance, takes the same bytes;
+    they are written piece by piece, and nothing is held twice. ``sign``: an Ed25519 private key, which signs each of
+    the files."""
     _require_context("save_server_keys", context)
     roles.require_kind("save_server_keys", keys, tfhe.ServerKeys if isinstance(context, tfhe.Context) else ServerKeys,
                        "client.server_keys() of a client of this context makes them")
-    name, signer = _path("save_server_keys", path), signing.signer("save_server_keys", sign)
+    one_file = arrays.as_flag(one_file, "save_server_keys", "one_file")
+    signer = signing.signer("save_server_keys", sign)
+    if bundles.is_stream(path, "write"):
+        return bundles.to_stream(path, keys, signer)
+    name = _path("save_server_keys", path)
+    if one_file:
+        bundles.to_file(name, keys, signer)
+        for beside in _all_beside(name, context):
+            _remove(beside)
+        return
     if isinstance(context, tfhe.Context):
-        return tfhe_files.save_server_keys(name, context, keys, signer)
+        return tfhe_files.save_server_keys(name, context, cast(tfhe.ServerKeys, keys), signer)
     refuse(context, "save_server_keys")
-    _native.save_keys(name, context._native, keys._native, signer)
+    bundle = cast(ServerKeys, keys)
+    with Task("writing keys", bundles.length(bundle), unit="bytes") as step:
+        _native.save_keys(name, context._native, bundle._native, signer, step.advance)
     public, switching = _beside(name, context)
     for kind, beside in switching.items():
-        if kind in keys._switching:
-            _native.save_switch_keys(beside, context.switching(kind), keys._switching[kind], signer)
+        if kind in bundle._switching:
+            _native.save_switch_keys(beside, context.switching(kind), bundle._switching[kind], signer)
         else:
             _remove(beside)
-    if keys.public_key is not None:
-        _native.save_public_key(public, context._native, keys.public_key, signer)
+    if bundle.public_key is not None:
+        _native.save_public_key(public, context._native, bundle.public_key, signer)
     else:
         _remove(public)
 
@@ -151,36 +213,50 @@ def _remove(path: str) -> None:
 
 
 @overload
-def load_server_keys(path: Path_, context: Context, *, verify: Any = ...) -> ServerKeys: ...
+def load_server_keys(path: Path_ | BinaryIO, context: Context, *, verify: Any = ...) -> ServerKeys: ...
 
 
 @overload
-def load_server_keys(path: Path_, context: tfhe.Context, *, verify: Any = ...) -> tfhe.ServerKeys: ...
+def load_server_keys(path: Path_ | BinaryIO, context: tfhe.Context, *, verify: Any = ...) -> tfhe.ServerKeys: ...
 
 
-def load_server_keys(path: Path_, context: Context | tfhe.Context, *,
+def load_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, *,
                      verify: Any = None) -> ServerKeys | tfhe.ServerKeys:
-    """A bundle from a file, with the public key and the switching keys beside it if there are any. ``verify``: the
+    """A bundle from its one file, or from a file with the public key and the switching keys beside it if there are any.
+
+    A binary file object is read to the end of the bundle and no further; it may be a pipe. ``verify``: the
     Ed25519 public key that must have signed each of these files; FileError otherwise.
 
     KeyError where those were made from another secret key than the bundle.
     """
     _require_context("load_server_keys", context)
-    name, check = _path("load_server_keys", path), signing.verifier("load_server_keys", verify)
+    check = signing.verifier("load_server_keys", verify)
+    if bundles.is_stream(path, "read", "readinto"):
+        streamed: ServerKeys | tfhe.ServerKeys = bundles.from_stream(path, context, check)
+        return streamed
+    name = _path("load_server_keys", path)
+    if _native.file_type(name) == bundles.KIND:
+        loaded: ServerKeys | tfhe.ServerKeys = bundles.from_file(name, context, check)
+        return loaded
     if isinstance(context, tfhe.Context):
         return tfhe_files.load_server_keys(name, context, check)
     refuse(context, "load_server_keys")
-    native = _native.load_keys(name, context._native, check)
+    with Task("reading keys", os.path.getsize(name), unit="bytes") as step:
+        native = _native.load_keys(name, context._native, check, step.advance)
     beside, others = _beside(name, context)
     public = _native.load_public_key(beside, context._native, check) if os.path.lexists(beside) else None
     switching = {kind: _native.load_switch_keys(other, context.switching(kind), check)
                  for kind, other in others.items() if os.path.lexists(other)}
-    for other in (public, *switching.values()):
-        if other is not None and other.id != native.id:
-            raise errors.KeyError.explain(
-                "load_server_keys", f"keys of {other.id} beside a bundle of {native.id}", "files of one secret key",
-                "bring over all files of the bundle")
+    bundles.require_one_key(native, public, switching)
     return ServerKeys(context, native, public, switching)
+
+
+def _all_beside(path: str, context: Context | tfhe.Context) -> list[str]:
+    """Names of files that a bundle of several files may have left."""
+    if isinstance(context, tfhe.Context):
+        return []
+    public, switching = _beside(path, context)
+    return [public, *switching.values()]
 
 
 def _beside(path: str, context: Context) -> tuple[str, dict[str, str]]:
@@ -238,9 +314,10 @@ def _path(operation: str, path: Any) -> str:
     return arrays.as_path(path, operation)
 
 
-def _note(x: Ciphertext) -> str:
+def _note(x: Ciphertext, known: Known | None = None) -> str:
     r, where = x.range, x.layout  # what samples showed is stated as a range: it holds for them alone
-    fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{x._known.error:.6g}"), "range": {
+    error = (known or x._known).error
+    fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
         "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}}
     if where.is_plain and where.rest != "unknown":
@@ -255,7 +332,7 @@ def _note(x: Ciphertext) -> str:
     return text
 
 
-def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) -> Ciphertext:
+def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str, final: bool) -> Ciphertext:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
     fields = notes.Note.read(note)
     inner = fields.part("array")
@@ -265,7 +342,7 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
     fields = inner or fields
     shape, error, clean = fields.shape("shape"), fields.number("error"), fields.flag("clean")
     known = _range(fields.part("range"))
-    size, slots = math.prod(shape), parts[0].slots if parts else 0
+    slots = parts[0].slots if parts else 0
     fits = slots and all(p.slots == slots for p in parts)
     where = Layout.plain(shape, slots, clean, known.reach) if fits and inner is None else None
     if fits and inner is not None:
@@ -275,7 +352,8 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str) ->
             "load", f"shape {shape} for {len(parts)} ciphertexts", "a shape that fits them",
             "use files of this package")
     context._admit("load", [p.key for p in parts])
-    return Ciphertext(context, parts, where, Known.fresh(known, error))
+    kind = answer.Answer if final else Ciphertext
+    return kind(context, parts, where, Known.fresh(known, error))
 
 
 def _layout(stated: notes.Note | None, shape: tuple[int, ...], slots: int, count: int) -> Layout:

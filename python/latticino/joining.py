@@ -25,8 +25,8 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = ...) -> EncryptedA
 def concatenate(arrays: Any, axis: Any = 0) -> Ciphertext | EncryptedArray:
     """Arrays joined along an axis; no bootstrapping.
 
-    Of CKKS: free; the arrays are brought to the lowest level among them, and keep their ciphertexts (`Ciphertext.contiguous`
-    packs them); None as axis joins all of them flattened. Of TFHE: of the widest type among them.
+    Of CKKS: free; the arrays are brought to the lowest level among them, and keep their ciphertexts
+    (`Ciphertext.contiguous` packs them); None as axis joins all of them flattened. Of TFHE: of the widest type.
     """
     several = _ciphertexts(arrays, "concatenate")
     if several is None:
@@ -72,7 +72,8 @@ def _ciphertexts(values: Any, operation: str) -> list[Ciphertext] | None:
     return list(values)
 
 
-def _joined(xs: list[Ciphertext], join: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str, axis: Any) -> Ciphertext:
+def _joined(xs: list[Ciphertext], join: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str,
+            axis: Any) -> Ciphertext:
     arrays.as_integer(axis, operation, "axis")
     try:
         join([np.broadcast_to(np.zeros(1), x.shape) for x in xs])

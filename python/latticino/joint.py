@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native, align, errors, noise
 from .known import Known, Range, largest_coefficient, report
@@ -13,6 +13,9 @@ from .layout import Rest
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
     from .context import Context
+
+
+_LARGEST_ARCSINE = 7
 
 
 def more_levels(ctx: Context) -> str:
@@ -24,7 +27,7 @@ def more_levels(ctx: Context) -> str:
     return "bootstrap() first, or use auto_bootstrap"
 
 
-def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphertext:
+def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
@@ -33,15 +36,17 @@ def bootstrap(x: Ciphertext, message: str, *options: bool | int | None) -> Ciphe
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
     x = _prepared(x)
-    booter, slots_first = _chosen([x], message, *options)
+    if not x._is_canonical and x.level == ctx.params.default_level - ctx.params.level_after_bootstrap:
+        x = x._canonical()  # SlotToCoeff first, at its own level, has none to spare
+    booter, slots_first, arcsine = _chosen([x], message, *options)
     parts = [booter.bootstrap(x._evaluator, p) for p in x._parts]
     ctx.count_bootstraps(len(parts))
-    return x._like(parts, _refreshed(x, booter, slots_first))
+    return x._like(parts, _refreshed(x, booter, slots_first, arcsine))
 
 
 def _prepared(x: Ciphertext) -> Ciphertext:
-    """Without unknown values in slots, where a level is there for it: at the lowest one from which SlotToCoeff can come first
-    it is not, and at level 0 there is none. What is left counts as values do (`_refreshed`)."""
+    """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
+    SlotToCoeff can come first. What is left counts as values do (`_refreshed`)."""
     params = x.context.params
     if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
         return x
@@ -50,9 +55,10 @@ def _prepared(x: Ciphertext) -> Ciphertext:
 
 def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_coeff_first: bool | None,
             over_mod_raise: bool | None, arcsine: int | None, log_message_ratio: int | None,
-            random_like: bool) -> tuple[_native.Bootstrapper, bool]:
-    """What refreshes these, and whether SlotToCoeff comes first. Only what is declared counts as known: sample data of
-    a plan do not, as the run may have none."""
+            random_like: bool) -> tuple[_native.Bootstrapper, bool, int]:
+    """What refreshes these, whether SlotToCoeff comes first, and the arcsine's degree (0: the set's).
+
+    Only what is declared counts as known: sample data of a plan do not, as the run may have none."""
     ctx, slots, level = xs[0].context, xs[0].slots, min(x.level for x in xs)
     declared = all(x._known.range.claim == "declared" and x._known.range.random for x in xs)
     form = ctx.bootstrap_form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
@@ -60,28 +66,33 @@ def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_
     ctx.note(f"bootstrapping of {slots} slots at level {level}: {form.reason}")
     booter = ctx.bootstrapper(slots, message, minimal_keys, form.slot_to_coeff_first, form.over_mod_raise,
                               form.arcsine, form.log_message_ratio)
-    return booter, form.slot_to_coeff_first
+    return booter, form.slot_to_coeff_first, form.arcsine
 
 
-def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool) -> Known:
+def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, arcsine: int) -> Known:
     """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
-    ctx, ratio = x.context, booter.message_ratio
+    ctx, ratio, known = x.context, booter.message_ratio, x._known
     rest = x.layout.bound if x.layout.rest == "unknown" else 0.0
     if slots_first:
-        reach, limit = max(x._known.range.reach, rest), 2.0**-ctx.params.log_message_ratio / ratio
-    else:
-        reach, limit = max(largest_coefficient(x._known, x.slots), rest), 1.0
+        reach, limit = max(known.range.reach, rest), 2.0**-ctx.params.log_message_ratio / ratio
+    else:  # at most the corners of the unit box
+        reach, limit = max(largest_coefficient(known, x.slots), rest), math.sqrt(2)
     if reach > 1.001 * limit:
-        report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({x._known.within()})",
+        report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({known.within()})",
                f"at most {limit:.3g}", "scale the values down before, or state a smaller range with declare()")
-    known = x._known.refreshed(booter.noise, booter.sine_ratio, slots_first, x.slots)
+        known = known.lost()
+    sine = booter.sine_ratio
+    if not slots_first and reach > 1:
+        # An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not with its square.
+        sine *= min(reach, limit) ** (((arcsine or _LARGEST_ARCSINE) - 1) / 2)
+    known = known.refreshed(booter.noise, sine, slots_first, x.slots)
     if not rest or slots_first:  # there, each slot errs by its own value
         return known
     others = _native.Estimate(Range(-rest, rest, (-rest, rest)), 0.0)
-    return known.plus_error(others.refreshed(0.0, booter.sine_ratio, False, x.slots).rms)
+    return known.plus_error(others.refreshed(0.0, sine, False, x.slots).rms)
 
 
-def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) -> tuple[Ciphertext, Ciphertext]:
+def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphertext, Ciphertext]:
     """See Ciphertext.bootstrap_with."""
     ctx, operation = x.context, "bootstrap_with"
     _require_ciphertexts([x, y], operation)
@@ -95,11 +106,12 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: bool | int | None) ->
     if not x.layout.same(y.layout):
         x, y = align.plain(x, operation), align.plain(y, operation)
     x, y = _prepared(x), _prepared(y)
-    booter, slots_first = _chosen([x, y], "merged", *options)
+    booter, slots_first, arcsine = _chosen([x, y], "merged", *options)
     pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(x._parts, y._parts)]
     ctx.count_bootstraps(len(pairs))
     # Imaginary errors of either become errors of the other.
-    first, second = (_refreshed(a, booter, slots_first).plus_error(b._known.error) for a, b in ((x, y), (y, x)))
+    first, second = (_refreshed(a, booter, slots_first, arcsine).plus_error(b._known.error, b._known.error_seen)
+                     for a, b in ((x, y), (y, x)))
     return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
 
 

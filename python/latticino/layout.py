@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-# What the slots hold that no value lies in: zeros; what operations made of zeros, or more copies of the values; anything,
-# other values of an array that was cut for instance.
+# What the slots hold that no value lies in: zeros; what operations made of zeros, or more copies of the values;
+# anything, other values of an array that was cut for instance.
 Rest = Literal["zero", "filler", "unknown"]
 _ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
 
@@ -26,8 +26,8 @@ _ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
 class Layout:
     """The shape of an array, and the address of each of its values in ``count`` ciphertexts of ``slots`` slots.
 
-    Several values may have one address: they are equal then (broadcast arrays). ``rest``: what the other slots hold, up to
-    ``bound`` in size. Immutable.
+    Several values may have one address: they are equal then (broadcast arrays). ``rest``: what the other slots hold,
+    up to ``bound`` in size. Immutable.
     """
 
     __slots__ = ("shape", "slots", "count", "rest", "bound", "_places", "_used", "_name")
@@ -93,16 +93,19 @@ class Layout:
     def name(self) -> bytes:
         """Tells this placement from all others; what the other slots hold is no part of it."""
         if self._name is None:
-            head = repr((self.shape, self.slots, self.count, self.is_plain)).encode()
+            head = repr(self._form()).encode()
             body = b"" if self._places is None else np.ascontiguousarray(self._places, np.int64).tobytes()
             self._name = hashlib.sha256(head + body).digest()
         return self._name
+
+    def _form(self) -> tuple[tuple[int, ...], int, int, bool]:
+        return self.shape, self.slots, self.count, self.is_plain
 
     def same(self, other: Layout) -> bool:
         """Whether values of the same index have the same address."""
         if self is other:
             return True
-        if (self.shape, self.slots, self.count, self.is_plain) != (other.shape, other.slots, other.count, other.is_plain):
+        if self._form() != other._form():
             return False
         return self._places is None or np.array_equal(self._places, other.places)
 
@@ -146,7 +149,8 @@ class Layout:
             return self
         places = self.places
         rest = weakest(self.rest, "filler")
-        return Layout(self.shape, slots, self.count, places // self.slots * slots + places % self.slots, rest, self.bound)
+        places = places // self.slots * slots + places % self.slots
+        return Layout(self.shape, slots, self.count, places, rest, self.bound)
 
     # ---- values in and out ----
 
@@ -183,7 +187,8 @@ def weakest(*rests: Rest) -> Rest:
     return max(rests, key=_ORDER.index)
 
 
-def from_runs(runs: list[list[int]], shape: tuple[int, ...], slots: int, count: int, rest: Rest, bound: float) -> Layout:
+def from_runs(runs: list[list[int]], shape: tuple[int, ...], slots: int, count: int, rest: Rest,
+              bound: float) -> Layout:
     """What `Layout.runs` wrote. ValueError where the runs are none of this shape and these ciphertexts."""
     total, most = 0, count * slots
     for first, step, length in runs:

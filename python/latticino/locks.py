@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Lock:
     """A re-entrant lock. In a child it is a new one: a thread of the parent that held it is not there."""
 
-    _all: weakref.WeakSet[Lock] = weakref.WeakSet()
+    _all: ClassVar[weakref.WeakSet[Lock]] = weakref.WeakSet()
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

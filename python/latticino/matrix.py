@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _native, arrays, errors, moves, noise
-from .layout import Layout
+from . import arrays, errors, noise, products
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
 # Entries of the matrix of a whole linear map: 256 MiB of complex numbers on the host.
 _MOST_ENTRIES = 1 << 24
-_MOST_WEIGHTS = 1 << 25  # products of single values in a sparse map: 1 GiB on the host while it is made
 
 
 def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -41,7 +37,8 @@ def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
     w = arrays.as_numpy(w, "matmul")
     shape = result_shape(w.shape, x.shape) if left else result_shape(x.shape, w.shape)
     if w.size == 0:
-        raise errors.ShapeError.explain("matmul", f"shapes {x.shape} and {w.shape}", "at least one value", "check the data")
+        raise errors.ShapeError.explain(
+            "matmul", f"shapes {x.shape} and {w.shape}", "at least one value", "check the data")
     if not np.isfinite(w).all():
         raise errors.ValueError.explain("matmul", "NaN or infinity", "finite numbers", "clean the data")
     if x.layout.is_plain and x.layout.rest != "unknown":
@@ -49,7 +46,7 @@ def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
             return _apply(x, w.reshape(-1, w.shape[-1]).T if left else w.reshape(len(w), -1), shape)
         if x.size * max(x.size, math.prod(shape)) <= _MOST_ENTRIES:
             return _apply(x, _whole_map(x.shape, w, left, shape), shape)
-    return _sparse(x, w, left, shape)
+    return products.sparse(x, w, left, shape)
 
 
 def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
@@ -57,7 +54,8 @@ def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     result_shape(x.shape, y.shape)
     if len(x.shape) != 1 or len(y.shape) != 1:
         raise errors.UnsupportedError.explain(
-            "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}", "two encrypted vectors, or one plain operand",
+            "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
+            "two encrypted vectors, or one plain operand",
             "compose the product of x * y and sums")
     return (x * y).sum()
 
@@ -68,7 +66,7 @@ def _whole_map(shape: tuple[int, ...], w: np.ndarray, left: bool, result: tuple[
     own = shape if len(shape) > 1 else ((shape[0], 1) if left else (1, shape[0]))
     other = w if w.ndim > 1 else (w[None, :] if left else w[:, None])
     units = np.eye(size).reshape(size, *(1,) * max(0, other.ndim - len(own)), *own)
-    return np.matmul(other, units).reshape(size, out) if left else np.matmul(units, other).reshape(size, out)
+    return np.asarray(np.matmul(other, units) if left else np.matmul(units, other)).reshape(size, out)
 
 
 def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
@@ -82,14 +80,21 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     pieces = max(1, x.slots // out_slots)
     params = x.context.params
     switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
-    rounded = noise.encoded(x.slots, params.rescale_factor(x.level)) * math.sqrt(len(w)) * x._known.range.rms
-    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces), rounded)
-    return x._like(parts, x._known.mapped(w[:, : math.prod(shape)], shape, added * math.sqrt(len(x._parts))), True, shape)
+    slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
+    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
+    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
+    w = w[:, : math.prod(shape)]
+    # Rotations of x meet the weights with what their keys leave.
+    weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
+    added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
+    known = x._known.repeated(x.shape, math.sqrt(slots / x.slots))
+    return x._like(parts, known.mapped(w, shape, added, rounded), True, shape)
 
 
-def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> _native.Ciphertext:
+def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:
     """The product with all rows of `w`: one block of rows for each ciphertext of x."""
-    slots, total = max(x.slots, out_slots), None
+    total: Any = None
+    slots = max(x.slots, out_slots)
     for i, part in enumerate(x._parts):
         block = w[i * x.slots : (i + 1) * x.slots]
         if not block.any() and (total is not None or i + 1 < len(x._parts)):
@@ -99,80 +104,3 @@ def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> _native.Ciph
         y = product.apply(x._evaluator, part.with_slots(slots))
         total = y if total is None else x._evaluator.add(total, y)
     return total.with_slots(out_slots)
-
-def _sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> Ciphertext:
-    """The product as a sparse map, from any layout to that of the results which needs the fewest diagonals."""
-    lead, terms, weights, free = _axes(x, w, left)
-    entries = math.prod(lead) * free * weights.shape[-2] * weights.shape[-1]
-    if entries > _MOST_WEIGHTS:
-        raise errors.UnsupportedError.explain(
-            "matmul", f"a product of shapes {x.shape} and {w.shape}", f"at most {_MOST_WEIGHTS:,} products of single values "
-            f"({entries:,} here)", "multiply the rows in groups, and join the results with lt.concatenate")
-    x = x._ready(1)
-    moves.require_level(x, "matmul")
-    name = ("matmul", x.layout.name, left, w.shape, hashlib.sha256(np.ascontiguousarray(w).tobytes()).digest(), w.dtype.str)
-
-    def entries_to(target: Layout) -> moves.Entries:
-        t, m = target.places, weights.shape[-1]
-        t = t.reshape(*lead, m, free) if left else t.reshape(*lead, free, m).swapaxes(-1, -2)
-        return _entries(t, terms // x.slots * target.slots + terms % x.slots, weights)
-
-    def cheapest() -> moves.Map:
-        targets = _targets(x, terms, weights.shape[-1], left, shape)
-        made = [moves.Map((*name, i), target.slots, x.slots, target, partial(entries_to, target))
-                for i, target in enumerate(targets)]
-        return min(made, key=lambda m: m.diagonals)
-
-    m = moves.known_map(name, cheapest)
-    m.require_possible("matmul")
-    parts, added = moves.apply(x, x._parts, m)
-    size = np.abs(weights)
-    l1, l2 = float(size.sum(axis=-2).max()), float(np.sqrt((size**2).sum(axis=-2)).max())
-    known = x._known.transformed(
-        lambda v: np.matmul(w, v) if left else np.matmul(v, w), l1, l2, w.dtype.kind != "c", added)
-    return x._like(parts, known, layout=m.target)
-
-
-def _axes(x: Ciphertext, w: np.ndarray, left: bool) -> tuple[tuple[int, ...], np.ndarray, np.ndarray, int]:
-    """Leading dimensions of the product; slot addresses (lead, n, free) of the values; weights (lead, n, m); and `free`, the
-    dimension of x that is kept."""
-    places = x.layout.places
-    if places.ndim == 1:
-        places = places[:, None] if left else places[None, :]
-    if w.ndim == 1:
-        w = w[None, :] if left else w[:, None]
-    if left:
-        weights, terms = w.swapaxes(-1, -2), places
-    else:
-        weights, terms = w, places.swapaxes(-1, -2)
-    lead = np.broadcast_shapes(terms.shape[:-2], weights.shape[:-2])
-    return lead, np.broadcast_to(terms, (*lead, *terms.shape[-2:])), np.broadcast_to(weights, (*lead, *weights.shape[-2:])), (
-        terms.shape[-1])
-
-
-def _targets(x: Ciphertext, terms: np.ndarray, m: int, left: bool, shape: tuple[int, ...]) -> list[Layout]:
-    """Layouts for the result: row by row, and those in which results lie where the values lie that they are made of."""
-    size, slots = math.prod(shape), x.slots
-    out = [Layout.plain(shape, max(slots, arrays.slots_for(size, x.context.slots, "matmul")))]
-    n = terms.shape[-2]
-    count = -(-m // n)  # groups of n results, each in ciphertexts of its own
-    whole = int(terms.max()) // slots + 1
-    j = np.arange(m)
-    places = terms[..., j % n, :] + (j // n * whole * slots)[:, None]
-    if np.unique(places).size == places.size and count * whole <= 4 * max(out[0].count, whole):
-        parts = np.unique(places // slots)
-        places = np.searchsorted(parts, places // slots) * slots + places % slots
-        ordered = places if left else places.swapaxes(-1, -2)
-        out.append(Layout(shape, slots, len(parts), ordered.reshape(shape)))
-    return out
-
-
-def _entries(t: np.ndarray, s: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Targets (lead, m, free), sources (lead, n, free) and weights (lead, n, m) of all products that are not zero."""
-    shape = (*w.shape, s.shape[-1])
-    weights = np.broadcast_to(w[..., None], shape).reshape(-1)
-    chosen = np.flatnonzero(weights)
-    if not chosen.size:
-        chosen = np.arange(1)
-    targets = np.broadcast_to(t[..., None, :, :], shape).reshape(-1)[chosen]
-    return targets, np.broadcast_to(s[..., :, None, :], shape).reshape(-1)[chosen], weights[chosen]

@@ -32,6 +32,14 @@ def switched(params: _native.Params, level: int, slots: int, scale: float) -> fl
     return _slot(_native.key_switch_variance(params, level), slots, scale)
 
 
+def keys_alone(params: _native.Params, level: int, slots: int, scale: float) -> float:
+    """The part of `switched` that comes from the errors of the key, without the division by P after it: what rotations
+    leave that share one division (a matrix product's)."""
+    # Merged with a rescaling, a key switch has the same division, and next to nothing of the key's errors.
+    division = _native.key_switch_rescale_variance(params, level) - _native.rescale_variance(params, level)
+    return _slot(max(0.0, _native.key_switch_variance(params, level) - division), slots, scale)
+
+
 def multiplied(params: _native.Params, level: int, slots: int, scale: float) -> float:
     """What a key switch adds that goes to the level below, at the scale there: a product."""
     return _slot(_native.key_switch_rescale_variance(params, level), slots, scale)

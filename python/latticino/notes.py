@@ -52,7 +52,7 @@ class Note:
 
     def runs(self, name: str) -> list[list[int]]:
         """Triples of integers up to 2^53 in size."""
-        runs = self._get(name, list)
+        runs: list[list[int]] = self._get(name, list)
         if not runs or not all(isinstance(run, list) and len(run) == 3 and all(
                 type(n) is int and abs(n) <= LARGEST for n in run) for run in runs):
             refuse()

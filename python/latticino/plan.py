@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _native, arrays, errors, noise, roles
+from . import _native, arrays, errors, noise, roles, views
 from .ciphertext import Ciphertext
 from .known import Known, as_range
 from .layout import Layout
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Shape(NamedTuple):
-    """Stands for a ciphertext in a plan: its shape, its level (None: fresh), and the range of its values: ``(low, high)``
-    or an ``lt.Range`` (None: the unit box is assumed)."""
+    """Stands for a ciphertext in a plan: its shape, its level (None: fresh), and the range of its values: ``(low,
+    high)`` or an ``lt.Range`` (None: the unit box is assumed)."""
 
     shape: tuple[int, ...]
     level: int | None = None
@@ -116,6 +116,9 @@ class Plan:
         lines += self.notes
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        return views.plan(self)
+
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
     """The plan of a program for arguments like these."""
@@ -151,7 +154,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         ways=dict(twin._ways),
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
-        bits=tuple((*r._known.bits(r.size), r._known.kind) for r in results),
+        bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),
         notes=list(twin._notes))
 
 
@@ -166,7 +169,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
         layout, known = x.layout, x._known
         if known.shadow:  # a plan has no values
-            known = known.detached(x.size)
+            known = known.detached(x.size, x._full)
     else:
         if isinstance(x, Shape):
             shape = arrays.as_shape(x.shape, "plan", 2**16 * twin.slots)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, TypeVar
 
 from . import arrays, errors
 
 _MOST = 2**31 - 1
+T = TypeVar("T")
 
 
-def power(x: Any, n: Any, remedy: str) -> Any:
+def power(x: T, n: Any, remedy: str) -> T:
     """x ** n in ceil(log2(n)) products one after another. UnsupportedError but for integers from 1."""
     try:
         count = operator.index(n)
@@ -19,11 +20,12 @@ def power(x: Any, n: Any, remedy: str) -> Any:
     if not 1 <= count <= _MOST:
         raise errors.UnsupportedError.explain(
             "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MOST}", remedy)
-    known = {1: x}
+    known: dict[int, Any] = {1: x}
 
     def of(k: int) -> Any:
         if k not in known:
             known[k] = of(k - k // 2) * of(k // 2)
         return known[k]
 
-    return of(count)
+    result: T = of(count)
+    return result

@@ -82,7 +82,8 @@ for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choo
               "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
               "round", "searchsorted", "std", "sum", "take", "trace", "var"):
     setattr(_Methods, _name, _marking(_name))
-for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__dlpack__", "__float__", "__index__",
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__dlpack__", "__float__",
+              "__index__",
               "__int__"):
     setattr(_Methods, _name, _refusing(_name))
 
@@ -117,7 +118,7 @@ class PrivateArray(_Methods):
 
     # ---- computing: results are marked ----
 
-    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> np.ndarray:
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         return array.view(PrivateArray)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
@@ -172,12 +173,12 @@ class PrivateArray(_Methods):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         _refuse("pickle")
 
-    def __copy__(self) -> PrivateArray:
+    def __copy__(self) -> Any:
         return self.copy()
 
-    def __deepcopy__(self, memo: Any) -> PrivateArray:
+    def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
     @property
-    def flat(self) -> NoReturn:  # type: ignore[override]
+    def flat(self) -> NoReturn:
         _refuse("flat")

@@ -12,7 +12,7 @@ from . import errors
 
 class Scope:
     """The time in which a function is recorded. Arrays that are made in it lie in the memory of the recording, which
-    every replay overwrites, so they are of use in it only."""
+    every replay overwrites, so they are of use in it only, and in the thread that records: others wait for its end."""
 
     __slots__ = ("open",)
     _now = threading.local()
@@ -34,11 +34,16 @@ class Scope:
         finally:
             self.open, Scope._now.scope = False, outer
 
-    @staticmethod
-    def refuse() -> None:
-        raise errors.ContextError.explain(
-            "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
-            "return it from the function")
+    def require(self) -> None:
+        """ContextError for arrays of this time outside of it, or in another thread."""
+        if not self.open:
+            raise errors.ContextError.explain(
+                "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
+                "return it from the function")
+        if Scope.current() is not self:
+            raise errors.ContextError.explain(
+                "compute", "an array of a recorded function in another thread", "the thread that records",
+                "compute in the recorded function itself")
 
 
 class Recording:
@@ -77,7 +82,7 @@ class Recording:
     @property
     def arena_bytes(self) -> int:
         """Device memory that the recording keeps for itself."""
-        return self._native.arena_bytes
+        return int(self._native.arena_bytes)
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """The function of these: one array, or a tuple of them."""
@@ -99,22 +104,22 @@ class Recording:
                 "record a program for each session, or adopt the arguments")
 
     def _arrays(self, values: Any, operation: str) -> list[Any]:
-        values = list(values) if isinstance(values, (tuple, list)) else [values]
-        for v in values:
+        arrays: list[Any] = list(values) if isinstance(values, (tuple, list)) else [values]
+        for v in arrays:
             if not isinstance(v, self.kind):
                 raise errors.ShapeError.explain(
                     operation, f"a {type(v).__name__}", f"arrays of type {self.kind.__name__} in and out",
                     "close over plain values instead")
-        return values
+        return arrays
 
     def _parts(self, x: Any) -> list[Any]:
-        return x._parts
+        return list(x._parts)
 
     def _emptied(self, x: Any) -> Any:
         return self._filled(x, [])
 
     def _serves(self, recorded: Any, form: Any) -> bool:
-        return recorded == form
+        return bool(recorded == form)
 
     def _filled(self, like: Any, parts: list[Any]) -> Any:
         """An array like that one, of other ciphertexts."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
 
 from . import errors
-
-_Object = TypeVar("_Object", bound="Unpickled")
 
 
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
@@ -20,7 +21,8 @@ def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], rem
 def require_function(operation: str, f: Any) -> None:
     """UnsupportedError for what cannot be called."""
     if not callable(f):
-        raise errors.UnsupportedError.explain(operation, _name(type(f)), "a function", "pass one, a lambda for instance")
+        raise errors.UnsupportedError.explain(operation, _name(type(f)), "a function",
+                                              "pass one, a lambda for instance")
 
 
 def refuse_numpy(x: Any) -> NoReturn:
@@ -30,19 +32,33 @@ def refuse_numpy(x: Any) -> NoReturn:
         "decrypt first, or use the array's own methods and the functions of latticino")
 
 
-class Unpickled:
-    """Objects that stay in their process: UnsupportedError in place of pickle's bytes; a copy is the object itself."""
+def refuse_numpy_function(x: Any, function: Callable[..., Any], _: Any, arguments: tuple[Any, ...],
+                          options: dict[str, Any]) -> Any:
+    """UnsupportedError for numpy's functions of encrypted arrays, some of which answer without looking at values."""
+    if function in _OF_SHAPES and arguments and arguments[0] is x:
+        return function(np.broadcast_to(np.False_, x.shape), *arguments[1:], **options)
+    raise errors.UnsupportedError.explain(
+        f"numpy.{function.__name__}", _name(type(x)), "numbers in the clear",
+        "decrypt first, or use the array's own methods and the functions of latticino")
 
-    _pickled: tuple[str, str]  # what it is, and the remedy
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        what, remedy = self._pickled
-        raise errors.UnsupportedError.explain("pickle", what, "a file, or bytes of the file format", remedy)
+_OF_SHAPES = (np.shape, np.ndim, np.size)
 
-    def __copy__(self: _Object) -> _Object:
+
+def refuse_pickle(had: str, needs: str, remedy: str) -> NoReturn:
+    """UnsupportedError for what must not be pickled, or cannot be."""
+    raise errors.UnsupportedError.explain("pickle", had, needs, remedy)
+
+
+class Handle:
+    """Copies of objects that stand for something on a device, or that never change, are the objects themselves."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self: _Object, memo: Any) -> _Object:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
 
@@ -75,5 +91,6 @@ def warn_of_security(operation: str, params: Any) -> None:
         warnings.warn(f"{operation}: the {kind} set {params.name} is not held to 128 bits of security; choose a set "
                       "without that word in its name for data that matter", errors.SecurityWarning, stacklevel=3)
     elif getattr(params, "stated_log_failure", _LEAST_SHARED) > _LEAST_SHARED:
-        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with 2^{params.stated_log_failure:.0f}; "
+        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with "
+                      f"2^{params.stated_log_failure:.0f}; "
                       "do not share decryptions under it (docs/security.md)", errors.SecurityWarning, stacklevel=3)

@@ -38,7 +38,8 @@ def derive(passphrase: str | bytes, kdf: Kdf) -> bytes:
     scrypt's memory is not to be had; UnsupportedError for a Python without scrypt.
     """
     if not isinstance(passphrase, (str, bytes)) or not passphrase:
-        what = "an empty passphrase" if isinstance(passphrase, (str, bytes)) else f"a passphrase of type {type(passphrase).__name__}"
+        what = "an empty passphrase" if isinstance(passphrase, (str, bytes)) else (
+            f"a passphrase of type {type(passphrase).__name__}")
         raise errors.ValueError.explain("passphrase", what, "text or bytes, not empty", "choose one, or leave it out")
     if not hasattr(hashlib, "scrypt"):
         raise errors.UnsupportedError.explain("passphrase", "a Python without hashlib.scrypt",

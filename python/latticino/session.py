@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import roles
+from . import roles, views
 from .ciphertext import Ciphertext
 from .context import Context
 from .tenancy import BoundSession
 
 
-class Session(BoundSession, Context):  # type: ignore[misc]
+class Session(BoundSession, Context):
     """One client's keys on a context: ``ctx.bind(keys)``.
 
     Takes the place of a context: ``encrypt`` (with the bundle's public key), ``plan``, ``lt.from_bytes(data, session)``
@@ -32,5 +32,8 @@ class Session(BoundSession, Context):  # type: ignore[misc]
         self._require_adoptable(x)
         self._admit("adopt", [p.key for p in x._parts])
         return Ciphertext(self, x._parts, x.layout, x._known)
+
+    def _repr_html_(self) -> str:
+        return views.context(self, f"Session of key {self.key_id}")
 
     __call__ = adopt

@@ -1,4 +1,5 @@
-"""Signatures of files: Ed25519 from the package `cryptography`, which is imported where one is asked for and not before.
+"""Signatures of files: Ed25519 from the package `cryptography`, which is imported where one is asked for and not
+before.
 
 What is signed, and where it lies in a file, is in src/io/signature.h. Keys are those of
 ``cryptography.hazmat.primitives.asymmetric.ed25519``, or their 32 raw bytes.

@@ -28,7 +28,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     x = x._ready(1) if masked else x
     parts, encoded, scale = [], 0.0, 1.0
     for i, group in enumerate(groups):
-        total = None
+        total: Any = None
         for source, turn, mask in group:
             y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
             if mask is not None:
@@ -47,7 +47,8 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
 
 def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
     """What the rounding of a rotation's masks adds to the sample's values."""
-    rows = arrays.rows(x._known.sample[0].reshape(-1), x.slots)
+    sample: Any = x._known.sample
+    rows = arrays.rows(sample[0].reshape(-1), x.slots)
     out = np.zeros((len(groups), x.slots), dtype=np.complex128)
     for row, group in zip(out, groups):
         for source, turn, mask in group:
@@ -61,8 +62,8 @@ def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: compl
     axes, keepdims = as_axes(axis, len(x.shape), "sum"), arrays.as_flag(keepdims, "sum", "keepdims")
     if not axes:
         return x * factor if factor != 1 else x
-    out = _in_ciphertexts(x, axes) if _plainly(x, axes) else None
-    if out is not None:
+    if _plainly(x, axes):
+        out = _in_ciphertexts(x, axes)
         out = out * factor if factor != 1 else out
     else:
         out = _along(x, axes, factor)
@@ -79,7 +80,8 @@ def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
     out = sorted(a + dimensions if a < 0 else a for a in every)
     if len(set(out)) != len(out) or not all(0 <= a < dimensions for a in out):
         raise errors.ShapeError.explain(
-            operation, f"axis={arrays.shown(axis)} of {dimensions} dimensions", "axes that are there, each once", "check the axis")
+            operation, f"axis={arrays.shown(axis)} of {dimensions} dimensions", "axes that are there, each once",
+            "check the axis")
     return tuple(out)
 
 
@@ -88,8 +90,8 @@ def _plainly(x: Ciphertext, axes: tuple[int, ...]) -> bool:
     if len(axes) == len(x.shape):
         return x.layout.injective and x.layout.rest != "unknown"
     kept = math.prod(x.shape[len(axes):])
-    return (x.layout.is_plain and x.layout.rest != "unknown" and axes == tuple(range(len(axes))) and kept & (kept - 1) == 0
-            and kept <= x.slots)
+    leading = x.layout.is_plain and axes == tuple(range(len(axes)))
+    return leading and x.layout.rest != "unknown" and kept & (kept - 1) == 0 and kept <= x.slots
 
 
 def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
@@ -105,7 +107,8 @@ def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
     count = x.slots // kept
     if count > 1:
         part = e.inner_sum(part, kept, count)
-    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count))
+    full = x.slots == x.context.slots
+    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count), full)
     return x._like([part.with_slots(kept)], known, True, shape)
 
 
@@ -121,58 +124,48 @@ def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
 
 
 def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext | None:
-    """Sums of slots a fixed step apart; None where there is no such step. No level where the values of each sum lie in one
-    ciphertext, else one: a map collects the pieces."""
+    """Sums of slots a fixed step apart; None where there is no such step. No level where the values of each sum lie in
+    one ciphertext, else one: a map collects the pieces."""
     where, slots = x.layout, x.slots
     shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     terms = np.moveaxis(where.places, axes, range(-len(axes), 0)).reshape(math.prod(shape), -1)
     terms = np.sort(terms, axis=1) if len(axes) > 1 else terms
-    count = terms.shape[1]
-    parts = terms // slots
-    inside = parts[:, 1:] == parts[:, :-1]
-    steps = ((terms[:, 1:] - terms[:, :-1]) % slots)[inside]
-    if steps.size and (steps != steps[0]).any():
+    found = moves.runs_of(terms, slots)
+    if found is None:
         return None
-    step = int(steps[0]) if steps.size else 0
-    switched = x._switched() * math.sqrt(max(count - 1, 0))
-    if inside.all():
-        made = moves.windows(x._evaluator, x._parts, step, count, slots)
-        bound = count * max(x._known.range.reach, where.bound)
-        whole = Layout(where.shape, slots, where.count, where.places, "unknown", bound)
-        index = np.moveaxis(np.arange(x.size).reshape(x.shape), axes, range(-len(axes), 0)).reshape(*shape, -1)
-        first = index.reshape(len(terms), -1)[np.arange(len(terms)), np.argmax(
-            whole.places.reshape(-1)[index.reshape(len(terms), -1)] == terms[:, :1], axis=1)]
-        out, kept = whole.taken(first.reshape(shape), bound)
-        known = x._known.reduced(axes, False, count, 1, switched)
-        y = x._like([made[p] for p in kept], known, layout=out.with_rest("unknown", bound))
-        return y * factor if factor != 1 else y
-    return _collected(x, axes, factor, terms, inside, step)
+    if len(found[0]) > len(terms):
+        return _collected(x, axes, factor, terms, found)
+    count, step = terms.shape[1], found[3]
+    bound = count * max(x._known.range.reach, where.bound)
+    out, kept = _where_begun(terms, shape, slots)
+    made = moves.windows(x._evaluator, [x._parts[p] for p in kept], step, count, slots)
+    known = x._known.reduced(axes, False, count, 1, x._switched() * math.sqrt(count - 1))
+    y = x._like(made, known, layout=out.with_rest("unknown", bound))
+    return y * factor if factor != 1 else y
 
 
-def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.ndarray, inside: np.ndarray,
-               step: int) -> Ciphertext:
+def _where_begun(terms: np.ndarray, shape: tuple[int, ...], slots: int) -> tuple[Layout, list[int]]:
+    """The layout of sums that lie where their first values do, and which ciphertexts those are in."""
+    kept = np.unique(terms[:, 0] // slots)
+    places = np.searchsorted(kept, terms[:, 0] // slots) * slots + terms[:, 0] % slots
+    return Layout(shape, slots, len(kept), places.reshape(shape)), kept.tolist()
+
+
+def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.ndarray,
+               found: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> Ciphertext:
     """Sums of values that lie in several ciphertexts. A run of n values is made of windows of powers of two."""
     x = x._ready(1)
     moves.require_level(x, "sum")
     where, slots = x.layout, x.slots
     shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
-    starts = np.concatenate([np.ones((len(terms), 1), bool), ~inside], axis=1)
-    begin = np.flatnonzero(starts.reshape(-1))
-    length = np.diff(np.append(begin, terms.size))
-    row, first = begin // terms.shape[1], terms.reshape(-1)[begin]
-    entries = []
-    for k in range(int(length.max()).bit_length()):
-        has = (length >> k & 1).astype(bool)
-        offset = (length[has] & (1 << k) - 1) * step
-        source = first[has] // slots * slots + (first[has] + offset) % slots
-        entries.append((row[has], source + k * where.count * slots))
-    rows, s = (np.concatenate(v) for v in zip(*entries))
+    row, first, length, step = found
+    bits = list(moves.by_bits(first, length, step, slots))
+    rows = np.concatenate([row[has] for has, _ in bits])
+    s = np.concatenate([at + k * where.count * slots for k, (_, at) in enumerate(bits)])
     weights = np.full(len(s), complex(factor))
     most = 1 << (int(length.max()).bit_length() - 1)
     windows = list(zip(*(moves.doublings(x._evaluator, p, step, most, slots) for p in x._parts)))
-    kept = np.unique(terms[:, 0] // slots)
-    places = np.searchsorted(kept, terms[:, 0] // slots) * slots + terms[:, 0] % slots
-    targets = [Layout.plain(shape, slots), Layout(shape, slots, len(kept), places.reshape(shape))]
+    targets = [Layout.plain(shape, slots), _where_begun(terms, shape, slots)[0]]
 
     def entries_to(target: Layout) -> moves.Entries:
         return target.places.reshape(-1)[rows], s, weights
@@ -183,10 +176,10 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
         return min(made, key=lambda m: m.diagonals)
 
     name = ("sum", where.name, axes, complex(factor))
-    m = moves.known_map(name, cheapest)
+    m = moves.remembered(name, cheapest)
     m.require_possible("sum")
-    parts, added = moves.apply(x, [p for several in windows for p in several], m)
     count = terms.shape[1]
+    parts, added = moves.apply(x, [p for several in windows for p in several], m, "sum", abs(factor) * math.sqrt(count))
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
     return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=m.target)
 
@@ -203,7 +196,8 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
     axes, ddof = as_axes(axis, len(x.shape), "var"), arrays.as_real(ddof, "var", "ddof")
     count = math.prod(x.shape[a] for a in axes)
     if count <= ddof:
-        raise errors.ValueError.explain("var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
+        raise errors.ValueError.explain(
+            "var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
     off = x - mean(x, axes, True)
     if x._known.range.is_real:
         square = off * off
@@ -226,9 +220,25 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     parts = e.inner_sum(first, -1, c)
     level, scale = first[0].level, first[0].scale
     added = math.hypot(abs(factor) * first_error, x._rescaled(first) * math.sqrt(c),
-                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1),
-                       noise.encoded(x.slots, masks[0].scale) * math.sqrt(c) * x._known.range.rms)
-    return x._like(parts, x._known.spread(factor, c, added), True)
+                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1))
+    # The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
+    rounding_of_mask = noise.encoded(x.slots, masks[0].scale) * math.sqrt(c)
+    known = x._known
+    rounded = rounding_of_mask * known.estimate.summed(c, 0.0).range.rms
+    in_sample = 0.0
+    if known.sample is not None:
+        in_sample = rounding_of_mask * _rms_of_windows(known.sample[0].reshape(-1), x.slots, c)
+    rounded, in_sample = math.hypot(added, rounded), math.hypot(added, in_sample)
+    return x._like(parts, known.spread(factor, c, rounded, in_sample), True)
+
+
+def _rms_of_windows(values: np.ndarray, slots: int, c: int) -> float:
+    """Root mean square of the sums of each value and the c - 1 behind it, cyclically in a ciphertext; at least that of
+    values without a mean, whose sums may be small by chance."""
+    rows = arrays.rows(values, slots)
+    total = np.cumsum(np.concatenate([np.zeros((len(rows), 1)), rows, rows], axis=1), axis=1)
+    sums = np.abs(total[:, c : c + slots] - total[:, :slots])
+    return float(max(np.sqrt((sums**2).mean()), np.sqrt(c * (np.abs(rows) ** 2).mean())))
 
 
 def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,12 +68,14 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
     native = x.context.switching(name)
     arguments = _native.table_arguments(native, bound)
     values = np.array([f(v) for v in arguments])
-    table = x.context.table((name, bound, hashlib.sha256(values).digest()),
+    table = x.context.table((name, bound, hashlib.sha256(values.tobytes()).digest()),
                             lambda: _native.SwitchTable.make(native, f, bound))
 
     def look_up(v: np.ndarray) -> np.ndarray:
-        return values[np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)] if (
-            v.size * values.size < 1 << 24) else np.interp(v, arguments, values)
+        if v.size * values.size >= 1 << 24:
+            return np.asarray(np.interp(v, arguments, values))
+        nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
+        return np.asarray(values[nearest])
 
     return _through(x, table, (look_up, range_of(values), "deviation"), where, name, minimal_keys, route)
 
@@ -123,7 +124,7 @@ def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> No
                f"values within {bound:.4g}", "raise the bound, or scale the values down")
     if x.context._debugger is not None:
         values = x.context._debugger.values(x)
-    elif not x.context.encrypted:
+    elif x._known.sample is not None and not x.context.encrypted:
         values = x._known.sample[1]
     else:
         return
@@ -180,12 +181,12 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
             "max", f"{x.size} values with others behind them", "a power of two of values",
             "reshape or pad the data before encrypting")
     filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
-    entries = []
+    entries: list[tuple[Any, Any]] = []
     for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):
         one = x._like([part], x._known.part(i, x.slots), True, (x.slots,))
         entries.append((one + fill if fill.any() else one, index))
 
-    def better(a: tuple, b: tuple) -> tuple:
+    def better(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
         difference = a[0] - b[0]
         chosen = _positive(difference, bound, **options)
         return chosen * difference + b[0], chosen * (a[1] - b[1]) + b[1]

@@ -50,7 +50,7 @@ class Residency:
 
 def checked_budget(budget: Any) -> int | None:
     """Bytes, 1 or more, or None."""
-    return None if budget is None else arrays.as_integer(budget, "Context", "key_budget", least=1)
+    return None if budget is None else arrays.as_integer(budget, "Context", "key_budget", least=1, most=2**63 - 1)
 
 
 class Tenancy:
@@ -85,10 +85,16 @@ class Tenancy:
             self._tenants[keys.id] = self.keys = keys
 
     def forget(self, keys: Any) -> None:
-        """Takes back what `use` did with this bundle: its memory is free once no session and no variable holds it."""
+        """Takes back what `use` did with this bundle: its memory is free once no session and no variable holds it.
+
+        UnsupportedError for what is no bundle of keys."""
+        if not hasattr(type(keys), "_new_evaluator"):
+            raise errors.UnsupportedError.explain(
+                "forget", f"a {type(keys).__name__}", "server keys", "pass the bundle that use() was given")
+        key = keys.id
         with self._lock:
-            if self._tenants.get(keys.id) is keys:
-                del self._tenants[keys.id]
+            if self._tenants.get(key) is keys:
+                del self._tenants[key]
             if self.keys is keys:
                 self.keys = None
 
@@ -106,9 +112,8 @@ class Tenancy:
         """An evaluator with the keys for these operands, which stay in device memory for as long as it lives."""
         if self._evaluator is not None:
             return self._evaluator
-        if self.keys is None and not self._tenants:
-            return self._keyless()
-        return self._keys_for(key)._new_evaluator()
+        keys = self._tenants.get(key) or self.keys
+        return self._keyless() if keys is None else keys._new_evaluator()
 
     def _keyless(self) -> Any:
         """What operations that need no keys are done with; KeyError where all need some."""
@@ -148,7 +153,7 @@ class BoundSession(Tenancy):
     @property
     def key_id(self) -> str:
         """The identity of the secret key that the session's bundle was made from."""
-        return self.keys.id
+        return str(self.keys.id)
 
     def _admit(self, operation: str, keys: Iterable[str]) -> None:
         for key in keys if self._store is not None else ():  # nothing is encrypted: no keys
@@ -177,6 +182,11 @@ class BoundSession(Tenancy):
         """UnsupportedError: sessions are bound on a context."""
         raise errors.UnsupportedError.explain(
             "bind", "a session, which has its keys", "a context", "call session.context.bind(keys) for another session")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .pickling import reduce_session
+
+        return reduce_session(self)
 
     def __repr__(self) -> str:
         return f"Session({self.params.name!r}, key {self.key_id})"

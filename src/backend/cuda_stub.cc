@@ -2,6 +2,7 @@
 #if !defined(LATTICINO_HAVE_CUDA)
 
 #include "backend/backend.h"
+#include "backend/ranges.h"
 #include "math/errors.h"
 
 namespace latticino {
@@ -16,6 +17,9 @@ bool cuda_built() { return false; }
 int cuda_device_count() noexcept { return 0; }
 
 bool cuda_has_fast_doubles(int) noexcept { return false; }
+
+void push_range(const char*) {}
+void pop_range() {}
 
 }  // namespace latticino
 

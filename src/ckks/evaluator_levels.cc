@@ -20,6 +20,13 @@ double adjust_tolerance(const Params& params, int level, double scale) {
   return std::min(0x1p-20, std::sqrt(params.n() * params.division_variance(primes)) / scale);
 }
 
+// Whether an integer takes values from one scale at `level` to another at the level below, closely
+// enough.
+bool adjusts(const Params& params, int level, double from, double to) {
+  const double exact = to * params.rescale_factor(level) / from;
+  return std::abs(std::nearbyint(exact) - exact) <= adjust_tolerance(params, level, to) * exact;
+}
+
 }  // namespace
 
 Ciphertext Evaluator::rescale(const Ciphertext& x) const {
@@ -72,10 +79,9 @@ Ciphertext Evaluator::drop_to(const Ciphertext& x, int level) const {
 std::vector<Ciphertext> Evaluator::adjusted(Span x, double scale) const {
   const Params& params = context_->params();
   const double factor = params.rescale_factor(x[0].level);
-  const double exact = scale * factor / x[0].scale;
-  const double integer = std::nearbyint(exact);
+  const double integer = std::nearbyint(scale * factor / x[0].scale);
   const double tolerance = adjust_tolerance(params, x[0].level, scale);
-  if (std::abs(integer - exact) > tolerance * exact) {
+  if (!adjusts(params, x[0].level, x[0].scale, scale)) {
     throw ScaleError(
         "ckks.to_level_scale", "scale 2^" + std::to_string(std::log2(x[0].scale)),
         "at most 2^" + std::to_string(std::log2(2 * tolerance * scale * factor)) + " to reach 2^" +
@@ -106,7 +112,8 @@ Ciphertext Evaluator::to_level_scale(const Ciphertext& x, int level, double scal
   return std::move(lowered(std::span(&x, 1), level, scale).front());
 }
 
-// Limbs are dropped as far as the prime sets are nested; where a prime must enter, one adjust.
+// Limbs are dropped as far as the prime sets are nested; where a prime must enter, one adjust. A
+// scale that is too large for that there is brought down at a higher level first.
 std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) const {
   const Params& params = context_->params();
   for (const Ciphertext& c : x) {
@@ -127,8 +134,14 @@ std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) cons
   while (out[0].level > level) {
     int from = level + 1;
     while (!params.basis(out[0].level).contains(params.basis(from))) ++from;
+    const auto target = [&](int to) { return to == level ? scale : params.scale(to); };
+    for (int above = from; above <= out[0].level; ++above) {
+      if (!adjusts(params, above, out[0].scale, target(above - 1))) continue;
+      from = above;
+      break;
+    }
     drop(from);
-    out = adjusted(out, from - 1 == level ? scale : params.scale(from - 1));
+    out = adjusted(out, target(from - 1));
   }
   return out;
 }

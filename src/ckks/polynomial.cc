@@ -18,6 +18,9 @@ constexpr const char* kName = "ckks.evaluate";
 constexpr double kZero = 0x1p-50;
 // Times the canonical scale, from where on an element is adjusted with an exact scale.
 constexpr double kLarge = 16;
+// Elements of a scale smaller than the canonical one by this much would lose the result's
+// precision.
+constexpr double kSmall = 0x1p-24;
 
 // Runs a plan on a batch of inputs of one level and scale. Scales are exact: a node that must end
 // at scale s is summed at s * (rescale factor), and each child at what T_g leaves of it.
@@ -52,8 +55,21 @@ class PolynomialRun {
         sum.terms.push_back({&at(rest, level), -1});
       }
     }
-    const Batch product = product_sum(sum, level, high[0].scale * low[0].scale);
-    elements_[n] = evaluator_.relinearize(product, true);
+    const double working = high[0].scale * low[0].scale;
+    require_precision(working / params_.rescale_factor(level), level - 1);
+    elements_[n] = evaluator_.relinearize(product_sum(sum, level, working), true);
+  }
+
+  // Squaring doubles what a scale is off by: below levels whose primes are larger than their scales
+  // little is left of it.
+  void require_precision(double scale, int level) const {
+    const double canonical = params_.scale(level);
+    if (scale >= kSmall * canonical) return;
+    const auto bits = [](double x) { return "2^" + std::to_string(std::lround(std::log2(x))); };
+    throw ScaleError(kName,
+                     "a power of scale " + bits(scale) + " at level " + std::to_string(level),
+                     "a scale near " + bits(canonical),
+                     "bring the operand to a lower level first, where scales stay the same");
   }
 
   // T_n with limbs for all primes of `level`. Where limbs cannot just be dropped (a prime would

@@ -4,6 +4,7 @@
 
 #include "io/alike.h"
 #include "io/files.h"
+#include "io/final_ciphertext.h"
 #include "io/poly_codec.h"
 #include "math/errors.h"
 
@@ -120,6 +121,12 @@ Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const Context> cont
   Decoder metadata = reader.metadata();
   Ciphertexts out;
   out.note = metadata.text(kLongestNote);
+  if (reader.header().version >= kFinalVersion) {
+    out.ciphertexts = load_final(reader, metadata, context);
+    out.final = true;
+    reader.finish();
+    return out;
+  }
   std::vector<Entry> entries;
   std::uint64_t payload = 0;
   const std::uint32_t count = metadata.count(kEntryBytes);

@@ -46,8 +46,8 @@ void decode_kind(Header& h, std::uint32_t type, std::uint32_t scheme, const Magi
     foreign("scheme " + std::to_string(scheme), "CKKS, TFHE or switching", kUpdate);
   }
   h.type = static_cast<ObjectType>(type);
-  if (type < 1 || type > static_cast<std::uint32_t>(ObjectType::SecretKey)) {
-    foreign("object type " + std::to_string(type), "a type from 1 to 5", kUpdate);
+  if (type < 1 || type > static_cast<std::uint32_t>(ObjectType::Bundle)) {
+    foreign("object type " + std::to_string(type), "a type from 1 to 6", kUpdate);
   }
   if (magic != magic_of(h.type)) {
     refuse("object type " + std::to_string(type), "a type that the magic allows");
@@ -107,6 +107,8 @@ const char* name(ObjectType type) {
       return "ciphertexts";
     case ObjectType::SecretKey:
       return "a secret key";
+    case ObjectType::Bundle:
+      return "a bundle of keys";
   }
   return "an unknown object";
 }
@@ -124,7 +126,7 @@ std::uint32_t newest_version(Scheme scheme, ObjectType type) {
   // One row for each kind that has grown. Of the others, 2 is read as 1.
   constexpr Row kRows[] = {{Scheme::Tfhe, ObjectType::EvaluationKeys, 3},
                            {Scheme::Switching, ObjectType::EvaluationKeys, 2},
-                           {Scheme::Ckks, ObjectType::Ciphertexts, 3},
+                           {Scheme::Ckks, ObjectType::Ciphertexts, 4},
                            {Scheme::Ckks, ObjectType::SecretKey, 3},
                            {Scheme::Tfhe, ObjectType::SecretKey, 3}};
   for (const Row& row : kRows) {
@@ -163,6 +165,10 @@ Writer::Writer(Sink& sink, Header header, const Encoder& metadata)
     throw FileError("io.write", std::to_string(header.metadata_bytes) + " bytes of metadata",
                     "at most " + std::to_string(kMostMetadata), "split it into several files");
   }
+  const bool may_sign = sink.signer && header.type != ObjectType::SecretKey;
+  skipped_ = sink.only_length(kHeaderBytes + header.metadata_bytes + 2 * kDigestBytes +
+                              header.payload_bytes + (may_sign ? kSignatureBytes : 0));
+  if (skipped_) return;
   put(encode(header));
   put(metadata.bytes());
   crypto::Sha256 so_far = digest_;
@@ -172,14 +178,17 @@ Writer::Writer(Sink& sink, Header header, const Encoder& metadata)
 void Writer::put(std::span<const std::uint8_t> bytes) {
   digest_.update(bytes);
   sink_.write(bytes);
+  if (sink_.progress) sink_.progress(bytes.size());
 }
 
 void Writer::payload(std::span<const std::uint8_t> bytes) {
+  if (skipped_) return;
   left_ -= bytes.size();
   put(bytes);
 }
 
 void Writer::finish() {
+  if (skipped_) return;
   if (left_ != 0) {
     throw FileError("io.write", "a payload " + std::to_string(left_) + " bytes short",
                     "the length in the header", "report this as a bug");
@@ -204,12 +213,17 @@ Reader::Reader(Source& source, ObjectType expected, Scheme scheme) : source_(sou
   }
   const std::uint64_t left = source.remaining();
   constexpr std::uint64_t kDigests = 2 * kDigestBytes;
+  const bool stream = left == Source::kUnknown;
+  if (stream && header_.type != ObjectType::Bundle) {
+    foreign(std::string(name(header_.type)) + " in a stream without a length", "a bundle of keys",
+            "read it from a file or from bytes");
+  }
   const bool bounded =
       header_.metadata_bytes <= kMostMetadata && left >= kDigests + header_.metadata_bytes;
   const std::uint64_t rest = bounded ? left - kDigests - header_.metadata_bytes : 0;
   signed_ = bounded && header_.type != ObjectType::SecretKey && rest >= kSignatureBytes &&
             rest - kSignatureBytes == header_.payload_bytes;
-  if (!bounded || (!signed_ && rest != header_.payload_bytes)) {
+  if (!bounded || (!stream && !signed_ && rest != header_.payload_bytes)) {
     refuse(std::to_string(left) + " bytes after the header",
            std::to_string(header_.metadata_bytes) + " of metadata and " +
                std::to_string(header_.payload_bytes) + " of payload with their checks");
@@ -225,6 +239,7 @@ Reader::Reader(Source& source, ObjectType expected, Scheme scheme) : source_(sou
 void Reader::get(std::span<std::uint8_t> out) {
   source_.read(out);
   digest_.update(out);
+  if (source_.progress) source_.progress(out.size());
 }
 
 void Reader::require_params(const std::string& name, const std::string& hash) const {
@@ -243,6 +258,14 @@ void Reader::require_payload(std::uint64_t bytes) const {
 
 void Reader::require_room(std::uint64_t bytes) const {
   if (bytes > header_.payload_bytes) require_payload(bytes);
+}
+
+void Reader::expect_signature(bool follows) {
+  if (source_.remaining() == Source::kUnknown) {
+    signed_ = follows;
+  } else if (signed_ != follows) {
+    refuse(signed_ ? "a signature" : "no signature", "what the metadata say");
+  }
 }
 
 void Reader::payload(std::span<std::uint8_t> out) { get(out); }

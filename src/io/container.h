@@ -17,7 +17,8 @@
 // writes the oldest version that holds what it has (Header::version). Version 2: switching keys
 // that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of
 // their values, server keys of TFHE with a public key, and secret keys under a passphrase
-// (io/secret_codec.h). All else is written as version 1.
+// (io/secret_codec.h). Version 4: ciphertexts of CKKS as final answers (io/final_ciphertext.h). All
+// else is written as version 1.
 #pragma once
 
 #include <array>
@@ -39,6 +40,7 @@ enum class ObjectType : std::uint32_t {
   PublicKey = 3,
   Ciphertexts = 4,
   SecretKey = 5,  // with a magic of its own
+  Bundle = 6,     // files in one (io/bundle_file.h)
 };
 const char* name(ObjectType type);
 
@@ -67,6 +69,7 @@ class Writer {
   Writer(Sink& sink, Header header, const Encoder& metadata);
   void payload(std::span<const std::uint8_t> bytes);
   void finish();  // the trailer, and a signature where the sink has a signer
+  bool skipped() const { return skipped_; }  // nobody wants the payload: Sink::only_length
 
  private:
   void put(std::span<const std::uint8_t> bytes);
@@ -74,6 +77,7 @@ class Writer {
   ObjectType type_;
   crypto::Sha256 digest_;
   std::uint64_t left_;
+  bool skipped_ = false;
 };
 
 class Reader {
@@ -91,6 +95,9 @@ class Reader {
   // claimed lengths, which is held to the file before it can wrap around.
   void require_payload(std::uint64_t bytes) const;
   void require_room(std::uint64_t bytes) const;
+  // Whether the file says that a signature follows. FileError where its length says otherwise;
+  // needed where there is no length.
+  void expect_signature(bool follows);
   void payload(std::span<std::uint8_t> out);
   // The trailer, and what the source's verifier says: nothing read is to be trusted before it.
   void finish();

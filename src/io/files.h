@@ -41,6 +41,7 @@ void save_ciphertexts(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts,
 struct Ciphertexts {
   std::vector<ckks::Ciphertext> ciphertexts;
   std::string note;
+  bool final = false;  // for decryption alone (io/final_ciphertext.h)
 };
 Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const ckks::Context> context);
 

@@ -26,6 +26,7 @@ std::uint64_t payload_bytes(const Ring& ring, const Basis& basis) {
 }
 
 void write_poly(Writer& writer, Queue& queue, const PolyView& x) {
+  if (writer.skipped()) return;
   std::vector<std::uint32_t> words(static_cast<std::size_t>(x.limbs()) * x.ring->n());
   queue.download(words.data(), x);
   writer.payload(as_bytes(words));

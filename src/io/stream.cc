@@ -123,6 +123,16 @@ void MemorySink::write(std::span<const std::uint8_t> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
+void SpanSink::write(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() > rest_.size()) {
+    throw FileError("io.write", std::to_string(bytes.size()) + " bytes more",
+                    std::to_string(rest_.size()) + ", which is what was announced",
+                    "report this as a bug");
+  }
+  std::copy(bytes.begin(), bytes.end(), rest_.begin());
+  rest_ = rest_.subspan(bytes.size());
+}
+
 void MemorySource::read(std::span<std::uint8_t> out) {
   if (out.size() > rest_.size()) truncated("the buffer", rest_.size(), out.size());
   std::copy_n(rest_.begin(), out.size(), out.begin());

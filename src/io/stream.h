@@ -11,19 +11,53 @@
 
 namespace latticino::io {
 
+// How many bytes more were written or read.
+using ByteCount = std::function<void(std::uint64_t bytes)>;
+
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::span<const std::uint8_t> bytes) = 0;
-  Signer signer;  // where set, files that may be signed are
+  // A container's writer says first how long the file will be. True: that is all that is asked for,
+  // and neither payload nor checks are made.
+  virtual bool only_length(std::uint64_t) { return false; }
+  Signer signer;       // where set, files that may be signed are
+  ByteCount progress;  // where set, hears of a container's bytes
 };
 
 class Source {
  public:
   virtual ~Source() = default;
   virtual void read(std::span<std::uint8_t> out) = 0;  // all of it, or FileError
-  virtual std::uint64_t remaining() const = 0;         // known before anything is read
-  Verifier verifier;  // where set, what it does not accept does not load
+  virtual std::uint64_t remaining() const = 0;         // known before anything is read, or:
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};  // a stream, of bundles alone
+  Verifier verifier;   // where set, what it does not accept does not load
+  ByteCount progress;  // where set, hears of a container's bytes
+};
+
+// Takes no bytes: how long a file would be.
+class LengthSink : public Sink {
+ public:
+  void write(std::span<const std::uint8_t>) override {}
+  bool only_length(std::uint64_t bytes) override {
+    bytes_ = bytes;
+    return true;
+  }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
+// Memory of exactly the file's length.
+class SpanSink : public Sink {
+ public:
+  explicit SpanSink(std::span<std::uint8_t> out) : rest_(out) {}
+  void write(std::span<const std::uint8_t> bytes) override;  // FileError for more than fits
+  std::size_t left() const { return rest_.size(); }
+
+ private:
+  std::span<std::uint8_t> rest_;
 };
 
 // May hold a secret key: every block is cleared before it is released.

@@ -1,14 +1,28 @@
 #include "runtime/arena.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #include <algorithm>
 
 #include "math/errors.h"
+#include "math/interrupt.h"
 #include "ops/views.h"
 
 namespace latticino {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
+constexpr long kLook = 50'000'000;  // ns between two looks at interrupts
+
+timespec soon() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  time.tv_nsec += kLook;
+  time.tv_sec += time.tv_nsec / 1'000'000'000;
+  time.tv_nsec %= 1'000'000'000;
+  return time;
+}
 
 std::size_t aligned(std::size_t bytes) {
   return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
@@ -32,6 +46,19 @@ void Block::Owner::require_own_process(const char* operation) const {
                     "a context that this process made",
                     "make a context in the child and load keys there, or start processes with "
                     "multiprocessing's method \"spawn\"");
+}
+
+std::unique_lock<std::recursive_mutex> Block::Owner::hold() {
+  require_own_process("compute");
+  std::unique_lock lock(mutex, std::try_to_lock);
+  while (!lock.owns_lock()) {
+    const timespec until = soon();
+    if (pthread_mutex_timedlock(mutex.native_handle(), &until) == 0) {
+      return std::unique_lock(mutex, std::adopt_lock);
+    }
+    check_interrupt();
+  }
+  return lock;
 }
 
 void Block::Owner::settle() {

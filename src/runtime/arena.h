@@ -46,10 +46,9 @@ struct Block::Owner {
   const std::uint64_t process = crypto::fork_generation();
   bool forked() const { return backend != nullptr && crypto::fork_generation() != process; }
   void require_own_process(const char* operation) const;
-  std::unique_lock<std::recursive_mutex> hold() {
-    require_own_process("compute");
-    return std::unique_lock(mutex);
-  }
+  // Waits for other threads. Gives up where an interrupt was asked for (math/interrupt.h): another
+  // thread's recording or replay may take as long as it likes.
+  std::unique_lock<std::recursive_mutex> hold();
 
   // The end of a block, an arena or a program: now where the mutex is free, else by whoever holds
   // it next. Destructors never wait for a recording: its body may wait for a lock that their thread

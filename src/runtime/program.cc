@@ -2,6 +2,7 @@
 
 #include "math/errors.h"
 #include "runtime/arena.h"
+#include "runtime/observe.h"
 #include "runtime/queue.h"
 
 namespace latticino {
@@ -11,6 +12,7 @@ struct Program::State {
   std::shared_ptr<Block::Arena> arena;
   std::vector<Buffer> kept;
   std::unique_ptr<Backend::Replay> replay;
+  WorkCounts work;  // of one run
 
   ~State() {
     owner->finish([last = std::shared_ptr<Backend::Replay>(std::move(replay))]() mutable {
@@ -30,6 +32,7 @@ void Program::run() {
                            "run programs outside of recorded functions");
   }
   state_->replay->launch();
+  if (any_observed()) note_work(state_->owner->backend.get(), state_->work);
 }
 
 std::uint64_t Program::arena_bytes() const { return state_->arena->bytes(); }
@@ -74,6 +77,14 @@ std::unique_ptr<Block::Owner::Recording> collect(Block::Owner& owner,
   return stop();
 }
 
+WorkCounts work_of(const std::vector<ProgramStep>& steps) {
+  WorkCounts sum;
+  for (const ProgramStep& step : steps) {
+    if (const auto* op = std::get_if<Operation>(&step)) sum += latticino::work_of(*op);
+  }
+  return sum;
+}
+
 std::unique_ptr<Backend::Replay> capture(Backend& backend, const std::vector<ProgramStep>& steps) {
   backend.begin_record();
   try {
@@ -106,6 +117,7 @@ Program Queue::record(const std::function<void()>& body) {
   state->arena = std::make_shared<Block::Arena>(owner_, expected);
   std::unique_ptr<Block::Owner::Recording> recording = collect(*owner_, state->arena, body);
   state->kept = std::move(recording->kept);
+  state->work = work_of(recording->steps);
   state->replay = capture(*owner_->backend, recording->steps);
   return Program(std::move(state));
 }

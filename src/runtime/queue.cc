@@ -6,6 +6,7 @@
 #include "math/interrupt.h"
 #include "ops/views.h"
 #include "runtime/arena.h"
+#include "runtime/observe.h"
 
 namespace latticino {
 namespace {
@@ -134,6 +135,7 @@ void Queue::submit(Operation op) {
     owner_->recording->steps.emplace_back(std::move(op));
   } else {
     owner_->backend->run(op);
+    if (any_observed()) note_work(owner_->backend.get(), work_of(op));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <numbers>
 
 namespace latticino::session {
 namespace {
@@ -22,13 +23,26 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return (x ^ (x >> 31)) | (std::uint64_t{1} << 63);  // apart from new_id()
 }
 
+// Expected largest modulus of n complex normal numbers of mean square 1.
+double largest_of_normal(double n) { return std::sqrt(std::log(n) + 1); }
+
+// The same of n products of two such numbers: x exceeds one of them with probability
+// sqrt(pi x) exp(-2 x), and the largest of n lies about 0.3 beyond the x where that is 1/n.
+double largest_of_products(double n) {
+  double x = 1;
+  for (int i = 0; i < 20; ++i) {
+    x = std::max(0.5, (std::log(n) + 0.5 * std::log(std::numbers::pi * x)) / 2);
+  }
+  return x + 0.3;
+}
+
 }  // namespace
 
-Error Error::fresh(double rms, bool white) {
+Error Error::fresh(double rms, bool white, bool by_secret) {
   Error out;
   if (rms > 0) {
     const std::uint64_t id = new_id();
-    out.parts_.push_back({id, id, rms, rms, white});
+    out.parts_.push_back({id, id, rms, rms, white, by_secret});
   }
   return out;
 }
@@ -45,8 +59,16 @@ double Error::largest() const {
   return std::sqrt(squares);
 }
 
-// The largest of n moduli of complex normal numbers of mean square 1 is about sqrt(ln n).
-double Error::worst(double slots) const { return largest() * std::sqrt(std::log(slots) + 1); }
+double Error::worst(double slots, bool full) const {
+  const double normal = largest_of_normal(slots);
+  const double product = full ? std::max(normal, largest_of_products(slots)) : normal;
+  double squares = 0;
+  for (const ErrorPart& part : parts_) {
+    const double size = part.largest * (part.by_secret ? product : normal);
+    squares += size * size;
+  }
+  return std::sqrt(squares);
+}
 
 void Error::add(const ErrorPart& part) {
   if (!(part.rms > 0) && !(part.largest > 0)) return;
@@ -57,6 +79,7 @@ void Error::add(const ErrorPart& part) {
     at->rms += part.rms;
     at->largest += part.largest;
     at->white = at->white && part.white;
+    at->by_secret = at->by_secret || part.by_secret;
   } else {
     parts_.insert(at, part);
   }
@@ -78,6 +101,7 @@ void Error::bound_parts() {
     parts_[b].rms += parts_[a].rms;
     parts_[b].largest += parts_[a].largest;
     parts_[b].white = parts_[b].white && parts_[a].white;
+    parts_[b].by_secret = parts_[b].by_secret || parts_[a].by_secret;
     parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(a));
   }
 }
@@ -115,6 +139,7 @@ Error Error::summed(double l1, double l2, bool white) const {
     part.rms *= factor;
     part.largest *= factor;
     part.white = part.white && white;
+    part.by_secret = false;  // sums of many are normal again
     part.id = mixed(part.id, 0x5A5A5A5Au);
     out.add(part);
   }
@@ -126,9 +151,12 @@ Error Error::renamed(std::uint64_t* source) const {
   *source = 0;
   if (exact()) return out;
   *source = new_id();
-  bool white = true;
-  for (const ErrorPart& part : parts_) white = white && part.white;
-  out.parts_.push_back({*source, *source, rms(), largest(), white});
+  bool white = true, by_secret = false;
+  for (const ErrorPart& part : parts_) {
+    white = white && part.white;
+    by_secret = by_secret || part.by_secret;
+  }
+  out.parts_.push_back({*source, *source, rms(), largest(), white, by_secret});
   return out;
 }
 

@@ -14,19 +14,22 @@ struct ErrorPart {
   double rms = 0;            // root mean square over the slots
   double largest = 0;        // the same where what multiplied it was largest
   bool white = true;         // uncorrelated between slots
+  // A random polynomial times the secret, as divisions leave it. Where all slots are in use, a slot
+  // of it is a product of two complex normal numbers, which exceeds its mean further than one.
+  bool by_secret = true;
 };
 
 class Error {
  public:
   Error() = default;
   // A source of its own. Errors of 0 have no part.
-  static Error fresh(double rms, bool white = true);
+  static Error fresh(double rms, bool white = true, bool by_secret = true);
 
   bool exact() const { return parts_.empty(); }
   double rms() const;      // of a slot's complex error
   double largest() const;  // the same at the slot with the largest factors
-  // Expected largest error of `slots` slots.
-  double worst(double slots) const;
+  // Expected largest error of `slots` slots; `full`: of a ciphertext whose slots are all in use.
+  double worst(double slots, bool full) const;
   const std::vector<ErrorPart>& parts() const { return parts_; }
 
   Error operator+(const Error& other) const;

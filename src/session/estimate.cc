@@ -1,6 +1,7 @@
 #include "session/estimate.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -10,7 +11,10 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr int kSamples = 1024;  // of a polynomial on its interval
+constexpr int kLeastSamples = 1024;  // of a polynomial on its interval
+constexpr int kSamplesPerDegree = 8;
+constexpr double kNarrow = 1e-6;  // of the domain: over which a slope is measured at least
+constexpr int kPoints = 256;      // of an interval, at which the errors of products are followed
 
 double power(double x, int n) { return n == 0 ? 1.0 : std::pow(x, n); }
 
@@ -36,22 +40,22 @@ Complex value(const Series& p, Complex x) {
 
 // On a real interval the polynomial is sampled, and between samples bounded by its slope there.
 PolynomialFacts on_interval(const Range& x, const Series& p) {
-  const double width = x.re.high - x.re.low, step = std::max(width / kSamples, 1e-12);
+  const int samples =
+      std::max(kLeastSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
+  const double width = x.re.high - x.re.low, step = width / samples;
+  // Of a narrow interval the difference of two samples would be rounding.
+  const double h = std::max(step / 2, kNarrow * (p.upper - p.lower));
   std::vector<Complex> values;
-  for (int i = 0; i <= kSamples; ++i) values.push_back(value(p, x.re.low + width * i / kSamples));
+  for (int i = 0; i <= samples; ++i) values.push_back(value(p, x.re.low + step * i));
   PolynomialFacts out;
   double squares = 0;
-  for (int i = 0; i < kSamples; ++i) {
-    const double slope = width > 0 ? std::abs(values[i + 1] - values[i]) / step : 0;
+  for (int i = 0; i < samples; ++i) {
+    const double middle = x.re.low + step * (i + 0.5);
+    const double slope = std::abs(value(p, middle + h) - value(p, middle - h)) / (2 * h);
     out.slope_bound = std::max(out.slope_bound, slope);
     squares += slope * slope;
   }
-  if (width == 0) {
-    const double h = 1e-6 * (p.upper - p.lower);
-    out.slope_bound = std::abs(value(p, x.re.low + h) - value(p, x.re.low - h)) / (2 * h);
-    squares = kSamples * out.slope_bound * out.slope_bound;
-  }
-  out.slope_rms = std::sqrt(squares / kSamples);
+  out.slope_rms = std::sqrt(squares / samples);
   out.range = Range::of(values);
   const double between = out.slope_bound * step;
   out.range.claim = x.claim;
@@ -105,6 +109,100 @@ double inner_gain(const Series& p, double y, bool linear) {
   return std::sqrt(squares);
 }
 
+// What errors grow by: of the argument y at the point where that is most, and of products.
+struct Gains {
+  double of_argument = 0, of_products = 0;
+};
+
+// The evaluation of a polynomial by halves, p = q T_g + r for g = 2^k (or x^g in place of T_g),
+// down to terms of degree 1: where the error of each product goes.
+class Splits {
+ public:
+  explicit Splits(const Series& p)
+      : chebyshev_(p.chebyshev),
+        lower_(p.lower),
+        upper_(p.upper),
+        depth_(std::bit_width(p.coefficients.size() - 1)) {
+    leaves_.assign(p.coefficients.begin(), p.coefficients.end());
+    leaves_.resize(std::size_t{1} << depth_);
+    if (chebyshev_) {
+      for (std::size_t g = leaves_.size() / 2; g >= 2; g /= 2) {
+        for (std::size_t first = 0; first < leaves_.size(); first += 2 * g) {
+          for (std::size_t i = 1; i < g; ++i) {
+            leaves_[first + g - i] -= leaves_[first + g + i];
+            leaves_[first + g + i] *= 2;
+          }
+        }
+      }
+    }
+  }
+
+  // Of values all over an interval, or of those of the point where products lose most.
+  Gains gains(const Interval& x, bool worst) const {
+    Gains out;
+    double squares = 0;
+    std::vector<double> points;
+    for (int i = 0; i <= kPoints; ++i) {
+      points.push_back(mapped(x.low + (x.high - x.low) * i / kPoints));
+    }
+    for (const double y : {-1.0, -0.5, 0.0, 0.5, 1.0}) {  // where squares of T_n lose most
+      if (worst && points.front() <= y && y <= points.back()) points.push_back(y);
+    }
+    for (const double y : points) {
+      const auto [argument, products] = at(y);
+      out.of_argument = std::max(out.of_argument, argument);
+      out.of_products = std::max(out.of_products, products);
+      squares += products * products;
+    }
+    if (!worst) out.of_products = std::sqrt(squares / static_cast<double>(points.size()));
+    return out;
+  }
+
+ private:
+  double mapped(double x) const { return (2 * x - lower_ - upper_) / (upper_ - lower_); }
+
+  Gains at(double y) const {
+    std::vector<double> element = {y};  // T_1, T_2, T_4 ..
+    for (int k = 1; k < depth_; ++k) {
+      const double t = element.back();
+      element.push_back(chebyshev_ ? 2 * t * t - 1 : t * t);
+    }
+    std::vector<Complex> nodes = leaves_, by_element(static_cast<std::size_t>(depth_));
+    std::vector<std::vector<Complex>> high(static_cast<std::size_t>(depth_));
+    for (std::size_t k = 0; k < element.size(); ++k) {
+      for (std::size_t j = 0; j < nodes.size() / 2; ++j) {
+        high[k].push_back(nodes[2 * j + 1]);
+        nodes[j] = nodes[2 * j] + element[k] * nodes[2 * j + 1];
+      }
+      nodes.resize(nodes.size() / 2);
+    }
+    // Downwards: what each node is multiplied by on its way to the result.
+    std::vector<double> weights = {1};
+    double squares = 1;
+    for (std::size_t k = element.size(); k-- > 0;) {
+      std::vector<double> below;
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        by_element[k] += weights[j] * high[k][j];
+        below.push_back(weights[j]);
+        below.push_back(weights[j] * element[k]);
+        // Sums of degree 1 and less come without a product.
+        if (k > 1 && high[k][j] != Complex(0)) squares += below.back() * below.back();
+      }
+      weights = std::move(below);
+    }
+    for (std::size_t k = element.size(); k-- > 1;) {
+      squares += std::norm(by_element[k]);
+      by_element[k - 1] += by_element[k] * (chebyshev_ ? 4.0 : 2.0) * element[k - 1];
+    }
+    return {std::abs(by_element[0]), std::sqrt(squares)};
+  }
+
+  bool chebyshev_;
+  double lower_, upper_;
+  int depth_;
+  std::vector<Complex> leaves_;
+};
+
 }  // namespace
 
 double slot_error(double variance, double slots, double scale) {
@@ -126,11 +224,12 @@ Estimate product(const Estimate& x, const Estimate& y, bool same, double added) 
 
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
   return {x.range * plain, x.error.times(plain.rms, plain.bound) +
-                               Error::fresh(x.range.rms * rounding) + Error::fresh(added)};
+                               Error::fresh(x.range.rms * rounding, true, false) +
+                               Error::fresh(added)};
 }
 
 Estimate plus_plain(const Estimate& x, const Range& plain, double rounding) {
-  return {x.range + plain, x.error + Error::fresh(rounding)};
+  return {x.range + plain, x.error + Error::fresh(rounding, true, false)};
 }
 
 Estimate times_number(const Estimate& x, std::complex<double> c, double added) {
@@ -167,10 +266,17 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
                        (p.upper - p.lower) +
                    2 * x.range.im.size() / (p.upper - p.lower);
   const double stretch = 2 / (p.upper - p.lower);
-  return {facts.range,
-          x.error.times(slope, facts.slope_bound) + Error::fresh(added) +
-              Error::fresh(mapping * slope / stretch) +
-              Error::fresh(added * inner_gain(p, y, x.range.claim == Claim::Declared))};
+  const bool declared = x.range.claim == Claim::Declared;
+  if (x.range.is_real() && p.coefficients.size() > 2) {
+    const Gains gains = Splits(p).gains(x.range.re, declared);
+    const double steepest = std::max(facts.slope_bound, gains.of_argument * stretch);
+    return {facts.range, x.error.times(declared ? steepest : slope, steepest) +
+                             Error::fresh(mapping * (declared ? steepest : slope) / stretch) +
+                             Error::fresh(added * gains.of_products)};
+  }
+  return {facts.range, x.error.times(slope, facts.slope_bound) + Error::fresh(added) +
+                           Error::fresh(mapping * slope / stretch) +
+                           Error::fresh(added * inner_gain(p, y, declared))};
 }
 
 Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots) {
@@ -186,7 +292,7 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
     }
     loss = gain * largest * largest * range.rms;
   }
-  return {range, x.error + Error::fresh(noise) + Error::fresh(loss, false)};
+  return {range, x.error + Error::fresh(noise, true, of_slots) + Error::fresh(loss, false, false)};
 }
 
 }  // namespace latticino::session

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "math/errors.h"
+#include "math/interrupt.h"
 
 namespace latticino::session {
 
@@ -162,6 +163,7 @@ void KeyStore::wait(std::chrono::steady_clock::time_point until, const Entry& wa
         "a key budget for all of them, not " + bytes_text(*budget_),
         "raise key_budget, or drop recorded programs of other bundles");
   }
+  check_interrupt();
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 

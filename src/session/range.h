@@ -7,14 +7,11 @@
 #include <span>
 #include <string>
 
+#include "latticino/values.h"
+
 namespace latticino::session {
 
-// What a range rests on. Of two operands the weaker one decides.
-enum class Claim {
-  Assumed,     // nobody stated anything: uniform in the unit box
-  Declared,    // stated by whoever encrypted
-  Calibrated,  // computed from sample data
-};
+using latticino::Claim;  // what a range rests on
 
 struct Interval {
   double low = 0, high = 0;

@@ -3,6 +3,7 @@
 #include "crypto/expand.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
+#include "math/interrupt.h"
 #include "tfhe/client.h"
 #include "tfhe/secret_lwe.h"
 
@@ -29,6 +30,7 @@ void encrypt_rows(std::uint32_t* words, std::size_t stride, std::span<const std:
   std::vector<std::int64_t> error = random.gaussian(static_cast<int>(messages.size()), sigma);
   const crypto::ClearOnExit clear(error);
   for (std::size_t r = 0; r < messages.size(); ++r, words += stride) {
+    check_interrupt();
     crypto::expand_limb(seed, r, 0, m.q, {words, s.size()});
     const std::uint32_t noisy = add_mod(messages[r], reduce_s64(error[r], m), m.q);
     words[s.size()] = sub_mod(noisy, inner_product(words, s, m), m.q);
@@ -85,11 +87,16 @@ std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secre
   std::vector<std::uint32_t> words(x.words());
   context.queue().copy_out(words.data(), x.data, words.size() * sizeof(std::uint32_t));
   const Modulus m = make_modulus(x.modulus);
-  std::vector<std::uint32_t> out;
-  out.reserve(x.count);
-  for (std::size_t i = 0; i < x.count; ++i) {
-    const std::uint32_t* a = words.data() + i * x.stride;
-    out.push_back(add_mod(a[x.dimension], inner_product(a, s, m), m.q));
+  std::vector<std::uint32_t> out(x.count);
+  try {
+    for (std::size_t i = 0; i < x.count; ++i) {
+      check_interrupt();
+      const std::uint32_t* a = words.data() + i * x.stride;
+      out[i] = add_mod(a[x.dimension], inner_product(a, s, m), m.q);
+    }
+  } catch (...) {
+    crypto::secure_clear(out.data(), out.size() * sizeof(std::uint32_t));
+    throw;
   }
   return out;
 }

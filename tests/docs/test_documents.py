@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -39,13 +38,6 @@ def test_programs_run(path, monkeypatch, tmp_path):
         exec(compile(block, name_of(path), "exec"), names)
 
 
-def test_the_program_in_cpp_is_the_one_that_the_tests_build():
-    program, = blocks(ROOT / "docs" / "tfhe.md", "cpp")
-    for large, small in SMALL.items():
-        program = program.replace(large, small)
-    assert textwrap.indent(program, "  ").rstrip() in (ROOT / "tests" / "consumer" / "main.cc").read_text()
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
 def test_examples_run(path, device, tmp_path, child_environment):
     options = ["--preset", "test-n12-boot-insecure", "--device", device, *MORE.get(path.name, [])]
@@ -72,14 +64,6 @@ def test_commands_exist():
             assert f'"{command}"' in launcher, f"{name_of(path)} names ./latticino {command}"
 
 
-def test_the_launcher_names_every_benchmark(capsys):
-    named = re.search(r"bench WHAT(.*?)\n  [a-z]+ +[a-z]", (ROOT / "latticino").read_text(), re.DOTALL).group(1)
-    with pytest.raises(SystemExit):
-        cli.main(["bench", "--help"])
-    choices = re.search(r"{(precision,[\w,]+)}", capsys.readouterr().out).group(1)
-    assert sorted(re.findall("[a-z]+", named)) == sorted(choices.split(","))
-
-
 def test_links_lead_somewhere():
     for path in DOCUMENTS:
         prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -96,6 +80,20 @@ def test_the_api_reference_is_up_to_date():
     listed = {name for names in module.GROUPS.values() for name in names}
     assert set(lt.__all__) - {"__version__", "errors"} == {name for name in listed if "." not in name}
     assert {f"tfhe.{name}" for name in lt.tfhe.__all__} == {name for name in listed if "." in name}
+
+
+def test_the_reference_of_cpp_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("make_cpp_api", ROOT / "docs" / "make_cpp_api.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = module.document()
+    assert (ROOT / "docs" / "cpp_api.md").read_text() == text, (
+        "write it again: ./latticino python docs/make_cpp_api.py > docs/cpp_api.md")
+    headers = {p.name: p.read_text() for p in (ROOT / "include/latticino").glob("*.h")}
+    assert set(headers) - set(module.ORDER) == {"latticino.h", "export.h"}
+    for name in module.ORDER:
+        for kind in re.findall(r"^(?:class|struct) (?:LATTICINO_API )?(\w+)[^;\n]*{", headers[name], re.MULTILINE):
+            assert f" {kind}`" in text or f" {kind} " in text or kind in ("Recorded", "Rebuilt", "TfheRecorded"), f"{name}: {kind}"
 
 
 def test_every_error_has_a_cause_and_a_remedy():

@@ -372,5 +372,5 @@ def test_tfhe_on_the_gpu():
     printed = [line.split("|") for line in re.findall(r"^\|.*$", chapter, flags=re.MULTILINE)[2:]]
     assert len(printed) == len(rows)
     for (name, *where), (_, row, _, _, here, *_) in zip(rows, printed):
-        value = measured["tfhe." + name, *where]["value"]
+        value = measured[("tfhe." + name, *where)]["value"]
         assert here.split()[0] == (f"{value:.3f}" if where[1] == 1 else f"{value:,.0f}"), row

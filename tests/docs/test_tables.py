@@ -18,11 +18,6 @@ def test_tables_are_up_to_date(name):
     assert page.read_text() == make_tables.rewritten(page), "write them again: ./latticino python docs/make_tables.py"
 
 
-def test_every_table_stands_in_one_place():
-    marks = [mark for name in make_tables.PAGES for _, mark in make_tables.MARKED.findall((ROOT / name).read_text())]
-    assert sorted(marks) == sorted(make_tables.TABLES)
-
-
 def test_figures_in_the_prose():
     boot, training = make_tables.bootstrap(), make_tables.record("training")[0]
     threads = [make_tables.found(make_tables.record("cpu"), "ckks.bootstrap", threads=n) for n in (1, 2)]

@@ -5,14 +5,38 @@ from __future__ import annotations
 import argparse
 import sys
 
-from .. import errors
+from .. import errors, tfhe
+from ..context import preset
 from . import records
+
+
+MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness")  # on a device
+# What reads an option, by its name in the arguments. All but "compare" read --record.
+READS = {
+    "device": tuple(m for m in MEASURES if m != "cpu"), "threads": ("precision", "cpu", "gates", "switching", "exactness"),
+    "files": ("compare", "roofline", "growth"), "tuning": ("gpu",), "part": ("exactness",), "arithmetic": ("exactness",),
+    "plot": ("roofline", "growth"), "preset": MEASURES, "runs": (*MEASURES, "roofline", "growth"), "no_peers": ("cpu",),
+}
+DEFAULTS = {"threads": 0, "arithmetic": "exact", "no_peers": False, "files": []}
+
+
+def require_read(args: argparse.Namespace) -> None:
+    """UnsupportedError for options that this measurement would ignore, ParameterError for sets that are not."""
+    for name, readers in READS.items():
+        if getattr(args, name) != DEFAULTS.get(name) and args.what not in readers:
+            option = "files" if name == "files" else f"--{name.replace('_', '-')}"
+            raise errors.UnsupportedError.explain(
+                f"bench {args.what}", option, f"{' or '.join(readers)}, which read it", "leave it out")
+    if args.preset and args.what != "switching":
+        for name in args.preset.split(","):
+            (tfhe.preset if args.what in ("gates", "exactness") else preset)(name)
 
 
 def run(args: argparse.Namespace) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import compare, exactness, growth, programs, report, roofline
+    from . import compare, exactness, growth, messages, programs, report, roofline
 
+    require_read(args)
     if args.what == "report":
         return report.run(args.record)
     if args.what == "compare":
@@ -21,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         return compare.run(*args.files)
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
-             "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run}[args.what]
+             "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
+             "messages": messages.run}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .. import _native, devices, errors
 from ..context import preset, presets
+from ..progress_bar import Task
 from . import records
 
 SAMPLED = 5  # levels of a large set, both ends included
@@ -53,11 +54,16 @@ def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_o
     fit = (_free_bytes() << SMALL) // (LEVEL_BYTES << params.log_n >> (16 - SMALL))
     parts = max(1, min(threads, levels or threads, params.top_level + 1, fit))
     start = time.monotonic()
-    with ThreadPoolExecutor(parts) as pool:
+
+    def compare(part: int) -> _native.ConformanceReport:
+        report = _native.conformance(params, kind, index, max(1, threads // parts), levels, part=part, parts=parts,
+                                     simd_oracle=simd_oracle)
+        step.advance()
+        return report
+
+    with ThreadPoolExecutor(parts) as pool, Task(f"comparing {name}", parts) as step:
         try:
-            reports = list(pool.map(
-                lambda part: _native.conformance(params, kind, index, max(1, threads // parts), levels, part=part,
-                                                 parts=parts, simd_oracle=simd_oracle), range(parts)))
+            reports = list(pool.map(compare, range(parts)))
         except KeyboardInterrupt:
             _native.stop_threads(True)
             pool.shutdown(cancel_futures=True)

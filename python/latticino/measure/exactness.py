@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, progress, tfhe
+from .. import devices, progress_bar, tfhe
 from .._provenance import cpu_name
 from ..client import keygen
 from ..tfhe.functions import maximum, minimum, where
@@ -108,7 +108,7 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
     y, cy = fresh.pop(), clear.pop()
     rounds = -(-total // batch)
     kinds = [*LOGIC.values(), None]
-    for i in progress.track(range(rounds), "gates"):
+    for i in progress_bar.track(range(rounds), "gates"):
         kind = kinds[i % len(kinds)]
         x, cx = fresh[i % len(fresh)], clear[i % len(clear)]
         if kind is None:
@@ -126,14 +126,16 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
 def _noise(args: argparse.Namespace, runs: int) -> tuple[list[Row], bool]:
     """Deviations of fresh results of bootstrappings, and what key and modulus switch add before the next one.
 
-    Good where results are right and both are the predicted ones within four deviations of an estimate from so many samples
-    and the key's n random bits.
+    Good where results are right and both are the predicted ones within four deviations of an estimate from so many
+    samples and the key's n random bits.
     """
-    samples, rows, good = max(16, NOISE_SAMPLES * runs // RUNS), [], True
+    rows: list[Row] = []
+    samples, good = max(16, NOISE_SAMPLES * runs // RUNS), True
     for name in [args.preset] if args.preset else NOISE:
         part = _Part(name, args)
-        clear, errors = part.rng.integers(0, 2 if part.ctx.params.booleans else 4, samples, dtype=np.uint8), ([], [])
-        for at in progress.track(range(0, samples, 256), name):
+        clear = part.rng.integers(0, 2 if part.ctx.params.booleans else 4, samples, dtype=np.uint8)
+        errors: tuple[list[Any], list[Any]] = [], []
+        for at in progress_bar.track(range(0, samples, 256), name):
             want = clear[at:at + 256]
             if part.ctx.params.booleans:
                 want = want.astype(bool)
@@ -169,7 +171,8 @@ def _deviations(part: _Part, results: np.ndarray, switches: np.ndarray) -> tuple
     more = {"samples": results.size, **log2, "log2_failure_predicted": round(exponents[1], 1),
             "params": {**row["params"], "threads": part.ctx.threads}}
     wrong = row["value"]
-    return {**row, "value": round(exponents[0], 1), "unit": "log2 failure", "wrong": wrong, **more}, agrees and wrong == 0
+    changed = {"value": round(exponents[0], 1), "unit": "log2 failure", "wrong": wrong, **more}
+    return {**row, **changed}, agrees and wrong == 0
 
 
 def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
@@ -178,7 +181,7 @@ def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
     x = np.tile(np.arange(16, dtype=np.uint8), runs)
     for table in (np.arange(16, dtype=np.uint8), *(part.rng.integers(0, 16, (2, 16), dtype=np.uint8))):
         part.compare(part.client.encrypt(x, "u4").apply(np.ascontiguousarray(table)), table[x])
-        part.count(lambda a: a.apply(table), tfhe.Shape(x.shape, "u4"))
+        part.count(lambda a, table=table: a.apply(table), tfhe.Shape(x.shape, "u4"))
     yield part.row("tables")
     yield _tables_of(args, runs, "tables_shared", {"bool": ["u2"] * 8, "u2": ["u2"] * 4, "u4": ["u2", "bool"]})
     yield _tables_of(args, runs, "tables_full", {"m4": ["m4", "u4", "bool"]})
@@ -193,7 +196,7 @@ def _tables_of(args: argparse.Namespace, runs: int, what: str, types: dict[str, 
         tables = [part.rng.integers(0, 2 if r == "bool" else 1 << int(r[1:]), entries, dtype=np.uint8) for r in results]
         for got, table in zip(part.client.encrypt(x, dtype).apply_many(tables, dtype=results), tables):
             part.compare(got, table[x])
-        part.count(lambda a: a.apply_many(tables, dtype=results), tfhe.Shape(x.shape, dtype))
+        part.count(lambda a, t=tables, r=results: a.apply_many(t, dtype=r), tfhe.Shape(x.shape, dtype))
     return part.row(what)
 
 
@@ -223,6 +226,6 @@ def _wide(args: argparse.Namespace, runs: int) -> Iterator[Row]:
 
 def _compare_all(part: _Part, x: np.ndarray, y: np.ndarray, title: str) -> None:
     a, b = part.client.encrypt(x), part.client.encrypt(y)
-    for ours, numpys in progress.track(list(ARITHMETIC.values()), title):
+    for ours, numpys in progress_bar.track(list(ARITHMETIC.values()), title):
         part.compare(ours(a, b), numpys(x, y))
         part.count(ours, a, b)

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .._provenance import cpu_name
-from . import peers, records
+from .._provenance import CHECKOUT, cpu_name
+from . import peers
 from .records import Row, stamped
 
 # What to install for which Python, best first. OpenFHE's wheels are built for one Python each and
@@ -19,7 +19,7 @@ NEEDS = {
     "tenseal": {f"3.{minor}": ["tenseal==0.3.18", "numpy"] for minor in (11, 12, 13)},
     "openfhe": {"3.10": ["openfhe==1.6.1.0.22.4"], "3.12": ["openfhe==1.2.3.0.24.4"]},
 }
-FOLDER = records.CHECKOUT / ".deps" / "peers"
+FOLDER = CHECKOUT / ".deps" / "peers"
 
 
 def measured(names: tuple[str, ...]) -> list[Row]:

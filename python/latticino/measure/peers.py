@@ -24,7 +24,7 @@ SETS = ((14, 8), (15, 18))  # log2 N, levels of 40 bits; SEAL allows 438 bits in
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def measure(library: str, name: str, log_n: int, limbs: int, body: Callable[[], object]) -> dict[str, Any]:
+def measure(library: str, name: str, log_n: int, limbs: int, body: Callable[..., object]) -> dict[str, Any]:
     """The row of one operation: the median after one run that is not counted."""
     body()
     times = []
@@ -53,7 +53,7 @@ def tenseal() -> list[dict[str, Any]]:
         context.global_scale = 2.0**40
         x = ts.ckks_vector(context, values(1 << (log_n - 1)))
         rows.append(measure(f"TenSEAL {version('tenseal')}", "ckks.mul_relin_rescale", log_n, middle + 1,
-                            lambda: x * x))
+                            lambda x=x: x * x))
     return rows
 
 
@@ -71,8 +71,8 @@ def openfhe() -> list[dict[str, Any]]:
         context.EvalRotateKeyGen(keys.secretKey, [1])
         x = context.Encrypt(keys.publicKey, context.MakeCKKSPackedPlaintext(values(1 << (log_n - 1))))
         library = f"OpenFHE {version('openfhe')}"
-        rows.append(measure(library, "ckks.mul_relin", log_n, depth + 1, lambda: context.EvalMult(x, x)))
-        rows.append(measure(library, "ckks.rotate", log_n, depth + 1, lambda: context.EvalRotate(x, 1)))
+        rows.append(measure(library, "ckks.mul_relin", log_n, depth + 1, lambda c=context, x=x: c.EvalMult(x, x)))
+        rows.append(measure(library, "ckks.rotate", log_n, depth + 1, lambda c=context, x=x: c.EvalRotate(x, 1)))
     return rows
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import tempfile
@@ -52,7 +51,8 @@ def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
     if device != "cuda":
         raise errors.DeviceError.explain("bench gpu", f"--device {device}", "cuda", "use bench cpu for the CPU")
     tuning = {"tuning": args.tuning} if args.tuning else {}
-    rows, good = [], True
+    rows: list[Row] = []
+    good = True
     boots = [{"preset": name} for name in ((args.preset,) if args.preset else BOOTSTRAP_SETS)]
     for chosen in [*boots, boots[0] | {"minimal-keys": 1}]:
         more, well = run_program("bench_bootstrap", {"device": device, **chosen, "runs": args.runs or 20, "replay": 1,
@@ -72,7 +72,8 @@ def gates(args: argparse.Namespace) -> tuple[list[Row], bool]:
     device = _device(args.device)
     options = {"device": device, "threads": args.threads or 1, "mode": "replayed", "batches": GATE_BATCHES[device],
                "runs": args.runs or 11}
-    rows, good = [], True
+    rows: list[Row] = []
+    good = True
     for arithmetic in ("exact", "fft64"):
         sets = [s for s in (args.preset or GATE_SETS).split(",") if _computes_in(s, arithmetic)]
         if sets:
@@ -94,14 +95,16 @@ def ablation(args: argparse.Namespace) -> tuple[list[Row], bool]:
 def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Bootstrapping of every parameter set, and its time for each level that it leaves."""
     chosen = [args.preset] if args.preset else [p for p in _native.preset_names() if is_system(p)]
-    rows, good = [], True
+    rows: list[Row] = []
+    good = True
     for name in chosen:
         options = {"device": _device(args.device or "cuda"), "preset": name, "runs": args.runs or 7, "replay": 1}
         more, well = run_program("bench_bootstrap", options)
         rows, good = rows + more, good and well
     for row in rows:
         left = row["levels_left"]
-        print(f"{row['preset']:24} {row['value']:8.2f} ms, {left:2} levels left: {row['value'] / left:6.3f} ms a level, "
+        print(f"{row['preset']:24} {row['value']:8.2f} ms, {left:2} levels left: "
+              f"{row['value'] / left:6.3f} ms per level, "
               f"mean {row['mean_error_bits']:.1f}, worst {row['max_error_bits']:.1f} bits")
     return rows, good
 
@@ -114,7 +117,9 @@ def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
         options = {"values": 10_000, "runs": args.runs or 9, "replay": 1}
     else:
         sets, options = {args.preset or SWITCH_CPU: "64"}, {"values": 64, "runs": args.runs or 1}
-    rows, good, parts = [], True, []
+    rows: list[Row] = []
+    parts: list[Path] = []
+    good = True
     for i, (names, slots) in enumerate(sets.items()):
         part = args.record.with_name(f"{args.record.name}.part{i}") if args.record else None
         more, well = run_program("bench_switch", {"device": device, "threads": args.threads, "sets": names,
@@ -159,7 +164,8 @@ def _program(name: str) -> Path:
 
 
 def run_program(name: str, options: dict[str, str | int], part: Path | None = None) -> tuple[list[Row], bool]:
-    """Its rows, and whether it was satisfied (status 0, not 1). ``part``: a file that it writes them to, and that stays."""
+    """Its rows, and whether it was satisfied (status 0, not 1). ``part``: a file that it writes them to, and that
+    stays."""
     program = _program(name)
     if part:
         part.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,8 @@ from .records import Row
 # What tells two benchmarks of one name apart, beside preset, backend, library and mode; the value
 # that a row without it stands for.
 SHAPE = {"N": None, "limbs": None, "slots": None, "batch": 1, "threads": 0, "message": "complex", "chain": 0,
-         "arithmetic": "exact", "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0, "arcsine": 0, "log_message_ratio": 0,
+         "arithmetic": "exact", "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0, "arcsine": 0,
+         "log_message_ratio": 0,
          "rows": None, "features": None, "dataset": None, "function": None, "route": "ring"}
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 RATE = "1/s"

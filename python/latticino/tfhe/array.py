@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
 
-from .. import arrays, errors, powers, roles
+from .. import arrays, errors, powers, roles, views
+from .._native import Comparison, Gate
 from ..recording import Scope
 from . import engine, modular, reductions, types
-from .engine import Comparison, Gate
 from .pieces import each, each_of
 
 if TYPE_CHECKING:
@@ -22,31 +22,49 @@ if TYPE_CHECKING:
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
 
 
-class EncryptedArray:
+class EncryptedArray(roles.Handle):
     """Encrypted booleans, unsigned integers of 2 to 64 bits, or integers modulo 16, of any shape.
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
     and clear operands and broadcast as numpy does. Integers wrap modulo ``2**bits``; of two types the
     wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results
     are exact but with the set's failure probability for each bootstrapping: operands with more noise than an
-    operation allows are bootstrapped first, and what that does not mend raises LevelError, also in ``decrypt``. Indexing, slicing,
+    operation allows are bootstrapped first, and what that does not mend raises LevelError, also in ``decrypt``.
+    Indexing, slicing,
     reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the
     others. Of integers modulo 16 (``"m4"``, one ciphertext each) sums, differences and products by clear
-    integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
+    integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations
+    raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
 
-    __slots__ = ("context", "shape", "bits", "_held", "_scope")
+    __slots__ = ("_context", "_shape", "_bits", "_held", "_scope")
     __array_ufunc__ = None  # numpy leaves mixed operators to this class
+    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
     __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
-        self.context, self.shape, self.bits, self._held = context, tuple(shape), bits, parts
+        self._context, self._shape, self._bits, self._held = context, tuple(shape), bits, parts
         self._scope = Scope.current()
 
     @property
+    def context(self) -> Context:
+        """The context, or the session, that it belongs to."""
+        return self._context
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of a numpy array."""
+        return self._shape
+
+    @property
+    def bits(self) -> int:
+        """Bits of the type: 0 for ``"bool"``, -4 for ``"m4"``."""
+        return self._bits
+
+    @property
     def _parts(self) -> Any:
-        if self._scope is not None and not self._scope.open:
-            Scope.refuse()
+        if self._scope is not None:
+            self._scope.require()
         return self._held
 
     @property
@@ -96,6 +114,14 @@ class EncryptedArray:
         return (f"EncryptedArray(shape={self.shape}, {self.dtype}, {self.context.params.name}, noise of "
                 f"{noise:.3g} bootstrappings, fails with 2^{self.log_failure:.1f})")
 
+    def _repr_html_(self) -> str:
+        return views.array(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..pickling import reduce_array
+
+        return reduce_array(self)
+
     def __bool__(self) -> bool:
         raise errors.UnsupportedError.explain(
             "bool", "an encrypted value", "a clear one", "choose with lt.where(condition, a, b)")
@@ -110,7 +136,8 @@ class EncryptedArray:
         if isinstance(other, EncryptedArray):
             if other.context is not self.context:
                 raise errors.ContextError.explain(
-                    operation, "arrays of two contexts or sessions", "one of them", "encrypt both in the same one, or adopt one")
+                    operation, "arrays of two contexts or sessions", "one of them",
+                    "encrypt both in the same one, or adopt one")
             return other
         values = types.as_integers(other, self.bits, operation)
         parts = self._evaluator.clear(values.reshape(-1), self.bits)
@@ -191,7 +218,7 @@ class EncryptedArray:
     def __sub__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("sub", other)
 
-    def __rsub__(self, other: Operand) -> EncryptedArray:
+    def __rsub__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._arithmetic("sub", other, swap=True)
 
     def __mul__(self, other: Operand) -> EncryptedArray:
@@ -205,16 +232,16 @@ class EncryptedArray:
     def __neg__(self) -> EncryptedArray:
         return 0 - (self if self.bits < 0 else self._integer("negate"))
 
-    def __lt__(self, other: Operand) -> EncryptedArray:
+    def __lt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
 
-    def __le__(self, other: Operand) -> EncryptedArray:
+    def __le__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.LessEqual, Gate.NotOr, other, "less_equal")
 
-    def __gt__(self, other: Operand) -> EncryptedArray:
+    def __gt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Greater, Gate.AndNot, other, "greater")
 
-    def __ge__(self, other: Operand) -> EncryptedArray:
+    def __ge__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.GreaterEqual, Gate.OrNot, other, "greater_equal")
 
     def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
@@ -238,10 +265,10 @@ class EncryptedArray:
     def __rshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, False)
 
-    def __rlshift__(self, other: Operand) -> EncryptedArray:
+    def __rlshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") << self
 
-    def __rrshift__(self, other: Operand) -> EncryptedArray:
+    def __rrshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") >> self
 
     def __mod__(self, divisor: int) -> EncryptedArray:
@@ -359,12 +386,14 @@ class EncryptedArray:
 
         Result blocks share a bootstrapping where the arguments leave room: of the 4 bits that a table
         takes, four blocks of results share one for an argument of 2 bits, eight for a boolean, four for
-        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all results, or one each.
+        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all
+        results, or one each.
         """
         params = self.context.params
         if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
-            raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions", "use apply")
-        dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
+            raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions",
+                                            "use apply")
+        dtypes: list[Any] = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):
             raise errors.ShapeError.explain(
                 "apply", f"{len(functions)} functions and {len(dtypes)} types", "at least one, and a type each",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .. import _native, arrays, errors, progress, roles
+from .. import _native, arrays, errors, roles, views
+from ..progress_bar import Task, as_shown
 from . import types
 from .array import EncryptedArray
 from .context import Context
 
+if TYPE_CHECKING:
+    from ..measured import TfheNoise
 
-class ServerKeys(roles.Unpickled):
+
+class ServerKeys(roles.Handle):
     """Bootstrapping and key-switching keys: all that a server may know. It cannot decrypt.
 
     One set of keys serves every program. ``bytes``: what they take in device memory, with the second
@@ -20,10 +24,11 @@ class ServerKeys(roles.Unpickled):
     the exact arithmetic takes.
     """
 
-    _pickled = ("server keys", "use lt.save_server_keys and lt.load_server_keys")
-
     def __init__(self, context: Context, native: Any) -> None:
         self._context = context._root
+        self._bytes: int
+        self._id: str
+        self._params_hash: str
         if native is None:
             return
         self._bytes, self._id = native.device_bytes(context._native), native.id
@@ -48,7 +53,7 @@ class ServerKeys(roles.Unpickled):
     @property
     def has_public_key(self) -> bool:
         """Whether the bundle has a public key (``server_keys(public=True)``)."""
-        return self._native.has_public_key
+        return bool(self._native.has_public_key)
 
     @property
     def id(self) -> str:
@@ -58,47 +63,55 @@ class ServerKeys(roles.Unpickled):
     def __repr__(self) -> str:
         return f"ServerKeys({self._context.params.name!r}, {self.bytes / 2**20:.0f} MiB)"
 
+    def _repr_html_(self) -> str:
+        return views.tfhe_server_keys(self)
 
-class Client(roles.Unpickled):
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..pickling import reduce_keys
+
+        return reduce_keys(self)
+
+
+class Client(roles.Handle):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
     Safe to share between threads of one process; never send it to a server.
     """
 
-    _pickled = ("a client with its secret key", "use lt.save_secret_key and lt.load_client")
-
-    def __init__(self, context: Context, native: Any) -> None:
+    def __init__(self, context: Context, native: _native.TfheClient | None) -> None:
         if native is not None:
             context._admit("client", [native.key_id])
-        self.context, self._native = context, native
+        self.context = context
+        self._native: Any = native  # None where nothing is encrypted
 
     @property
     def key_id(self) -> str:
         """The identity of the secret key; every object made under it carries it."""
-        return self._native.key_id
+        return str(self._native.key_id)
 
     def __repr__(self) -> str:
         return f"Client({self.context.params.name!r}, key {self.key_id})"
+
+    def _repr_html_(self) -> str:
+        return views.client(self)
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("a client, which holds the secret key", "what may leave this process",
+                            "use lt.save_secret_key and lt.load_client")
 
     def server_keys(self, *, public: bool = False, show: bool | None = None) -> ServerKeys:
         """The keys that a server needs, the same for every program.
 
         ``public``: with a public key, by which the server encrypts (``ctx.encrypt``) and re-randomises
-        ciphertexts. ``show`` decides on a progress bar (None: on a terminal).
+        ciphertexts. ``show`` decides on a progress bar (None: what `lt.progress` says).
         """
-        show = progress.as_shown(show)
-        steps = iter(progress.track(range(self.context.params.lwe_dimension), "generating keys", show))
-        at = 0
+        public = arrays.as_flag(public, "server_keys", "public")
+        with Task("generating keys", self.context.params.lwe_dimension, as_shown(show)) as step:
 
-        def report(done: int, total: int) -> None:
-            nonlocal at
-            while at < done * self.context.params.lwe_dimension // total:
-                next(steps, None)
-                at += 1
+            def report(done: int, total: int) -> None:
+                step.advance(done * self.context.params.lwe_dimension // total - step.done)
 
-        native = self._native.server_keys(report, public)
-        for _ in steps:  # ends the bar
-            pass
+            native = self._native.server_keys(report, public)
         return ServerKeys(self.context, native)
 
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
@@ -132,11 +145,19 @@ class Client(roles.Unpickled):
                 "use the client that was made for that context")
         return self._decrypt(x._parts).astype(types.numpy_type(x.bits)).reshape(x.shape)
 
+    def noise(self, x: EncryptedArray) -> TfheNoise:
+        """The noise that an array's ciphertexts really have, beside what they count with; for the owner of the key
+        only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
+        encrypted."""
+        from ..measured import tfhe_noise
+
+        return tfhe_noise(self, x)
+
     def _encrypt(self, values: np.ndarray, bits: int) -> Any:
         return self._native.encrypt(values, bits)
 
     def _decrypt(self, parts: Any) -> np.ndarray:
-        return self._native.decrypt(parts)
+        return np.asarray(self._native.decrypt(parts))
 
 
 def keygen(context: Context) -> Client:

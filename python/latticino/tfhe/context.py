@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _native, arrays, devices, errors, roles
+from .. import _native, arrays, devices, errors, roles, views
+from ..tenancy import Tenancy, checked_budget
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator
-from ..tenancy import Tenancy, checked_budget
 from .plan import Plan, dry_run
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def preset(name: str) -> _native.TfheParams:
 
 def presets() -> list[str]:
     """The names of all parameter sets of TFHE."""
-    return list(_native.tfhe_preset_names())
+    return views.PresetNames(_native.tfhe_preset_names())
 
 
 def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, simd: bool) -> str:
@@ -38,13 +38,15 @@ def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, sim
     return "fft64" if fast else "exact"
 
 
-class Context(Tenancy):
+class Context(Tenancy, roles.Handle):
     """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
     ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
-    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same functions, results and
-    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``. ``arithmetic`` multiplies the
+    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same
+    functions, results and
+    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``.
+    ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
     code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero
@@ -70,10 +72,11 @@ class Context(Tenancy):
             raise errors.ParameterError.explain(
                 "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"',
                 "name one of them, or leave it out")
-        self.threads, self.simd = threads, simd
+        self.threads, self.simd, self._tuning = threads, simd, tuning
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)
-        self._native: _native.TfheContext | None = None
+        # None where nothing is encrypted; what then asks for it is refused before.
+        self._native: _native.TfheContext = None  # type: ignore[assignment]
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
             _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
@@ -131,13 +134,27 @@ class Context(Tenancy):
 
     def explain(self) -> str:
         """Dimensions, security, noise, failure probability and keys of the parameters."""
-        return self.params.explain()
+        return str(self.params.explain())
 
     def __repr__(self) -> str:
         if not self.encrypted:
             return f"Context({self.params.name!r}, NOT ENCRYPTED: values in the clear, for debugging)"
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
         return f"Context({self.params.name!r}, device={self.device!r}, {self.arithmetic} arithmetic, {keys})"
+
+    def _repr_html_(self) -> str:
+        return views.tfhe_context(self)
+
+    def _options(self) -> dict[str, Any]:
+        """What it was made from, beside the parameters."""
+        budget = None if self._store is None else self._store.budget
+        return {"device": self.device, "threads": self.threads, "simd": self.simd, "tuning": self._tuning,
+                "arithmetic": self.arithmetic, "rerandomize": self.rerandomizes, "key_budget": budget}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..pickling import reduce_context
+
+        return reduce_context(self)
 
     # ---- keys ----
 
@@ -202,9 +219,9 @@ class Context(Tenancy):
         """Elements of a type that one operation takes at once; products pair all blocks."""
         if not self.encrypted:
             return 1 << 62
-        blocks = max(-(-bits // max(self.params.message_bits, 1)), 1)
+        blocks: int = max(-(-bits // max(self.params.message_bits, 1)), 1)
         most = _TOGETHER_CUDA if self._kind == "cuda" else _TOGETHER_CPU * devices.threads(self.threads)
-        return max(1, most // blocks**2)
+        return max(1, most // (blocks * blocks))
 
     def _array(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
         from .debug import NotEncryptedArray

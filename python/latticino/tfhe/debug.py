@@ -25,12 +25,12 @@ class NotEncryptedArray(EncryptedArray):
     @property
     def values(self) -> np.ndarray:
         """What is inside, for anybody."""
-        return self._parts.values.astype(types.numpy_type(self.bits)).reshape(self.shape)
+        return np.asarray(self._parts.values.astype(types.numpy_type(self.bits)).reshape(self.shape))
 
     @property
     def nbytes(self) -> int:
         """Host memory of the values."""
-        return self._parts.values.nbytes
+        return int(self._parts.values.nbytes)
 
     @property
     def log_failure(self) -> float:
@@ -75,7 +75,7 @@ class NotEncryptedKeys(ServerKeys):
 
     @property
     def params_hash(self) -> str:
-        return self._context.params.hash
+        return str(self._context.params.hash)
 
     @property
     def has_public_key(self) -> bool:

@@ -22,7 +22,7 @@ def take(parts: Any, places: np.ndarray) -> Any:
     return _native.tfhe_take(parts, places)
 
 
-def concatenate(several: list) -> Any:
+def concatenate(several: list[Any]) -> Any:
     """One after another."""
     if isinstance(several[0], Values):
         return Values(np.concatenate([p.values for p in several]), several[0].bits)
@@ -115,7 +115,7 @@ class NotEncryptedEvaluator:
         return Values(np.maximum(x.values, y.values), x.bits)
 
     def sum(self, x: list[Values]) -> Values:
-        return _cut(np.sum([term.values for term in x], axis=0, dtype=np.uint64), x[0].bits)
+        return _cut(np.asarray(np.sum([term.values for term in x], axis=0, dtype=np.uint64)), x[0].bits)
 
     def shift(self, x: Values, bits: int, left: bool) -> Values:
         if bits < 0:

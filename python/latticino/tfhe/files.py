@@ -5,8 +5,11 @@ from __future__ import annotations
 import builtins
 import json
 import math
+import os
+from typing import Any
 
 from .. import _native, errors, notes, secret_files, signing
+from ..progress_bar import Task
 from . import types
 from .array import EncryptedArray
 from .client import Client, ServerKeys
@@ -36,12 +39,14 @@ def from_bytes(data: bytes, context: Context, verify: signing.Verifier | None) -
 
 def save_server_keys(path: str, context: Context, keys: ServerKeys, sign: signing.Signer | None) -> None:
     refuse(context, "save_server_keys")
-    _native.tfhe_save_keys(path, context._native, keys._native, sign)
+    with Task("writing keys", unit="bytes") as step:
+        _native.tfhe_save_keys(path, context._native, keys._native, sign, step.advance)
 
 
 def load_server_keys(path: str, context: Context, verify: signing.Verifier | None) -> ServerKeys:
     refuse(context, "load_server_keys")
-    return ServerKeys(context, _native.tfhe_load_keys(path, context._native, verify))
+    with Task("reading keys", os.path.getsize(path), unit="bytes") as step:
+        return ServerKeys(context, _native.tfhe_load_keys(path, context._native, verify, step.advance))
 
 
 def save_secret_key(path: str, client: Client, passphrase: str | bytes | None) -> None:
@@ -60,7 +65,7 @@ def _note(x: EncryptedArray) -> str:
     return json.dumps({"shape": x.shape, "dtype": x.dtype})
 
 
-def _array(context: Context, parts: list, note: str) -> EncryptedArray:
+def _array(context: Context, parts: list[Any], note: str) -> EncryptedArray:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
     fields = notes.Note.read(note)
     shape = fields.shape("shape")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import errors, progress
+from .. import errors, progress_bar
 from . import engine
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def each_of(operation: str, function: Callable[..., list[Any]], bits: list[int],
     if size <= together:
         return [x._new(parts, shape, b) for parts, b in zip(function(*batches), bits)]
     pieces = []
-    for at in progress.track(range(0, size, together), operation):
+    for at in progress_bar.track(range(0, size, together), operation):
         places = np.arange(at, min(at + together, size))
         pieces.append(function(*(b if engine.count(b) == 1 else engine.take(b, places) for b in batches)))
     return [x._new(engine.concatenate(list(parts)), shape, b) for parts, b in zip(zip(*pieces), bits)]

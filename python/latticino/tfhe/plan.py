@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _native, arrays, devices, errors
+from .. import _native, arrays, devices, errors, views
 from . import types
 from .array import EncryptedArray
 
@@ -33,7 +33,8 @@ class Plan:
     after another; ``key_bytes``: in device memory; ``input_bytes``: of the arguments there;
     ``peak_bytes``: all device memory at the worst moment, keys and inputs included; ``seconds``:
     predicted, from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
-    (AVX-512, AVX2 or neither), at as many of the context's threads as have a core; ``operations``: records submitted; ``log_failure``: log2 of a bound on the
+    (AVX-512, AVX2 or neither), at as many of the context's threads as have a core; ``operations``: records submitted;
+    ``log_failure``: log2 of a bound on the
     probability that any of the bootstrappings goes wrong, the sum over all with the noise each has.
     """
 
@@ -59,6 +60,9 @@ class Plan:
             f"any of them fails  2^{self.log_failure:.1f}",
             f"predicted time     {self.seconds:.3g} s",
         ])
+
+    def _repr_html_(self) -> str:
+        return views.tfhe_plan(self)
 
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:

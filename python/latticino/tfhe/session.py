@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import roles
+from .. import roles, views
 from ..tenancy import BoundSession
 from .array import EncryptedArray
 from .context import Context
 
 
-class Session(BoundSession, Context):  # type: ignore[misc]
+class Session(BoundSession, Context):
     """One client's keys on a context: ``ctx.bind(keys)``, as ``lt.Session`` of CKKS."""
 
     def __init__(self, context: Context, keys: Any) -> None:
@@ -26,5 +26,8 @@ class Session(BoundSession, Context):  # type: ignore[misc]
         if self.encrypted:
             self._admit("adopt", [p.key for p in x._parts])
         return type(x)(self, x._parts, x.shape, x.bits)
+
+    def _repr_html_(self) -> str:
+        return views.tfhe_context(self, f"TFHE session of key {self.key_id}")
 
     __call__ = adopt

@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import _native, arrays, errors
 
-Type = Union[str, type, np.dtype]
-Table = Union[Callable[..., int], Sequence[int], np.ndarray]
+Type = Union[str, type, np.dtype]  # noqa: UP007 - at run time, under Python 3.10
+Table = Union[Callable[..., int], Sequence[int], np.ndarray]  # noqa: UP007
 MOST_BITS = 64
 
 
@@ -71,7 +71,7 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
 
 def _numpy_name(dtype: Any) -> str:
     try:
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     except Exception:  # TypeError, or whatever an object that looks like a type raises
         return arrays.shown(dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import resource
 import sys
 import time
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..client import keygen
+from ..client import Client, keygen
 from ..context import Context
 from ..precision import Precision, precision
-from ..progress import track
+from ..progress_bar import track
 from . import data, helr
 
 MIB = 2**20
@@ -70,6 +71,8 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     for name, value in (("repeat", repeat), ("iterations", iterations), ("rows", rows)):
         if value is not None and value < 1:
             raise errors.ValueError.explain("demo", f"--{name} {value}", "1 or more", "leave it out for the default")
+    if rows is not None and rows & (rows - 1):
+        raise errors.ValueError.explain("demo", f"--rows {rows}", "a power of two", "leave it out for the default")
     chosen = choose_data(dataset)
     context = Context(preset, device, threads=threads)
     large = context.device != "cpu" and "MNIST" in chosen.name
@@ -105,7 +108,7 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     return result
 
 
-def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, encrypted: list,
+def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches: list[Any], encrypted: list[Any],
            result: Result) -> None:
     context, settings = trainer.context, trainer.settings
     state = trainer.first_state(client, chosen.columns)
@@ -123,7 +126,7 @@ def _train(trainer: helr.Trainer, client, chosen: data.Dataset, batches: list, e
                   data.accuracy(expected.real, chosen.x_test, chosen.y_test))
         result.rows.append(row)
         print(f"{row.iteration:>9} {_time(seconds):>8} {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
-              f" {str(row.precision):>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
+              f" {row.precision!s:>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
     result.walls.append(sum(row.seconds for row in result.rows))
     result.bootstraps = context.bootstraps - first
     # Of several trainings the one that ended furthest from the clear one.
@@ -172,13 +175,18 @@ def row(r: Result) -> dict[str, Any]:
             "mean_error_bits": r.rows[-1].precision.mean, "max_error_bits": r.rows[-1].precision.worst}
 
 
-def plot(result: Result, path: Path) -> None:
-    """Accuracy and precision by iteration, as a PNG."""
-    try:
-        import matplotlib
-    except ImportError as why:
+def require_plots() -> None:
+    """UnsupportedError where nothing can draw."""
+    if importlib.util.find_spec("matplotlib") is None:
         raise errors.UnsupportedError.explain(
-            "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot") from why
+            "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot")
+
+
+def plot(result: Result, path: Path) -> None:
+    """Accuracy and precision by iteration, as a picture."""
+    require_plots()
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +30,10 @@ from ..client import Client
 from ..context import Context
 
 LEVELS = 4  # of one step
-# All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what the
+# All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
+# the
 # sine takes of their coefficients is less than a step's own error.
-ORDER = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
+ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
 
 
 @dataclass(frozen=True)
@@ -117,14 +119,13 @@ class Trainer:
         root = math.sqrt(abs(c3))
         conjugate = state.conj()
         twice_v = (state - conjugate) * -1j
-        total = None
+        parts = []
         for z, m in zip(batch.halves, self._margins(batch, twice_v, root)):
             high = z.to_level(m.level + 1)
             sloped = (high * (kappa / root)) * m           # kappa m Z
             curve = m * m + c1 if c3 > 0 else -(m * m) + c1
-            part = sloped * curve + high * (kappa * c0)    # kappa (c0 + c1 m + c3 m^3) Z
-            total = part if total is None else total + part
-        gradient = total.sum(axis=0)
+            parts.append(sloped * curve + high * (kappa * c0))    # kappa (c0 + c1 m + c3 m^3) Z
+        gradient = sum(parts[1:], parts[0]).sum(axis=0)
         # v = (S - conj S) / 2i and w = (S + conj S) / 2, in units of the bound.
         of_v, of_w = 1 + 1j * (1 - eta), 1j * eta
         low = gradient.level + 1
@@ -148,7 +149,7 @@ class Trainer:
             state = self.step(state, batch, eta)
         return state.bootstrap(**ORDER)
 
-    def examples(self, batch: np.ndarray) -> list:
+    def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""
         from ..plan import Shape
 

@@ -17,6 +17,7 @@
 #include "ckks/linear_transform.h"
 #include "ckks/product_sum.h"
 #include "math/errors.h"
+#include "runtime/observe.h"
 
 namespace latticino::ckks {
 namespace {
@@ -161,6 +162,7 @@ std::array<Poly, 2> Bootstrapper::raised_parts(const Evaluator& evaluator,
 // slots the trace into the subring of the message.
 Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext& x) const {
   const Plan& plan = *plan_;
+  const Stage stage(plan.context->queue(), "bootstrap.mod_raise");
   const Ciphertext scaled =
       plan.shape.slots_first
           ? x  // SlotToCoeff has brought it there
@@ -208,6 +210,7 @@ Batch halves(const Evaluator& evaluator, const Ciphertext& z, bool both) {
 std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
                                                     const Ciphertext& x) const {
   const Plan& plan = *plan_;
+  const Stage stage(plan.context->queue(), "bootstrap.coeff_to_slot");
   Ciphertext z = x;
   for (const LinearTransform& factor : plan.cts) {
     if (plan.apart && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
@@ -220,12 +223,14 @@ std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
 
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
                                                std::vector<Ciphertext> x) const {
+  const Stage stage(plan_->context->queue(), "bootstrap.eval_mod");
   return plan_->reduction.apply(evaluator, std::move(x), plan_->scales.sine_scale);
 }
 
 Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
                                        const std::vector<Ciphertext>& x) const {
   const Plan& plan = *plan_;
+  const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
   const bool pair = x.size() > 1;
   Ciphertext z = pair ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
   if (!plan.shape.slots_first) {
@@ -267,10 +272,16 @@ std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluato
                      "at most " + std::to_string(plan.slots),
                      "make a Bootstrapper for this slot count");
   }
-  const Ciphertext y = mod_raise(evaluator, plan.first ? plan.first->apply(evaluator, x) : x);
+  Ciphertext lowered = x;
+  if (plan.first) {
+    const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
+    lowered = plan.first->apply(evaluator, x);
+  }
+  const Ciphertext y = mod_raise(evaluator, lowered);
   const std::vector<Ciphertext> z = coeff_to_slot(evaluator, y);
-  return join ? plan_->reduction.joined(evaluator, z, plan_->scales.sine_scale)
-              : eval_mod(evaluator, z);
+  if (!join) return eval_mod(evaluator, z);
+  const Stage stage(plan.context->queue(), "bootstrap.eval_mod");
+  return plan.reduction.joined(evaluator, z, plan.scales.sine_scale);
 }
 
 Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x) const {

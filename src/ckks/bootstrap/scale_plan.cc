@@ -250,12 +250,28 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
   return plan;
 }
 
+namespace {
+
+// OverModRaise divides by P after the first factor, whose constant c and k stages leave 2^-k c^2 of
+// the signal's power: the error of that division counts for more. Mean square of a coefficient's,
+// in units of q0, beside what it is without.
+double over_raised_noise(const Params& params, const ScalePlan& plan, const PlanShape& shape) {
+  if (!shape.over_raised) return 0;
+  const double c = plan.cts_constants.front();
+  const double power = std::ldexp(c * c, -cts_chain(params, plan, shape).stages.front());
+  const double trace = shape.log_slots < params.log_n() - 1 ? 4.0 / 3 : 1.0;
+  return trace * params.division_variance(params.alpha()) * (1 / power - 1) / (plan.q0 * plan.q0);
+}
+
+}  // namespace
+
 BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
                           const PlanShape& shape) {
   const int slots = 1 << shape.log_slots;
   const double ratio = plan.message_ratio;
   if (shape.slots_first) {
     BootstrapNoise noise = params.bootstrap_noise_slots_first(slots, ratio);
+    noise.raised += 2 / (ratio * ratio) * over_raised_noise(params, plan, shape);
     if (shape.arcsine > 1) {
       // The double angles end at a scale of their own.
       const int level = params.default_level();
@@ -271,6 +287,7 @@ BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, cons
   // Everything before SlotToCoeff counts in units of the ratio.
   const double own = params.bootstrap_message_ratio() / ratio, more = own * own;
   noise.raised *= more;
+  noise.raised += 2.0 * slots / (ratio * ratio) * over_raised_noise(params, plan, shape);
   noise.coeff_to_slot *= more;
   noise.eval_mod *= more;
   if (shape.arcsine > 1) {

@@ -3,9 +3,12 @@
 #include <stdexcept>
 
 #include "backend/tuning.h"
+#include "io/bundle_file.h"
+#include "io/final_ciphertext.h"
 #include "io/switch_files.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
+#include "session/note.h"
 #include "support/tfhe_support.h"
 #include "switch/client.h"
 
@@ -62,6 +65,12 @@ Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 void parse_ckks_text(Source& source) { Params::check(parse_params(text_of(source))); }
 void parse_tfhe_text(Source& source) { TfheParams::check(parse_tfhe_params(text_of(source))); }
 void parse_tuning(Source& source) { Tuning::parse(text_of(source), "a table"); }
+void parse_note(Source& source) {
+  const session::Note note = session::Note::read(text_of(source));
+  note.shape("shape");
+  note.number("error");
+  if (const auto range = note.part("range")) range->numbers("numbers", 6);
+}
 
 Seeds ckks_texts() {
   Seeds out;
@@ -89,6 +98,13 @@ Seeds tunings() {
                "transform 16  0 47 2 0 = 5\n")};
 }
 
+Seeds notes() {
+  return {bytes_of(R"({"shape": [8, 2], "clean": true, "error": 0.5})"),
+          bytes_of(R"({"shape": [], "clean": false, "error": 1.5e-7, "range": {"claim": "declared",
+                     "random": false, "numbers": [-1, 1, 0, 0, 1, 0.25]}, "other": [null, {"a": "\u0041"}]})"),
+          bytes_of(R"({"shape": [3], "dtype": "u2"})")};
+}
+
 // ---- containers ------------------------------------------------------------------------------
 
 Seeds params_files() {
@@ -109,6 +125,21 @@ Seeds ciphertext_files() {
   x[1].parts.push_back(x[1].parts[0]);
   out.push_back(saved([&](Sink& s) { save_ciphertexts(s, x, note); }));
   return out;
+}
+
+// Final answers of full and of few slots, as they are and cut.
+Seeds answer_files() {
+  FileWorld& w = ckks();
+  std::vector<ckks::Ciphertext> x{w.encrypt(w.message(), 0), w.encrypt(w.message(), 0)};
+  x[1].slots = 2;
+  const std::string note = R"({"shape": [8], "clean": true, "error": 0.5})";
+  return {saved([&](Sink& s) { io::save_final(s, std::span(x).first(1), note, {}); }),
+          saved([&](Sink& s) {
+            io::save_final(s, std::span(x).last(1), "", {3, 40, 32});
+          }),
+          saved([&](Sink& s) {
+            io::save_final(s, x, note, {1, 20, 10});
+          })};
 }
 
 Seeds key_files() {
@@ -192,6 +223,49 @@ Seeds server_key_files() {
 
 Seeds tfhe_secret_files() { return secret_files_of(tfhe_world().secret); }
 
+// One part, and two.
+Seeds bundle_files(io::Scheme scheme, const std::string& hash, const rlwe::KeyId& key,
+                   const std::function<void(Sink&)>& save) {
+  const std::vector<io::BundlePart> parts{
+      {"keys", save}, {"public", [&](Sink& s) { save_params(s, *ckks().params); }}};
+  Seeds out;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{2}}) {
+    out.push_back(saved(
+        [&](Sink& s) { io::save_bundle(s, scheme, hash, key, std::span(parts).first(count)); }));
+  }
+  return out;
+}
+
+Seeds ckks_bundles() {
+  FileWorld& w = ckks();
+  const auto keys = w.keys({{{rlwe::KeyKind::DenseToSparse, 1}, 0}});
+  return bundle_files(io::Scheme::Ckks, w.params->hash(), keys->id(),
+                      [&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); });
+}
+
+Seeds tfhe_bundles() {
+  test::TfheWorld& w = tfhe_world();
+  return bundle_files(io::Scheme::Tfhe, w.params->hash(), w.keys->id,
+                      [&](Sink& s) { save_keys(s, *w.context, *w.keys); });
+}
+
+// As the Python package reads them, with a part that any file may be.
+void load_bundle(Source& source, io::Scheme scheme) {
+  io::BundleReader reader(source, scheme);
+  for (const std::string& name : reader.names()) {
+    reader.next([&](Source& part) {
+      if (name == "public") {
+        io::load_params(part);
+      } else if (scheme == io::Scheme::Tfhe) {
+        io::load_server_keys(part, *tfhe_world().context);
+      } else {
+        io::load_keys(part, ckks().constants(), ckks().queue());
+      }
+    });
+  }
+  reader.finish();
+}
+
 Seeds switch_key_files() {
   FileWorld& w = ckks();
   const auto inner = switching::generate_secret(both().params(), w.random);
@@ -226,8 +300,13 @@ std::vector<Parser> make_parsers() {
        server_key_files},
       {"tfhe_secret_key", true, parse_tfhe_secret, tfhe_secret_files},
       {"switch_keys", true, [](Source& s) { io::load_switch_keys(s, both()); }, switch_key_files},
+      {"ckks_bundle", true, [](Source& s) { load_bundle(s, io::Scheme::Ckks); }, ckks_bundles},
+      {"tfhe_bundle", true, [](Source& s) { load_bundle(s, io::Scheme::Tfhe); }, tfhe_bundles},
+      {"ckks_answers", true, [](Source& s) { io::load_ciphertexts(s, ckks().context); },
+       answer_files},
       {"header", true, [](Source& s) { io::inspect(s); }, params_files},
       {"tuning_table", false, parse_tuning, tunings},
+      {"note", false, parse_note, notes},
   };
 }
 

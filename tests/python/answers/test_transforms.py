@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+
 import transform_reference
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "data" / "transforms_v1.txt"

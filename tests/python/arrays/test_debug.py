@@ -66,7 +66,7 @@ def test_values_in_the_clear_stay_in_the_process(clear, tmp_path):
 
 
 def test_recorded_programs_run_in_the_clear(clear):
-    context, owner = clear
+    _, owner = clear
     replay = lt.record(lambda a: a * a)
     for x in (X, -X, X / 2):
         assert np.abs(owner.decrypt(replay(owner.encrypt(x))) - x * x).max() < 2**-20
@@ -100,6 +100,40 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
     assert ctx._debugger is None
     program(client.encrypt(x))
     lt.to_bytes(client.encrypt(x))
+
+
+def test_debugging_checks_recorded_programs_and_sessions(ctx, client):
+    def program(a):
+        return (a * 0.5).to_level(0).bootstrap(arcsine=1, log_message_ratio=0)
+
+    keys = client.server_keys(ctx.plan(program, lt.Shape((512,))), public=True)
+    ctx.use(keys)
+    session, x = ctx.bind(keys), np.full(512, 0.9)
+    recorded = lt.record(program)
+    recorded(client.encrypt(x))
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+        for f, encrypted in ((recorded, client.encrypt(x)), (program, session.encrypt(x))):
+            with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
+                f(encrypted)
+        for save in (lambda: lt.to_bytes(session.encrypt(x)), lambda: lt.save_server_keys("unused", session, keys)):
+            with pytest.raises(lt.UnsupportedError, match="debug"):
+                save()
+        good = recorded(client.encrypt(np.random.default_rng(1).uniform(-1, 1, 512)))
+        assert good._known.shadow
+    assert session._debugger is None
+
+
+def test_debugging_leaves_other_clients_alone(ctx, client):
+    def program(a):
+        return a * a
+
+    other = lt.keygen(ctx)
+    ctx.use(other.server_keys(ctx.plan(program, lt.Shape((16,)))))
+    loaded = other.encrypt(np.full(16, 0.5))
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
+        y = program(loaded)
+        assert not y._known.shadow
+    assert np.abs(other.decrypt(y) - 0.25).max() < 1e-6
 
 
 def test_debugging_takes_up_values_that_were_there_before(ctx, client):
@@ -152,3 +186,19 @@ def test_tables_check_their_bound_where_values_are_known(ctx, client, clear, kin
         ctx.plan(lambda a: a.apply_lut(abs), lt.Shape((64,), None, (-2, 2)))
     with pytest.warns(lt.RangeWarning, match="bound"):
         client.encrypt(x, range=(-2, 2)).apply_lut(abs)
+
+
+@pytest.mark.parametrize("rows", [128, 256])
+def test_errors_of_values_in_the_clear_do_not_feed_on_claims(rows):
+    """Training's claims grow by each iteration, as its ranges do; the values in the clear have errors of real size."""
+    pytest.importorskip("sklearn")
+    from latticino.workloads import data, helr
+
+    context, digits = lt.Context("test-n10-boot-insecure", "not-encrypted"), data.digits()
+    settings = helr.Settings(iterations=12, rows=rows)
+    trainer, batches, owner = helr.Trainer(context, settings), data.batches(digits, rows), lt.keygen(context)
+    encrypted = [trainer.encrypt(owner, z) for z in batches]
+    state = trainer.first_state(owner, digits.columns)
+    for t, (eta, expected) in enumerate(zip(helr.momentum(12), helr.clear_training(batches, settings))):
+        state = trainer.step(trainer.refresh(state), encrypted[t % len(batches)], eta)
+        assert lt.precision(owner.decrypt(state) * settings.bound, expected).mean > 17, t  # 19 on the CPU

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import cli
+from latticino.measure import records
 
 SLOTS = 512
 
@@ -111,3 +113,29 @@ def test_automatic_refreshes_below_that_level_wait(device):
     assert own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=1)).bootstraps == 1
     # An operation that would end below it even from the highest level is no reason to refresh.
     assert own.plan(lambda a: a.polyval(np.ones(32)), lt.Shape((SLOTS,))).bootstraps == 0
+
+
+def test_automatic_refreshes_count_the_level_of_another_scale(device, rng):
+    """A scale that is not the canonical one takes a level of a polynomial more."""
+    own = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
+    client, x, c = lt.keygen(own), rng.uniform(-1, 1, SLOTS), [0.1, 0.2, 0.3, 0.4]
+    for level in range(1, 5):
+        a = client.encrypt(x, level=level, scale=2.0**41)
+        own.use(client.server_keys(own.plan(lambda a: a.polyval(c), a)))
+        assert lt.precision(client.decrypt(a.polyval(c)), np.polynomial.polynomial.polyval(x, c)).mean > 20
+
+
+def test_the_command_measures_every_message_at_every_level(tmp_path, monkeypatch):
+    path = tmp_path / "messages.json"
+    command = ["bench", "messages", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--record", str(path)]
+    assert cli.main(command) == 0
+    rows = records.read(path)
+    kinds = {"constant", "positive", "alternating", "sparse", "one slot", "random"}
+    assert {row["message"].split(",")[0] for row in rows} == kinds and len(rows) == 4 * 2 * len(kinds)
+    for level in range(4):
+        here = [row for row in rows if row["level"] == level]
+        assert all(row["value"] > 18 and row["value"] > row["claimed_bits"] - 1 for row in here)
+        assert all(("SlotToCoeff first" if level == 3 else "arcsine") in row["form"] for row in here)
+    monkeypatch.setattr("latticino.measure.messages.TARGET", 60.0)
+    monkeypatch.setattr("latticino.measure.messages.LEVELS", [3])
+    assert cli.main(command) == 1

@@ -1,6 +1,7 @@
-"""CMake installs a library that find_package(latticino) finds, and a program computes with it."""
+"""CMake installs a static and a shared library that find_package(latticino) finds; the examples compute with both."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,18 +10,123 @@ from pathlib import Path
 import pytest
 
 BUILD = os.environ.get("LATTICINO_BUILD")  # the launcher names the build folder
-CONSUMER = Path(__file__).resolve().parents[2] / "consumer"
+ROOT = Path(__file__).resolve().parents[3]
+PUBLIC = sorted(p.name for p in (ROOT / "include/latticino").glob("*.h"))
+# Small sets: what the examples show, not how fast it is.
+EXAMPLES = {
+    "bootstrapping": ["test-n10-boot-insecure"], "leveled": ["test-n10-leveled-insecure"],
+    "tfhe_integers": ["test-tfhe-2-2-tiny-insecure"], "switching": ["test-n10-boot-insecure"], "own_parameters": [],
+}
+pytestmark = pytest.mark.skipif(not BUILD, reason="LATTICINO_BUILD names no build folder")
 
 
 def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-@pytest.mark.skipif(not BUILD, reason="LATTICINO_BUILD names no build folder")
-def test_find_package(tmp_path):
-    cmake = shutil.which("cmake", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    run(cmake, "--install", BUILD, "--prefix", tmp_path / "prefix", "--component", "library")
-    run(cmake, "-S", CONSUMER, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}")
-    run(cmake, "--build", tmp_path / "build")
-    run(tmp_path / "build" / "consumer")
+def cmake():
+    return shutil.which("cmake", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+
+
+def installed(kind, prefix):
+    components = {"static": ["library"], "shared": ["shared", "headers"]}[kind]
+    if kind == "shared":
+        run(cmake(), "--build", BUILD, "--target", "latticino_shared")
+    for component in components:
+        run(cmake(), "--install", BUILD, "--prefix", prefix, "--component", component)
+    return prefix
+
+
+@pytest.fixture(scope="module")
+def prefixes(tmp_path_factory):
+    return {kind: installed(kind, tmp_path_factory.mktemp(kind)) for kind in ("static", "shared")}
+
+
+@pytest.mark.parametrize("kind", ["static", "shared"])
+def test_only_public_headers_are_installed(prefixes, kind):
+    include = prefixes[kind] / "include"
+    found = sorted(str(p.relative_to(include)) for p in include.rglob("*") if p.is_file())
+    assert found == sorted(f"latticino/{name}" for name in [*PUBLIC, "version.h"])
+    libraries = {p.suffix for p in prefixes[kind].rglob("liblatticino.*") if not p.is_symlink()}
+    assert libraries & {".a"} == ({".a"} if kind == "static" else set())
+
+
+def test_every_header_compiles_alone(prefixes, tmp_path):
+    for name in [*PUBLIC, "version.h"]:
+        source = tmp_path / f"{name}.cc"
+        source.write_text(f"#include <latticino/{name}>\n#include <latticino/{name}>\nint main() {{}}\n")
+        run(compiler(), "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only", "-I",
+            prefixes["static"] / "include", source)
+
+
+def snippets():
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        for i, block in enumerate(re.findall(r"^```cpp\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)):
+            yield pytest.param(block, id=f"{path.stem}-{i}")
+
+
+@pytest.mark.parametrize("block", snippets())
+def test_snippets_of_the_documentation_compile(prefixes, tmp_path, block):
+    lines = block.splitlines()
+    outside = [line for line in lines if line.startswith(("#include", "namespace"))]
+    inside = [line for line in lines if line not in outside]
+    source = tmp_path / "snippet.cc"
+    source.write_text("\n".join([
+        "#include <latticino/latticino.h>", "#include <cmath>", *(x for x in outside if x.startswith("#")),
+        "namespace lt = latticino;", "double sigmoid(double v);",
+        "lt::Array program(const lt::Array& x, const lt::Array& y);",
+        "void snippet(const lt::Array& x, const lt::Array& y) { {", *inside, "} }", ""]))
+    run(compiler(), "-std=c++20", "-fsyntax-only", "-I", prefixes["static"] / "include", source)
+
+
+def compiler():
+    return os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+
+
+@pytest.mark.parametrize("kind", ["static", "shared"])
+def test_examples_build_and_run(prefixes, kind, tmp_path):
+    flags = "-Wall -Wextra -Werror"
+    run(cmake(), "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefixes[kind]}",
+        f"-DCMAKE_CXX_FLAGS={flags}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    # The library's own flags stay its own.
+    commands = (tmp_path / "compile_commands.json").read_text()
+    assert "ffp-contract" not in commands and "std=c++20" in commands.replace("gnu++", "c++")
+    run(cmake(), "--build", tmp_path)
+    for name, arguments in EXAMPLES.items():
+        run(tmp_path / name, *arguments)
+    needed = run("readelf", "-d", tmp_path / "bootstrapping") if shutil.which("readelf") else None
+    if needed is not None:
+        assert ("liblatticino" in needed) == (kind == "shared")
+
+
+def test_every_example_is_run():
+    assert sorted(EXAMPLES) == sorted(p.stem for p in (ROOT / "examples").glob("*.cc"))
+
+
+def test_the_first_program_is_short():
+    assert len((ROOT / "examples/bootstrapping.cc").read_text().splitlines()) <= 40
+
+
+def declared():
+    """Names of classes and functions that public headers mark LATTICINO_API."""
+    text = "\n".join((ROOT / "include/latticino" / name).read_text() for name in PUBLIC) + "version("
+    names = set(re.findall(r"LATTICINO_API[^;{(]*?\b(\w+|operator\S+?)\s*(?:[({]|:(?!:))", text))
+    return names | {"version"}
+
+
+@pytest.mark.skipif(not shutil.which("nm"), reason="nm is not installed")
+def test_the_shared_library_exports_public_names_only(prefixes):
+    library = next(p for p in prefixes["shared"].rglob("liblatticino.so*") if not p.is_symlink())
+    exported = run("nm", "-D", "--defined-only", "-C", library).splitlines()
+    names = [line.split(maxsplit=2)[2] for line in exported if len(line.split(maxsplit=2)) == 3]
+    assert len(names) > 150
+    foreign = []
+    for name in names:
+        plain = re.sub(r"^(typeinfo (name )?for|vtable for) ", "", name)
+        plain = re.sub(r"\[abi:\w+\]", "", plain)
+        found = re.match(r"latticino::(?:detail::)?(operator[^(]+|\w+)", plain)
+        if not found or found[1].strip() not in declared() or plain.startswith("latticino::session"):
+            foreign.append(name)
+    assert foreign == []

@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from record_rows import timed
 
 from latticino import cli, tfhe
 from latticino.measure import exactness, peer_environments, peers, programs, records, report, targets
+from record_rows import timed
 
 # Stands for a C++ program: writes rows that tell its options, and ends as it is told.
 PROGRAM = """#!{python}
@@ -278,7 +278,7 @@ def test_systems_are_all_sets_that_bootstrap(fake, monkeypatch, capsys):
     assert cli.main(["bench", "systems", "--record", str(record)]) == 0
     sets = {row["options"]["preset"] for row in json.loads(record.read_text())}
     assert {f"n16-d{d}-boot-v1" for d in (30, 35, 40, 45, 50)} <= sets and "n16-d40-structured-v1" not in sets
-    assert "2.000 ms a level" in capsys.readouterr().out
+    assert "2.000 ms per level" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])

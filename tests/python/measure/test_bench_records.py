@@ -1,9 +1,8 @@
 """`latticino bench compare` and `bench report`: what is said of records."""
 
-from record_rows import timed
-
 from latticino import cli
 from latticino.measure import compare, records, report
+from record_rows import timed
 
 
 def test_compare_flags_changes_over_noise(tmp_path, capsys):

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from record_rows import timed
 
 from latticino import cli
 from latticino.measure import records, roofline
+from record_rows import timed
 
 
 def records_row(name, value, limbs, nbytes):

@@ -1,20 +1,9 @@
-"""Records that `latticino conformance`, `latticino demo` and `./latticino test --sanitize` write."""
-
-import importlib.machinery
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
+"""Records that `latticino conformance` and `latticino demo` write."""
 
 from latticino import cli
-from latticino._provenance import cpu_name
 from latticino.context import preset
 from latticino.measure import conformance, records, targets
 from latticino.workloads import demo
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
@@ -68,66 +57,3 @@ def test_the_demos_record_stands_beside_its_target_and_others_figures(tmp_path, 
     row, = records.read(tmp_path / "row.json")
     for other in ({"device": "other"}, {"preset": "other"}, {"params": row["params"] | {"rows": 512}}):
         assert targets.target(row | other) is None
-
-
-def test_records_of_sanitizers_need_no_extension():
-    code = "import sys; sys.path.append(sys.argv[1]); import sanitizer_record; sys.exit('latticino' in sys.modules)"
-    subprocess.run([sys.executable, "-S", "-c", code, str(ROOT / "tests")], check=True)
-
-
-@pytest.fixture
-def launcher(tmp_path, monkeypatch):
-    """The launcher of the checkout, with tools that print `output` and end with `status` in place of programs."""
-    loader = importlib.machinery.SourceFileLoader("launcher", str(ROOT / "latticino"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("launcher", loader))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    loader.exec_module(module)
-    monkeypatch.setattr(module, "environment", lambda: None)
-    monkeypatch.setattr(module, "build", lambda *arguments: str(tmp_path))
-    monkeypatch.setattr(module, "ctest", lambda *arguments: 0)
-    monkeypatch.setattr(module, "nvcc", lambda: str(tmp_path / "nvcc"))
-    monkeypatch.setattr(module, "tests_named", lambda program: 1)
-    monkeypatch.syspath_prepend(str(ROOT / "tests"))
-    monkeypatch.setattr("sanitizer_record.racecheck_parts", lambda: [("A.*", []), ("B.*", ["--kernel-name", "kernel_substring=x",
-                                                                                 "--kernel-name",
-                                                                                 "kernel_substring=y"])])
-    monkeypatch.setattr(module.shutil, "which", lambda name: None)
-    monkeypatch.setattr(module, "quiet", lambda command: module.subprocess.CompletedProcess(command, 0, "a GPU\n"))
-
-    def make(output, status):
-        tool = tmp_path / "compute-sanitizer"
-        tool.write_text(f"#!/bin/sh\necho '{output}'\nexit {status}\n")
-        tool.chmod(0o755)
-        return module
-
-    return make
-
-
-def test_sanitizers_write_what_ran_and_what_they_found(launcher, tmp_path, monkeypatch):
-    file = tmp_path / "rows.json"
-    module = launcher("========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)", 9)
-    monkeypatch.setattr(module, "gpu", lambda: True)
-    assert module.run_sanitizers(["--record", str(file)]) == 1
-    host, memcheck, first, second = records.read(file)
-    assert (host["name"], host["value"], host["failed"], host["tests"]) == ("sanitize.asan_ubsan", 0, False, "all")
-    assert "kernels" not in host
-    assert memcheck["tests"] == "CudaSanitize.EveryKernelThatShips" and memcheck["kernels"] == "all"
-    assert (first["name"], first["value"], first["unit"]) == ("sanitize.racecheck", 3, "errors")
-    assert first["failed"] and first["device"] == "a GPU" and first["architectures"] == ["80", "89", "90", "100", "120"]
-    assert (second["tests"], second["kernels"]) == ("B.*", ["x", "y"])
-    assert second["commit"] == records.provenance()["commit"] and second["date"]
-    assert host["device"] == cpu_name()
-    assert launcher("========= ERROR SUMMARY: 0 errors", 0).run_sanitizers(["--record", str(file)]) == 0
-    assert [row["value"] for row in records.read(file)] == [0] * 4
-    assert launcher("died", 1).run_sanitizers(["--record", str(file)]) == 1
-    assert [row["unit"] for row in records.read(file)] == ["failed runs"] * 4
-
-
-def test_sanitizers_without_a_gpu_write_what_was_compiled(launcher, tmp_path, monkeypatch):
-    module = launcher("", 0)
-    monkeypatch.setattr(module, "gpu", lambda: False)
-    assert module.run_sanitizers([]) == 0 and module.run_sanitizers(["--record", str(tmp_path / "rows.json")]) == 0
-    assert [row["name"] for row in records.read(tmp_path / "rows.json")] == ["sanitize.asan_ubsan",
-                                                                              "sanitize.architectures"]
-    with pytest.raises(SystemExit, match="takes --record FILE"):
-        module.run_sanitizers(["--wrong"])

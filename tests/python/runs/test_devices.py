@@ -4,13 +4,12 @@ import os
 
 import numpy as np
 import pytest
-from conftest import DEVICES, PRESET
 
 import latticino as lt
+from conftest import GPU, PRESET
 from latticino import _native
 
-SETTINGS = [{"device": "cpu", "simd": False}, {"device": "cpu", "simd": True}] + [
-    {"device": d} for d in DEVICES if d != "cpu"]
+SETTINGS = [{"device": "cpu", "simd": False}, {"device": "cpu", "simd": True}] + [{"device": "cuda"}] * GPU
 
 
 def program(a, b):

@@ -50,11 +50,65 @@ WORK = {
                        "", "u * u"),
     "keys of TFHE": (TFHE + "def usable():\n    assert (client.decrypt(client.encrypt([3, 2], 'u4')) == [3, 2]).all()\n",
                      "", "client.server_keys()"),
+    "encryption by TFHE": (TFHE + "many = np.zeros(10_000, np.uint64)\ndef usable():\n    v = client.encrypt([3, 2], 'u4')\n    time.sleep(0.2)\n    assert (client.decrypt(v) == [3, 2]).all()\n", "", "client.encrypt(many, 'u64')  # long"),
+    "decryption by TFHE": (TFHE + "many = client.encrypt(np.zeros(500, np.uint64), 'u64')\ndef usable():\n    v = client.encrypt([3, 2], 'u4')\n    time.sleep(0.2)\n    assert (client.decrypt(v) == [3, 2]).all()\n", "",
+                           "client.decrypt(many)"),
 }
+BUSY = CKKS + """
+import threading
+calls = []
+def slow(v):
+    calls.append(1)
+    time.sleep(20 if len(calls) > 1 else 0)  # the first run computes; later ones hold the queue
+    return v * v
+threading.Thread(target=lambda: lt.record(slow)(a), daemon=True).start()
+while len(calls) < 2:
+    time.sleep(0.01)
+time.sleep(0.1)
+"""
+FULL = CKKS + """
+size = ctx.resident.bytes
+tight = lt.Context("test-n10-boot-insecure", "cpu", threads=1, key_budget=size + size // 2)
+owners = [lt.keygen(tight) for _ in range(2)]
+plans = [tight.plan(lambda a: (a * a).rotate(1) @ np.ones((64, 64)), x), tight.plan(lambda a: a.bootstrap(), lt.Shape((64,), 0))]
+first, second = (tight.bind(c.server_keys(*plans)) for c in owners)
+b = second(owners[1].encrypt(x))
+held = first.evaluator  # an operation of another client, which does not end
+"""
+WAITS = {  # for other threads
+    "a recording of another thread": (BUSY, "a * a"), "encryption beside it": (BUSY, "client.encrypt(x)"),
+    "a recording beside it": (BUSY, "lt.record(lambda v: v * v)(a)"), "memory for keys": (FULL, "b * b")}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_an_interrupt_ends_waiting(name, child_environment):
+    script, work = WAITS[name]
+    script += f"""
+print("ready", flush=True)
+try:
+    {work}
+    print("ended", flush=True)
+except KeyboardInterrupt:
+    print("caught", flush=True)
+os._exit(0)
+"""
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=child_environment)
+    try:
+        assert child.stdout.readline() == "ready\n", child.communicate()[1]
+        time.sleep(0.5)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "caught\n", child.communicate(timeout=60)[1]
+        assert time.monotonic() - start < 2
+    finally:
+        child.kill()
+
+
 LOOP = """
 exec(sys.argv[2])
 work = compile(sys.argv[3], "work", "exec")
-exec(work) if not sys.argv[3].startswith(("u * u", "client.server_keys()")) else None
+exec(work) if not sys.argv[3].startswith(("u * u", "client.server_keys()", "client.encrypt(many, ")) else None
 print("ready", flush=True)
 try:
     while True:
@@ -109,7 +163,8 @@ print("usable", flush=True)
 
 
 @pytest.mark.parametrize("command", [["demo", "--preset", "test-n12-boot-insecure", "--no-plot", "--device", "cpu"],
-                                     ["conformance", "--device", "cpu"]], ids=lambda c: c[0])
+                                     ["conformance", "--device", "cpu"], ["fuzz", "--device", "cpu", "--part", "ckks"],
+                                     ["fuzz", "--device", "cpu", "--part", "tfhe"]], ids=lambda c: c[0])
 def test_commands_end_in_one_line(command, child_environment):
     if command[0] == "demo":
         import latticino as lt
@@ -118,7 +173,10 @@ def test_commands_end_in_one_line(command, child_environment):
         command = [c if c != "test-n12-boot-insecure" or c in lt.presets() else "test-n10-boot-insecure" for c in command]
     child = subprocess.Popen([sys.executable, "-u", "-m", "latticino", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, env=child_environment | {"PYTHONWARNINGS": "ignore"})
-    child.stdout.readline()
+    if command[0] == "fuzz":
+        time.sleep(5)  # prints at the end only
+    else:
+        child.stdout.readline()
     time.sleep(0.5)
     start = time.monotonic()
     child.send_signal(signal.SIGINT)

@@ -119,9 +119,8 @@ def test_operands_outlive_running_out_of_memory(child_environment):
     assert done.stdout == "works on\n", done.stderr
 
 
-def test_operands_outlive_running_out_of_device_memory(device, child_environment):
-    if device == "cpu":
-        pytest.skip("no GPU")
+@pytest.mark.gpu
+def test_operands_outlive_running_out_of_device_memory(child_environment):
     done = run(OUT_OF_DEVICE_MEMORY, child_environment)
     assert done.stdout == "works on\n", done.stderr
 

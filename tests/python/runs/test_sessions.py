@@ -1,6 +1,8 @@
 """Several clients' keys on one context: bound sessions, threads, a memory budget."""
 
+import concurrent.futures
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -205,6 +207,7 @@ def test_programs_of_sessions_replay_beside_each_other(world):
     sessions = [world.ctx.bind(keys) for keys in world.bundles]
 
     def work(i):
+        recorded = None
         for n in range(20):
             recorded = lt.record(world.compute) if n % 2 == 0 else recorded
             x = sessions[i](world.encrypt(world.clients[i], world.data(i)))
@@ -255,3 +258,61 @@ def test_switching_keys_go_and_come_back_with_their_bundle(device):
             got = client.decrypt(session(client.encrypt(x)).apply_lut(f)).real
             assert np.abs(got - f(x)).max() < 0.3
     assert tight.resident.evictions >= 3 and tight.resident.bytes <= tight.resident.budget * 1.5
+
+
+def test_what_needs_no_keys_needs_none_beside_bundles_of_others(device):
+    """A sum of one client's ciphertexts while only another's bundle is in use."""
+    ctx = lt.Context(CKKS, device, threads=1)
+    first, second, third = (lt.keygen(ctx) for _ in range(3))
+    bundles = [c.server_keys(program, np.zeros(16), show=False) for c in (first, second)]
+    ctx.use(bundles[0]).use(bundles[1]).forget(bundles[1])
+    for client in (first, second, third):
+        x = client.encrypt([0.25, 0.5])
+        assert np.allclose(client.decrypt(x + x), [0.5, 1], atol=1e-2)
+    with pytest.raises(lt.KeyError, match="server_keys"):
+        x * x
+
+
+@pytest.mark.parametrize("scheme", ["ckks", "tfhe"])
+def test_arrays_of_a_recorded_function_are_refused_in_other_threads(scheme, device):
+    """The thread would wait for the recording, which waits for the thread."""
+    world = World(scheme, device, 1)
+    world.ctx.use(world.bundles[0])
+    kept = []
+
+    def body(y):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            kept.append(pool.submit(world.compute, y).result(60))
+        return kept[-1]
+
+    y = world.encrypt(world.clients[0], world.data(0))
+    with pytest.raises(lt.ContextError, match="another thread"):
+        lt.record(body)(y)
+    assert world.once(0)
+    recorded = lt.record(world.compute)
+    assert world.right(world.clients[0], recorded(y), world.data(0))
+
+
+def test_the_state_of_a_context_can_be_read_while_a_program_is_recorded(world):
+    """The recording holds the queue while its function waits for the interpreter: no thread may wait the other way round."""
+    world.ctx.use(world.bundles[0])
+    seen, reading = [], threading.Event()
+    y = world.encrypt(world.clients[0], world.data(0))
+
+    def read():
+        reading.wait(60)
+        for _ in range(20):
+            seen.append((repr(world.ctx), repr(y), world.ctx.resident, world.ctx.keys.bytes, world.ctx.live_bytes, y.nbytes))
+            world.encrypt(world.clients[0], world.data(0))
+
+    def body(y):
+        reading.set()
+        time.sleep(0.2)
+        return world.compute(y)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    recorded = lt.record(body)
+    assert world.right(world.clients[0], recorded(y), world.data(0))
+    thread.join(60)
+    assert len(seen) == 20

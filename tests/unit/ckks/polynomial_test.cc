@@ -154,6 +154,35 @@ TEST(CkksPolynomial, DepthIsOptimal) {
   }
 }
 
+// From level 15 of this set on, eight levels have one scale.
+TEST(CkksPolynomial, LargeDegrees) {
+  World& boot = World::of("test-n10-boot-insecure");
+  const World::Values u = boot.real_values(512);
+  for (const int degree : {127, 255}) {
+    Polynomial p{PolynomialBasis::Chebyshev, std::vector<Complex>(degree + 1)};
+    for (int i = 0; i <= degree; ++i) p.coefficients[i] = 1.0 / (1 + i * i);
+    const Ciphertext y =
+        boot.run([&](const Evaluator& e, const Ciphertext& x) { return evaluate(e, p, x); },
+                 boot.encrypt(u, 15));
+    EXPECT_EQ(y.level, 15 - p.depth());
+    EXPECT_GT(bits_of(boot.decrypt(y), mapped(u, [&](Complex z) { return clear_value(p, z); })),
+              24);
+  }
+}
+
+// A square at a level whose prime is larger than its scale has a smaller scale, the square of that
+// a far smaller one.
+TEST(CkksPolynomial, RefusesScalesThatVanish) {
+  World& boot = World::of("test-n10-boot-insecure");
+  const Ciphertext x = boot.encrypt(boot.real_values(512), 19);
+  Polynomial p{PolynomialBasis::Chebyshev, std::vector<Complex>(32)};
+  p.coefficients[31] = 1;
+  const auto evaluated = [&] {
+    return boot.run([&](const Evaluator& e, const Ciphertext& c) { return evaluate(e, p, c); }, x);
+  };
+  EXPECT_THROW(evaluated(), ScaleError);
+}
+
 TEST(CkksPolynomial, RefusesWhatItCannotDo) {
   const Polynomial p = random_polynomial(PolynomialBasis::Chebyshev, 7, 1, 0);
   const Ciphertext x = world().encrypt(inputs(), 2);

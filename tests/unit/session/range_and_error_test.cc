@@ -128,6 +128,42 @@ TEST(SessionError, ManyPartsAreNeverTooSmall) {
   EXPECT_LT(all.rms(), 4 * std::sqrt(squares));
 }
 
+// The largest of `count` errors, the mean over many draws, beside what is claimed.
+TEST(SessionError, ExpectsTheLargestOfAllSlots) {
+  std::minstd_rand random(11);
+  std::normal_distribution<double> normal(0, std::sqrt(0.5));
+  const auto draw = [&] { return std::abs(Complex(normal(random), normal(random))); };
+  for (const int count : {1, 16, 512, 4096}) {
+    double one = 0, product = 0;
+    constexpr int kRuns = 200;
+    for (int run = 0; run < kRuns; ++run) {
+      double largest = 0, largest_product = 0;
+      for (int i = 0; i < count; ++i) {
+        largest = std::max(largest, draw());
+        largest_product = std::max(largest_product, draw() * draw());
+      }
+      one += largest / kRuns;
+      product += largest_product / kRuns;
+    }
+    const Error encrypted = Error::fresh(1, true, false), divided = Error::fresh(1);
+    const double tolerance = count == 1 ? 0.3 : 0.15;  // a single one is claimed as if it were two
+    EXPECT_NEAR(encrypted.worst(count, true) / one, 1, tolerance) << count;
+    EXPECT_NEAR(divided.worst(count, true) / product, 1, tolerance) << count;
+    EXPECT_EQ(divided.worst(count, false), encrypted.worst(count, true));
+    // Sums over many slots are normal again.
+    EXPECT_EQ(divided.summed(1, 1, true).worst(count, true), encrypted.worst(count, true));
+  }
+}
+
+TEST(SessionEstimate, SlopesOfNarrowRanges) {
+  const std::vector<Complex> c{0.1, 0.7, 0.3};
+  for (const double width : {0.0, 1e-16, 1e-12, 1e-9, 1e-3}) {
+    const Estimate x{Range::declared({0.37, 0.37 + width}, {}), Error::fresh(1e-6)};
+    const Estimate y = polynomial(x, {c}, 0);
+    EXPECT_NEAR(y.error.rms(), 1e-6 * (0.7 + 0.6 * 0.37), 1e-9) << width;
+  }
+}
+
 TEST(SessionError, SourcesCanBeReplaced) {
   std::uint64_t source = 0;
   const Error x = (Error::fresh(3) + Error::fresh(4)).renamed(&source);

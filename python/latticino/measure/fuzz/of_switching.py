@@ -32,7 +32,8 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
         title = f"switching {kind.__name__.strip('_')} of {size} values within {bound:g}, seed {seed}"
         context.use(client.server_keys(program, x, y, show=False))
         runs = record(program) if rng.integers(2) else program
-        values = client.decrypt(runs(client.encrypt(x), client.encrypt(y))).unmarked().real
+        ends = (-bound, bound)
+        values = client.decrypt(runs(client.encrypt(x, range=ends), client.encrypt(y, range=ends))).unmarked().real
         wrong = accept(np.asarray(values), x, y)
         yield Result(title, steps=1, wrong=f"{wrong} values lie outside of what the table allows" if wrong else "")
         seed += 1

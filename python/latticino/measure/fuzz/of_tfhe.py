@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -194,7 +193,8 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
                 if name == GATES:
                     run(machine, [machine.fresh("bool") for _ in range(4)], BITS, 20)
                 else:
-                    run(machine, [machine.fresh(f"u{w}") for w in WIDTHS for _ in range(2)], (*BITS, *NUMBERS, *ANY), 40)
+                    run(machine, [machine.fresh(f"u{w}") for w in WIDTHS for _ in range(2)], (*BITS, *NUMBERS, *ANY),
+                        40)
                 yield Result(title, steps=sum(machine.done.values()))
             except WrongValue as why:
                 yield Result(title, steps=sum(machine.done.values()) + 1, wrong=str(why))

@@ -1,0 +1,37 @@
+// Own parameters: a literal is checked, a mistake in it is explained, and a context computes with
+// it.
+#include <latticino/latticino.h>
+
+#include <cmath>
+#include <iostream>
+
+namespace lt = latticino;
+
+int main() {
+  // A small ring, for tests. Begins with a set that is known: primes must fit the ring.
+  lt::ParameterLiteral literal = lt::ParameterSet::preset("test-n10-leveled-insecure").literal();
+  literal.name = "my-n10-insecure";
+  literal.default_level = 3;  // fresh ciphertexts are smaller, with three levels
+
+  literal.insecure = false;  // what 128 bits of security do not allow must say so
+  bool refused = false;
+  try {
+    lt::ParameterSet::check(literal);
+  } catch (const lt::ParameterError& e) {
+    std::cout << e.what() << "\n\n";
+    refused = true;
+  }
+  literal.insecure = true;
+  const lt::ParameterSet own = lt::ParameterSet::check(literal);
+  std::cout << own.explain() << "\n";
+
+  lt::ContextOptions options;
+  options.on_warning = [](const lt::Warning& w) { std::cout << "(" << w.message << ")\n"; };
+  lt::Context context(own, options);
+  lt::Client client(context);
+  auto cube = [](const lt::Array& x) { return x.pow(3); };
+  context.use(client.server_keys(lt::plan(context, cube, lt::Input({1}))));
+  const double value = client.decrypt_real(cube(client.encrypt({0.5})))[0];
+  std::cout << "0.5^3 = " << value << "\n";
+  return refused && std::abs(value - 0.125) < 1e-4 ? 0 : 1;
+}

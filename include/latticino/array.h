@@ -1,0 +1,172 @@
+/// \file
+/// Encrypted arrays with operators.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "latticino/context.h"
+#include "latticino/values.h"
+
+namespace latticino {
+
+namespace session {
+struct ArrayState;
+}  // namespace session
+
+/// How to bootstrap. Options that are left empty are chosen by predicted precision.
+struct BootstrapOptions {
+  bool real = false;          ///< of real values: imaginary errors are removed
+  bool minimal_keys = false;  ///< a third of the keys, slower
+  /// SlotToCoeff at the lowest levels, first. LevelError where the level is too low.
+  std::optional<bool> slot_to_coeff_first;
+  std::optional<bool> over_mod_raise;    ///< one CoeffToSlot factor more, which costs no level
+  std::optional<int> arcsine;            ///< 3, 5 or 7: degree of the correction; 1: none
+  std::optional<int> log_message_ratio;  ///< r: values are raised to q0 / 2^r; 0: the set's
+  bool random_like = false;  ///< declares values without mean and pattern: more levels are kept
+};
+
+/// An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
+///
+/// Immutable: operations give new arrays, and operands stay usable after an error. Levels and
+/// scales are aligned on their own. A product with anything but an integer takes one level; sums,
+/// rotations and conjugations take none. Two arrays of one operation have one shape, or one of them
+/// has a power-of-two size and repeats over the leading dimensions of the other.
+///
+/// Range and expected error of the values are carried along (range(), bits()). Operations throw
+/// LevelError, KeyError, ContextError, ShapeError, ScaleError or ValueError.
+class LATTICINO_API Array {
+ public:
+  Context context() const;
+  const Shape& shape() const;
+  std::size_t size() const;  ///< number of values
+  int level() const;         ///< multiplications in sequence that are left
+  double scale() const;      ///< what values are multiplied by inside
+  int slots() const;         ///< of each ciphertext
+  std::size_t ciphertexts() const;
+  std::uint64_t bytes() const;  ///< device memory
+  std::string key_id() const;   ///< of the secret key, as its sender claims
+  Range range() const;          ///< what is known of where the values lie
+  Bits bits() const;            ///< expected precision
+
+  /// The same values, which the caller knows to lie within `range`. No cost; nobody can check it.
+  Array declare(const Range& range) const;
+  /// The values in another shape, row by row. No cost.
+  Array reshape(const Shape& shape) const;
+
+  Array operator-() const;
+  Array conj() const;  ///< complex conjugates
+  /// Moved `steps` places to the left, cyclically. One level where the values do not fill their
+  /// slots.
+  Array rotate(std::int64_t steps) const;
+  /// The sum of all values, of shape {}. One level where slots behind the values may not be zero.
+  Array sum() const;
+  /// Sums over the first of two dimensions, which are powers of two.
+  Array sum_rows() const;
+  /// Each row's sum, times `factor`, in every place of the row: one level. Rows are powers of two.
+  Array spread_sum(Complex factor = 1.0) const;
+  /// x^n by ceil(log2(n)) products one after another; n from 1. UnsupportedError for others.
+  Array pow(int n) const;
+
+  /// A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels, and one
+  /// more where the interval's length is not 2/k or the scale not the canonical one.
+  Array polynomial(const std::vector<Complex>& coefficients,
+                   const PolynomialBasis& basis = {}) const;
+  Array polynomial(const std::vector<double>& coefficients,
+                   const PolynomialBasis& basis = {}) const;
+
+  /// The same values at a higher level. Values lie in the unit box. ParameterError for sets without
+  /// bootstrapping.
+  Array bootstrap(const BootstrapOptions& options = {}) const;
+  /// This and another array of real values and the same shape, refreshed as one: half the work.
+  std::pair<Array, Array> bootstrap_with(const Array& other,
+                                         const BootstrapOptions& options = {}) const;
+  /// Brought down to `level` at its canonical scale. LevelError going up.
+  Array to_level(int level) const;
+
+  /// Of the library's own code.
+  explicit Array(std::shared_ptr<const session::ArrayState> state) : state_(std::move(state)) {}
+  const std::shared_ptr<const session::ArrayState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<const session::ArrayState> state_;
+};
+
+LATTICINO_API Array operator+(const Array& x, const Array& y);
+LATTICINO_API Array operator-(const Array& x, const Array& y);
+LATTICINO_API Array operator*(const Array& x, const Array& y);
+/// Plain values have the shape of x, or are a single value, or are repeated over its leading
+/// dimensions.
+LATTICINO_API Array operator+(const Array& x, const Values& y);
+LATTICINO_API Array operator-(const Array& x, const Values& y);
+LATTICINO_API Array operator-(const Values& x, const Array& y);
+LATTICINO_API Array operator*(const Array& x, const Values& y);
+/// ValueError for a divisor 0.
+LATTICINO_API Array operator/(const Array& x, const Values& y);
+inline Array operator+(const Values& x, const Array& y) { return y + x; }
+inline Array operator*(const Values& x, const Array& y) { return y * x; }
+
+LATTICINO_API Array operator+(const Array& x, Complex y);
+LATTICINO_API Array operator*(const Array& x, Complex y);
+/// Products with integers below 2^31 take no level.
+LATTICINO_API Array times_integer(const Array& x, std::int64_t factor);
+
+/// Numbers of C++: int, double, float ..
+template <class T>
+concept Number = std::integral<T> || std::floating_point<T>;
+
+template <Number T>
+Array operator+(const Array& x, T y) {
+  return x + Complex(static_cast<double>(y));
+}
+template <Number T>
+Array operator+(T x, const Array& y) {
+  return y + x;
+}
+template <Number T>
+Array operator-(const Array& x, T y) {
+  return x + Complex(-static_cast<double>(y));
+}
+template <Number T>
+Array operator-(T x, const Array& y) {
+  return -y + x;
+}
+template <Number T>
+Array operator*(const Array& x, T y) {
+  if constexpr (std::integral<T>) {
+    if (std::in_range<std::int32_t>(y)) return times_integer(x, static_cast<std::int64_t>(y));
+  }
+  return x * Complex(static_cast<double>(y));
+}
+template <Number T>
+Array operator*(T x, const Array& y) {
+  return y * x;
+}
+template <Number T>
+Array operator/(const Array& x, T y) {
+  return x / Values(static_cast<double>(y));
+}
+inline Array operator+(Complex x, const Array& y) { return y + x; }
+inline Array operator-(const Array& x, Complex y) { return x + -y; }
+inline Array operator-(Complex x, const Array& y) { return -y + x; }
+inline Array operator*(Complex x, const Array& y) { return y * x; }
+
+/// x @ w for a vector x and a plain matrix or vector w: one level. Shapes as in numpy.
+LATTICINO_API Array matmul(const Array& x, const Values& w);
+/// w @ x for a plain matrix or vector w and a vector x: one level.
+LATTICINO_API Array matmul(const Values& w, const Array& x);
+/// The inner product of two encrypted vectors.
+LATTICINO_API Array matmul(const Array& x, const Array& y);
+/// The sum of x[i] * y[i] over pairs of arrays of one shape: one level, and one key switch in all.
+LATTICINO_API Array dot(std::span<const Array> x, std::span<const Array> y);
+
+LATTICINO_API std::ostream& operator<<(std::ostream& out, const Array& x);
+
+}  // namespace latticino

@@ -1,0 +1,78 @@
+/// \file
+/// The owner of a key: generates keys, encrypts and decrypts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "latticino/array.h"
+#include "latticino/plan.h"
+
+namespace latticino {
+
+namespace session {
+class Owner;
+}  // namespace session
+
+/// Options of Client::server_keys.
+struct ServerKeyOptions {
+  bool public_key = false;  ///< with a public key, under which Context::encrypt works
+  /// Called with the number of keys that are made and of all, after each.
+  std::function<void(int done, int all)> progress;
+};
+
+/// Decrypted values that may be shown to others.
+struct SharedValues {
+  std::vector<Complex> values;
+  double sigma = 0;      ///< deviation of the noise that was added to each coefficient
+  double bits_lost = 0;  ///< precision that it cost
+};
+
+/// Holds a secret key, in memory that is locked and cleared. Copies are handles of one client.
+/// Threads of one process may share it; never send it to a server.
+class LATTICINO_API Client {
+ public:
+  /// A new secret key for the context's parameters, from the operating system's randomness.
+  explicit Client(const Context& context);
+
+  Context context() const;
+  std::string key_id() const;  ///< every object made under the key carries it
+
+  /// Exactly the keys that the planned programs need. ContextError for a plan of other parameters.
+  ServerKeys server_keys(const Plan& plan, const ServerKeyOptions& options = {}) const;
+
+  /// Encrypts numbers of any shape under the secret key (half the bytes of a public encryption when
+  /// saved). ShapeError for no values, ValueError for NaN, infinity and values outside of a stated
+  /// range, ScaleError for values over the message bound, LevelError for a level that is not.
+  Array encrypt(const Values& x, const EncryptOptions& options = {}) const;
+  /// The values, row by row. For the key's owner only: a decryption that others see gives the key
+  /// away (docs/security.md). KeyError where another key made it.
+  std::vector<Complex> decrypt(const Array& x) const;
+  /// The real parts of the same.
+  std::vector<double> decrypt_real(const Array& x) const;
+  /// Values that others may see: noise is added that hides the ciphertext's own.
+  ///
+  /// `noise_bound`: of the Euclidean norm of the noise polynomial, in units of 1 before the scale
+  /// is divided out, never measured on secret data; none derives it from the tracked error, where
+  /// ranges were declared. `queries`: calls under this key that may ever be shared. ValueError for
+  /// bounds and counts that are too small, UnsupportedError where no bound can be derived,
+  /// ScaleError where the noise exceeds the modulus.
+  SharedValues decrypt_for_sharing(const Array& x, std::optional<double> noise_bound,
+                                   std::uint64_t queries, int statistical_bits = 30) const;
+
+  /// Of the library's own code.
+  Client(Context context, std::shared_ptr<session::Owner> owner)
+      : context_(std::move(context)), owner_(std::move(owner)) {}
+  const std::shared_ptr<session::Owner>& owner() const { return owner_; }
+
+ private:
+  Context context_;
+  std::shared_ptr<session::Owner> owner_;
+};
+
+}  // namespace latticino

@@ -1,0 +1,153 @@
+/// \file
+/// A context: parameters on a device, with the public keys to compute with. It cannot decrypt.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "latticino/params.h"
+#include "latticino/values.h"
+
+namespace latticino {
+
+namespace session {
+class ContextState;
+class StoredKeys;
+}  // namespace session
+
+class Array;
+struct BootstrapOptions;
+
+/// Something that a caller should know, though the call goes on.
+struct Warning {
+  enum class Kind {
+    Security,  ///< parameters that are not held to 128 bits
+    Range,     ///< values that may leave what parameters, or an assumption, allow
+  };
+  Kind kind = Kind::Range;
+  std::string message;
+};
+
+/// Options of a context.
+struct ContextOptions {
+  /// "cpu", "cuda", "cuda:1"; empty: CUDA where it was built and a GPU answers, else the CPU.
+  std::string device;
+  int threads = 0;   ///< of the CPU, up to 4096; 0: all cores
+  bool simd = true;  ///< false: the plain reference code
+  /// Operations that lack levels refresh their operand first.
+  bool auto_bootstrap = false;
+  std::string tuning;  ///< a table of `latticino tune` for the GPU; empty: the shipped one
+  /// Bytes of device memory for bundles of server keys; none: no limit. Bundles beyond it that
+  /// were not used for the longest time wait in host memory.
+  std::optional<std::uint64_t> key_budget;
+  /// Called with every warning, in the thread that causes it. Empty: they go to standard error.
+  std::function<void(const Warning&)> on_warning;
+};
+
+/// Options of an encryption.
+struct EncryptOptions {
+  int level = -1;    ///< -1: the default level
+  double scale = 0;  ///< what values are multiplied by inside; 0: the canonical one of the level
+  /// Where the values lie. It is public. None: the unit box is assumed.
+  std::optional<Range> range;
+  /// Sample data of the same shape that may be public: precision is then calibrated on them.
+  std::optional<Values> like;
+};
+
+/// Public keys of one client: evaluation keys, and a public key where asked for. All that a server
+/// may know; it cannot decrypt. Copies share the keys.
+class LATTICINO_API ServerKeys {
+ public:
+  std::string id() const;       ///< identity of the secret key that they were made from
+  std::uint64_t bytes() const;  ///< device memory
+  std::size_t count() const;    ///< evaluation keys
+  bool has_public_key() const;
+  std::vector<std::string> switching() const;  ///< sets of switching that there are keys for
+
+  /// Of the library's own code.
+  explicit ServerKeys(std::shared_ptr<session::StoredKeys> state) : state_(std::move(state)) {}
+  const std::shared_ptr<session::StoredKeys>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<session::StoredKeys> state_;
+};
+
+/// A bundle of server keys on a context's device.
+struct BundleUse {
+  std::string id;  ///< of the secret key
+  std::uint64_t bytes = 0,
+                host_bytes = 0;  ///< in device memory while there; of its form in host memory
+  bool resident = false, pinned = false;
+  double last_use = 0;  ///< seconds since 1970; 0: never
+  std::uint64_t evictions = 0;
+};
+
+/// The form of bootstrapping that is chosen for a ciphertext, and why.
+struct BootstrapForm {
+  bool slot_to_coeff_first = false, over_mod_raise = false;
+  int arcsine = 0, log_message_ratio = 0;
+  int input_level = 0, output_level = 0;
+  double mean_bits = 0, worst_bits = 0;  ///< predicted
+  std::string reason;                    ///< one line
+};
+
+/// Parameters on a device. Server side: it holds public keys, never a secret. Copies are handles of
+/// one context. Threads may share it.
+class LATTICINO_API Context {
+ public:
+  /// `preset`: the name of a set. ParameterError, DeviceError, ValueError or OutOfMemoryError.
+  explicit Context(const std::string& preset = "n16-d40-boot-v1",
+                   const ContextOptions& options = {});
+  explicit Context(const ParameterSet& parameters, const ContextOptions& options = {});
+
+  const ParameterSet& parameters() const;
+  std::string device() const;        ///< "cpu" or "cuda:0"
+  int slots() const;                 ///< values that one ciphertext holds: N/2
+  int level() const;                 ///< level of fresh ciphertexts
+  std::uint64_t live_bytes() const;  ///< device memory in use: keys, constants, ciphertexts
+  std::uint64_t peak_bytes() const;  ///< the most since the start or reset_peak()
+  void reset_peak() const;
+  void synchronize() const;  ///< waits until the device has done all that was asked of it
+
+  /// Computes with these public keys; gives the context itself. Bundles of several clients may be
+  /// in use: operations take the one of their operands' key. A bundle replaces another one of the
+  /// same key. ContextError for keys of other parameters, or of another context.
+  const Context& use(const ServerKeys& keys) const;
+  /// Takes back what use() did with this bundle.
+  void forget(const ServerKeys& keys) const;
+  /// A context of the same device that has exactly these keys for good: a session of one client.
+  /// Arrays of a session are its own; one under another key is a KeyError.
+  Context bind(const ServerKeys& keys) const;
+  /// An array of this session's context as one of the session; no copy. ContextError for arrays of
+  /// another session or context, KeyError under another key.
+  Array adopt(const Array& x) const;
+  /// Bundles in the store, in use or waiting.
+  std::vector<BundleUse> resident() const;
+
+  /// Encrypts under the public key of the bundle that was used last. KeyError without one, and what
+  /// Client::encrypt throws.
+  Array encrypt(const Values& x, const EncryptOptions& options = {}) const;
+  /// The form that Array::bootstrap takes for `slots` slots (0: all) at `level`.
+  BootstrapForm bootstrap_form(int level, const BootstrapOptions& options, int slots = 0) const;
+  /// Bootstrappings done so far, in all threads.
+  std::uint64_t bootstraps() const;
+
+  bool operator==(const Context& other) const { return state_ == other.state_; }
+
+  /// Of the library's own code.
+  explicit Context(std::shared_ptr<session::ContextState> state) : state_(std::move(state)) {}
+  const std::shared_ptr<session::ContextState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<session::ContextState> state_;
+};
+
+LATTICINO_API std::ostream& operator<<(std::ostream& out, const Context& context);
+
+}  // namespace latticino

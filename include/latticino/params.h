@@ -1,0 +1,87 @@
+/// \file
+/// Parameter sets of CKKS: presets, and own ones that are checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "latticino/export.h"
+
+namespace latticino {
+
+class Params;  // of the library
+
+/// Primes of one level: the first `mains` main primes and the first `terminals` terminal primes.
+struct LevelPrimes {
+  std::uint16_t mains = 0, terminals = 0;
+};
+
+/// The levels of bootstrapping in a set (docs/bootstrapping.md).
+struct BootstrapLevels {
+  int cts_levels = 4;         ///< CoeffToSlot factors, the top levels
+  int evalmod_levels = 8;     ///< EvalMod, below
+  int stc_levels = 3;         ///< SlotToCoeff factors, below EvalMod
+  int log_message_ratio = 5;  ///< r: messages up to 1 in size are raised to q0 / 2^r
+  int range_k = 16;           ///< bound on the multiples of q0 after raising
+  int evalmod_degree = 30;    ///< of the cosine's polynomial
+  int double_angles = 3;
+  int sparse_weight = 32;  ///< Hamming weight of the encapsulation secret
+  bool arcsine = false;    ///< arcsine correction after the sine, which takes levels
+};
+
+/// What a person states of a set. docs/parameters.md explains every field.
+struct ParameterLiteral {
+  std::string name;                                  ///< own name; not that of a preset
+  int log_n = 16;                                    ///< log2 of the ring degree N
+  std::vector<std::uint32_t> terminals, mains, aux;  ///< NTT primes below 2^31, 1 modulo 2N
+  std::vector<LevelPrimes> levels;                   ///< from the base level to the top
+  int alpha = 12;                       ///< primes of a key-switching digit: the size of `aux`
+  double log_scale = 40;                ///< log2 of the scale at level 0
+  std::vector<double> level_log_scale;  ///< a target for each level, or empty
+  int default_level = -1;  ///< level of fresh ciphertexts; -1: below the levels of bootstrapping
+  int hamming_weight = 0;  ///< of the secret; 0: uniform ternary
+  std::optional<BootstrapLevels> bootstrap;
+  /// Sets that the 128-bit table does not admit must say so. Contexts with them warn.
+  bool insecure = false;
+};
+
+/// Checked, immutable parameters. Copies are cheap and share their data.
+class LATTICINO_API ParameterSet {
+ public:
+  /// Checks a literal. ParameterError names what fails: primes, levels, scales, the security table,
+  /// bounds of base conversion, the layout of bootstrapping.
+  static ParameterSet check(const ParameterLiteral& literal);
+  /// A named, versioned set. ParameterError lists near names.
+  static ParameterSet preset(const std::string& name);
+  /// The names of all sets.
+  static std::vector<std::string> presets();
+
+  /// The literal that would be checked into this set.
+  ParameterLiteral literal() const;
+  const std::string& name() const;
+  const std::string& hash() const;  ///< SHA-256 of all that is stated, in hex; files carry it
+  int slots() const;                ///< values that one ciphertext holds: N/2
+  int top_level() const;            ///< the highest level, bootstrapping included
+  int default_level() const;        ///< level of fresh ciphertexts
+  /// Level after the usual bootstrapping; ParameterError without.
+  int level_after_bootstrap() const;
+  bool has_bootstrap() const;
+  bool secure() const;            ///< whether the set is held to 128 bits of security
+  double scale(int level) const;  ///< what values are multiplied by; LevelError for other levels
+  double log_q(int level) const;  ///< log2 of the modulus; LevelError for other levels
+  std::string explain() const;    ///< everything about the set, as a table for people
+
+  /// Of the library's own code.
+  explicit ParameterSet(std::shared_ptr<const Params> params) : params_(std::move(params)) {}
+  const std::shared_ptr<const Params>& native() const { return params_; }
+
+ private:
+  std::shared_ptr<const Params> params_;
+};
+
+}  // namespace latticino

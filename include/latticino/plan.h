@@ -1,0 +1,144 @@
+/// \file
+/// Dry runs: what a program needs, before any key exists.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "latticino/array.h"
+
+namespace latticino {
+
+namespace session {
+struct PlanState;
+}  // namespace session
+
+namespace detail {
+
+inline void append(std::vector<Array>& out, const Array& x) { out.push_back(x); }
+inline void append(std::vector<Array>& out, const std::vector<Array>& x) {
+  out.insert(out.end(), x.begin(), x.end());
+}
+template <std::size_t n>
+void append(std::vector<Array>& out, const std::array<Array, n>& x) {
+  out.insert(out.end(), x.begin(), x.end());
+}
+template <class A, class B>
+void append(std::vector<Array>& out, const std::pair<A, B>& x) {
+  append(out, x.first);
+  append(out, x.second);
+}
+template <class... Each>
+void append(std::vector<Array>& out, const std::tuple<Each...>& x) {
+  std::apply([&](const auto&... each) { (append(out, each), ...); }, x);
+}
+/// What a program gave, as a list.
+template <class Result>
+std::vector<Array> listed(const Result& result) {
+  std::vector<Array> out;
+  append(out, result);
+  return out;
+}
+/// A program of n arrays as one of a list of arrays.
+using ListProgram = std::function<std::vector<Array>(std::span<const Array>)>;
+template <std::size_t n, class Program>
+ListProgram of_lists(Program& program) {
+  return [&program](std::span<const Array> x) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return listed(std::invoke(program, x[i]...));
+    }
+    (std::make_index_sequence<n>());
+  };
+}
+
+}  // namespace detail
+
+/// Stands for an encrypted array in a plan: its shape, its level (-1: fresh) and the range of its
+/// values (none: the unit box is assumed).
+struct Input {
+  Input(Shape of, int at = -1, std::optional<Range> within = std::nullopt)  // NOLINT: implicit
+      : shape(std::move(of)), level(at), range(within) {}
+  Shape shape;
+  int level;
+  std::optional<Range> range;
+};
+
+/// An argument of a program that is planned: an encrypted array, an Input, or values in the clear,
+/// which are taken as sample data of a fresh encryption.
+class Example {
+ public:
+  Example(Array x) : value(std::move(x)) {}   // NOLINT: implicit, as all of these
+  Example(Input x) : value(std::move(x)) {}   // NOLINT
+  Example(Values x) : value(std::move(x)) {}  // NOLINT
+  Example(std::vector<double> x) : value(Values(std::move(x))) {}   // NOLINT
+  Example(std::vector<Complex> x) : value(Values(std::move(x))) {}  // NOLINT
+  std::variant<Array, Input, Values> value;
+};
+
+/// An evaluation key that a program needs.
+struct PlannedKey {
+  std::string name;
+  int level = 0;  ///< the highest level that it is used at
+  std::uint64_t bytes = 0;
+};
+
+/// What a program needs. Print it for a table. Copies share their data.
+class LATTICINO_API Plan {
+ public:
+  std::vector<PlannedKey> keys() const;
+  std::uint64_t key_bytes() const;       ///< of all keys, those of switching included
+  std::uint64_t constant_bytes() const;  ///< encoded matrices
+  std::uint64_t peak_bytes() const;  ///< device memory at the worst moment, with keys and inputs
+  std::vector<int> levels() const;   ///< of the results
+  std::vector<Bits> bits() const;    ///< expected precision of the results
+  std::uint64_t bootstraps() const;
+  std::uint64_t lookups() const;  ///< bootstrappings of TFHE: values that go through tables
+  double seconds() const;         ///< predicted from rates measured on one machine of a kind
+  std::uint64_t bytes_moved() const;
+  std::uint64_t operations() const;        ///< records submitted
+  std::vector<std::string> notes() const;  ///< what was chosen on the way, and why
+  /// Keys of the plan that the bundle lacks, or has for lower levels only.
+  std::vector<std::string> missing(const ServerKeys& keys) const;
+  std::string str() const;
+
+  /// Of the library's own code.
+  explicit Plan(std::shared_ptr<const session::PlanState> state) : state_(std::move(state)) {}
+  const std::shared_ptr<const session::PlanState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<const session::PlanState> state_;
+};
+
+/// The plan of doing both programs: the union of their keys. ContextError for other parameters.
+LATTICINO_API Plan operator|(const Plan& x, const Plan& y);
+LATTICINO_API std::ostream& operator<<(std::ostream& out, const Plan& plan);
+
+namespace detail {
+LATTICINO_API Plan plan_of(const Context& context, const ListProgram& program,
+                           const std::vector<Example>& examples);
+}  // namespace detail
+
+/// Runs `program` without data and says what it needs.
+///
+/// `program`: any callable that takes as many arrays as there are examples, and gives an Array, a
+/// vector, array, pair or tuple of them. Throws what the program would throw, LevelError for
+/// instance, before any key exists; ScaleError where values may leave the modulus.
+template <class Program, class... Examples>
+Plan plan(const Context& context, Program&& program, const Examples&... examples) {
+  return detail::plan_of(context, detail::of_lists<sizeof...(Examples)>(program),
+                         {Example(examples)...});
+}
+
+}  // namespace latticino

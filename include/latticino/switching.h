@@ -1,0 +1,66 @@
+/// \file
+/// Any function of every value of a CKKS array, by tables of TFHE and back (docs/switching.md).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "latticino/array.h"
+
+namespace latticino {
+
+/// Options of tables.
+struct LookupOptions {
+  /// Values are real and within the bound in size: beyond it results are wrong. A warning tells
+  /// where a declared range exceeds it (ScaleError in a plan).
+  double bound = 1;
+  /// One flag for each value, or empty for all: values elsewhere stay, for one level.
+  std::vector<bool> where;
+  std::string switching;      ///< the set; empty: the default one of the device and the keys in use
+  bool minimal_keys = false;  ///< as of bootstrapping
+  /// The way back: "ring", "matvec" (fewer steps, larger keys), or "automatic", what a plan
+  /// predicts to be faster.
+  std::string route = "automatic";
+};
+
+/// Predicted errors of a table, absolute, for values uniform within the bound.
+struct TableReport {
+  std::string route;
+  double argument = 0;   ///< deviation of the noise beside a value when it is looked up
+  double mean = 0;       ///< of the error's size
+  double deviation = 0;  ///< of the error
+  double largest = 0;    ///< of any value, with noise up to five deviations
+};
+
+/// f(x) of every real value. Takes a few levels (LevelError says how many) and gives an array at
+/// the level after bootstrapping's EvalMod. The error is that of the argument times the slope of f.
+/// ParameterError for sets that no set of switching belongs to, KeyError without its keys,
+/// ValueError for a bound that is not positive and values of f that are not finite.
+LATTICINO_API Array apply_lut(const Array& x, const std::function<double(double)>& f,
+                              const LookupOptions& options = {});
+/// 1 where x > y, 0 where x < y, both within the bound. Where they differ by less than about 2^-6
+/// of the bound either may be.
+LATTICINO_API Array compare(const Array& x, const Array& y, const LookupOptions& options = {});
+LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& options = {});
+/// The larger one of x and y, element by element. What is chosen keeps its precision.
+LATTICINO_API Array maximum(const Array& x, const Array& y, const LookupOptions& options = {});
+
+/// The largest of all values and its place in the flat array, both of shape {}: log2(size)
+/// comparisons in sequence, a level each, and one level more. Of values that are equal, or nearer
+/// than about 2^-6 of the bound, it is any one of them. ShapeError for arrays with other values
+/// behind theirs.
+struct Largest {
+  Array value, place;
+};
+LATTICINO_API Largest largest(const Array& x, const LookupOptions& options = {});
+
+/// Names of the sets of switching for a context's parameters, the default one first.
+LATTICINO_API std::vector<std::string> switching_sets(const Context& context);
+/// Predicted errors of apply_lut for `slots` slots (0: all); needs no keys.
+LATTICINO_API TableReport table_report(const Context& context,
+                                       const std::function<double(double)>& f,
+                                       const LookupOptions& options = {}, int slots = 0);
+
+}  // namespace latticino

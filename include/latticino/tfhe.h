@@ -1,0 +1,305 @@
+/// \file
+/// TFHE: encrypted booleans and unsigned integers, exact, with operators and tables.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "latticino/context.h"
+
+namespace latticino {
+
+class TfheParams;  // of the library
+
+namespace session {
+class TfheContextState;
+class TfheStoredKeys;
+class TfheOwner;
+struct TfheArrayState;
+}  // namespace session
+
+/// Type of encrypted values: booleans, unsigned integers of whole blocks up to 64 bits, or integers
+/// modulo 2^p in one ciphertext each ("m4" of the 2-2 sets).
+struct TfheType {
+  int bits = 0;  ///< 0: booleans; above: unsigned integers; below: integers modulo 2^-bits
+  std::string name() const {
+    return bits > 0 ? "u" + std::to_string(bits) : bits < 0 ? "m" + std::to_string(-bits) : "bool";
+  }
+  bool operator==(const TfheType&) const = default;
+};
+inline constexpr TfheType kBool{0}, kU4{4}, kU8{8}, kU16{16}, kU32{32}, kU64{64}, kM4{-4};
+
+/// Options of a context of TFHE.
+struct TfheContextOptions {
+  std::string device;  ///< as of ContextOptions
+  int threads = 0;
+  bool simd = true;
+  std::string tuning;
+  /// Of blind rotations: "exact" modulo primes, "fft64" in FP64; empty: the faster one. Keys and
+  /// ciphertexts serve both.
+  std::string arithmetic;
+  /// Adds an encryption of zero to ciphertexts from files before each table (docs/security.md).
+  bool rerandomize = false;
+  std::optional<std::uint64_t> key_budget;
+  std::function<void(const Warning&)> on_warning;
+};
+
+/// Bootstrapping keys: all that a server may know, the same for every program. Copies share them.
+class LATTICINO_API TfheServerKeys {
+ public:
+  std::string id() const;
+  std::uint64_t bytes() const;  ///< device memory
+  bool has_public_key() const;
+
+  /// Of the library's own code.
+  explicit TfheServerKeys(std::shared_ptr<session::TfheStoredKeys> state)
+      : state_(std::move(state)) {}
+  const std::shared_ptr<session::TfheStoredKeys>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<session::TfheStoredKeys> state_;
+};
+
+class TfheArray;
+
+/// Parameters of TFHE on a device. Server side: it holds public keys, never a secret. Copies are
+/// handles of one context; threads may share it.
+class LATTICINO_API TfheContext {
+ public:
+  /// `preset`: "tfhe-2-2-v1" for integers and booleans, "tfhe-gates-v2" for booleans alone.
+  /// ParameterError, DeviceError, ValueError or OutOfMemoryError.
+  explicit TfheContext(const std::string& preset = "tfhe-2-2-v1",
+                       const TfheContextOptions& options = {});
+  static std::vector<std::string> presets();
+
+  std::string name() const;  ///< of the set
+  std::string device() const;
+  std::string arithmetic() const;  ///< "exact" or "fft64"
+  std::string explain() const;     ///< dimensions, security, noise and failure probability
+  std::uint64_t live_bytes() const;
+  void synchronize() const;
+
+  /// Keys, sessions: as of Context.
+  const TfheContext& use(const TfheServerKeys& keys) const;
+  void forget(const TfheServerKeys& keys) const;
+  TfheContext bind(const TfheServerKeys& keys) const;
+  TfheArray adopt(const TfheArray& x) const;
+  std::vector<BundleUse> resident() const;
+  /// Encrypts under the public key of the bundle in use. KeyError without one.
+  TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
+
+  bool operator==(const TfheContext& other) const { return state_ == other.state_; }
+  /// Of the library's own code.
+  explicit TfheContext(std::shared_ptr<session::TfheContextState> state)
+      : state_(std::move(state)) {}
+  const std::shared_ptr<session::TfheContextState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<session::TfheContextState> state_;
+};
+
+/// A vector of encrypted values of one type. Immutable. Operands of one operation have one length,
+/// or one of them is a single value, encrypted or clear. Integers wrap modulo 2^bits; of two types
+/// the wider one is the result's. Results are exact but with the set's failure probability for each
+/// bootstrapping. Operations throw ShapeError, ParameterError, ValueError, KeyError, ContextError
+/// or LevelError (too much noise for a decision).
+class LATTICINO_API TfheArray {
+ public:
+  TfheContext context() const;
+  std::size_t size() const;
+  TfheType type() const;
+  std::uint64_t bytes() const;  ///< device memory
+  double log_failure() const;   ///< log2 of the probability that the next bootstrapping goes wrong
+  std::string key_id() const;
+
+  TfheArray operator~() const;
+  TfheArray operator[](std::size_t i) const;  ///< one value
+  /// The values at these places; no bootstrapping.
+  TfheArray take(std::span<const std::uint32_t> places) const;
+  /// Another type: zeros above, or modulo 2^bits. To booleans: whether it is not 0.
+  TfheArray as(TfheType type) const;
+  /// f of every value by table: of at most 4 bits (two blocks).
+  TfheArray apply(const std::function<std::uint64_t(std::uint64_t)>& f, TfheType type) const;
+  /// f of every pair of values, of at most 2 bits each.
+  TfheArray apply(const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f,
+                  const TfheArray& other, TfheType type) const;
+  /// The sum of all values, in their type; of booleans in the smallest that holds the count.
+  TfheArray sum() const;
+  TfheArray min() const;
+  TfheArray max() const;
+  TfheArray any() const;  ///< whether any value is not 0
+  TfheArray all() const;
+  /// The same values under fresh masks. KeyError unless the keys have a public key.
+  TfheArray rerandomize() const;
+
+  /// Of the library's own code.
+  explicit TfheArray(std::shared_ptr<const session::TfheArrayState> state)
+      : state_(std::move(state)) {}
+  const std::shared_ptr<const session::TfheArrayState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<const session::TfheArrayState> state_;
+};
+
+/// An operand: an encrypted array, or clear values, which must fit its type (ValueError).
+class TfheOperand {
+ public:
+  TfheOperand(TfheArray x) : value(std::move(x)) {}                       // NOLINT: implicit
+  TfheOperand(std::uint64_t x) : value(std::vector<std::uint64_t>{x}) {}  // NOLINT
+  TfheOperand(int x) : value(x) {}                                        // NOLINT
+  TfheOperand(std::vector<std::uint64_t> x) : value(std::move(x)) {}      // NOLINT
+  std::variant<TfheArray, std::vector<std::uint64_t>, int> value;
+};
+
+LATTICINO_API TfheArray operator&(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator|(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator^(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator+(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator-(const TfheArray& x, const TfheOperand& y);
+/// Integers modulo 2^p take one clear factor.
+LATTICINO_API TfheArray operator*(const TfheArray& x, const TfheOperand& y);
+/// Shifts by clear amounts, or by encrypted ones.
+LATTICINO_API TfheArray operator<<(const TfheArray& x, const TfheOperand& amount);
+LATTICINO_API TfheArray operator>>(const TfheArray& x, const TfheOperand& amount);
+/// Comparisons give encrypted booleans.
+LATTICINO_API TfheArray operator<(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator<=(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator>(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator>=(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator==(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray operator!=(const TfheArray& x, const TfheOperand& y);
+/// x where the encrypted condition is true, y elsewhere.
+LATTICINO_API TfheArray where(const TfheArray& condition, const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray minimum(const TfheArray& x, const TfheOperand& y);
+LATTICINO_API TfheArray maximum(const TfheArray& x, const TfheOperand& y);
+/// One behind the other, of the widest type; no bootstrapping.
+LATTICINO_API TfheArray concatenate(std::span<const TfheArray> x);
+LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfheArray& x);
+
+/// The owner of a TFHE key. Copies are handles of one client; threads of one process may share it.
+class LATTICINO_API TfheClient {
+ public:
+  explicit TfheClient(const TfheContext& context);
+  TfheContext context() const;
+  std::string key_id() const;
+  /// The keys that a server needs, the same for every program. `public_key`: with a public key, for
+  /// TfheContext::encrypt and re-randomisation.
+  TfheServerKeys server_keys(bool public_key = false,
+                             const std::function<void(int done, int all)>& progress = {}) const;
+  /// ParameterError for types that the set does not hold, ValueError for values that the type does
+  /// not, ShapeError for no values.
+  TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
+  TfheArray encrypt(const std::vector<std::uint64_t>& values, TfheType type) const {
+    return encrypt(std::span<const std::uint64_t>(values), type);
+  }
+  /// Exact. KeyError where another key made it, LevelError where noise makes a wrong value likelier
+  /// than the set states.
+  std::vector<std::uint64_t> decrypt(const TfheArray& x) const;
+
+  /// Of the library's own code.
+  TfheClient(TfheContext context, std::shared_ptr<session::TfheOwner> owner)
+      : context_(std::move(context)), owner_(std::move(owner)) {}
+  const std::shared_ptr<session::TfheOwner>& owner() const { return owner_; }
+
+ private:
+  TfheContext context_;
+  std::shared_ptr<session::TfheOwner> owner_;
+};
+
+/// Stands for a fresh encryption of `size` values in a plan.
+struct TfheInput {
+  std::size_t size = 1;
+  TfheType type;
+};
+
+/// What a program of TFHE needs.
+struct TfhePlan {
+  std::uint64_t bootstrappings = 0;  ///< of all elements
+  std::uint64_t rounds = 0;          ///< blind rotations one after another
+  std::uint64_t key_bytes = 0, input_bytes = 0, peak_bytes = 0;  ///< device memory
+  std::uint64_t operations = 0;                                  ///< records submitted
+  double seconds = 0;                                            ///< predicted
+  double log_failure = 0;  ///< log2 of a bound on the probability that any bootstrapping goes wrong
+};
+LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfhePlan& plan);
+
+namespace detail {
+using TfheListProgram = std::function<void(std::span<const TfheArray>)>;
+LATTICINO_API TfhePlan plan_of(const TfheContext& context, const TfheListProgram& program,
+                               const std::vector<std::variant<TfheArray, TfheInput>>& examples);
+}  // namespace detail
+
+/// Runs `program` without data and says what it needs: any callable of as many arrays as there are
+/// examples, which are encrypted arrays or TfheInputs. Throws what the program would throw.
+template <class Program, class... Examples>
+TfhePlan plan(const TfheContext& context, Program&& program, const Examples&... examples) {
+  return detail::plan_of(context,
+                         [&](std::span<const TfheArray> x) {
+                           [&]<std::size_t... i>(std::index_sequence<i...>) {
+                             std::invoke(program, x[i]...);
+                           }
+                           (std::make_index_sequence<sizeof...(Examples)>());
+                         },
+                         {std::variant<TfheArray, TfheInput>(examples)...});
+}
+
+namespace session {
+class TfheRecordedArrays;
+}  // namespace session
+
+namespace detail {
+using TfheFunction = std::function<std::vector<TfheArray>(std::span<const TfheArray>)>;
+/// A recorded program of lists of arrays. Copies are handles of one recording.
+class LATTICINO_API TfheRecorded {
+ public:
+  TfheRecorded(const TfheFunction& program, std::span<const TfheArray> examples);
+  std::vector<TfheArray> run(std::span<const TfheArray> arguments) const;
+  std::uint64_t arena_bytes() const;
+
+ private:
+  std::shared_ptr<session::TfheRecordedArrays> state_;
+};
+}  // namespace detail
+
+/// A recorded program of encrypted arrays, which gives one array. Threads may share it.
+class TfheRecording {
+ public:
+  explicit TfheRecording(detail::TfheRecorded recorded) : recorded_(std::move(recorded)) {}
+  /// Runs the recording on arguments like those that it was recorded with. ContextError, KeyError,
+  /// ShapeError, ParameterError or LevelError (more noise) for others.
+  template <class... Arguments>
+  TfheArray operator()(const Arguments&... arguments) const {
+    const std::array<TfheArray, sizeof...(Arguments)> list{arguments...};
+    return recorded_.run(list).front();
+  }
+  /// Device memory that the recording keeps for itself.
+  std::uint64_t arena_bytes() const { return recorded_.arena_bytes(); }
+
+ private:
+  detail::TfheRecorded recorded_;
+};
+
+/// Records a program of encrypted arrays for arguments like these; it is called twice.
+template <class Program, class... More>
+TfheRecording record(Program&& program, const TfheArray& first, const More&... more) {
+  const std::array<TfheArray, 1 + sizeof...(More)> list{first, more...};
+  return TfheRecording(detail::TfheRecorded(
+      [&](std::span<const TfheArray> x) {
+        return [&]<std::size_t... i>(std::index_sequence<i...>) {
+          return std::vector<TfheArray>{std::invoke(program, x[i]...)};
+        }
+        (std::make_index_sequence<1 + sizeof...(More)>());
+      },
+      list));
+}
+
+}  // namespace latticino

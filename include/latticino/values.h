@@ -1,0 +1,81 @@
+/// \file
+/// Numbers in the clear, and what is known of numbers that are encrypted.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "latticino/export.h"
+
+namespace latticino {
+
+/// Slots of CKKS hold complex numbers.
+using Complex = std::complex<double>;
+/// Lengths of the dimensions of an array, row by row; empty for a single value.
+using Shape = std::vector<std::size_t>;
+
+/// Number of values in a shape.
+LATTICINO_API std::size_t size_of(const Shape& shape);
+
+/// Real or complex numbers with a shape. Vectors and single numbers become values on their own.
+class LATTICINO_API Values {
+ public:
+  Values(double x);                         // NOLINT: implicit, as all of these
+  Values(Complex x);                        // NOLINT
+  Values(std::initializer_list<double> x);  // NOLINT
+  Values(std::vector<double> x);            // NOLINT
+  Values(std::vector<Complex> x);           // NOLINT
+  Values(std::span<const double> x);        // NOLINT
+  Values(std::span<const Complex> x);       // NOLINT
+  /// Row by row. ShapeError where the shape has another number of values.
+  Values(std::vector<double> x, Shape shape);
+  Values(std::vector<Complex> x, Shape shape);
+
+  const Shape& shape() const { return shape_; }
+  std::size_t size() const { return numbers_.size(); }
+  /// Whether they were given as real numbers.
+  bool is_real() const { return real_; }
+  /// All of them, row by row.
+  const std::vector<Complex>& numbers() const { return numbers_; }
+
+ private:
+  std::vector<Complex> numbers_;
+  Shape shape_;
+  bool real_ = true;
+};
+
+/// What a range rests on. Of two operands the weaker claim decides.
+enum class Claim {
+  Assumed,     ///< nobody stated anything: uniform in the unit box
+  Declared,    ///< stated by whoever encrypted
+  Calibrated,  ///< computed from sample data
+};
+
+/// Where the values of an encrypted array lie. All of it is public: it is stated or assumed, never
+/// read off encrypted data, and it travels with ciphertexts and files.
+struct Range {
+  double low = -1, high = 1;           ///< of real parts
+  double imag_low = 0, imag_high = 0;  ///< of imaginary parts
+  double rms = 0;                      ///< root mean square of the modulus; 0: not known
+  /// Values without structure: no mean and no pattern. Bootstrapping then keeps more levels.
+  bool random = false;
+  Claim claim = Claim::Declared;
+};
+
+/// Expected precision in bits, `-log2` of an absolute error; infinite where values are exact.
+struct Bits {
+  double mean = 0;               ///< of the mean error
+  double worst = 0;              ///< of the largest error
+  Claim claim = Claim::Assumed;  ///< what it rests on
+};
+
+/// A polynomial of y = (2x - lower - upper) / (upper - lower), which is x itself by default.
+struct PolynomialBasis {
+  bool chebyshev = false;  ///< a series of T_k(y) in place of powers y^k
+  double lower = -1, upper = 1;
+};
+
+}  // namespace latticino

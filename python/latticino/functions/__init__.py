@@ -1,0 +1,1 @@
+"""Functions of encrypted arrays by polynomials: docs/functions.md."""

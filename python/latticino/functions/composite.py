@@ -1,0 +1,222 @@
+"""Signs as compositions of odd polynomials: which degrees, and how close they come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from .. import _native, arrays, errors
+from .chebyshev import Series
+from .remez import minimax
+
+_DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # the largest of each number of levels and products
+_MOST_LEVELS, _MOST_PRODUCTS = 32, 96
+_MOST_BITS = 40.0
+_TABLE = 40  # intervals for which the distances are computed once, and interpolated between
+_TABLE_POINTS = 600
+_WIDEST, _NARROWEST = 20.0, 0.02  # of -log(a)
+_STAGE_BITS = 36  # below, distances are lost in the rounding of doubles
+_GRID = 20001
+
+
+class Sign:
+    """Polynomials one after another that are near the sign of x for gap <= |x| <= bound.
+
+    ``degrees``; ``levels`` and ``products`` in all; ``error``: the largest distance from the sign on a dense grid of
+    that domain, ``bits = -log2(error)``. Made by `lt.fit_sign`; calling it evaluates it on numbers in the clear.
+    """
+
+    __slots__ = ("bound", "gap", "interval", "stages", "error", "domains", "_slopes")
+
+    def __init__(self, bound: float, gap: float, interval: float, stages: Sequence[np.ndarray],
+                 domains: Sequence[tuple[float, float]]) -> None:
+        self.bound, self.gap, self.interval = bound, gap, interval
+        self.stages, self.domains = tuple(stages), tuple(domains)
+        x = np.concatenate([np.geomspace(gap, bound, _GRID), np.linspace(gap, bound, _GRID)])
+        self.error = float(np.abs(self(x) - 1).max())
+        self._slopes = [_slope(c, a, b) for c, (a, b) in zip(self.stages, self.domains)]
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return tuple(len(c) - 1 for c in self.stages)
+
+    @property
+    def levels(self) -> int:
+        return sum(int(p.levels) for p in self.polynomials())
+
+    @property
+    def products(self) -> int:
+        return sum(int(p.products) for p in self.polynomials())
+
+    @property
+    def bits(self) -> float:
+        return -math.log2(self.error)
+
+    def series(self) -> list[Series]:
+        ends = [self.interval] + [1.0] * (len(self.stages) - 1)
+        return [Series([complex(x) for x in c], True, -end, end) for c, end in zip(self.stages, ends)]
+
+    def polynomials(self) -> list[_native.Polynomial]:
+        return [series.native for series in self.series()]
+
+    def slopes(self) -> list[float]:
+        """The largest slope of each stage where its values lie."""
+        scaled = [self._slopes[0] / self.interval]
+        return scaled + self._slopes[1:]
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """The composition of numbers in the clear."""
+        y = np.asarray(x) / self.interval
+        for c in self.stages:
+            y = chebyshev.chebval(y, c)
+        return np.asarray(y)
+
+    def __repr__(self) -> str:
+        degrees = ", ".join(map(str, self.degrees))
+        return (f"Sign(from {self.gap:g} to {self.bound:g}: degrees {degrees}, {self.levels} levels, "
+                f"{self.products} products, {self.bits:.1f} bits)")
+
+
+def _slope(c: np.ndarray, a: float, b: float) -> float:
+    return float(np.abs(chebyshev.chebval(np.geomspace(a, b, 4001), chebyshev.chebder(c))).max())
+
+
+def fit_sign(bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Sign:
+    """The composition that `Ciphertext.sign` takes at a scale of 2^40: the fewest levels, then the fewest products.
+
+    Within ``2**-bits`` of the sign for ``gap <= |x| <= bound``; ``gap=None`` is ``bound / 256``. ValueError for a
+    gap that is not between 0 and the bound, PrecisionError for what no composition reaches.
+    """
+    return checked("fit_sign", bound, gap, bits, 2.0**-20)
+
+
+def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float) -> Sign:
+    bound = arrays.as_real(bound, operation, "bound", above=0)
+    gap = bound / 256 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
+    bits = arrays.as_real(bits, operation, "bits", above=0)
+    if not 2.0**-24 * bound <= gap < bound:
+        raise errors.ValueError.explain(
+            operation, f"gap={gap:g} with bound={bound:g}", "a gap from 2^-24 of the bound to less than the bound",
+            "correct one")
+    if not 1 <= bits <= _MOST_BITS:
+        raise errors.ValueError.explain(operation, f"bits={bits:g}", f"a number from 1 to {_MOST_BITS:g}", "correct it")
+    return composed(operation, bound, gap, bits, margin)
+
+
+@lru_cache(maxsize=256)
+def composed(operation: str, bound: float, gap: float, bits: float, margin: float) -> Sign:
+    """The cheapest composition. ``margin``: what noise may move the values between stages by, so far outside of an
+    interval a polynomial is still near what it should be."""
+    ends = {bound, _free(bound)}
+    found = [s for s in (_on(bound, gap, bits, margin, end) for end in ends) if s is not None]
+    if not found:
+        raise errors.PrecisionError.explain(
+            operation, f"no composition of polynomials for a gap of 2^{math.log2(gap / bound):.1f} of the bound",
+            f"{bits:g} bits, with noise of 2^{math.log2(margin):.0f} between them",
+            "ask for fewer bits or a wider gap, or take parameters with a larger scale")
+    return min(found, key=lambda s: (s.levels, s.products))
+
+
+def _free(bound: float) -> float:
+    """The next end that is brought to 1 by an integer factor, which takes no level."""
+    k = math.floor(1 / bound * (1 + 1e-12))
+    return bound if k < 1 else 1 / k
+
+
+def _on(bound: float, gap: float, bits: float, margin: float, interval: float) -> Sign | None:
+    wanted = 2.0**-bits
+    for slack in (1.0, 0.97, 0.9, 0.75, 0.5):  # what is interpolated may miss by a little
+        degrees = _degrees(gap / interval, 2 * math.atanh(wanted * slack), margin)
+        if degrees is None:
+            return None
+        out = _built(bound, gap, interval, degrees, margin)
+        if out is not None and out.error <= wanted:
+            return out
+    return None
+
+
+def _built(bound: float, gap: float, interval: float, degrees: Sequence[int], margin: float) -> Sign | None:
+    a, b = gap / interval, 1.0
+    stages, domains = [], []
+    for i, degree in enumerate(degrees):
+        c, e = minimax(degree, a)
+        if not c:
+            return None
+        domains.append((a, b))
+        last = i == len(degrees) - 1
+        # Values of the next stage are brought to [-1, 1] by the coefficients of this one.
+        top = 1.0 if last else 1 + e + margin
+        stages.append(np.array(c) / top)
+        a = (1 - e - margin) / top
+    return Sign(bound, gap, interval, stages, domains)
+
+
+class _Way(NamedTuple):
+    narrowness: float
+    degrees: tuple[int, ...]
+
+
+@lru_cache(maxsize=64)
+def _ways(a: float, margin: float) -> dict[tuple[int, int], _Way]:
+    """For every number of levels and products the composition that ends with the narrowest interval around 1."""
+    best: dict[tuple[int, int], _Way] = {(0, 0): _Way(-math.log(a), ())}
+    for levels in range(_MOST_LEVELS):
+        for products in range(_MOST_PRODUCTS):
+            way = best.get((levels, products))
+            if way is None:
+                continue
+            for degree in _DEGREES:
+                cost = _cost(degree)
+                to = (levels + cost[0], products + cost[1])
+                if to[0] > _MOST_LEVELS or to[1] > _MOST_PRODUCTS:
+                    continue
+                s = _narrowed(degree, way.narrowness)
+                # The next stage meets noise as well; the last one's error counts without.
+                if s is not None and s < best.get(to, _Way(math.inf, ())).narrowness:
+                    best[to] = _Way(s + 2 * margin, (*way.degrees, degree))
+    return best
+
+
+def _degrees(a: float, narrowness: float, margin: float) -> tuple[int, ...] | None:
+    fits = [(cost, way.degrees) for cost, way in _ways(a, margin).items()
+            if way.degrees and way.narrowness - 2 * margin <= narrowness]
+    return min(fits)[1] if fits else None
+
+
+@lru_cache(maxsize=len(_DEGREES))
+def _cost(degree: int) -> tuple[int, int]:
+    c = np.zeros(degree + 1, complex)
+    c[1::2] = 1.0 / (1 + np.arange((degree + 1) // 2))
+    p = _native.Polynomial(list(c), True)
+    return int(p.levels), int(p.products)
+
+
+def _narrowed(degree: int, s: float) -> float | None:
+    """-log(a') of the interval that [a, 1] becomes, for s = -log(a): by cubics through a table of logarithms, and
+    below it by the power that the distance follows for narrow intervals."""
+    at, out = _table(degree)
+    t = math.log(s)
+    if t > at[-1]:
+        return None
+    if t < at[0]:
+        return math.exp(out[0] + (degree + 1) / 2 * (t - at[0]))
+    first = min(max(int(np.searchsorted(at, t)) - 2, 0), len(at) - 4)
+    x, y = at[first : first + 4], out[first : first + 4]
+    weights = [np.prod([(t - x[j]) / (x[i] - x[j]) for j in range(4) if j != i]) for i in range(4)]
+    return math.exp(float(np.dot(weights, y)))
+
+
+@lru_cache(maxsize=len(_DEGREES))
+def _table(degree: int) -> tuple[np.ndarray, np.ndarray]:
+    at, out = [], []
+    for s in np.geomspace(_NARROWEST, _WIDEST, _TABLE):
+        _, e = minimax(degree, math.exp(-float(s)), _TABLE_POINTS, np.float64)
+        if 2.0**-_STAGE_BITS < e < 1:
+            at.append(math.log(float(s)))
+            out.append(math.log(2 * math.atanh(e)))
+    return np.array(at), np.array(out)

@@ -1,0 +1,201 @@
+"""Signs of encrypted arrays by compositions of polynomials, and what is made of them: steps, comparisons, sizes,
+maxima.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import arrays, errors, joint
+from ..known import Known
+from . import composite, evaluate
+from .chebyshev import Series
+from .composite import Sign
+
+if TYPE_CHECKING:
+    from ..ciphertext import Ciphertext, Operand
+
+
+class Outline(NamedTuple):
+    """What a function of the sign makes of it: ``scale * sign + shift``, from `low` to 1."""
+
+    scale: float
+    shift: float
+    low: float
+
+
+_SIGN, _STEP = Outline(1.0, 0.0, -1.0), Outline(0.5, 0.5, 0.0)
+
+
+def margin(x: Ciphertext) -> float:
+    """What noise may move values between stages by: half of the scale's bits."""
+    return 2.0 ** -round(math.log2(x.context.params.scale(0)) / 2)
+
+
+def sign(x: Ciphertext, bound: float, gap: float | None, bits: float) -> Ciphertext:
+    """See Ciphertext.sign."""
+    return _outlined("sign", x, composite.checked("sign", bound, gap, bits, margin(x)), _SIGN, bits)[0]
+
+
+def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: float | None) -> Ciphertext:
+    """See Ciphertext.compare."""
+    bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # of the difference
+    bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
+    # The step is half of the sign.
+    fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
+    return _outlined("compare", x - y, fit, _STEP, bits)[0]
+
+
+def absolute(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
+    """See Ciphertext.abs."""
+    return _times_outline("abs", x, bound, bits, _SIGN, np.abs)
+
+
+def relu(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
+    """See Ciphertext.relu."""
+    return _times_outline("relu", x, bound, bits, _STEP, lambda v: np.maximum(v, 0))
+
+
+def maximum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
+    """See Ciphertext.maximum."""
+    return _positive_part("maximum", x - y, bound, bits) + y
+
+
+def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
+    """See Ciphertext.minimum."""
+    return x - _positive_part("minimum", x - y, bound, bits)
+
+
+def _positive_part(operation: str, x: Ciphertext, bound: float, bits: float) -> Ciphertext:
+    bound = 2 * arrays.as_real(bound, operation, "bound", above=0)
+    return _times_outline(operation, x, bound, bits, _STEP, lambda v: np.maximum(v, 0))
+
+
+def _outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
+              after: int = 0) -> tuple[Ciphertext, float]:
+    """``scale * sign(x) + shift`` and the error that its computation adds, where the values are beyond the gap.
+
+    ``after``: levels that are taken next. Without ``exact`` nothing is said yet of the distance from the sign itself.
+    """
+    if not x.range.is_real:
+        evaluate.require_real(operation, x)
+    evaluate.require_within(operation, x, -fit.bound, fit.bound)
+    x, _ = evaluate.filled(x, -fit.bound, fit.bound)
+    _require_precision(operation, x, fit, outline, bits)
+    _require_levels(operation, x, fit, after)
+    first, added, y = x, 0.0, x
+    for i, (series, slope) in enumerate(zip(fit.series(), fit.slopes())):
+        low = -1.0
+        if i == len(fit.stages) - 1:
+            values = [outline.scale * c for c in series.values]
+            values[0] += outline.shift
+            series, slope, low = series._replace(values=values), outline.scale * slope, outline.low
+        y, own = _stage(operation, y, series, slope, (low, 1.0))
+        added = math.hypot(slope * added, own)
+    if exact:
+        y = y._like(y._parts, y._known.meant(_sign_of(first, fit, outline), outline.scale * fit.error))
+    if x._clean and y._padded:
+        y = evaluate.with_rest(y, -outline.shift, True)
+    return y, added
+
+
+def _stage(operation: str, y: Ciphertext, series: Series, slope: float,
+           ends: tuple[float, float]) -> tuple[Ciphertext, float]:
+    owns = []
+
+    def known(operand: Ciphertext, own: float) -> Known:
+        owns.append(own)
+        return operand._known.through(
+            lambda v: np.polynomial.chebyshev.chebval(v / series.upper, series.values), slope, own, ends)
+
+    out, _ = evaluate.evaluated(operation, y, series, (series.lower, series.upper), known)
+    return out, owns[0]
+
+
+def _sign_of(x: Ciphertext, fit: Sign, outline: Outline) -> np.ndarray | None:
+    """What is meant for the sample: of values within the gap, whatever the polynomials make of them."""
+    if x._known.sample is None:
+        return None
+    v = x._known.sample[0].real
+    signs = np.where(np.abs(v) >= fit.gap, np.sign(v), fit(np.clip(v, -fit.bound, fit.bound)))
+    return np.asarray(outline.scale * signs + outline.shift)
+
+
+def _times_outline(operation: str, x: Ciphertext, bound: Any, bits: Any, outline: Outline,
+                   meant: Callable[[np.ndarray], np.ndarray]) -> Ciphertext:
+    """x times a function of its sign: a size or a positive part. The gap follows from the bits: within it both the
+    values and their distance from what is meant are small."""
+    bound = arrays.as_real(bound, operation, "bound", above=0)
+    bits = arrays.as_real(bits, operation, "bits")
+    fit, error = _for_product(operation, bound, bits, outline, margin(x))
+    s, own = _outlined(operation, x, fit, outline, bits, False, 1)
+    y = x * s
+    v = np.geomspace(fit.gap / 64, bound, 8001)
+    v = np.concatenate([-v[::-1], v])
+    slope = float(np.abs(np.diff(_product(fit, outline, v)) / np.diff(v)).max())
+    added = math.hypot(own * bound, x._multiplied(y._parts))
+    known = x._known.through(lambda z: _product(fit, outline, z), slope, added, (-error, bound + error))
+    sample = x._known.sample
+    return y._like(y._parts, known.meant(None if sample is None else meant(sample[0].real), error))
+
+
+def _product(fit: Sign, outline: Outline, v: np.ndarray) -> np.ndarray:
+    return np.asarray(v * (outline.scale * fit(v) + outline.shift))
+
+
+def _for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float) -> tuple[Sign, float]:
+    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error."""
+    wanted = 2.0**-bits
+    if not 2.0**-20 * bound <= wanted < bound / 4:
+        raise errors.ValueError.explain(
+            operation, f"bits={bits:g} with bound={bound:g}",
+            f"bits from {math.ceil(2 - math.log2(bound))} to {math.floor(20 - math.log2(bound))}",
+            "ask for such a precision")
+    found: list[tuple[int, int, int, Sign, float]] = []
+    for width in (16, 12, 8, 6, 4, 3, 2):
+        gap = min(width * wanted, bound / 2)
+        # Beyond the gap the error is that of the sign times the value: as much as is wanted at the bound.
+        fit = composite.composed(operation, bound, gap, max(1.0, -math.log2(wanted / (outline.scale * bound))), margin)
+        v = np.concatenate([np.geomspace(fit.gap / 256, bound, 20001), np.linspace(0, bound, 4001)])
+        error = float((v * outline.scale * np.abs(1 - fit(v))).max())
+        if error <= wanted:
+            found.append((fit.levels, fit.products, len(found), fit, error))
+    if not found:
+        raise errors.PrecisionError.explain(
+            operation, f"no composition of polynomials with a bound of {bound:g}", f"{bits:g} bits",
+            "ask for fewer bits")
+    best = min(found, key=lambda f: f[:3])
+    return best[3], best[4]
+
+
+def _require_levels(operation: str, x: Ciphertext, fit: Sign, after: int) -> None:
+    if x.context.auto_bootstrap and x.context.params.has_bootstrap:
+        return
+    if x.level < fit.levels + after:
+        degrees = ", ".join(map(str, fit.degrees))
+        raise errors.LevelError.explain(
+            operation, f"level {x.level}", f"{fit.levels + after} levels for polynomials of degrees {degrees}",
+            f"{joint.more_levels(x.context)}; fewer bits or a wider gap need fewer levels")
+
+
+def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float) -> None:
+    """PrecisionError where noise of the evaluation itself exceeds what is asked for, which no choice of degrees
+    changes.
+    """
+    params, slots = x.context.params, x.slots
+    own = 0.0
+    for p, slope, series in zip(fit.polynomials(), fit.slopes(), fit.series()):
+        level = max(params.default_level, p.levels)  # noise differs little between levels
+        if level > params.top_level:
+            return
+        errors_of = evaluate.product_errors(params, level, p, slots)
+        own = math.hypot(own * slope, evaluate.own_error(series, (series.lower, series.upper), *errors_of))
+    own *= outline.scale
+    if own > 2.0**-bits:
+        raise errors.PrecisionError.explain(
+            operation, f"an evaluation error of 2^{math.log2(own):.1f} at scale 2^{math.log2(params.scale(0)):.0f}",
+            f"less than 2^-{bits:g}", "ask for fewer bits, or take parameters with a larger scale")

@@ -1,0 +1,39 @@
+// Ciphertexts of CKKS as final answers: level 0, two parts, and of every coefficient the bits that
+// the answer's precision needs. For their owner to decrypt, and for nothing else: coefficients of
+// the first part that the slots do not read are not in the file, and are zero when it is loaded.
+//
+// Format version 4 of ciphertexts. Metadata: note, count, then per ciphertext slots u32, scale f64,
+// shifts u8 of both parts. Payload per ciphertext: 2 slots coefficients of the first part (those at
+// multiples of N / (2 slots)), then N of the second, each in Coeff order as an integer
+//   y = floor((c + 2^(shift - 1)) / 2^shift)    (c where shift is 0)
+// of c in [0, q0), in the fewest bits that hold every such y, packed from the lowest bit up. Each
+// part starts at a byte, and bits behind it are zero. The reader takes c = y 2^shift mod q0.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "ckks/ciphertext.h"
+#include "io/container.h"
+#include "io/files.h"
+
+namespace latticino::io {
+
+inline constexpr std::uint32_t kFinalVersion = 4;
+
+// How an answer is cut: it is multiplied by `factor`, which fills the modulus and goes into the
+// scale, then loses so many low bits of the first and the second part.
+struct FinalForm {
+  std::uint64_t factor = 1;
+  int shift_b = 0, shift_a = 0;
+};
+
+// Writes ciphertexts that are all at level 0.
+void save_final(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts, const std::string& note,
+                const FinalForm& form);
+
+// Behind the note of a file of version 4 (Internal to src/io).
+std::vector<ckks::Ciphertext> load_final(Reader& reader, Decoder& metadata,
+                                         const std::shared_ptr<const ckks::Context>& context);
+
+}  // namespace latticino::io

@@ -1,0 +1,84 @@
+// Bundles of keys of both schemes in a store with a budget (session/key_store.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "ckks/context.h"
+#include "rlwe/evaluation_keys.h"
+#include "session/key_store.h"
+#include "switch/switcher.h"
+#include "tfhe/server_keys.h"
+
+namespace latticino::rlwe {
+struct PublicKey;
+}
+
+namespace latticino::session {
+
+using CkksContextPtr = std::shared_ptr<const ckks::Context>;
+using TfheContextPtr = std::shared_ptr<const tfhe::Context>;
+using SwitchContextPtr = std::shared_ptr<const switching::Context>;
+
+struct CkksBundle : KeyBundle {
+  CkksContextPtr context;
+  std::shared_ptr<rlwe::EvaluationKeys> keys;
+  std::shared_ptr<rlwe::PublicKey> public_key;  // or null
+  using Set = std::pair<SwitchContextPtr, std::shared_ptr<switching::SwitchKeys>>;
+  std::map<std::string, Set> switching;
+
+  std::uint64_t bytes() const override;
+  std::vector<std::uint8_t> stored() const override;
+  // Made once with the keys in memory, which it holds; gone with the bundle.
+  std::shared_ptr<switching::Switcher> switcher(const std::string& name, int slots, double bound,
+                                                bool minimal_keys, switching::Route route) const;
+
+ private:
+  using SwitcherKey = std::tuple<std::string, int, double, bool, switching::Route>;
+  mutable std::mutex mutex_;
+  mutable std::map<SwitcherKey, std::shared_ptr<switching::Switcher>> switchers_;
+};
+
+class TfheEngine;  // session/tfhe/engine.h
+
+struct TfheBundle : KeyBundle {
+  TfheContextPtr context;
+  std::shared_ptr<tfhe::ServerKeys> keys;
+  std::uint64_t bytes() const override;
+  std::vector<std::uint8_t> stored() const override;
+  // It holds the keys and keeps tables: made once with the bundle in memory, and gone with it.
+  std::shared_ptr<const TfheEngine> engine() const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const TfheEngine> engine_;
+};
+
+// An entry with the store that it is in.
+template <class Bundle>
+struct Stored {
+  std::shared_ptr<KeyStore> store;
+  KeyStore::Handle entry;
+  // The bundle in device memory, pinned for as long as the result or a part of it lives.
+  std::shared_ptr<Bundle> bundle() const {
+    return std::static_pointer_cast<Bundle>(store->pin(entry));
+  }
+  KeyStore::Pin hold() const { return store->pin(entry, true); }
+};
+using CkksStored = Stored<CkksBundle>;
+using TfheStored = Stored<TfheBundle>;
+
+// What is part of a bundle, which it keeps in memory.
+template <class Part, class Bundle>
+std::shared_ptr<Part> part_of(const std::shared_ptr<Bundle>& bundle, Part* part) {
+  return {bundle, part};
+}
+
+CkksStored add_ckks(const std::shared_ptr<KeyStore>& store, std::shared_ptr<CkksBundle> bundle);
+TfheStored add_tfhe(const std::shared_ptr<KeyStore>& store, std::shared_ptr<TfheBundle> bundle);
+
+}  // namespace latticino::session

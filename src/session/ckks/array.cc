@@ -1,0 +1,432 @@
+// Arrays: facts, sums, products, polynomials.
+#include "latticino/array.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <ostream>
+
+#include "ckks/polynomial.h"
+#include "math/errors.h"
+#include "session/ckks/state.h"
+#include "session/slot_noise.h"
+
+namespace latticino {
+namespace session {
+namespace {
+
+bool power_of_two(std::size_t x) { return std::has_single_bit(x); }
+
+// Whether an array of shape `inner` broadcasts over `outer` by plain repetition.
+bool repeats_over(const Shape& inner, const Shape& outer) {
+  return inner.size() <= outer.size() &&
+         std::equal(inner.begin(), inner.end(),
+                    outer.end() - static_cast<std::ptrdiff_t>(inner.size())) &&
+         power_of_two(size_of(inner));
+}
+
+Array repeated(const ArrayState& x, const ArrayState& larger) {
+  const ckks::Ciphertext part = with_slots(x.parts()[0], larger.slots());
+  // Decoding reads more coefficients.
+  const double growth = std::sqrt(static_cast<double>(larger.slots()) / x.slots());
+  return result_of(x, Parts(larger.parts().size(), part), x.known.repeated(larger.size(), growth),
+                   !larger.padded(), larger.shape);
+}
+
+// ScaleError in a plan, a warning elsewhere, for values that may exceed the modulus of a level.
+void check_fits(const ArrayState& x, const Known& known, const ckks::Ciphertext& part) {
+  const double log_q = x.params().log_q(part.level);
+  if (known.range().reach() * part.scale * 2 < std::exp2(log_q)) return;
+  x.host().report(
+      "compute",
+      "values that may reach " + short_number(known.range().reach()) + " (" + known.within() + ")",
+      "values below " + short_number(std::exp2(log_q - 1) / part.scale) + " at level " +
+          std::to_string(part.level) + " and scale 2^" + short_number(std::log2(part.scale)),
+      "scale the values down, or state a smaller range with declare()");
+}
+
+// What a factor was rounded to that made the rescaled `parts` from x.
+Complex rounded(const ArrayState& x, Complex c, const Parts& parts) {
+  const double factor = x.params().rescale_factor(x.level()) * (parts[0].scale / x.scale());
+  return {std::nearbyint(c.real() * factor) / factor, std::nearbyint(c.imag() * factor) / factor};
+}
+
+std::vector<Complex> negated(const std::vector<Complex>& x) {
+  std::vector<Complex> out(x);
+  for (Complex& z : out) z = -z;
+  return out;
+}
+
+Values like(const Values& x, std::vector<Complex> numbers) {
+  if (!x.is_real()) return {std::move(numbers), x.shape()};
+  std::vector<double> real;
+  for (const Complex& z : numbers) real.push_back(z.real());
+  return {std::move(real), x.shape()};
+}
+
+Array times(const Array& a, const Array& b) {
+  const Aligned both = aligned(a, b, "multiply");
+  const bool same = both.x.state() == both.y.state();
+  const Array first = ready(both.x, 1), second = same ? first : ready(both.y, 1);
+  const ArrayState &x = state(first), &y = state(second);
+  Parts parts = x.evaluator().multiply(x.parts(), y.parts());
+  const ArrayState& lower = x.level() < y.level() ? x : y;
+  const double added = lower.multiplied(parts);
+  if (added > 1) {
+    throw ScaleError(
+        "multiply",
+        "a product of scale 2^" + short_number(std::log2(parts[0].scale)) +
+            ", smaller than its error",
+        "factors of scales near 2^" + short_number(std::log2(x.params().scale(lower.level()))),
+        "encrypt without a scale of your own");
+  }
+  Known known = x.known_at(y.level()).times(y.known_at(x.level()), same, added);
+  return result_of(x, std::move(parts), std::move(known), x.clean || y.clean);
+}
+
+}  // namespace
+
+int ArrayState::level() const {
+  int least = parts()[0].level;
+  for (const ckks::Ciphertext& part : parts()) least = std::min(least, part.level);
+  return least;
+}
+
+double ArrayState::rescaled(const Parts& made) const {
+  return rescaled_error(params(), level(), made[0].slots, made[0].scale);
+}
+
+double ArrayState::multiplied(const Parts& made) const {
+  return multiplied_error(params(), level(), made[0].slots, made[0].scale);
+}
+
+double ArrayState::switched(int count) const {
+  return switched_error(params(), level(), count > 0 ? count : slots(), scale());
+}
+
+Known ArrayState::known_at(int to) const {
+  if (to >= level()) return known;
+  const double below = params().scale(to);
+  const double factor = below * params().rescale_factor(to + 1) / scale();
+  return known.lowered(rescaled_error(params(), to + 1, slots(), below), factor);
+}
+
+double ArrayState::factor_scale(const ckks::Ciphertext& part) const {
+  if (part.level < 1) {
+    throw LevelError("multiply", "level 0", "level 1 or more", host().more_levels());
+  }
+  const double factor = params().rescale_factor(part.level), below = params().scale(part.level - 1);
+  const double to_canonical = below * factor / part.scale;
+  const double added = rescaled_error(params(), part.level, part.slots, below);
+  return encoded_error(part.slots, to_canonical) <= added ? to_canonical : factor;
+}
+
+Array result_of(const ArrayState& x, Parts parts, Known known, bool clean, Shape shape) {
+  check_fits(x, known, parts[0]);
+  ArrayState out{x.context, std::move(parts), std::move(shape), std::move(known), clean};
+  return Array(std::make_shared<const ArrayState>(std::move(out)));
+}
+
+Array ready(const Array& x, int levels) {
+  const ArrayState& s = state(x);
+  return s.host().refreshes(s.level(), levels, s.slots()) ? x.bootstrap() : x;
+}
+
+Aligned aligned(const Array& a, const Array& b, const char* operation) {
+  const ArrayState &x = state(a), &y = state(b);
+  if (x.context != y.context) {
+    throw ContextError(operation, "ciphertexts of two contexts or sessions", "one of them",
+                       "encrypt both in the same one, or adopt one");
+  }
+  if (x.shape == y.shape) return {a, b};
+  if (repeats_over(y.shape, x.shape) && y.size() == static_cast<std::size_t>(y.slots())) {
+    return {a, repeated(y, x)};
+  }
+  if (repeats_over(x.shape, y.shape) && x.size() == static_cast<std::size_t>(x.slots())) {
+    return {repeated(x, y), b};
+  }
+  throw ShapeError(operation, "shapes " + text_of(x.shape) + " and " + text_of(y.shape),
+                   "equal shapes, or a power-of-two array repeated over leading dimensions",
+                   "reshape or pad the data before encrypting");
+}
+
+Array canonical(const Array& x) {
+  const ArrayState& s = state(x);
+  const bool is = std::ranges::all_of(s.parts(), [&](const ckks::Ciphertext& part) {
+    return part.scale == s.params().scale(part.level);
+  });
+  return is ? x : x.to_level(std::max(s.level() - 1, 0));
+}
+
+}  // namespace session
+
+using session::ArrayState;
+using session::Known;
+using session::Parts;
+using session::result_of;
+using session::state;
+
+Context Array::context() const { return Context(state_->context); }
+const Shape& Array::shape() const { return state_->shape; }
+std::size_t Array::size() const { return state_->size(); }
+int Array::level() const { return state_->level(); }
+double Array::scale() const { return state_->scale(); }
+int Array::slots() const { return state_->slots(); }
+std::size_t Array::ciphertexts() const { return state_->parts().size(); }
+std::string Array::key_id() const { return state_->key(); }
+Range Array::range() const { return session::range_of(state_->known.range()); }
+Bits Array::bits() const { return session::bits_of(state_->known, size()); }
+
+std::uint64_t Array::bytes() const {
+  std::uint64_t sum = 0;
+  for (const ckks::Ciphertext& part : state_->parts()) sum += session::bytes_of(part);
+  return sum;
+}
+
+Array Array::declare(const Range& range) const {
+  return result_of(*state_, state_->parts(), state_->known.declared(session::range_of(range)),
+                   state_->clean);
+}
+
+Array Array::reshape(const Shape& shape) const {
+  if (size_of(shape) != size()) {
+    throw ShapeError("reshape", "shape " + session::text_of(state_->shape),
+                     "as many values as in shape " + session::text_of(shape), "correct the shape");
+  }
+  return result_of(*state_, state_->parts(), state_->known, state_->clean, shape);
+}
+
+Array Array::operator-() const { return times_integer(*this, -1); }
+
+Array Array::conj() const {
+  const ArrayState& x = *state_;
+  Parts parts = x.evaluator().conjugate(x.parts());
+  return result_of(x, std::move(parts), x.known.conjugated(x.switched()), x.clean);
+}
+
+Array Array::to_level(int level) const {
+  const ArrayState& x = *state_;
+  if (level < 0 || level > x.level()) {
+    const Params& params = x.params();
+    const bool higher = level > 0 && params.bootstrap() && level <= params.level_after_bootstrap();
+    throw LevelError("to_level", "level " + std::to_string(level),
+                     "one from 0 to the operand's, " + std::to_string(x.level()),
+                     higher ? "bootstrap() leads there" : "name such a level");
+  }
+  Parts parts = x.evaluator().to_level(x.parts(), level);
+  return result_of(x, std::move(parts), x.known_at(level), x.clean);
+}
+
+Array Array::pow(int n) const {
+  if (n < 1) {
+    throw UnsupportedError("power", "exponent " + std::to_string(n), "an integer from 1",
+                           "use polynomial() for other functions");
+  }
+  std::map<int, Array> known{{1, *this}};
+  const std::function<Array(int)> of = [&](int k) -> Array {
+    if (const auto at = known.find(k); at != known.end()) return at->second;
+    return known.emplace(k, of(k - k / 2) * of(k / 2)).first->second;
+  };
+  return of(n);
+}
+
+Array Array::polynomial(const std::vector<double>& coefficients,
+                        const PolynomialBasis& basis) const {
+  return polynomial(std::vector<Complex>(coefficients.begin(), coefficients.end()), basis);
+}
+
+Array Array::polynomial(const std::vector<Complex>& coefficients,
+                        const PolynomialBasis& basis) const {
+  if (coefficients.empty()) {
+    throw ShapeError("polynomial", "no coefficients", "at least one", "check the polynomial");
+  }
+  session::require_finite(coefficients, "polynomial");
+  if (!std::isfinite(basis.lower) || !std::isfinite(basis.upper) || basis.lower >= basis.upper) {
+    throw ValueError("polynomial",
+                     "an interval from " + session::short_number(basis.lower) + " to " +
+                         session::short_number(basis.upper),
+                     "two finite ends, the smaller one first", "correct the interval");
+  }
+  const ckks::Polynomial p{
+      basis.chebyshev ? ckks::PolynomialBasis::Chebyshev : ckks::PolynomialBasis::Monomial,
+      coefficients, basis.lower, basis.upper};
+  if (p.degree() < 1) return times_integer(*this, 0) + coefficients[0];
+  const Array from = session::canonical(session::ready(*this, p.levels()));
+  const ArrayState& x = session::state(from);
+  Parts parts = evaluate(x.evaluator(), p, x.parts());
+  const Params& params = x.params();
+  const double mapping =
+      p.levels() > p.depth()
+          ? session::rescaled_error(params, x.level(), x.slots(), params.scale(x.level() - 1))
+          : 0;
+  const session::Series series{coefficients, basis.chebyshev, basis.lower, basis.upper};
+  Known known = x.known.polynomial(series, x.multiplied(parts), mapping);
+  return result_of(x, std::move(parts), std::move(known), !x.padded());
+}
+
+Array operator+(const Array& a, const Array& b) {
+  const auto [first, second] = session::aligned(a, b, "add");
+  const ArrayState &x = state(first), &y = state(second);
+  Parts parts = x.evaluator().add(x.parts(), y.parts());
+  Known known = x.known_at(y.level()).plus(y.known_at(x.level()));
+  return result_of(x, std::move(parts), std::move(known), x.clean && y.clean);
+}
+
+Array operator-(const Array& a, const Array& b) {
+  const auto [first, second] = session::aligned(a, b, "subtract");
+  const ArrayState &x = state(first), &y = state(second);
+  Parts parts = x.evaluator().sub(x.parts(), y.parts());
+  Known known = x.known_at(y.level()).minus(y.known_at(x.level()));
+  return result_of(x, std::move(parts), std::move(known), x.clean && y.clean);
+}
+
+Array operator*(const Array& x, const Array& y) { return session::times(x, y); }
+
+Array operator+(const Array& a, Complex c) {
+  const ArrayState& x = state(a);
+  session::require_finite({&c, 1}, "add");
+  Parts parts = x.evaluator().add_scalar(x.parts(), c);
+  return result_of(x, std::move(parts), x.known.plus_number(c, x.scale()), !x.padded());
+}
+
+Array operator+(const Array& a, const Values& values) {
+  const ArrayState& x = state(a);
+  if (values.shape().empty()) return a + values.numbers()[0];
+  const std::vector<Complex> plain = session::broadcast(values, x.shape, "add");
+  const auto rows = session::rows_of(plain, x.slots());
+  const ckks::Evaluator evaluator = x.evaluator();
+  Parts parts;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckks::Ciphertext& part = x.parts()[i];
+    parts.push_back(evaluator.add(part, x.host().encode(rows[i], part.level, part.scale)));
+  }
+  Known known = x.known.plus_plain(plain, x.slots(), x.scale());
+  return result_of(x, std::move(parts), std::move(known), x.clean);
+}
+
+Array operator-(const Array& x, const Values& y) {
+  return x + session::like(y, session::negated(y.numbers()));
+}
+
+Array operator-(const Values& x, const Array& y) { return -y + x; }
+
+Array times_integer(const Array& a, std::int64_t factor) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  if (factor <= -kMost || factor >= kMost) return a * Complex(static_cast<double>(factor));
+  const ArrayState& x = state(a);
+  Parts parts = x.evaluator().multiply_integer(x.parts(), factor);
+  Known known = x.known.times_number(static_cast<double>(factor), 0);
+  return result_of(x, std::move(parts), std::move(known), x.clean);
+}
+
+Array operator*(const Array& a, Complex c) {
+  session::require_finite({&c, 1}, "multiply");
+  if (c == Complex(0, 1) || c == Complex(0, -1)) {
+    const ArrayState& x = state(a);
+    Parts parts = x.evaluator().multiply_i(x.parts(), c.imag() > 0 ? 1 : 3);
+    return result_of(x, std::move(parts), x.known.times_number(c, 0), x.clean);
+  }
+  const Array from = session::ready(a, 1);
+  const ArrayState& x = state(from);
+  Parts parts = x.evaluator().multiply_scalar(x.parts(), c);
+  Known known = x.known.times_number(c, x.rescaled(parts), session::rounded(x, c, parts));
+  return result_of(x, std::move(parts), std::move(known), x.clean);
+}
+
+Array operator*(const Array& a, const Values& values) {
+  if (values.shape().empty()) return a * values.numbers()[0];
+  const Array from = session::ready(a, 1);
+  const ArrayState& x = state(from);
+  const std::vector<Complex> plain = session::broadcast(values, x.shape, "multiply");
+  const auto rows = session::rows_of(plain, x.slots());
+  std::vector<ckks::Plaintext> factors;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ckks::Ciphertext& part = x.parts()[i];
+    factors.push_back(x.host().encode(rows[i], part.level, x.factor_scale(part)));
+  }
+  Parts parts = x.evaluator().multiply(x.parts(), factors);
+  Known known = x.known.times_plain(plain, x.slots(), factors[0].scale, x.rescaled(parts));
+  return result_of(x, std::move(parts), std::move(known), true);
+}
+
+Array operator/(const Array& x, const Values& y) {
+  session::require_finite(y.numbers(), "divide");
+  std::vector<Complex> inverse;
+  for (const Complex& z : y.numbers()) {
+    if (z == Complex(0)) {
+      throw ValueError("divide", "the divisor 0", "other numbers", "check the data");
+    }
+    inverse.push_back(y.is_real() ? Complex(1 / z.real()) : 1.0 / z);
+    if (!std::isfinite(inverse.back().real()) || !std::isfinite(inverse.back().imag())) {
+      throw ValueError("divide", "a divisor whose inverse exceeds the double range",
+                       "larger numbers", "scale the data");
+    }
+  }
+  return x * session::like(y, std::move(inverse));
+}
+
+Array dot(std::span<const Array> xs, std::span<const Array> ys) {
+  if (xs.empty() || xs.size() != ys.size()) {
+    throw ShapeError("dot",
+                     std::to_string(xs.size()) + " and " + std::to_string(ys.size()) + " arrays",
+                     "as many on both sides, at least one", "pair them");
+  }
+  std::vector<Array> x, y;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const auto both = session::aligned(xs[i], ys[i], "dot");
+    x.push_back(session::ready(both.x, 1));
+    y.push_back(session::ready(both.y, 1));
+    if (state(x[i]).context != state(x[0]).context) {
+      throw ContextError("dot", "ciphertexts of two contexts", "one context",
+                         "encrypt all in the same one");
+    }
+    if (x[i].shape() != x[0].shape()) {
+      throw ShapeError("dot",
+                       "products of shapes " + session::text_of(x[0].shape()) + " and " +
+                           session::text_of(x[i].shape()),
+                       "one shape", "reshape or pad the data");
+    }
+  }
+  int level = x[0].level();
+  for (const Array& each : x) level = std::min(level, each.level());
+  for (const Array& each : y) level = std::min(level, each.level());
+  const ArrayState& first = state(x[0]);
+  if (level < 1) throw LevelError("dot", "level 0", "level 1 or more", first.host().more_levels());
+  std::vector<Parts> left, right;
+  bool clean = true;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    left.push_back(state(x[i]).parts());
+    right.push_back(state(y[i]).parts());
+    clean = clean && (state(x[i]).clean || state(y[i]).clean);
+  }
+  Parts parts = first.evaluator().dot(left, right);
+  const double added =
+      session::multiplied_error(first.params(), level, first.slots(), parts[0].scale);
+  Known known;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Known product = state(x[i]).known_at(level).times(
+        state(y[i]).known_at(level), x[i].state() == y[i].state(), i == 0 ? added : 0);
+    known = i == 0 ? std::move(product) : known.plus(product);
+  }
+  return result_of(first, std::move(parts), std::move(known), clean);
+}
+
+std::ostream& operator<<(std::ostream& out, const Array& x) {
+  const ArrayState& s = state(x);
+  out << "Array(shape=" << session::text_of(s.shape);
+  if (s.held.size() > 1) out << " in " << s.held.size() << " ciphertexts";
+  out << ", level=" << s.level() << ", scale=2^" << session::short_number(std::log2(s.scale()))
+      << ", slots=" << s.slots() << ", ";
+  const Bits bits = x.bits();
+  if (std::isfinite(bits.mean)) {
+    out << (bits.claim == Claim::Declared ? "at least " : "about ")
+        << session::short_number(bits.mean) << " bits, worst value "
+        << session::short_number(bits.worst);
+  } else {
+    out << "exact";
+  }
+  return out << "; " << s.known.within() << ")";
+}
+
+}  // namespace latticino

@@ -1,0 +1,320 @@
+#include "session/ckks/host.h"
+
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <limits>
+#include <type_traits>
+
+#include "ckks/encoder.h"
+#include "crypto/sha256.h"
+#include "math/errors.h"
+
+namespace latticino::session {
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kPlaintexts = 256 << 20, kTables = 64 << 20;
+constexpr std::uint64_t kProducts = std::uint64_t{4} << 30;
+
+std::uint64_t bytes_of(const ckks::Plaintext& x) { return x.poly.buffer->bytes(); }
+
+// A key of a cache: the bytes of what tells constants apart.
+template <class... Parts>
+std::string key_of(const std::string& name, Parts... parts) {
+  std::string out = name;
+  const auto append = [&](auto part) {
+    static_assert(std::is_trivially_copyable_v<decltype(part)>);
+    char bytes[sizeof part];
+    std::memcpy(bytes, &part, sizeof part);
+    out.append(bytes, sizeof part);
+  };
+  (append(parts), ...);
+  return out;
+}
+
+crypto::Sha256Digest digest_of(Complexes values) {
+  return crypto::sha256(
+      {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(Complex)});
+}
+
+int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1; }
+int option(const std::optional<int>& x) { return x ? *x : -1; }
+
+void say_warning(const Warning& warning) {
+  std::cerr << "latticino: " << warning.message << std::endl;
+}
+
+}  // namespace
+
+Host::Host(ParameterSet set, const ContextOptions& options)
+    : parameters(std::move(set)),
+      auto_bootstrap(options.auto_bootstrap),
+      on_warning_(options.on_warning ? options.on_warning : say_warning),
+      plaintexts_(kPlaintexts, [](const auto& x) { return bytes_of(x); }),
+      products_(kProducts, [](const auto& x) { return x.bytes(); }),
+      tables_(kTables, [](const auto& x) { return x.polynomial.buffer->bytes(); }),
+      choices_(std::make_shared<Choices>()) {
+  if (options.key_budget && *options.key_budget < 1) {
+    throw ValueError("Context", "key_budget=0", "an integer from 1", "leave it out for no limit");
+  }
+  const DeviceChoice chosen = choose_device(options.device);
+  if (!parameters.secure()) {
+    warn(Warning::Kind::Security,
+         "Context: the set " + parameters.name() +
+             " is not held to 128 bits of security; choose a set without \"insecure\" or "
+             "\"legacy\" in its name for data that matter");
+  }
+  device = chosen.name();
+  timed = timed_as(chosen, options.threads, options.simd);
+  native = ckks::Context::create(parameters.native(),
+                                 make_queue(chosen, options.threads, options.simd, options.tuning));
+  store = std::make_shared<KeyStore>(native->shared_queue(), options.key_budget);
+  switch_sets_ = switch_sets_for(params(), fast_doubles(chosen, options.threads, options.simd));
+}
+
+Host::Host(const Host& like, Dry)
+    : parameters(like.parameters),
+      device("dry"),
+      timed(like.timed),
+      auto_bootstrap(like.auto_bootstrap),
+      native(ckks::Context::create_dry(like.parameters.native())),
+      recorder(std::make_shared<rlwe::KeyRecorder>(native->constants())),
+      on_warning_(like.on_warning_),
+      switch_sets_(like.switch_sets_),
+      plaintexts_(kPlaintexts, [](const auto& x) { return bytes_of(x); }),
+      products_(kNoLimit, [](const auto& x) { return x.bytes(); }),  // a plan counts them all
+      tables_(kTables, [](const auto& x) { return x.polynomial.buffer->bytes(); }),
+      choices_(like.choices_) {}
+
+void Host::warn(Warning::Kind kind, const std::string& message) const {
+  on_warning_({kind, message});
+}
+
+void Host::report(const char* operation, const std::string& had, const std::string& needs,
+                  const std::string& remedy) const {
+  const ScaleError problem(operation, had, needs, remedy);
+  if (dry()) throw problem;
+  warn(Warning::Kind::Range, problem.what());
+}
+
+void Host::note(const std::string& text) {
+  if (!dry()) return;
+  for (const std::string& known : notes_) {
+    if (known == text) return;
+  }
+  notes_.push_back(text);
+}
+
+std::string Host::more_levels() const {
+  if (!params().bootstrap()) {
+    return "multiply fewer times in sequence, or take parameters with more levels";
+  }
+  return auto_bootstrap ? "take parameters with more levels after bootstrapping"
+                        : "bootstrap() first, or use auto_bootstrap";
+}
+
+ckks::Plaintext Host::encode(Complexes values, int level, double scale) {
+  const auto held = lock();
+  return *plaintexts_.get(key_of("values", digest_of(values), values.size(), level, scale), [&] {
+    return std::make_shared<const ckks::Plaintext>(ckks::encode(native, values, level, scale));
+  });
+}
+
+ckks::Plaintext Host::encode_named(const std::string& name,
+                                   const std::function<std::vector<Complex>()>& make, int level,
+                                   double scale) {
+  const auto held = lock();
+  return *plaintexts_.get(key_of(name, level, scale), [&] {
+    return std::make_shared<const ckks::Plaintext>(ckks::encode(native, make(), level, scale));
+  });
+}
+
+std::shared_ptr<const ckks::MatrixProduct> Host::matrix_product(Complexes w, int rows, int columns,
+                                                                int slots, int level) {
+  const auto held = lock();
+  return products_.get(key_of("matrix", digest_of(w), rows, columns, slots, level), [&] {
+    ckks::LinearTransform::Options options;
+    options.level = level;
+    return std::make_shared<const ckks::MatrixProduct>(native, w, rows, columns, slots, options);
+  });
+}
+
+std::shared_ptr<const ckks::Bootstrapper> Host::bootstrapper(
+    const ckks::BootstrapOptions& options) {
+  const BootstrapKey key{options.slots,
+                         static_cast<int>(options.message),
+                         options.minimal_keys,
+                         options.slot_to_coeff_first,
+                         options.over_mod_raise,
+                         options.arcsine,
+                         options.log_message_ratio};
+  const auto held = lock();
+  std::shared_ptr<const ckks::Bootstrapper>& made = bootstrappers_[key];
+  if (made == nullptr) made = std::make_shared<const ckks::Bootstrapper>(native, options);
+  return made;
+}
+
+ckks::bootstrap::Choice Host::form(ckks::bootstrap::FormRequest request) {
+  // Levels that lead to one choice are one.
+  const int first = params().default_level() - params().level_after_bootstrap();
+  const int level = request.slot_to_coeff_first.value_or(false) ? std::min(request.level, first)
+                                                                : request.level >= first;
+  const FormKey key{level,
+                    request.slots,
+                    static_cast<int>(request.message),
+                    request.minimal_keys,
+                    option(request.slot_to_coeff_first),
+                    option(request.over_mod_raise),
+                    option(request.arcsine),
+                    option(request.log_message_ratio),
+                    request.known.random_like};
+  const std::lock_guard lock(choices_->mutex);
+  const auto found = choices_->forms.find(key);
+  if (found != choices_->forms.end()) return found->second;
+  return choices_->forms.emplace(key, ckks::bootstrap::choose_form(params(), request))
+      .first->second;
+}
+
+bool Host::refreshes(int level, int levels, int slots) {
+  if (!auto_bootstrap || !params().bootstrap()) return false;
+  if (level < levels) return true;
+  const int first = params().default_level() - params().level_after_bootstrap();
+  if (levels == 0 || level - levels >= first || level < first) return false;
+  ckks::bootstrap::FormRequest request;
+  request.level = level;
+  request.slots = slots;
+  const auto chosen = form(request);
+  return chosen.options.slot_to_coeff_first && level < chosen.output_level;
+}
+
+SwitchContextPtr Host::switching(const std::string& name) {
+  const auto held = lock();
+  SwitchContextPtr& made = switching_[name];
+  if (made == nullptr) made = switching::Context::create(switch_preset(name), native);
+  return made;
+}
+
+std::shared_ptr<const switching::Table> Host::table(const std::string& key,
+                                                    const std::function<switching::Table()>& make) {
+  const auto held = lock();
+  return tables_.get(key, [&] { return std::make_shared<const switching::Table>(make()); });
+}
+
+std::shared_ptr<switching::SwitchKeys> Host::dry_keys(const std::string& name) {
+  std::shared_ptr<switching::SwitchKeys>& keys = switch_keys_[name];
+  if (keys == nullptr) keys = switching::allocate_switch_keys(*switching(name));
+  return keys;
+}
+
+WayBack Host::way_back(const std::string& name, int slots, bool minimal_keys,
+                       switching::Route route) {
+  const std::lock_guard lock(choices_->mutex);
+  const auto key = std::tuple(name, slots, minimal_keys, route);
+  const auto found = choices_->ways.find(key);
+  if (found != choices_->ways.end()) return found->second;
+  switching::SwitchOptions options;
+  options.slots = slots;
+  options.minimal_keys = minimal_keys;
+  options.route = route;
+  // What is asked for by name is made whatever it takes.
+  const std::uint64_t budget =
+      route == switching::Route::Automatic ? switching::kMatvecKeyBudget : std::uint64_t{1} << 63;
+  const switching::RouteCost best =
+      switching::choose_route(switching(name)->shared_params(), options, rates_of(timed.kernels),
+                              timed.threads, budget)
+          .best;
+  return choices_->ways.emplace(key, WayBack{best.route, best.shape, best.seconds, best.key_bytes})
+      .first->second;
+}
+
+std::shared_ptr<switching::Switcher> Host::dry_switcher(const std::string& name, int slots,
+                                                        double bound, bool minimal_keys,
+                                                        switching::Route route) {
+  std::shared_ptr<switching::Switcher>& made =
+      switchers_[{name, slots, bound, minimal_keys, route}];
+  if (made != nullptr) return made;
+  const WayBack way = way_back(name, slots, minimal_keys, route);
+  const auto keys = dry_keys(name);
+  const SwitchContextPtr context = switching(name);
+  if (way.route == switching::Route::Matvec) {
+    const switching::MatvecShape shape{slots, way.shape.slots};
+    if (!keys->matvec.contains(shape)) {
+      keys->matvec.emplace(shape, switching::allocate_matvec_key(*context, shape));
+    }
+  }
+  note("tables of " + std::to_string(slots) + " back by route " + switching::name(way.route));
+  switching::SwitchOptions options;
+  options.slots = slots;
+  options.bound = bound;
+  options.minimal_keys = minimal_keys;
+  options.route = way.route;
+  made = std::make_shared<switching::Switcher>(context, keys, options);
+  return made;
+}
+
+std::uint64_t Host::constant_bytes() const {
+  std::uint64_t sum = products_.bytes();
+  for (const auto& [key, made] : bootstrappers_) sum += made->bytes();
+  for (const auto& [key, made] : switchers_) sum += made->bytes();
+  return sum;
+}
+
+ckks::Ciphertext shape_only(const CkksContextPtr& context, int level, double scale, int slots) {
+  if (!context->is_dry()) {
+    throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
+  }
+  ckks::Ciphertext out{context, {}, level, scale, slots, {}};
+  for (int i = 0; i < 2; ++i) {
+    out.parts.push_back(
+        context->queue().allocate(context->ring(), context->params().basis(level), Domain::Eval));
+  }
+  return out;
+}
+
+ckks::Ciphertext with_slots(const ckks::Ciphertext& x, int slots) {
+  const int most = x.context->params().max_slots();
+  if (slots < 1 || slots > most || (slots & (slots - 1)) != 0) {
+    throw ShapeError("with_slots", std::to_string(slots) + " slots",
+                     "a power of two from 1 to " + std::to_string(most), "choose another count");
+  }
+  ckks::Ciphertext out = x;
+  out.slots = slots;
+  return out;
+}
+
+ckks::Ciphertext allocate_like(const ckks::Ciphertext& like) {
+  ckks::Ciphertext out = like;
+  const ckks::Context& context = *like.context;
+  for (Poly& part : out.parts) {
+    part = context.queue().allocate(context.ring(), part.view.basis(), part.view.domain);
+  }
+  return out;
+}
+
+void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to) {
+  Copy copy;
+  for (std::size_t i = 0; i < from.parts.size(); ++i) {
+    copy.items.push_back({from.parts[i].view, to.parts[i].view});
+  }
+  from.context->queue().submit(copy);
+}
+
+std::size_t bytes_of(const ckks::Ciphertext& x) {
+  std::size_t limbs = 0;
+  for (const Poly& part : x.parts) limbs += part.view.limbs();
+  return limbs * x.context->params().n() * sizeof(std::uint32_t);
+}
+
+std::vector<std::string> switch_sets_for(const Params& params, bool fp64_first) {
+  std::vector<std::string> first, last;
+  for (const std::string& name : switch_preset_names()) {
+    const auto set = switch_preset(name);
+    if (set->ckks().hash() != params.hash()) continue;
+    (set->literal().fourier == fp64_first ? first : last).push_back(name);
+  }
+  first.insert(first.end(), last.begin(), last.end());
+  return first;
+}
+
+}  // namespace latticino::session

@@ -1,0 +1,147 @@
+// Parameters on a device with all that is made there once: bootstrappers, matrices, constants. What
+// sessions of one context share. A host without data (dry) notes the keys that a program uses.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ckks/bootstrap/bootstrap.h"
+#include "ckks/bootstrap/choice.h"
+#include "ckks/matrix.h"
+#include "latticino/context.h"
+#include "session/bundles.h"
+#include "session/constant_cache.h"
+#include "session/device.h"
+#include "session/known.h"
+#include "switch/route.h"
+
+namespace latticino::session {
+
+using Complexes = std::span<const Complex>;
+
+// How tables' results come back to CKKS, as a plan decides.
+struct WayBack {
+  switching::Route route = switching::Route::Ring;
+  switching::MatvecShape shape;
+  double seconds = 0;
+  std::uint64_t key_bytes = 0;
+};
+
+class Host {
+ public:
+  Host(ParameterSet parameters, const ContextOptions& options);
+  // A twin without data, of plans.
+  struct Dry {};
+  Host(const Host& like, Dry);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  const ParameterSet parameters;
+  const Params& params() const { return *parameters.native(); }
+  std::string device;  // "dry" of a twin
+  TimedAs timed;       // of what a twin is like
+  bool auto_bootstrap = false;
+  CkksContextPtr native;
+  std::shared_ptr<KeyStore> store;              // null of a twin
+  std::shared_ptr<rlwe::KeyRecorder> recorder;  // of a twin
+  std::atomic<std::uint64_t> bootstraps{0};
+  bool dry() const { return store == nullptr; }
+  // Caches are read under the queue's lock, which one that records holds.
+  std::unique_lock<std::recursive_mutex> lock() const { return native->queue().lock(); }
+
+  void warn(Warning::Kind kind, const std::string& message) const;
+  // ScaleError in a plan, a warning elsewhere.
+  void report(const char* operation, const std::string& had, const std::string& needs,
+              const std::string& remedy) const;
+  // Something that a plan tells, once.
+  void note(const std::string& text);
+  std::vector<std::string> notes() const { return notes_; }
+  // What to do where levels are lacking.
+  std::string more_levels() const;
+
+  // Constants used again soon are encoded once. `name` tells what `make` gives from all else that
+  // has a name, so that it need not be made.
+  ckks::Plaintext encode(Complexes values, int level, double scale);
+  ckks::Plaintext encode_named(const std::string& name,
+                               const std::function<std::vector<Complex>()>& make, int level,
+                               double scale);
+  std::shared_ptr<const ckks::MatrixProduct> matrix_product(Complexes w, int rows, int columns,
+                                                            int slots, int level);
+  std::shared_ptr<const ckks::Bootstrapper> bootstrapper(const ckks::BootstrapOptions& options);
+  ckks::bootstrap::Choice form(ckks::bootstrap::FormRequest request);
+  // Whether auto_bootstrap refreshes at `level` before an operation that takes `levels`.
+  bool refreshes(int level, int levels, int slots);
+
+  // Switching. Sets for these parameters, the device's first choice first.
+  const std::vector<std::string>& switch_sets() const { return switch_sets_; }
+  SwitchContextPtr switching(const std::string& name);
+  std::shared_ptr<const switching::Table> table(const std::string& key,
+                                                const std::function<switching::Table()>& make);
+  // Of a twin: what takes ciphertexts through tables, with keys without data.
+  std::shared_ptr<switching::Switcher> dry_switcher(const std::string& name, int slots,
+                                                    double bound, bool minimal_keys,
+                                                    switching::Route route);
+  std::shared_ptr<switching::SwitchKeys> dry_keys(const std::string& name);
+  const std::map<std::string, std::shared_ptr<switching::SwitchKeys>>& dry_switch_keys() const {
+    return switch_keys_;
+  }
+
+  std::uint64_t constant_bytes() const;
+  // Keeps all constants while a program is recorded. Under the queue's lock.
+  class Pins {
+   public:
+    explicit Pins(Host& host)
+        : plaintexts_(host.plaintexts_), products_(host.products_), tables_(host.tables_) {}
+
+   private:
+    ConstantCache<ckks::Plaintext>::Pin plaintexts_;
+    ConstantCache<ckks::MatrixProduct>::Pin products_;
+    ConstantCache<switching::Table>::Pin tables_;
+  };
+
+ private:
+  using BootstrapKey = std::tuple<int, int, bool, bool, bool, int, int>;
+  using FormKey = std::tuple<int, int, int, bool, int, int, int, int, bool>;
+  using SwitcherKey = std::tuple<std::string, int, double, bool, switching::Route>;
+  WayBack way_back(const std::string& name, int slots, bool minimal_keys, switching::Route route);
+
+  std::function<void(const Warning&)> on_warning_;
+  std::vector<std::string> notes_, switch_sets_;
+  ConstantCache<ckks::Plaintext> plaintexts_;
+  ConstantCache<ckks::MatrixProduct> products_;
+  ConstantCache<switching::Table> tables_;
+  std::map<BootstrapKey, std::shared_ptr<const ckks::Bootstrapper>> bootstrappers_;
+  // Comparing forms or ways back takes longer than using one: twins share what is known.
+  struct Choices {
+    std::mutex mutex;
+    std::map<FormKey, ckks::bootstrap::Choice> forms;
+    std::map<std::tuple<std::string, int, bool, switching::Route>, WayBack> ways;
+  };
+  std::shared_ptr<Choices> choices_;
+  std::map<std::string, SwitchContextPtr> switching_;
+  std::map<std::string, std::shared_ptr<switching::SwitchKeys>> switch_keys_;
+  std::map<SwitcherKey, std::shared_ptr<switching::Switcher>> switchers_;
+};
+
+// A ciphertext without data, for dry contexts: the shape of a fresh encryption.
+ckks::Ciphertext shape_only(const CkksContextPtr& context, int level, double scale, int slots);
+// The same ciphertext seen with another slot count: more slots always hold, they repeat; fewer only
+// where the caller knows that the slots repeat with that period. ShapeError for what is no count.
+ckks::Ciphertext with_slots(const ckks::Ciphertext& x, int slots);
+// An uninitialised ciphertext of the shape of `like`, and the copy of one into another's memory.
+ckks::Ciphertext allocate_like(const ckks::Ciphertext& like);
+void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
+std::size_t bytes_of(const ckks::Ciphertext& x);
+
+// Sets of switching for a CKKS set, those with tables in FP64 first or last.
+std::vector<std::string> switch_sets_for(const Params& params, bool fp64_first);
+
+}  // namespace latticino::session

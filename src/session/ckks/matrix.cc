@@ -1,0 +1,125 @@
+// Products of encrypted vectors and plain matrices, with numpy's shapes.
+#include <algorithm>
+#include <cmath>
+
+#include "math/errors.h"
+#include "session/ckks/state.h"
+#include "session/slot_noise.h"
+
+namespace latticino {
+namespace session {
+namespace {
+
+struct Matrix {
+  std::vector<Complex> entries;  // row by row
+  std::size_t rows = 0, columns = 0;
+};
+
+[[noreturn]] void refuse(const Shape& a, const Shape& b, const char* needs) {
+  throw ShapeError("matmul", "shapes " + text_of(a) + " and " + text_of(b), needs,
+                   "reshape or transpose");
+}
+
+// The product with all rows of `w`: one block of rows for each ciphertext of x.
+ckks::Ciphertext row_of_blocks(const ArrayState& x, const ckks::Evaluator& e, const Matrix& w,
+                               std::size_t first_column, std::size_t columns, int out_slots) {
+  const auto height = static_cast<std::size_t>(x.slots());
+  const int slots = std::max(x.slots(), out_slots);
+  std::optional<ckks::Ciphertext> sum;
+  for (std::size_t i = 0; i < x.parts().size(); ++i) {
+    std::vector<Complex> block(height * columns);
+    bool any = false;
+    for (std::size_t r = 0; r < height && i * height + r < w.rows; ++r) {
+      for (std::size_t c = 0; c < columns && first_column + c < w.columns; ++c) {
+        const Complex entry = w.entries[(i * height + r) * w.columns + first_column + c];
+        block[r * columns + c] = entry;
+        any = any || entry != Complex(0);
+      }
+    }
+    if (!any && (sum || i + 1 < x.parts().size())) continue;
+    const ckks::Ciphertext& part = x.parts()[i];
+    const auto product = x.host().matrix_product(block, static_cast<int>(height),
+                                                 static_cast<int>(columns), slots, part.level);
+    const ckks::Ciphertext y = product->apply(e, with_slots(part, slots));
+    sum = sum ? e.add(*sum, y) : y;
+  }
+  return with_slots(*sum, out_slots);
+}
+
+// The flat values of x times a matrix, as an array of `shape`.
+Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
+  require_finite(w.entries, "matmul");
+  const Array ready_x = ready(from, 1);
+  const ArrayState& x = state(ready_x);
+  const int out_slots = slots_for(w.columns, x.params().max_slots(), "matmul");
+  const auto width = static_cast<std::size_t>(out_slots);
+  const ckks::Evaluator e = x.evaluator();
+  Parts parts;
+  for (std::size_t at = 0; at < w.columns; at += width) {
+    // Columns of zeros fill the last ciphertext of several: a narrower block would repeat behind.
+    const std::size_t columns = w.columns > width ? width : w.columns;
+    parts.push_back(row_of_blocks(x, e, w, at, columns, out_slots));
+  }
+  // Longer inputs leave each result in pieces, which rotations add up (ckks/matrix.h).
+  const int pieces = std::max(1, x.slots() / out_slots);
+  const Params& params = x.params();
+  const double moved =
+      switched_error(params, parts[0].level, parts[0].slots, parts[0].scale) * doubling(pieces);
+  const double rounded = encoded_error(x.slots(), params.rescale_factor(x.level())) *
+                         std::sqrt(static_cast<double>(w.rows)) * x.known.range().rms;
+  const double added = std::hypot(std::hypot(pieces * x.multiplied(parts), moved), rounded) *
+                       std::sqrt(static_cast<double>(x.parts().size()));
+  Known known = x.known.mapped(w.entries, w.rows, w.columns, real, added);
+  return result_of(x, std::move(parts), std::move(known), true, std::move(shape));
+}
+
+void require_vector(const Array& x, const Values& w, const Shape& a, const Shape& b) {
+  if (w.size() == 0) refuse(a, b, "at least one value");
+  if (x.shape().size() != 1 || w.shape().empty() || w.shape().size() > 2) {
+    throw UnsupportedError("matmul", "shapes " + text_of(a) + " and " + text_of(b),
+                           "an encrypted vector and a plain vector or matrix",
+                           "multiply the rows one by one as vectors");
+  }
+}
+
+}  // namespace
+}  // namespace session
+
+Array matmul(const Array& x, const Values& w) {
+  session::require_vector(x, w, x.shape(), w.shape());
+  if (w.shape()[0] != x.size()) session::refuse(x.shape(), w.shape(), "(n,) and (n,) or (n, m)");
+  const bool matrix = w.shape().size() == 2;
+  const std::size_t columns = matrix ? w.shape()[1] : 1;
+  return session::multiplied(x, {w.numbers(), x.size(), columns}, w.is_real(),
+                             matrix ? Shape{columns} : Shape{});
+}
+
+Array matmul(const Values& w, const Array& x) {
+  session::require_vector(x, w, w.shape(), x.shape());
+  if (w.shape().back() != x.size()) {
+    session::refuse(w.shape(), x.shape(), "(n,) or (m, n) and (n,)");
+  }
+  const std::size_t columns = w.size() / x.size();
+  session::Matrix transposed{std::vector<Complex>(w.size()), x.size(), columns};
+  for (std::size_t i = 0; i < columns; ++i) {
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      transposed.entries[j * columns + i] = w.numbers()[i * x.size() + j];
+    }
+  }
+  return session::multiplied(x, transposed, w.is_real(),
+                             w.shape().size() == 2 ? Shape{columns} : Shape{});
+}
+
+Array matmul(const Array& x, const Array& y) {
+  if (x.shape().size() != 1 || y.shape().size() != 1) {
+    throw UnsupportedError("matmul",
+                           "encrypted arrays of shapes " + session::text_of(x.shape()) + " and " +
+                               session::text_of(y.shape()),
+                           "two encrypted vectors, or one plain operand",
+                           "compose the product of x * y and sums");
+  }
+  if (x.size() != y.size()) session::refuse(x.shape(), y.shape(), "vectors of one length");
+  return (x * y).sum();
+}
+
+}  // namespace latticino

@@ -1,0 +1,101 @@
+// Parameter sets, as the public headers show them.
+#include "latticino/params.h"
+
+#include "math/errors.h"
+#include "params/params.h"
+
+namespace latticino {
+namespace {
+
+ParamsLiteral literal_of(const ParameterLiteral& x) {
+  ParamsLiteral out;
+  out.name = x.name;
+  out.log_n = x.log_n;
+  out.terminals = x.terminals;
+  out.mains = x.mains;
+  out.aux = x.aux;
+  for (const LevelPrimes& level : x.levels) out.levels.push_back({level.mains, level.terminals});
+  out.alpha = x.alpha;
+  out.log_scale = x.log_scale;
+  out.level_log_scale = x.level_log_scale;
+  out.default_level = x.default_level;
+  out.hamming_weight = x.hamming_weight;
+  if (x.bootstrap) {
+    const BootstrapLevels& b = *x.bootstrap;
+    out.bootstrap = BootstrapLiteral{.cts_levels = b.cts_levels,
+                                     .evalmod_levels = b.evalmod_levels,
+                                     .stc_levels = b.stc_levels,
+                                     .log_message_ratio = b.log_message_ratio,
+                                     .range_k = b.range_k,
+                                     .evalmod_degree = b.evalmod_degree,
+                                     .double_angles = b.double_angles,
+                                     .sparse_weight = b.sparse_weight,
+                                     .arcsine = b.arcsine};
+  }
+  out.security = x.insecure ? ParamsLiteral::Security::Insecure : ParamsLiteral::Security::Bits128;
+  return out;
+}
+
+void require_level(const Params& params, int level) {
+  if (level >= 0 && level <= params.top_level()) return;
+  throw LevelError("parameters", "level " + std::to_string(level),
+                   "a level from 0 to " + std::to_string(params.top_level()), "name such a level");
+}
+
+}  // namespace
+
+ParameterSet ParameterSet::check(const ParameterLiteral& literal) {
+  return ParameterSet(Params::check(literal_of(literal)));
+}
+
+ParameterSet ParameterSet::preset(const std::string& name) {
+  return ParameterSet(latticino::preset(name));
+}
+
+std::vector<std::string> ParameterSet::presets() { return preset_names(); }
+
+ParameterLiteral ParameterSet::literal() const {
+  const ParamsLiteral& x = params_->literal();
+  ParameterLiteral out;
+  out.name = x.name;
+  out.log_n = x.log_n;
+  out.terminals = x.terminals;
+  out.mains = x.mains;
+  out.aux = x.aux;
+  for (const LevelShape& level : x.levels) out.levels.push_back({level.mains, level.terminals});
+  out.alpha = x.alpha;
+  out.log_scale = x.log_scale;
+  out.level_log_scale = x.level_log_scale;
+  out.default_level = x.default_level;
+  out.hamming_weight = x.hamming_weight;
+  if (x.bootstrap) {
+    const BootstrapLiteral& b = *x.bootstrap;
+    out.bootstrap = BootstrapLevels{b.cts_levels,        b.evalmod_levels, b.stc_levels,
+                                    b.log_message_ratio, b.range_k,        b.evalmod_degree,
+                                    b.double_angles,     b.sparse_weight,  b.arcsine};
+  }
+  out.insecure = x.security != ParamsLiteral::Security::Bits128;
+  return out;
+}
+
+const std::string& ParameterSet::name() const { return params_->name(); }
+const std::string& ParameterSet::hash() const { return params_->hash(); }
+int ParameterSet::slots() const { return params_->max_slots(); }
+int ParameterSet::top_level() const { return params_->top_level(); }
+int ParameterSet::default_level() const { return params_->default_level(); }
+int ParameterSet::level_after_bootstrap() const { return params_->level_after_bootstrap(); }
+bool ParameterSet::has_bootstrap() const { return params_->bootstrap().has_value(); }
+bool ParameterSet::secure() const {
+  return params_->literal().security == ParamsLiteral::Security::Bits128;
+}
+double ParameterSet::scale(int level) const {
+  require_level(*params_, level);
+  return params_->scale(level);
+}
+double ParameterSet::log_q(int level) const {
+  require_level(*params_, level);
+  return params_->log_q(level);
+}
+std::string ParameterSet::explain() const { return params_->explain(); }
+
+}  // namespace latticino

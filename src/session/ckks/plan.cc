@@ -1,0 +1,229 @@
+// Dry runs of programs.
+#include "session/ckks/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+#include <sstream>
+
+#include "math/errors.h"
+#include "session/ckks/state.h"
+#include "session/slot_noise.h"
+
+namespace latticino {
+namespace session {
+namespace {
+
+constexpr std::size_t kMostCiphertexts = std::size_t{1} << 16;  // of an example
+
+// An array without data, as the example would be once encrypted.
+Array stand_in(const ContextStatePtr& twin, const ContextState& original, const Example& example) {
+  const Params& params = twin->params();
+  if (const Array* x = std::get_if<Array>(&example.value)) {
+    const ArrayState& s = state(*x);
+    if (s.context->root() != original.root()) {
+      throw ContextError("plan", "an example of another context", "arrays of this one",
+                         "encrypt it here");
+    }
+    ArrayState out{twin, {}, s.shape, s.known, s.clean};
+    for (const ckks::Ciphertext& part : s.parts()) {
+      out.held.push_back(shape_only(twin->host()->native, part.level, part.scale, part.slots));
+    }
+    return Array(std::make_shared<const ArrayState>(std::move(out)));
+  }
+  const Values* sample = std::get_if<Values>(&example.value);
+  const Input* input = std::get_if<Input>(&example.value);
+  const Shape& shape = sample ? sample->shape() : input->shape;
+  const std::size_t size = size_of(shape);
+  const int level = !input || input->level == -1 ? params.default_level() : input->level;
+  if (level < 0 || level > params.top_level()) {
+    throw LevelError("plan", "level " + std::to_string(level),
+                     "a level from 0 to " + std::to_string(params.top_level()), "leave it out");
+  }
+  const int slots = slots_for(size, params.max_slots(), "plan");
+  const std::size_t count =
+      (size + static_cast<std::size_t>(slots) - 1) / static_cast<std::size_t>(slots);
+  if (count > kMostCiphertexts) {
+    throw ShapeError("plan", "an example of " + std::to_string(count) + " ciphertexts",
+                     "up to " + std::to_string(kMostCiphertexts), "plan the work in parts");
+  }
+  const double scale = params.scale(level), error = fresh_error(params, scale, slots, false);
+  Known known;
+  if (sample) {
+    require_finite(sample->numbers(), "plan");
+    known = Known::fresh(Complexes(sample->numbers()), error);
+  } else {
+    known = Known::fresh(input->range ? range_of(*input->range) : Range::assumed(false), error);
+  }
+  ArrayState out{twin, {}, shape, std::move(known), true};
+  for (std::size_t i = 0; i < count; ++i) {
+    out.held.push_back(shape_only(twin->host()->native, level, scale, slots));
+  }
+  return Array(std::make_shared<const ArrayState>(std::move(out)));
+}
+
+std::string text(const char* format, double x) {
+  char out[48];
+  std::snprintf(out, sizeof out, format, x);
+  return out;
+}
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+std::uint64_t PlanState::key_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [label, bytes] : bytes_by_key) sum += bytes;
+  for (const auto& [name, bytes] : switching) sum += bytes;
+  for (const auto& [product, bytes] : products) sum += bytes;
+  return sum;
+}
+
+}  // namespace session
+
+using session::PlanState;
+
+Plan detail::plan_of(const Context& context, const ListProgram& program,
+                     const std::vector<Example>& examples) {
+  const session::ContextState& original = *context.state();
+  const auto host = std::make_shared<session::Host>(*original.host(), session::Host::Dry{});
+  const auto twin = std::make_shared<session::ContextState>(host);
+  const Queue& queue = host->native->queue();
+  std::vector<Array> inputs;
+  for (const Example& example : examples) {
+    inputs.push_back(session::stand_in(twin, original, example));
+  }
+  const std::uint64_t input_bytes = queue.live_bytes();
+  const std::vector<Array> results = program(inputs);
+
+  const DryReport report = queue.report();
+  PlanState out;
+  out.params_hash = host->params().hash();
+  out.log_n = host->params().log_n();
+  out.keys = host->recorder->request();
+  for (const auto& [label, level] : out.keys) {
+    out.bytes_by_key[label] =
+        rlwe::key_shape(host->native->constants(), label, level).bytes(host->params().n());
+  }
+  std::uint64_t in_memory = 0;  // switching keys live in the twin's memory as in the device's
+  for (const auto& [name, keys] : host->dry_switch_keys()) {
+    std::uint64_t rest = keys->bytes();
+    in_memory += rest;
+    for (const auto& [shape, key] : keys->matvec) {
+      out.products[{name, shape}] = key.bytes();
+      rest -= key.bytes();
+    }
+    out.switching[name] = rest;
+  }
+  out.constant_bytes = host->constant_bytes();
+  const std::uint64_t peak = std::max(
+      {report.peak_bytes, queue.peak_bytes(), input_bytes + out.constant_bytes + in_memory});
+  out.working_bytes = peak - std::min(peak, out.constant_bytes + in_memory);
+  for (const Array& r : results) {
+    out.levels.push_back(r.level());
+    out.bits.push_back(r.bits());
+  }
+  out.bootstraps = host->bootstraps;
+  if (const auto at = report.effort_by_name.find("BlindRotate");
+      at != report.effort_by_name.end()) {
+    out.lookups = at->second.items;
+  }
+  out.bytes_moved = report.bytes_moved;
+  out.operations = report.operations;
+  out.seconds =
+      predicted_seconds(report, session::rates_of(host->timed.kernels), host->timed.threads);
+  out.notes = host->notes();
+  return Plan(std::make_shared<const PlanState>(std::move(out)));
+}
+
+std::vector<PlannedKey> Plan::keys() const {
+  std::vector<PlannedKey> out;
+  for (const auto& [label, level] : state_->keys) {
+    out.push_back({label.describe(state_->log_n), level, state_->bytes_by_key.at(label)});
+  }
+  return out;
+}
+std::uint64_t Plan::key_bytes() const { return state_->key_bytes(); }
+std::uint64_t Plan::constant_bytes() const { return state_->constant_bytes; }
+std::uint64_t Plan::peak_bytes() const {
+  return key_bytes() + state_->constant_bytes + state_->working_bytes;
+}
+std::vector<int> Plan::levels() const { return state_->levels; }
+std::vector<Bits> Plan::bits() const { return state_->bits; }
+std::uint64_t Plan::bootstraps() const { return state_->bootstraps; }
+std::uint64_t Plan::lookups() const { return state_->lookups; }
+double Plan::seconds() const { return state_->seconds; }
+std::uint64_t Plan::bytes_moved() const { return state_->bytes_moved; }
+std::uint64_t Plan::operations() const { return state_->operations; }
+std::vector<std::string> Plan::notes() const { return state_->notes; }
+
+std::vector<std::string> Plan::missing(const ServerKeys& keys) const {
+  std::vector<std::string> out;
+  const auto bundle = keys.state()->bundle();
+  for (const auto& [label, level] : state_->keys) {
+    if (!bundle->keys->has(label, level)) out.push_back(label.describe(state_->log_n));
+  }
+  for (const auto& [name, bytes] : state_->switching) {
+    if (!bundle->switching.contains(name)) out.push_back(name);
+  }
+  return out;
+}
+
+std::string Plan::str() const {
+  using session::mib;
+  using session::text;
+  std::ostringstream out;
+  out << "evaluation keys    " << state_->keys.size() << ", " << text("%.0f MiB", mib(key_bytes()))
+      << "\nencoded matrices   " << text("%.0f MiB", mib(constant_bytes()))
+      << "\npeak memory        " << text("%.0f MiB", mib(peak_bytes())) << "\nresult levels      ";
+  for (std::size_t i = 0; i < state_->levels.size(); ++i) {
+    out << (i ? ", " : "") << state_->levels[i];
+  }
+  const char* const claims[] = {"assumed", "declared", "calibrated"};
+  for (const Bits& b : state_->bits) {
+    out << "\nexpected bits      " << text("%.1f", b.mean) << ", worst value "
+        << text("%.1f", b.worst) << " (" << claims[static_cast<int>(b.claim)] << ")";
+  }
+  out << "\nbootstrappings     " << state_->bootstraps;
+  if (state_->lookups > 0) out << "\ntable lookups      " << state_->lookups;
+  out << "\ndata moved         " << text("%.2f GiB", mib(state_->bytes_moved) / 1024)
+      << "\npredicted time     " << text("%.3g s", state_->seconds);
+  for (const std::string& note : state_->notes) out << "\n" << note;
+  return out.str();
+}
+
+Plan operator|(const Plan& x, const Plan& y) {
+  const PlanState &a = *x.state(), &b = *y.state();
+  if (a.params_hash != b.params_hash) {
+    throw ContextError("plan", "plans for different parameters", "one parameter set",
+                       "plan both in one context");
+  }
+  PlanState out = a;
+  for (const auto& [label, level] : b.keys) {
+    const auto [at, fresh] = out.keys.try_emplace(label, level);
+    if (!fresh && at->second > level) continue;
+    at->second = level;
+    out.bytes_by_key[label] = b.bytes_by_key.at(label);
+  }
+  out.switching.insert(b.switching.begin(), b.switching.end());
+  out.products.insert(b.products.begin(), b.products.end());
+  out.constant_bytes += b.constant_bytes;
+  out.working_bytes = std::max(a.working_bytes, b.working_bytes);
+  out.levels.insert(out.levels.end(), b.levels.begin(), b.levels.end());
+  out.bits.insert(out.bits.end(), b.bits.begin(), b.bits.end());
+  out.bootstraps += b.bootstraps;
+  out.lookups += b.lookups;
+  out.bytes_moved += b.bytes_moved;
+  out.operations += b.operations;
+  out.seconds += b.seconds;
+  for (const std::string& note : b.notes) {
+    if (std::ranges::find(out.notes, note) == out.notes.end()) out.notes.push_back(note);
+  }
+  return Plan(std::make_shared<const PlanState>(std::move(out)));
+}
+
+std::ostream& operator<<(std::ostream& out, const Plan& plan) { return out << plan.str(); }
+
+}  // namespace latticino

@@ -1,0 +1,164 @@
+#include "latticino/recording.h"
+
+#include "math/errors.h"
+#include "session/ckks/state.h"
+#include "session/recorded_program.h"
+
+namespace latticino {
+namespace session {
+
+// A recorded function of arrays, with the errors that results are expected to have.
+class RecordedArrays {
+ public:
+  RecordedArrays(const detail::ListProgram& program, std::span<const Array> examples);
+  std::vector<Array> run(std::span<const Array> arguments);
+  std::uint64_t arena_bytes() const { return program_->arena_bytes(); }
+
+ private:
+  // What a replay takes for granted of an argument; sums skip a mask where slots behind the values
+  // are zero.
+  struct Form {
+    Shape shape;
+    std::size_t parts = 0;
+    bool clean = false;
+    Range range;
+    double error = 0;
+    std::uint64_t source = 0;  // of its error's part in those of the results
+  };
+  struct Result {
+    Shape shape;
+    std::size_t parts = 0;
+    bool clean = false;
+    Known known;
+  };
+  void require_own(std::span<const Array> arrays, const char* operation) const;
+  Known known_of(const Result& result, std::span<const Array> arguments) const;
+
+  ContextStatePtr context_;
+  KeyStore::Pin keys_;  // the recording's operations read them at every run
+  std::vector<Form> forms_;
+  std::vector<Result> results_;
+  std::unique_ptr<RecordedProgram<ckks::Ciphertext>> program_;
+};
+
+RecordedArrays::RecordedArrays(const detail::ListProgram& program,
+                               std::span<const Array> examples) {
+  if (examples.empty()) {
+    throw ShapeError("record", "no inputs", "at least one array", "pass an example of each");
+  }
+  context_ = state(examples[0]).context;
+  require_own(examples, "record");
+  Host& host = *context_->host();
+  if (host.dry()) {
+    throw UnsupportedError("record", "a program that is planned", "a program that runs",
+                           "record it outside of the plan");
+  }
+  if (const StoredKeysPtr keys = context_->keys().find(state(examples[0]).key())) {
+    keys_ = keys->hold();
+  }
+  const auto held = host.lock();  // caches fill and stay as they are until all is recorded
+  const Host::Pins pins(host);
+  // Builds matrices and constants first: they belong to the context, not to the recording.
+  // Arguments with errors of one source each show what becomes of those.
+  std::vector<Array> first;
+  Parts parts;
+  for (const Array& example : examples) {
+    const ArrayState& x = state(example);
+    Form form{x.shape,         x.parts().size(), x.clean || !x.padded(),
+              x.known.range(), x.known.error(),  0};
+    ArrayState taken = x;
+    taken.known = x.known.renamed(&form.source);
+    first.push_back(Array(std::make_shared<const ArrayState>(std::move(taken))));
+    forms_.push_back(std::move(form));
+    parts.insert(parts.end(), x.parts().begin(), x.parts().end());
+  }
+  for (const Array& result : program(first)) {
+    const ArrayState& r = state(result);
+    results_.push_back(
+        {r.shape, r.parts().size(), r.clean, r.known.detached(static_cast<double>(r.size()))});
+  }
+  program_ = std::make_unique<RecordedProgram<ckks::Ciphertext>>(parts, [&](const Parts& inputs) {
+    const Scope::Entered scope;
+    std::vector<Array> arrays;
+    std::size_t at = 0;
+    for (const Array& example : first) {
+      ArrayState x = state(example);
+      for (ckks::Ciphertext& part : x.held) part = inputs[at++];
+      x.scope = Scope::current();
+      arrays.push_back(Array(std::make_shared<const ArrayState>(std::move(x))));
+    }
+    Parts out;
+    for (const Array& result : program(arrays)) {
+      const Parts& made = state(result).parts();
+      out.insert(out.end(), made.begin(), made.end());
+    }
+    return out;
+  });
+}
+
+void RecordedArrays::require_own(std::span<const Array> arrays, const char* operation) const {
+  for (const Array& x : arrays) {
+    if (state(x).context == context_) continue;
+    throw ContextError(operation, "arguments of several contexts or sessions",
+                       "those of one, the recording's",
+                       "record a program for each session, or adopt the arguments");
+  }
+}
+
+// Parts of a result's error that come from an argument grow with its error.
+Known RecordedArrays::known_of(const Result& result, std::span<const Array> arguments) const {
+  std::vector<std::pair<std::uint64_t, double>> grown;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const double error = state(arguments[i]).known.error();
+    if (forms_[i].source != 0 && error != forms_[i].error) {
+      grown.emplace_back(forms_[i].source, error / forms_[i].error);
+    }
+  }
+  return result.known.with_sources(grown);
+}
+
+std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
+  require_own(arguments, "program");
+  Parts parts;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const ArrayState& x = state(arguments[i]);
+    const bool clean = x.clean || !x.padded();
+    if (i >= forms_.size() || x.shape != forms_[i].shape || x.parts().size() != forms_[i].parts ||
+        (forms_[i].clean && !clean)) {
+      throw ShapeError("program", "an argument of shape " + text_of(x.shape),
+                       i < forms_.size()
+                           ? "shape " + text_of(forms_[i].shape) +
+                                 (forms_[i].clean ? " with zeros behind the values" : "")
+                           : std::to_string(forms_.size()) + " arguments",
+                       "pass what it was recorded with, or record it again");
+    }
+    // What is assumed is assumed of each argument anew.
+    if (x.known.range().claim != Claim::Assumed && !forms_[i].range.contains(x.known.range())) {
+      throw ScaleError("program", "values " + x.known.range().str(),
+                       "values " + forms_[i].range.str() + ", as in the recording",
+                       "record the program with an argument of this range");
+    }
+    parts.insert(parts.end(), x.parts().begin(), x.parts().end());
+  }
+  Parts made = program_->run(parts);
+  std::vector<Array> out;
+  auto next = made.begin();
+  for (const Result& r : results_) {
+    const auto end = next + static_cast<std::ptrdiff_t>(r.parts);
+    ArrayState result{context_, Parts(next, end), r.shape, known_of(r, arguments), r.clean};
+    next = end;
+    out.push_back(Array(std::make_shared<const ArrayState>(std::move(result))));
+  }
+  return out;
+}
+
+}  // namespace session
+
+detail::Recorded::Recorded(const ListProgram& program, std::span<const Array> examples)
+    : state_(std::make_shared<session::RecordedArrays>(program, examples)) {}
+std::vector<Array> detail::Recorded::run(std::span<const Array> arguments) const {
+  return state_->run(arguments);
+}
+std::uint64_t detail::Recorded::arena_bytes() const { return state_->arena_bytes(); }
+
+}  // namespace latticino

@@ -1,0 +1,180 @@
+// What moves values between slots: rotations, and the sums that are made of them.
+//
+// A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two slots, zeros
+// behind; a longer one lies in several ciphertexts of N/2 slots, in order. Arrays of more
+// dimensions are laid out row by row. A ciphertext with fewer slots than N/2 repeats periodically.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "math/errors.h"
+#include "session/ckks/state.h"
+#include "session/slot_noise.h"
+
+namespace latticino {
+namespace session {
+namespace {
+
+// One rotation of a source ciphertext, and the slots of the result that it fills: all if empty.
+struct Turn {
+  std::size_t source;
+  int steps;
+  std::vector<bool> mask;
+};
+
+// How a cyclic shift of `size` values by k to the left is made, for each ciphertext of the result:
+// value i is value (i + k) mod size of the source.
+std::vector<std::vector<Turn>> rotation_groups(std::size_t size, std::size_t slots, std::size_t k) {
+  if (size == slots) return {{{0, static_cast<int>(k % slots), {}}}};
+  std::vector<std::vector<Turn>> groups;
+  for (std::size_t first = 0; first < size; first += slots) {
+    std::map<std::pair<std::size_t, std::size_t>, std::vector<bool>> masks;
+    for (std::size_t i = first; i < std::min(first + slots, size); ++i) {
+      const std::size_t from = (i + k) % size;
+      const std::size_t turn = (from % slots + slots - i % slots) % slots;
+      std::vector<bool>& mask = masks[{from / slots, turn}];
+      mask.resize(slots);
+      mask[i % slots] = true;
+    }
+    groups.emplace_back();
+    for (auto& [key, mask] : masks) {
+      const bool whole = std::ranges::all_of(mask, [](bool x) { return x; });
+      groups.back().push_back(
+          {key.first, static_cast<int>(key.second), whole ? std::vector<bool>() : std::move(mask)});
+    }
+  }
+  return groups;
+}
+
+std::size_t columns_of(const ArrayState& x, const char* operation) {
+  const std::size_t c = x.shape.empty() ? 1 : x.shape.back();
+  if (!std::has_single_bit(c) || c > static_cast<std::size_t>(x.slots())) {
+    throw ShapeError(operation, "rows of " + std::to_string(c) + " values",
+                     "a power of two up to " + std::to_string(x.slots()), "pad the rows");
+  }
+  return c;
+}
+
+// Without values behind those of the array.
+Array cleaned(const Array& x) {
+  const ArrayState& s = state(x);
+  if (!s.padded() || s.clean) return x;
+  return x * Values(std::vector<double>(s.size(), 1.0), s.shape);
+}
+
+Array total(const Array& from, bool rows) {
+  const Array clean = cleaned(from);
+  const ArrayState& x = state(clean);
+  const ckks::Evaluator e = x.evaluator();
+  ckks::Ciphertext part = x.parts()[0];
+  for (std::size_t i = 1; i < x.parts().size(); ++i) part = e.add(part, x.parts()[i]);
+  std::size_t kept = 1;
+  if (rows) {
+    if (x.shape.size() != 2) {
+      throw UnsupportedError("sum_rows", "an array of shape " + text_of(x.shape), "two dimensions",
+                             "see sum and spread_sum");
+    }
+    kept = columns_of(x, "sum_rows");
+  }
+  const int count = x.slots() / static_cast<int>(kept);
+  if (count > 1) part = e.inner_sum(part, static_cast<int>(kept), count);
+  Known known = x.known.summed(kept, static_cast<double>(x.size()) / static_cast<double>(kept),
+                               x.switched(static_cast<int>(kept)) * doubling(count));
+  Shape shape;
+  if (rows) shape = {x.shape[1]};
+  return result_of(x, {with_slots(part, static_cast<int>(kept))}, std::move(known), true,
+                   std::move(shape));
+}
+
+// For ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere.
+ckks::Plaintext first_of_rows(const ArrayState& x, const ckks::Ciphertext& part, std::size_t i,
+                              std::size_t c, Complex factor) {
+  const auto slots = static_cast<std::size_t>(x.slots());
+  const std::size_t filled = std::min(slots, x.size() - i * slots);
+  std::vector<Complex> mask(slots);
+  for (std::size_t at = 0; at < filled; at += c) mask[at] = factor;
+  return x.host().encode(mask, part.level, x.factor_scale(part));
+}
+
+}  // namespace
+}  // namespace session
+
+using session::ArrayState;
+using session::Parts;
+using session::result_of;
+using session::state;
+
+Array Array::rotate(std::int64_t steps) const {
+  const auto count = static_cast<std::int64_t>(size());
+  const auto k = static_cast<std::size_t>(((steps % count) + count) % count);
+  if (k == 0) return *this;
+  const auto slots = static_cast<std::size_t>(this->slots());
+  const auto groups = session::rotation_groups(size(), slots, k);
+  bool masked = false;
+  for (const auto& group : groups) {
+    for (const session::Turn& turn : group) masked = masked || !turn.mask.empty();
+  }
+  const Array from = masked ? session::ready(*this, 1) : *this;
+  const ArrayState& x = session::state(from);
+  const ckks::Evaluator e = x.evaluator();
+  Parts parts;
+  double encoded = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    std::optional<ckks::Ciphertext> sum;
+    for (const session::Turn& turn : groups[i]) {
+      const ckks::Ciphertext& source = x.parts()[turn.source];
+      ckks::Ciphertext y = turn.steps ? e.rotate(source, turn.steps) : source;
+      if (!turn.mask.empty()) {
+        const std::string name = "rotation " + std::to_string(x.size()) + " " +
+                                 std::to_string(slots) + " " + std::to_string(k) + " " +
+                                 std::to_string(i) + " " + std::to_string(turn.source) + " " +
+                                 std::to_string(turn.steps) + " ";
+        const double scale = x.factor_scale(y);
+        const ckks::Plaintext factor = x.host().encode_named(
+            name, [&] { return std::vector<Complex>(turn.mask.begin(), turn.mask.end()); }, y.level,
+            scale);
+        y = e.multiply(y, factor);
+        encoded = session::encoded_error(x.slots(), factor.scale) *
+                  std::sqrt(static_cast<double>(groups[i].size()));
+      }
+      sum = sum ? e.add(*sum, y) : y;
+    }
+    parts.push_back(*sum);
+  }
+  // A result without a mask next to masked ones keeps its level: sums and products align it.
+  const double added = std::hypot(x.switched(), masked ? x.rescaled(parts) : 0.0);
+  session::Known known =
+      x.known.rotated(static_cast<std::int64_t>(k), masked, added, encoded * x.known.range().rms);
+  return result_of(x, std::move(parts), std::move(known), x.clean);
+}
+
+Array Array::sum() const { return session::total(*this, false); }
+Array Array::sum_rows() const { return session::total(*this, true); }
+
+Array Array::spread_sum(Complex factor) const {
+  session::require_finite({&factor, 1}, "spread_sum");
+  const std::size_t c = session::columns_of(*state_, "spread_sum");
+  const Array from = session::ready(*this, 1);
+  const ArrayState& x = session::state(from);
+  const ckks::Evaluator e = x.evaluator();
+  const auto count = static_cast<int>(c);
+  // Steps along the row: what one leaves in a slot meets what it left in others.
+  const Parts summed = e.inner_sum(x.parts(), 1, count);
+  const double root = std::sqrt(static_cast<double>(c)), less = std::sqrt(c - 1.0);
+  std::vector<ckks::Plaintext> masks;
+  for (std::size_t i = 0; i < summed.size(); ++i) {
+    masks.push_back(session::first_of_rows(x, x.parts()[i], i, c, factor));
+  }
+  const Parts first = e.multiply(summed, masks);
+  Parts parts = e.inner_sum(first, -1, count);
+  const double errors[] = {
+      std::abs(factor) * x.switched() * less, x.rescaled(first) * root,
+      session::switched_error(x.params(), first[0].level, x.slots(), first[0].scale) * less,
+      session::encoded_error(x.slots(), masks[0].scale) * root * x.known.range().rms};
+  double added = 0;
+  for (const double error : errors) added = std::hypot(added, error);
+  return result_of(x, std::move(parts), x.known.spread(factor, c, added), true);
+}
+
+}  // namespace latticino

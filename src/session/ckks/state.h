@@ -1,0 +1,146 @@
+// What stands behind the public classes of CKKS: contexts and sessions, bundles, arrays.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckks/evaluator.h"
+#include "latticino/array.h"
+#include "session/ckks/host.h"
+#include "session/scope.h"
+#include "session/tenants.h"
+
+namespace latticino::session {
+
+// A bundle in the store of a host, with what is known of it while it lies in host memory.
+class StoredKeys {
+ public:
+  StoredKeys(std::shared_ptr<Host> host, std::shared_ptr<CkksBundle> bundle);
+  const std::shared_ptr<Host>& host() const { return host_; }
+  std::shared_ptr<CkksBundle> bundle() const { return stored_.bundle(); }
+  KeyStore::Pin hold() const { return stored_.hold(); }
+  const std::string& id() const { return id_; }
+  std::uint64_t bytes() const { return bytes_; }
+  const std::vector<rlwe::KeyLabel>& labels() const { return labels_; }
+  bool has_public_key() const { return public_; }
+  const std::vector<std::string>& switching() const { return sets_; }
+
+ private:
+  std::shared_ptr<Host> host_;
+  CkksStored stored_;
+  std::string id_;
+  std::vector<rlwe::KeyLabel> labels_;
+  std::vector<std::string> sets_;
+  std::uint64_t bytes_ = 0;
+  bool public_ = false;
+};
+using StoredKeysPtr = std::shared_ptr<StoredKeys>;
+
+// A context, or a session of one client on it: a host with keys in use.
+class ContextState {
+ public:
+  explicit ContextState(std::shared_ptr<Host> host) : host_(std::move(host)) {}
+  ContextState(std::shared_ptr<ContextState> root, StoredKeysPtr keys)
+      : host_(root->host_), root_(std::move(root)), keys_(std::move(keys)) {}
+  const std::shared_ptr<Host>& host() const { return host_; }
+  const Params& params() const { return host_->params(); }
+  // The context of a session, and of itself.
+  const ContextState* root() const { return root_ == nullptr ? this : root_.get(); }
+  Tenants<StoredKeys>& keys() { return keys_; }
+  const Tenants<StoredKeys>& keys() const { return keys_; }
+
+  // With the keys for operands under that key, which stay in device memory while it lives.
+  ckks::Evaluator evaluator(const std::string& key) const;
+  // The set of switching of that name; empty: the first one, those with keys in use before others.
+  // ParameterError for a name that is none.
+  std::string switch_set(const std::string& name, const std::string& key) const;
+  std::shared_ptr<const switching::Switcher> switcher(const std::string& name, int slots,
+                                                      double bound, bool minimal_keys,
+                                                      switching::Route route,
+                                                      const std::string& key) const;
+
+ private:
+  std::shared_ptr<Host> host_;
+  std::shared_ptr<ContextState> root_;
+  Tenants<StoredKeys> keys_;
+};
+using ContextStatePtr = std::shared_ptr<ContextState>;
+
+// ContextError unless keys are of the host's parameters, and in its memory.
+void require_keys_of(const Host& host, const StoredKeys& keys);
+
+struct ArrayState {
+  ContextStatePtr context;
+  std::vector<ckks::Ciphertext> held;
+  Shape shape;
+  Known known;
+  bool clean = false;  // slots behind the values are zero
+  std::shared_ptr<const Scope> scope = Scope::current();
+
+  Host& host() const { return *context->host(); }
+  const Params& params() const { return context->params(); }
+  const std::vector<ckks::Ciphertext>& parts() const {
+    Scope::require_open(scope.get());
+    return held;
+  }
+  std::size_t size() const { return size_of(shape); }
+  int level() const;
+  double scale() const { return parts()[0].scale; }
+  int slots() const { return parts()[0].slots; }
+  std::string key() const { return parts()[0].key.str(); }
+  bool padded() const { return size() != held.size() * static_cast<std::size_t>(slots()); }
+  ckks::Evaluator evaluator() const { return context->evaluator(key()); }
+
+  // Error that was added by the operation that made the first of `parts` from this: by its
+  // rescaling, by the key switch of a product; by a key switch alone.
+  double rescaled(const std::vector<ckks::Ciphertext>& parts) const;
+  double multiplied(const std::vector<ckks::Ciphertext>& parts) const;
+  double switched(int slots = 0) const;
+  // What is known of this once operations have brought it down to `level`.
+  Known known_at(int level) const;
+  // The scale of a factor with which the rescaled product has the canonical one of the level below;
+  // where it would be rounded by more than the rescaling adds, the one with which the product keeps
+  // its scale.
+  double factor_scale(const ckks::Ciphertext& part) const;
+};
+using ArrayStatePtr = std::shared_ptr<const ArrayState>;
+using Parts = std::vector<ckks::Ciphertext>;
+
+inline const ArrayState& state(const Array& x) { return *x.state(); }
+// The result of an operation on x: ScaleError in a plan, a warning elsewhere, for values that may
+// exceed the modulus of the level.
+Array result_of(const ArrayState& x, Parts parts, Known known, bool clean, Shape shape);
+inline Array result_of(const ArrayState& x, Parts parts, Known known, bool clean) {
+  return result_of(x, std::move(parts), std::move(known), clean, x.shape);
+}
+// x, refreshed if its context bootstraps on its own and should do so before `levels` are taken.
+Array ready(const Array& x, int levels);
+// Both with the shape of the larger one.
+struct Aligned {
+  Array x, y;
+};
+Aligned aligned(const Array& x, const Array& y, const char* operation);
+// This, or one level below it where its scale is not the canonical one.
+Array canonical(const Array& x);
+
+// Shared by several files: numbers in messages, finite values, slots for so many values.
+std::string text_of(const Shape& shape);
+std::string short_number(double x);
+void require_finite(Complexes values, const char* operation);
+int slots_for(std::size_t size, int most, const char* operation);
+// Flat values as rows of `slots`, the last padded with zeros.
+std::vector<std::vector<Complex>> rows_of(Complexes values, int slots);
+// Plain values broadcast over leading dimensions to `shape`.
+std::vector<Complex> broadcast(const Values& values, const Shape& shape, const char* operation);
+Range range_of(const latticino::Range& range);
+latticino::Range range_of(const Range& range);
+Bits bits_of(const Known& known, std::size_t size);
+
+// Encrypts values with what is known of them; `encrypt` makes ciphertexts of plaintexts.
+using Encrypt = std::function<Parts(std::span<const ckks::Plaintext>)>;
+Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOptions& options,
+                bool open, const Encrypt& encrypt);
+
+}  // namespace latticino::session

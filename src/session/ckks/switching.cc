@@ -1,0 +1,292 @@
+// Functions by tables: every value of an array through TFHE and back.
+#include "latticino/switching.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <variant>
+
+#include "crypto/sha256.h"
+#include "math/errors.h"
+#include "session/ckks/state.h"
+
+namespace latticino {
+namespace session {
+
+std::string ContextState::switch_set(const std::string& name, const std::string& key) const {
+  std::vector<std::string> sets = host_->switch_sets();
+  // Keys of a twin are those that its program asked for so far: they decide nothing.
+  if (const StoredKeysPtr keys = host_->dry() ? nullptr : keys_.find(key)) {
+    std::ranges::stable_partition(sets, [&](const std::string& set) {
+      return std::ranges::find(keys->switching(), set) != keys->switching().end();
+    });
+  }
+  if (!sets.empty() && (name.empty() || std::ranges::find(sets, name) != sets.end())) {
+    return name.empty() ? sets[0] : name;
+  }
+  std::string known;
+  for (const std::string& set : sets) known += (known.empty() ? "" : " or ") + set;
+  throw ParameterError(
+      "switching", "the set \"" + name + "\" with " + params().name(),
+      sets.empty() ? "other parameters" : known,
+      sets.empty() ? "choose parameters that a set of switching belongs to" : "name one of these");
+}
+
+std::shared_ptr<const switching::Switcher> ContextState::switcher(const std::string& name,
+                                                                  int slots, double bound,
+                                                                  bool minimal_keys,
+                                                                  switching::Route route,
+                                                                  const std::string& key) const {
+  if (host_->dry()) return host_->dry_switcher(name, slots, bound, minimal_keys, route);
+  const StoredKeysPtr keys = keys_.at(key);
+  if (std::ranges::find(keys->switching(), name) == keys->switching().end()) {
+    throw KeyError("switching", "no switching keys", "those of the set " + name,
+                   "plan a program that switches, and make the keys of that plan");
+  }
+  const auto bundle = keys->bundle();
+  return part_of(bundle, bundle->switcher(name, slots, bound, minimal_keys, route).get());
+}
+
+namespace {
+
+void require_bound(const char* operation, double bound) {
+  if (std::isfinite(bound) && bound > 0) return;
+  throw ValueError(operation, "bound=" + short_number(bound), "a finite number above 0",
+                   "correct it");
+}
+
+// ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound. A value at the
+// bound has noise: six deviations of it are allowed for.
+void check_within(const char* operation, const ArrayState& x, bool all, double bound) {
+  const Range& range = x.known.range();
+  const double slack = 6 * x.known.error(), largest = range.re.size();
+  if (!all || range.claim == Claim::Assumed || largest <= bound * (1 + 1e-9) + slack) return;
+  x.host().report(
+      operation, "values that may reach " + short_number(largest) + " (" + x.known.within() + ")",
+      "values within " + short_number(bound), "raise the bound, or scale the values down");
+}
+
+// The slots of each ciphertext that a mask chooses: none without a value for a ciphertext.
+std::vector<std::vector<int>> chosen_slots(const ArrayState& x, const std::vector<bool>& where) {
+  const auto slots = static_cast<std::size_t>(x.slots());
+  std::vector<std::vector<int>> out(x.parts().size());
+  for (std::size_t i = 0; i < where.size(); ++i) {
+    if (where[i]) out[i / slots].push_back(static_cast<int>(i % slots));
+  }
+  return out;
+}
+
+// What is known of a table's results: its function, their range, and which part of the report
+// counts.
+struct Facts {
+  std::function<double(double)> f;
+  Range range;
+  double switching::TableReport::*error;
+};
+
+Array through(const Array& from, const switching::Table& table, const Facts& facts,
+              const LookupOptions& options, const std::string& set) {
+  const ContextState& context = *state(from).context;
+  if (!options.where.empty() && options.where.size() != from.size()) {
+    throw ShapeError("apply_lut", std::to_string(options.where.size()) + " flags",
+                     std::to_string(from.size()) + ", one for each value", "pass as many");
+  }
+  const auto switcher = context.switcher(set, from.slots(), table.bound, options.minimal_keys,
+                                         switching::route_of(options.route), from.key_id());
+  const Array ready_x = ready(from, switcher->input_level());
+  const ArrayState& x = state(ready_x);
+  const ckks::Evaluator evaluator = x.evaluator();
+  const bool all = options.where.empty();
+  const auto chosen = chosen_slots(x, options.where);
+  Parts parts;
+  for (std::size_t i = 0; i < x.parts().size(); ++i) {
+    const ckks::Ciphertext& part = x.parts()[i];
+    parts.push_back(!all && chosen[i].empty() ? part
+                                              : switcher->apply(evaluator, part, table, chosen[i]));
+  }
+  const switching::TableReport report = switcher->report(table);
+  Known known = x.known.looked_up(facts.f, facts.range, report.*facts.error,
+                                  {report.argument, report.packed}, all ? nullptr : &options.where);
+  return result_of(x, std::move(parts), std::move(known), all ? !x.padded() : x.clean);
+}
+
+// 1 where x > 0, 0 where x < 0, for |x| <= 2 bound.
+Array positive(const Array& x, const LookupOptions& options) {
+  require_bound("compare", options.bound);
+  const ArrayState& s = state(x);
+  check_within("compare", s, true, 2 * options.bound);
+  const std::string set = s.context->switch_set(options.switching, s.key());
+  const SwitchContextPtr native = s.host().switching(set);
+  const auto table = s.host().table("sign " + set + " " + std::to_string(options.bound), [&] {
+    return switching::make_sign_table(native, options.bound, 0.5);
+  });
+  const Complex ends[] = {-0.5, 0.5};
+  // What is claimed holds for values that differ by more than the resolution.
+  const Facts facts{[](double v) { return v > 0 ? 0.5 : -0.5; }, Range::of(ends),
+                    &switching::TableReport::packed};
+  return through(x, *table, facts, options, set) + 0.5;
+}
+
+// A value for each slot of one ciphertext, and the places they are from, in the clear at first.
+struct Candidate {
+  Array value;
+  std::variant<std::vector<double>, Array> place;
+};
+
+Array chosen_place(const Array& chosen, const Candidate& a, const Candidate& b) {
+  if (const Array* y = std::get_if<Array>(&b.place)) {
+    if (const Array* x = std::get_if<Array>(&a.place)) return chosen * (*x - *y) + *y;
+    return chosen * (Values(std::get<0>(a.place)) - *y) + *y;
+  }
+  const std::vector<double>& y = std::get<0>(b.place);
+  if (const Array* x = std::get_if<Array>(&a.place)) return chosen * (*x - Values(y)) + Values(y);
+  std::vector<double> difference = std::get<0>(a.place);
+  for (std::size_t i = 0; i < y.size(); ++i) difference[i] -= y[i];
+  return chosen * Values(difference) + Values(y);
+}
+
+Candidate better(const Candidate& a, const Candidate& b, const LookupOptions& options) {
+  const Array difference = a.value - b.value;
+  const Array chosen = positive(difference, options);
+  return {chosen * difference + b.value, chosen_place(chosen, a, b)};
+}
+
+Candidate rotated(const Candidate& x, std::size_t steps) {
+  if (const Array* place = std::get_if<Array>(&x.place)) {
+    return {x.value.rotate(static_cast<std::int64_t>(steps)),
+            place->rotate(static_cast<std::int64_t>(steps))};
+  }
+  std::vector<double> place = std::get<0>(x.place);
+  std::ranges::rotate(place, place.begin() + static_cast<std::ptrdiff_t>(steps));
+  return {x.value.rotate(static_cast<std::int64_t>(steps)), std::move(place)};
+}
+
+// The value of the first slot. Others may hold another one: of equal values each slot has chosen
+// for itself.
+Array single(const Array& x) {
+  if (x.slots() == 1) return x.reshape({});
+  std::vector<double> first(x.size());
+  first[0] = 1;
+  return (x * Values(first)).sum();
+}
+
+// One candidate for each ciphertext, with -bound behind the values.
+std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
+  if (x.padded() && !x.clean) {
+    throw ShapeError("largest", std::to_string(x.size()) + " values with others behind them",
+                     "a power of two of values", "reshape or pad the data before encrypting");
+  }
+  std::vector<Candidate> out;
+  const auto slots = static_cast<std::size_t>(x.slots());
+  for (std::size_t i = 0; i < x.parts().size(); ++i) {
+    const std::size_t first = i * slots, count = std::min(slots, x.size() - first);
+    std::vector<double> place(slots), filler(slots);
+    for (std::size_t j = 0; j < slots; ++j) {
+      place[j] = static_cast<double>(first + j);
+      filler[j] = j < count ? 0 : -bound;
+    }
+    const Array part =
+        result_of(x, {x.parts()[i]}, x.known.part(first, count, slots), true, {slots});
+    out.push_back({count < slots ? part + Values(filler) : part, std::move(place)});
+  }
+  return out;
+}
+
+struct MadeTable {
+  std::shared_ptr<const switching::Table> table;
+  std::vector<double> arguments;
+  std::vector<Complex> values;
+};
+
+MadeTable table_of(Host& host, const std::string& set, const std::function<double(double)>& f,
+                   double bound) {
+  const SwitchContextPtr native = host.switching(set);
+  MadeTable out;
+  out.arguments = switching::table_arguments(native->params(), bound);
+  for (const double v : out.arguments) out.values.emplace_back(f(v));
+  require_finite(out.values, "apply_lut");
+  const auto digest = crypto::sha256({reinterpret_cast<const std::uint8_t*>(out.values.data()),
+                                      out.values.size() * sizeof(Complex)});
+  std::string key = "f " + set + " ";
+  key.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+  key.append(reinterpret_cast<const char*>(&bound), sizeof bound);
+  out.table = host.table(key, [&] { return switching::make_table(native, f, bound); });
+  return out;
+}
+
+}  // namespace
+}  // namespace session
+
+using session::state;
+
+Array apply_lut(const Array& x, const std::function<double(double)>& f,
+                const LookupOptions& options) {
+  session::require_bound("apply_lut", options.bound);
+  const session::ArrayState& s = state(x);
+  session::check_within("apply_lut", s, options.where.empty(), options.bound);
+  const std::string set = s.context->switch_set(options.switching, s.key());
+  const session::MadeTable made = session::table_of(s.host(), set, f, options.bound);
+  const auto look_up = [&](double v) {
+    const double step = made.arguments[1] - made.arguments[0];
+    const double at = std::clamp((v - made.arguments[0]) / step, 0.0,
+                                 static_cast<double>(made.arguments.size() - 1));
+    return made.values[static_cast<std::size_t>(std::lround(at))].real();
+  };
+  const session::Facts facts{look_up, session::Range::of(made.values),
+                             &switching::TableReport::deviation};
+  return session::through(x, *made.table, facts, options, set);
+}
+
+Array compare(const Array& x, const Array& y, const LookupOptions& options) {
+  return session::positive(x - y, options);
+}
+
+Array compare(const Array& x, double y, const LookupOptions& options) {
+  return session::positive(x - y, options);
+}
+
+Array maximum(const Array& x, const Array& y, const LookupOptions& options) {
+  const Array difference = x - y;
+  return session::positive(difference, options) * difference + y;
+}
+
+Largest largest(const Array& x, const LookupOptions& options) {
+  session::require_bound("largest", options.bound);
+  std::vector<session::Candidate> left = session::candidates_of(state(x), options.bound);
+  while (left.size() > 1) {
+    std::vector<session::Candidate> winners;
+    for (std::size_t i = 0; i + 1 < left.size(); i += 2) {
+      winners.push_back(session::better(left[i], left[i + 1], options));
+    }
+    if (left.size() % 2) winners.push_back(left.back());
+    left = std::move(winners);
+  }
+  session::Candidate best = left[0];
+  for (auto shift = static_cast<std::size_t>(x.slots()) / 2; shift > 0; shift /= 2) {
+    best = session::better(best, session::rotated(best, shift), options);
+  }
+  const Array place = [&] {
+    if (const Array* a = std::get_if<Array>(&best.place)) return *a;
+    return best.value * 0 + std::get<0>(best.place)[0];  // a single value
+  }();
+  return {session::single(best.value), session::single(place)};
+}
+
+std::vector<std::string> switching_sets(const Context& context) {
+  return context.state()->host()->switch_sets();
+}
+
+TableReport table_report(const Context& context, const std::function<double(double)>& f,
+                         const LookupOptions& options, int slots) {
+  session::require_bound("apply_lut", options.bound);
+  const std::string set = context.state()->switch_set(options.switching, "");
+  session::Host twin(*context.state()->host(), session::Host::Dry{});
+  const int count = slots == 0 ? twin.params().max_slots() : slots;
+  const auto switcher = twin.dry_switcher(set, count, options.bound, options.minimal_keys,
+                                          switching::route_of(options.route));
+  const switching::TableReport r =
+      switcher->report(*session::table_of(twin, set, f, options.bound).table);
+  return {switching::name(switcher->route()), r.argument, r.mean, r.deviation, r.largest};
+}
+
+}  // namespace latticino

@@ -1,0 +1,36 @@
+// Which device a context computes on, and whose measured rates predict its times.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/queue.h"
+#include "runtime/rates.h"
+
+namespace latticino::session {
+
+struct DeviceChoice {
+  std::string kind = "cpu";  // or "cuda"
+  int index = 0;             // of the GPU
+  std::string name() const { return kind == "cpu" ? kind : kind + ":" + std::to_string(index); }
+};
+// "cpu", "cuda", "cuda:1"; empty: CUDA where it was built and a GPU answers, else the CPU.
+// DeviceError for others, and where CUDA is not there.
+DeviceChoice choose_device(const std::string& device);
+
+// UnsupportedError for tuning on the CPU, DeviceError for CUDA after a fork, ValueError for a count
+// of threads below 0 or above 4096.
+std::unique_ptr<Queue> make_queue(const DeviceChoice& device, int threads, bool simd,
+                                  const std::string& tuning);
+
+// "cuda", or kernels of a CPU (CpuChoice), and how many of its threads run at once.
+struct TimedAs {
+  std::string kernels = "cuda";
+  int threads = 1;
+};
+TimedAs timed_as(const DeviceChoice& device, int threads, bool simd);
+const RateTable& rates_of(const std::string& kernels);
+// Whether blind rotations in FP64 are the faster ones: GPUs made for it, vector code on a CPU.
+bool fast_doubles(const DeviceChoice& device, int threads, bool simd);
+
+}  // namespace latticino::session

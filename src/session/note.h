@@ -1,0 +1,43 @@
+// Notes of ciphertext files: JSON from strangers (RFC 8259), read in this one place. A note is an
+// object. Fields are asked for by name and kind; other JSON, names that occur twice, numbers out of
+// range and depths that no writer makes are a FileError.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace latticino::session {
+
+class Note {
+ public:
+  static Note read(std::string_view text);
+
+  // Each a FileError for a field that is not there, or not of the kind asked for.
+  std::vector<std::size_t> shape(const std::string& name) const;  // product up to 2^53
+  double number(const std::string& name) const;
+  std::vector<double> numbers(const std::string& name, std::size_t count) const;
+  bool flag(const std::string& name) const;
+  std::string text(const std::string& name) const;
+  std::optional<Note> part(const std::string& name) const;  // none where there is no such field
+  [[noreturn]] static void refuse();
+
+ private:
+  struct Number {
+    double value = 0;
+    bool integer = false;
+  };
+  struct Other {};  // null, and lists of other things than numbers
+  using Value = std::variant<Other, bool, Number, std::string, std::vector<Number>, Note>;
+  friend class NoteParser;
+  template <class Kind>
+  const Kind& get(const std::string& name) const;
+  std::map<std::string, std::vector<Value>>
+      fields_;  // one value each; incomplete types need a list
+};
+
+}  // namespace latticino::session

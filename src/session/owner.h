@@ -1,0 +1,84 @@
+// A secret key of CKKS with a source of randomness, on a context's device. Server code never
+// includes this file.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckks/client.h"
+#include "crypto/random_stream.h"
+#include "rlwe/client.h"
+#include "switch/keys.h"
+
+namespace latticino::session {
+
+// The process that made a secret key. Children do not inherit its memory.
+class OwnProcess {
+ public:
+  void require(const char* operation) const;  // ContextError in another process
+
+ private:
+  std::uint64_t made_in_ = crypto::fork_generation();
+};
+
+// Safe to share between threads of one process.
+class Owner {
+ public:
+  using ContextPtr = std::shared_ptr<const ckks::Context>;
+  explicit Owner(ContextPtr context);
+  Owner(ContextPtr context, rlwe::SecretKey secret);
+
+  const ContextPtr& context() const { return context_; }
+  const rlwe::SecretKey& secret() const;
+  std::string key_id() const { return secret_.id().str(); }
+
+  std::vector<ckks::Ciphertext> encrypt(std::span<const ckks::Plaintext> batch);
+  std::vector<std::vector<ckks::Complex>> decrypt(std::span<const ckks::Ciphertext> batch) const;
+  ckks::SharedSlots decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding);
+  std::shared_ptr<rlwe::PublicKey> public_key();
+  // The secret between both schemes is needed for nothing else and goes with this call.
+  std::shared_ptr<switching::SwitchKeys> switch_keys(
+      const std::shared_ptr<const switching::Context>& to,
+      std::span<const switching::MatvecShape> shapes);
+
+ private:
+  friend class KeyMaker;
+  // The queue's mutex comes first: recorded bodies hold it while they encrypt.
+  class Hold {
+   public:
+    explicit Hold(Owner& owner);
+
+   private:
+    std::unique_lock<std::recursive_mutex> queue_;
+    std::lock_guard<std::mutex> owner_;
+  };
+  void check_own(const ckks::Ciphertext& x, const char* operation) const;
+  void check(const ContextPtr& other, const char* operation) const;
+
+  OwnProcess process_;
+  ContextPtr context_;
+  rlwe::Random random_;
+  rlwe::SecretKey secret_;
+  std::mutex mutex_;
+};
+
+// Fills one bundle, key by key, so that a caller can show how far it is. The owner outlives it.
+class KeyMaker {
+ public:
+  explicit KeyMaker(Owner& owner);
+  void make(const rlwe::KeyLabel& label, int level);
+  std::shared_ptr<rlwe::EvaluationKeys> keys() const { return keys_; }
+
+ private:
+  Owner& owner_;
+  rlwe::KeyGenerator generator_;
+  std::shared_ptr<rlwe::EvaluationKeys> keys_;
+};
+
+// Encrypts under a public key; ContextError for one of other parameters.
+ckks::Ciphertext encrypt_public(const rlwe::PublicKey& key, const ckks::Plaintext& x);
+
+}  // namespace latticino::session

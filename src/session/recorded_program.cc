@@ -1,0 +1,157 @@
+#include "session/recorded_program.h"
+
+#include <algorithm>
+#include <string>
+
+#include "math/errors.h"
+#include "session/ckks/host.h"
+#include "session/tfhe/engine.h"
+
+namespace latticino::session {
+namespace {
+
+// What replays take for granted of an argument, beside its context and key.
+void check_form(const ckks::Ciphertext& had, const ckks::Ciphertext& needs) {
+  if (had.level != needs.level) {
+    throw LevelError("program", "level " + std::to_string(had.level),
+                     "level " + std::to_string(needs.level), "bring it there with to_level");
+  }
+  if (had.scale != needs.scale) {
+    throw ScaleError("program", "scale " + std::to_string(had.scale),
+                     "scale " + std::to_string(needs.scale), "use the scale it was recorded with");
+  }
+  if (had.slots != needs.slots || had.parts.size() != needs.parts.size()) {
+    throw ShapeError("program", had.str(), needs.str(), "record the program for this shape");
+  }
+}
+
+void check_form(const tfhe::Ciphertext& had, const tfhe::Ciphertext& needs) {
+  if (had.encoding != needs.encoding) {
+    throw ParameterError("program", had.str(), needs.str(), "record the program for this encoding");
+  }
+  if (had.size() != needs.size()) {
+    throw ShapeError("program", had.str(), needs.str(), "record the program for this shape");
+  }
+  // The recording's failure probabilities, and its room for carries, hold for no more than this.
+  if (had.norm2 > needs.norm2 || had.largest > needs.largest) {
+    throw LevelError("program", had.str(), "at most the sum and messages of " + needs.str(),
+                     "bootstrap it, or record the program with such an argument");
+  }
+}
+
+std::vector<std::size_t> firsts(const std::vector<ckks::Ciphertext>& x) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < x.size(); ++i) out.push_back(i);
+  return out;
+}
+
+std::vector<std::size_t> firsts(const std::vector<tfhe::Ciphertext>& x) {
+  std::vector<std::size_t> out;
+  for (const tfhe::Ciphertext& y : x) {
+    const auto same = [&](const tfhe::Ciphertext& z) { return tfhe::same(z, y); };
+    out.push_back(static_cast<std::size_t>(std::find_if(x.begin(), x.end(), same) - x.begin()));
+  }
+  return out;
+}
+
+// Arguments that are different ciphertexts may hold one error: the recording took the noise of its
+// sums from which did.
+void check_origins(const std::vector<ckks::Ciphertext>&, const std::vector<ckks::Ciphertext>&) {}
+
+void check_origins(const std::vector<tfhe::Ciphertext>& had,
+                   const std::vector<tfhe::Ciphertext>& needs) {
+  for (std::size_t i = 0; i < had.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!overlap(had[i].origins, had[j].origins) || overlap(needs[i].origins, needs[j].origins)) {
+        continue;
+      }
+      throw ParameterError("program", "arguments computed from one ciphertext",
+                           "independent ones, as in the recording",
+                           "record the program with such arguments");
+    }
+  }
+}
+
+// What a replay gives is not what another one gave.
+void set_origins(ckks::Ciphertext&, const std::vector<ckks::Ciphertext>&) {}
+
+void set_origins(tfhe::Ciphertext& x, const std::vector<tfhe::Ciphertext>& arguments) {
+  std::uint64_t salt = 0;
+  for (const tfhe::Ciphertext& y : arguments) salt = 31 * salt + y.origins.sum();
+  x.origins = x.origins.salted(salt);
+}
+
+}  // namespace
+
+template <class Ciphertext>
+RecordedProgram<Ciphertext>::RecordedProgram(const Ciphertexts& examples, const Function& function)
+    : firsts_(firsts(examples)) {
+  if (examples.empty()) {
+    throw ShapeError("record", "no inputs", "at least one ciphertext", "pass an example of each");
+  }
+  context_ = examples.front().context;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    if (examples[i].context != context_) {
+      throw ContextError("record", "inputs of several contexts", "one context",
+                         "encrypt all inputs in the same context");
+    }
+    if (firsts_[i] < i) {
+      inputs_.push_back(inputs_[firsts_[i]]);
+      continue;
+    }
+    inputs_.push_back(allocate_like(examples[i]));
+    copy_into(examples[i], inputs_.back());
+  }
+  program_ =
+      std::make_unique<Program>(context_->queue().record([&] { outputs_ = function(inputs_); }));
+}
+
+template <class Ciphertext>
+typename RecordedProgram<Ciphertext>::Ciphertexts RecordedProgram<Ciphertext>::run(
+    const Ciphertexts& arguments) {
+  check(arguments);
+  // Inputs and outputs are the program's own: no other thread's run may come between.
+  const auto alone = context_->queue().lock();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (firsts_[i] == i) copy_into(arguments[i], inputs_[i]);
+  }
+  program_->run();
+  Ciphertexts results;
+  for (const Ciphertext& x : outputs_) {
+    results.push_back(allocate_like(x));
+    copy_into(x, results.back());
+    set_origins(results.back(), arguments);
+  }
+  return results;
+}
+
+template <class Ciphertext>
+void RecordedProgram<Ciphertext>::check(const Ciphertexts& arguments) const {
+  if (arguments.size() != inputs_.size()) {
+    throw ShapeError("program", std::to_string(arguments.size()) + " ciphertexts",
+                     std::to_string(inputs_.size()), "pass what the program was recorded with");
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Ciphertext &had = arguments[i], &needs = inputs_[i];
+    if (had.context != needs.context) {
+      throw ContextError("program", "a ciphertext of another context", "the recorded context",
+                         "encrypt it there");
+    }
+    if (had.key != needs.key) {
+      throw KeyError("program", "a ciphertext under key " + had.key.str(), "key " + needs.key.str(),
+                     "record the program again for this key");
+    }
+    check_form(had, needs);
+  }
+  check_origins(arguments, inputs_);
+  if (firsts(arguments) != firsts_) {
+    throw ParameterError("program", "one ciphertext as several arguments",
+                         "the same ones as in the recording",
+                         "record the program with such arguments");
+  }
+}
+
+template class RecordedProgram<ckks::Ciphertext>;
+template class RecordedProgram<tfhe::Ciphertext>;
+
+}  // namespace latticino::session

@@ -1,0 +1,32 @@
+// The time in which a function is recorded. Arrays that are made in it lie in the memory of the
+// recording, which every replay overwrites, so they are of use in it only.
+#pragma once
+
+#include <memory>
+
+namespace latticino::session {
+
+class Scope {
+ public:
+  // That of the function which this thread records; null outside.
+  static std::shared_ptr<const Scope> current();
+  // ContextError for an array of a scope that is over.
+  static void require_open(const Scope* scope);
+
+  // Open from its construction to its end.
+  class Entered {
+   public:
+    Entered();
+    ~Entered();
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    std::shared_ptr<Scope> scope_, outer_;
+  };
+
+ private:
+  bool open_ = false;
+};
+
+}  // namespace latticino::session

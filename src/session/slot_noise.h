@@ -1,0 +1,38 @@
+// Expected errors of slots: root mean squares of a slot's complex error. In a ciphertext of n slots
+// a coefficient error of deviation e is a slot error of e sqrt(2 n). Variances of coefficients are
+// those of rlwe/noise.h, which tests hold measurements to. Messages are taken to be of unit size.
+#pragma once
+
+#include <cmath>
+
+#include "params/params.h"
+#include "rlwe/noise.h"
+#include "session/estimate.h"
+
+namespace latticino::session {
+
+// A fresh encryption under the secret key, or under the public one.
+inline double fresh_error(const Params& params, double scale, int slots, bool open) {
+  return slot_error(open ? rlwe::fresh_public_variance(params) : rlwe::fresh_symmetric_variance(),
+                    slots, scale);
+}
+// What a division from `level` to the level below adds, at the scale there.
+inline double rescaled_error(const Params& params, int level, int slots, double scale) {
+  return slot_error(rlwe::rescale_variance(params, level), slots, scale);
+}
+// What a key switch at `level` adds: a rotation or a conjugation.
+inline double switched_error(const Params& params, int level, int slots, double scale) {
+  return slot_error(rlwe::key_switch_variance(params, level), slots, scale);
+}
+// The same of a key switch that goes to the level below, at the scale there: a product.
+inline double multiplied_error(const Params& params, int level, int slots, double scale) {
+  return slot_error(rlwe::key_switch_rescale_variance(params, level), slots, scale);
+}
+// What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.
+inline double encoded_error(int slots, double scale) { return std::sqrt(slots / 6.0) / scale; }
+
+// How often the error of one key switch counts where `count` parts of the slots are added up: each
+// of log2(count) steps doubles what those before it left, the root of 1 + 4 + 16 + ...
+inline double doubling(double count) { return std::sqrt((count * count - 1) / 3); }
+
+}  // namespace latticino::session

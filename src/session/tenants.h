@@ -1,0 +1,74 @@
+// Public keys of several clients on one context, of either scheme; or of one client, in a session.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "math/errors.h"
+
+namespace latticino::session {
+
+// `Keys` has an id(). Thread-safe.
+template <class Keys>
+class Tenants {
+ public:
+  using Pointer = std::shared_ptr<Keys>;
+  Tenants() = default;
+  // Of a session, which has these for good.
+  explicit Tenants(Pointer keys) : bound_(true), tenants_{{keys->id(), keys}}, last_(keys) {}
+
+  bool bound() const { return bound_; }
+  void use(const Pointer& keys) {
+    require_free("use", "call bind(keys) of the context for another session");
+    const std::lock_guard lock(mutex_);
+    tenants_[keys->id()] = last_ = keys;
+  }
+  void forget(const Pointer& keys) {
+    require_free("forget", "drop the session itself");
+    const std::lock_guard lock(mutex_);
+    if (const auto at = tenants_.find(keys->id()); at != tenants_.end() && at->second == keys) {
+      tenants_.erase(at);
+    }
+    if (last_ == keys) last_ = nullptr;
+  }
+  // UnsupportedError in a session.
+  void require_free(const char* operation, const char* remedy) const {
+    if (!bound_) return;
+    throw UnsupportedError(operation, "a session, which has its keys", "a context", remedy);
+  }
+  Pointer last() const {  // used; or null
+    const std::lock_guard lock(mutex_);
+    return last_;
+  }
+  // The bundle for operands under that key: theirs, or the one that was used last, which says what
+  // is wrong with them where it matters. Null without any.
+  Pointer find(const std::string& key) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = tenants_.find(key);
+    return at != tenants_.end() ? at->second : last_;
+  }
+  // The same; KeyError without any.
+  Pointer at(const std::string& key) const {
+    if (Pointer found = find(key)) return found;
+    throw KeyError("compute", "a context without evaluation keys", "the public keys of a client",
+                   "use(keys) with what Client::server_keys gives");
+  }
+  // KeyError unless objects under this key may belong to the context: a session's are its own.
+  void admit(const char* operation, const std::string& key) const {
+    if (!bound_ || key == last_->id()) return;
+    throw KeyError(operation, "an object under key " + key,
+                   "one under the session's key " + last_->id(),
+                   "use the session of the client that it is from");
+  }
+
+ private:
+  const bool bound_ = false;
+  mutable std::mutex mutex_;
+  std::map<std::string, Pointer> tenants_;  // by key id
+  Pointer last_;
+};
+
+}  // namespace latticino::session

@@ -1,0 +1,78 @@
+// What a server of TFHE computes, on lists of batches: one of booleans or single bits, or the
+// blocks of integers, least significant first. Gates and integers behind one face: bits are
+// booleans of a gate set, or blocks of an integer set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tfhe/integers.h"
+
+namespace latticino::session {
+
+using TfheBatches = std::vector<tfhe::Ciphertext>;
+
+// Of a type's ciphertexts: below 0 bits full messages, 0 single bits as the set holds them.
+tfhe::Encoding encoding_of(const TfheParams& params, int bits);
+std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values);
+// Batches without data, for dry contexts: fresh encryptions, or what a program has come to with the
+// errors of `like`. ContextError for other contexts.
+tfhe::Ciphertext tfhe_shape_only(const std::shared_ptr<const tfhe::Context>& context,
+                                 std::uint32_t count, std::uint32_t largest, double norm2, int bits,
+                                 const tfhe::Ciphertext* like);
+// log2 of the probability that the next table on x, or the next gate on it and a bootstrapped one,
+// decides wrongly.
+double log_failure_of(const tfhe::Ciphertext& x);
+// Arrays of one width, one behind the other. ShapeError for others.
+TfheBatches concatenate(std::span<const TfheBatches> x);
+TfheBatches take(const TfheBatches& x, std::span<const std::uint32_t> places);
+// As for ciphertexts of CKKS (session/ckks/host.h).
+tfhe::Ciphertext allocate_like(const tfhe::Ciphertext& like);
+void copy_into(const tfhe::Ciphertext& from, const tfhe::Ciphertext& to);
+
+class TfheEngine {
+ public:
+  using Batches = TfheBatches;
+  using Table = std::span<const std::uint64_t>;  // a value for each input
+  TfheEngine(std::shared_ptr<const tfhe::Context> context,
+             std::shared_ptr<const tfhe::ServerKeys> keys);
+  const std::shared_ptr<const tfhe::Context>& context() const { return evaluator_->context(); }
+
+  Batches clear(std::span<const std::uint64_t> values, int bits) const;
+  Batches zero(const Batches& like, int blocks) const;
+  Batches logic(tfhe::Gate gate, const Batches& x, const Batches& y) const;
+  // Of bits, or of all bits of integers.
+  Batches invert(const Batches& x, bool integer) const;
+  Batches bitwise(tfhe::Gate gate, const Batches& x, const Batches& y) const;
+  Batches compare(tfhe::Comparison what, const Batches& x, const Batches& y) const;
+  Batches select(const Batches& condition, const Batches& x, const Batches& y) const;
+  Batches rerandomize(const Batches& x) const;
+  Batches sum(std::span<const Batches> x) const;
+  Batches shift(const Batches& x, int bits, bool left) const;
+  Batches shift_by(const Batches& x, const Batches& amount, bool left) const;
+  // Full messages.
+  Batches to_full(const Batches& x) const;
+  Batches add_full(const Batches& x, const Batches& y) const;
+  Batches sub_full(const Batches& x, const Batches& y) const;
+  Batches multiply_full(const Batches& x, std::int32_t factor) const;
+  // tables[t][x], a function t each; of blocks[t] 0 the results are bits, of -1 full messages.
+  std::vector<Batches> lookup(const Batches& x, std::span<const int> blocks,
+                              std::span<const Table> tables) const;
+  std::vector<Batches> lookup_full(const Batches& x, std::span<const int> blocks,
+                                   std::span<const Table> tables) const;
+  // tables[t][x * columns + y]
+  std::vector<Batches> lookup_pair(const Batches& x, const Batches& y, std::span<const int> blocks,
+                                   std::span<const Table> tables, std::uint64_t columns) const;
+  // ParameterError under a set of gates.
+  const tfhe::Integers& integers(const char* operation) const;
+
+ private:
+  bool gates() const { return evaluator_->context()->params().booleans(); }
+  std::shared_ptr<const tfhe::Evaluator> evaluator_;
+  std::optional<tfhe::Integers> integers_;
+};
+
+}  // namespace latticino::session

@@ -1,0 +1,345 @@
+"""The commands of ./latticino that check: test with its options, lint and docs. Each ends with a count, `N passed, N failed`.
+
+`launcher` is the file latticino itself, which sets up and builds.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from launcher import (
+    ALL_ARCHITECTURES,
+    FETCHED,
+    PYTHON,
+    ROOT,
+    VENV,
+    add_requirements,
+    build,
+    clang_with_fuzzer,
+    cuda_arguments,
+    die,
+    environment,
+    from_distribution,
+    gpu,
+    make_environment,
+    must,
+    nvcc,
+    pip_install,
+    quiet,
+    say,
+    setup,
+    stream,
+)
+
+import fuzz_files
+import sanitizer_record
+import tiers
+from sanitizer_record import SanitizerRecord, errors_in, racecheck_parts
+
+
+def test(arguments):
+    for option, run in (("--sanitize", run_sanitizers), ("--fuzz", run_fuzzers), ("--secrets", run_secrets),
+                        ("--more", run_more)):
+        if option in arguments:
+            return run([word for word in arguments if word != option])
+    return run_tests(arguments)
+
+
+def run_tests(arguments):
+    """The tests of C++ and of Python; words other than --quick are pytest's."""
+    quick = "--quick" in arguments
+    folder = setup(testing=True)
+    program, options = os.path.join(VENV, "bin", "ctest"), ["--label-exclude", "slow"] if quick else []
+    parts = [tiers.timed("C++", tiers.ctest, program, folder, options)]
+    if not quick and gpu() and cuda_arguments(True)[0] == "cuda":
+        say("the tests of CKKS and switching again, on the GPU")
+        parts.append(tiers.timed("C++ on the GPU", tiers.ctest, program, folder, tiers.ON_THE_GPU,
+                                 dict(os.environ, LATTICINO_TEST_DEVICE="cuda")))
+    options = [*(["-m", "quick"] if quick else []), *(word for word in arguments if word != "--quick")]
+    parts.append(tiers.timed("Python", tiers.pytest, PYTHON, folder, options))
+    return int(tiers.summary(parts).failed > 0)
+
+
+def try_fuzz():
+    """Two minutes of libFuzzer, for all readers of files together."""
+    failed, readers = run_fuzzers(["--minutes", "2"]), len(fuzz_files.READERS)
+    return tiers.Counts(readers - failed, failed)
+
+
+def try_secrets():
+    """memcheck and MemorySanitizer on what clients do with secrets."""
+    results = [check() for check in (memcheck, memory_sanitizer)]
+    return tiers.Counts(results.count(True), results.count(False), results.count(None))
+
+
+def try_programs():
+    """Half a minute of random programs on encrypted values for each scheme, always the same ones."""
+    setup(testing=True)
+    command = [PYTHON, "-m", "latticino", "fuzz", "--device", "cpu", "--seed", "1", "--minutes", "0.5", "--part"]
+    failed = sum(subprocess.call([*command, part]) != 0 for part in ("ckks", "tfhe", "switching"))
+    return tiers.Counts(3 - failed, failed)
+
+
+def try_package():
+    """`pip install .` into an environment of its own, and a program there that knows nothing of the checkout."""
+    environment()
+    with tempfile.TemporaryDirectory() as folder:
+        python = make_environment(os.path.join(folder, "environment"))
+        # The extension's CUDA part is the one that `test` compiles; here the installation counts.
+        stream([*pip_install(python), "--config-settings=cmake.define.LATTICINO_CUDA=OFF", ROOT],
+               "installing the package")
+        if glob.glob(os.path.join(ROOT, "build", "wheel-*", "*_tests")):
+            die("installing the package compiled tests")
+        program = Path(folder, "program.py")
+        shutil.copy(os.path.join(ROOT, "tests", "consumer", "installed.py"), program)
+        environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        failed = subprocess.call([python, program], cwd=folder, env=environ)
+    return tiers.Counts(int(not failed), int(failed != 0))
+
+
+def run_more(arguments):
+    """Every part to its end, or those that are named."""
+    known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package}
+    if set(arguments) - set(known):
+        die(f"test --more takes {', '.join(known)}, not {' '.join(arguments)}")
+
+    def part(name):
+        try:
+            return known[name]()
+        except SystemExit as end:  # what could not be built or installed is a failure of this part
+            print(end, file=sys.stderr)
+            return tiers.Counts(failed=1)
+
+    return int(tiers.summary([tiers.timed(name, part, name) for name in arguments or known]).failed > 0)
+
+
+def tests_named(program):
+    """How many tests a filter leaves: GoogleTest runs none without an error."""
+    listed = must([*program, "--gtest_list_tests"], "listing tests", cwd=ROOT).splitlines()
+    return sum(line.startswith("  ") for line in listed)
+
+
+def checked(command):
+    """Runs a test program, showing its output: its status, the tests it left out, and its lines of summaries."""
+    say(" ".join(command))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
+    skipped, summaries = 0, []
+    for line in process.stdout:
+        skipped += "SKIPPED" in line
+        if "SUMMARY" in line:
+            summaries.append(line)
+        print(line, end="", flush=True)
+    if skipped:
+        say("tests were left out: see above")
+    return process.wait(), skipped, summaries
+
+
+def run_sanitizers(arguments):
+    """ASan and UBSan on the CPU code; all architectures compiled; compute-sanitizer on a GPU."""
+    if arguments and (len(arguments) != 2 or arguments[0] != "--record"):
+        die(f"test --sanitize takes --record FILE, not {' '.join(arguments)}")
+    record = SanitizerRecord(arguments[1] if arguments else None)
+    environment()
+    folder = build("sanitize", ["-DLATTICINO_SANITIZE=ON", "-DLATTICINO_CUDA=OFF"], True)
+    environ = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1",
+                   UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1")
+    failed = tiers.ctest(os.path.join(VENV, "bin", "ctest"), folder, [], environ).failed
+    record.add("asan_ubsan", "all", failed)
+    if not nvcc():
+        say("no nvcc: the CUDA part of the sanitizer run was left out")
+        return failed
+    arguments = ["-DLATTICINO_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={ALL_ARCHITECTURES}",
+                 f"-DCMAKE_CUDA_COMPILER={nvcc()}"]
+    folder = build("all-architectures", arguments, True)
+    say("compiled for every architecture: " + ALL_ARCHITECTURES.replace(";", ", "))
+    if not gpu():
+        say("no GPU: compute-sanitizer was left out")
+        record.add("architectures", "none", 0, architectures=ALL_ARCHITECTURES.split(";"))
+        return failed
+    device = quiet(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).stdout.splitlines()[0]
+    sanitizer = shutil.which("compute-sanitizer") or os.path.join(os.path.dirname(nvcc()), "compute-sanitizer")
+    # Every kernel that ships, for wrong addresses; for races at the two largest degrees, and TFHE's at their own.
+    program = os.path.join(folder, "conformance_tests")
+    runs = [("memcheck", "CudaSanitize.EveryKernelThatShips", [])]
+    runs += [("racecheck", tests, kernels) for tests, kernels in racecheck_parts()]
+    for tool, tests, options in runs:
+        if not tests_named([program, "--gtest_filter=" + tests]):
+            die(f"no test is called {tests}")
+        status, skipped, summaries = checked([sanitizer, "--tool", tool, "--error-exitcode", "9", *options, program,
+                                              "--gtest_filter=" + tests])
+        record.add(tool, tests, status, errors=errors_in(summaries), left_out=skipped, device=device,
+                   architectures=ALL_ARCHITECTURES.split(";"), options=options)
+        failed = failed or int(status != 0 or skipped > 0)
+    return failed
+
+
+def run_fuzzers(arguments):
+    """libFuzzer's targets of tests/fuzz/parsers, under ASan and UBSan."""
+    fuzz_files.arguments_of(arguments)  # refused before anything is built
+    environment()
+    compiler = f"-DCMAKE_CXX_COMPILER={clang_with_fuzzer()}"
+    folder = build("fuzz", ["-DLATTICINO_FUZZ=ON", "-DLATTICINO_CUDA=OFF", compiler], False, sources=["tests"])
+    return fuzz_files.main(folder, arguments)
+
+
+def valgrind():
+    """The program, its CMake argument and environment: installed, or unpacked under .deps/."""
+    unpacked = os.path.join(FETCHED, "usr")
+    if not shutil.which("valgrind") and not os.path.exists(os.path.join(unpacked, "bin", "valgrind")):
+        from_distribution(["valgrind"], "valgrind")
+    environ, found = dict(os.environ), shutil.which("valgrind")
+    if not found:
+        found = os.path.join(unpacked, "bin", "valgrind")
+        environ["VALGRIND_LIB"] = os.path.join(unpacked, "libexec", "valgrind")
+    return found, f"-DLATTICINO_VALGRIND={found}", environ
+
+
+def run_secrets(arguments):
+    """Follows secrets through the code of clients, and times it."""
+    seconds = arguments[1] if len(arguments) == 2 and arguments[0] == "--seconds" else None if arguments else "10"
+    try:
+        positive = seconds is not None and float(seconds) > 0
+    except ValueError:
+        positive = False
+    if not positive:
+        die(f"test --secrets takes --seconds N, N > 0, not {' '.join(arguments)}")
+    checks = {"memcheck": memcheck, "timing": lambda: secrets_timing(seconds), "MemorySanitizer": memory_sanitizer}
+    failed = [name for name, check in checks.items() if check() is False]
+    say(f"secrets: {', '.join(failed)} found something" if failed else "secrets: nothing found")
+    return 1 if failed else 0
+
+
+def memcheck():
+    """Whether valgrind's memcheck finds nothing in the library as it is built for users."""
+    say("memcheck")
+    program, argument, environ = valgrind()
+    tests = os.path.join(setup(testing=True, also=[argument], target="secrets_tests"), "secrets_tests")
+    # The program has its own operator new, which valgrind would replace.
+    command = [program, "--quiet", "--leak-check=no", "--error-limit=no", "--soname-synonyms=somalloc=nouserintercepts"]
+    return not subprocess.call([*command, tests, "--all"], env=environ)
+
+
+def secrets_timing(seconds):
+    say("timing")
+    folder = setup(testing=True, also=[valgrind()[1]], target="secrets_tests")
+    return not subprocess.call([os.path.join(folder, "secrets_tests"), "--timing", seconds])
+
+
+def memory_sanitizer():
+    """The same for kernels that valgrind cannot run; None where there is no clang."""
+    clang = shutil.which("clang++")
+    if not clang:
+        say("no clang++: MemorySanitizer, and with it the AVX-512 kernels, were left out")
+        return None
+    environment()
+    arguments = ["-DLATTICINO_CUDA=OFF", "-DLATTICINO_MEMORY_SANITIZER=ON", f"-DCMAKE_CXX_COMPILER={clang}"]
+    folder = build("memory-sanitizer", arguments, True, target="secrets_tests")
+    tests = os.path.join(folder, "secrets_tests")
+    # Only what the program marks is undefined; a report goes on and sets the status at the end.
+    environ = dict(os.environ, MSAN_OPTIONS="poison_in_malloc=0:halt_on_error=0:exit_code=9")
+    say("MemorySanitizer")
+    seen = subprocess.run([tests, "--leak"], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return seen.returncode == 9 and not subprocess.call([tests, "--all"], env=environ)
+
+
+def tracked(*suffixes):
+    """Files of the checkout with these endings; those of git where there is one."""
+    listed = quiet(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
+    if listed.returncode:
+        die("lint needs a git checkout")
+    names = {name for name in listed.stdout.split() if name.endswith(suffixes)}
+    return sorted(name for name in names if Path(ROOT, name).is_file())
+
+
+def local_paths():
+    """Whether no file names a path of somebody's machine."""
+    pattern = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w")
+    endings = (".cc", ".h", ".cu", ".cuh", ".py", ".cmake", ".md", ".ipynb", ".toml", ".txt", ".json", ".sh", ".yml", "/run",
+               "latticino")
+    found = [f"{name}: {match.group()}" for name in tracked(*endings)
+             for match in pattern.finditer(Path(ROOT, name).read_text(errors="ignore"))]
+    print(*found, sep="\n", end="\n" if found else "")
+    return not found
+
+
+def lint(arguments):
+    """Every check to its end: status 1 where one of them found something."""
+    if arguments[:1] == ["--tidy"]:
+        return tidy(arguments[1:])
+    if arguments not in ([], ["--fix"]):
+        die(f"lint takes --fix or --tidy, not {' '.join(arguments)}")
+    add_requirements("lint")
+    python, cpp = tracked(".py"), tracked(".cc", ".h", ".cu", ".cuh")
+    workflows = [name for name in tracked(".yml") if name.startswith(".github/workflows/")]
+
+    def run(*command):
+        return not subprocess.call([os.path.join(VENV, "bin", command[0]), *command[1:]], cwd=ROOT)
+
+    if arguments == ["--fix"]:
+        run("ruff", "check", "--no-cache", "--fix", "--quiet", "--exit-zero", "latticino", *python)
+        run("clang-format", "-i", *cpp)
+
+    checks = {"ruff": lambda: run("ruff", "check", "--no-cache", "latticino", *python), "mypy": lambda: run("mypy"),
+              "clang-format": lambda: run("clang-format", "--dry-run", "-Werror", *cpp),
+              "workflows": lambda: run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows),
+              "local paths": local_paths}
+    failed = []
+    for name, check in checks.items():
+        say(name)
+        if not check():
+            failed.append(name)
+    say(f"lint: {', '.join(failed)} found something" if failed else "lint: nothing found")
+    print(tiers.Counts(len(checks) - len(failed), len(failed)))
+    return 1 if failed else 0
+
+
+def tidy(arguments):
+    """clang-tidy with the checks of .clang-tidy, on the compiler's commands of the last set-up."""
+    record = None
+    if "--record" in arguments:
+        at = arguments.index("--record")
+        record, arguments = arguments[at + 1:at + 2], arguments[:at] + arguments[at + 2:]
+        if not record:
+            die("--record takes a file")
+    add_requirements("tidy")
+    folder = setup()
+    compiled = {entry["file"] for entry in json.loads(Path(folder, "compile_commands.json").read_text())}
+    chosen = [os.path.join(ROOT, name) for name in arguments or tracked(".cc")]
+    chosen = [path for path in chosen if path in compiled]
+    if not chosen:
+        die("no file to check: name files of src or python/bindings that the set-up compiles")
+
+    def check(path):
+        done = quiet([os.path.join(VENV, "bin", "clang-tidy"), "-p", folder, "--quiet", path], cwd=ROOT)
+        found = re.findall(r"^\S.*(?:warning|error): .*\[[\w.,-]+\]$", done.stdout, re.MULTILINE)
+        print(os.path.relpath(path, ROOT), *found, sep="\n  ", flush=True)
+        return found + (["did not run"] if done.returncode and not found else [])
+
+    start = time.monotonic()
+    with ThreadPoolExecutor(int(os.environ.get("LATTICINO_JOBS") or os.cpu_count() or 1)) as pool:
+        found = sorted({line for lines in pool.map(check, chosen) for line in lines})
+    if record:
+        sanitizer_record.write_tidy(record[0], found=len(found), files=len(chosen), seconds=time.monotonic() - start)
+    say(f"clang-tidy: {len(found)} found in {len(chosen)} files")
+    return int(bool(found))
+
+
+def docs(arguments):
+    """The site of docs/, where a warning is an error."""
+    if arguments:
+        die(f"docs takes nothing, not {' '.join(arguments)}")
+    add_requirements("docs")
+    environ = dict(os.environ, NO_MKDOCS_2_WARNING="1", DISABLE_MKDOCS_2_WARNING="true")
+    command = [PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", os.path.join(ROOT, "mkdocs.yml")]
+    status = subprocess.call(command, cwd=ROOT, env=environ)
+    say("docs: build/docs/index.html" if not status else "docs: failed")
+    print(tiers.Counts(int(not status), int(status != 0)))
+    return status

@@ -1,0 +1,157 @@
+"""Pickles hold the file format: round trips, worker processes, and what refuses."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+
+@pytest.fixture(scope="module")
+def keys(ctx, client):
+    return client.server_keys(lambda a: (a * a).rotate(1), np.zeros(64), public=True)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    ctx = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu", threads=1)
+    owner = lt.keygen(ctx)
+    ctx.use(owner.server_keys())
+    return ctx, owner
+
+
+def test_ciphertexts_come_back_to_their_context(ctx, client, keys, exact, rng):
+    x = rng.uniform(-1, 1, (4, 16))
+    a = client.encrypt(x, range=(-1, 1))
+    data = pickle.dumps({"a": [a, a]})
+    assert lt.to_bytes(a) in data, "the bytes of the file format"
+    back = pickle.loads(data)["a"]
+    assert back[0].context is ctx and back[0].shape == (4, 16) and back[0].range.claim == "declared"
+    assert lt.precision(client.decrypt(back[0]), x).worst > 20
+    session = ctx.bind(keys)
+    assert pickle.loads(pickle.dumps(session(a))).context is session
+    other, owner = exact
+    b = pickle.loads(pickle.dumps(owner.encrypt([[1, 2], [3, 4]], "u8")))
+    assert b.context is other and owner.decrypt(b).tolist() == [[1, 2], [3, 4]]
+
+
+def test_keys_parameters_contexts_and_sessions(ctx, keys, exact):
+    assert pickle.loads(pickle.dumps(ctx)) is ctx and pickle.loads(pickle.dumps(keys)) is keys
+    session = ctx.bind(keys)
+    assert pickle.loads(pickle.dumps(session)) is session
+    for params in (ctx.params, exact[0].params, lt.preset("n16-d40-boot-v1")):
+        assert pickle.loads(pickle.dumps(params)).canonical_text() == params.canonical_text()
+        assert copy.deepcopy(params).hash == params.hash
+    data = pickle.dumps(keys)
+    again = lt.Context(ctx.params, ctx.device)
+    loaded = lt.loads(data, again)
+    assert loaded is not keys and loaded.id == keys.id and loaded._context is again and loaded.public_key is not None
+    clear = lt.Context("test-n10-boot-insecure", "not-encrypted")
+    assert pickle.loads(pickle.dumps(clear)) is clear
+
+
+def test_a_context_is_said(ctx, client, keys, exact, rng):
+    x = rng.uniform(-1, 1, 8)
+    again = lt.Context(ctx.params, ctx.device)
+    data = pickle.dumps((client.encrypt(x), exact[1].encrypt([5], "u8")))
+    a, b = lt.loads(data, again, exact[0])
+    assert a.context is again and b.context is exact[0]
+    with pytest.raises(lt.ContextError, match="lt.loads"):
+        lt.loads(data, exact[0])
+    with lt.unpickling(again):
+        assert pickle.loads(data)[0].context is again
+    assert pickle.loads(data)[0].context is ctx
+    with pytest.raises(lt.UnsupportedError):
+        lt.unpickling(ctx.params)
+    foreign = ctx.bind(lt.keygen(ctx).server_keys(lambda v: v * v, x))
+    with pytest.raises(lt.KeyError):
+        lt.loads(data, foreign)
+
+
+def test_what_holds_a_secret_or_a_device_refuses(ctx, client, keys, exact):
+    ctx.use(keys)
+    program = lt.record(lambda a: a * a)
+    clear = lt.Context("test-n10-boot-insecure", "not-encrypted")
+    for thing in (client, exact[1], client._native, exact[1]._native, client.decrypt(client.encrypt([1.0])), program,
+                  client.noise(client.encrypt([1.0])), lt.keygen(clear).encrypt([1.0]),
+                  lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "not-encrypted").encrypt([True])):
+        with pytest.raises(lt.UnsupportedError, match=r": had .+; needs .+; "):
+            pickle.dumps(thing)
+    with pytest.warns(lt.SecretWarning), lt.debug(ctx, client), pytest.raises(lt.UnsupportedError):
+        pickle.dumps(ctx)
+
+
+def test_copies_are_the_objects_themselves(ctx, client, keys, exact):
+    x, y = client.encrypt([1.0]), exact[1].encrypt([1], "u8")
+    for thing in (x, y, ctx, client, keys, ctx.bind(keys), *exact, exact[0].keys, lt.record(lambda a: a)):
+        assert copy.copy(thing) is thing and copy.deepcopy([thing])[0] is thing
+
+
+def test_a_damaged_pickle_is_a_file_error(client):
+    data = bytearray(pickle.dumps(client.encrypt(np.ones(512))))
+    data[len(data) // 2] ^= 1
+    with pytest.raises(lt.FileError):
+        pickle.loads(bytes(data))
+
+
+WORKERS = textwrap.dedent("""
+    import sys
+    import multiprocessing
+    import warnings
+    import numpy as np
+    import latticino as lt
+
+    warnings.simplefilter("ignore")
+
+    def square(x):
+        return x * x
+
+    def with_context(session, x):
+        assert x.context is session
+        return x * x + x
+
+    if __name__ == "__main__":
+        ctx = lt.Context("test-n10-boot-insecure", "cpu", threads=1)
+        client = lt.keygen(ctx)
+        session = ctx.bind(client.server_keys(lambda a: a * a, np.zeros(8)))
+        values = np.arange(1, 5) / 8
+        xs = [session(client.encrypt(np.full(8, v))) for v in values]
+        if sys.argv[1] == "pool":
+            with multiprocessing.get_context("spawn").Pool(2, lt.unpickling, (session,)) as pool:
+                ys = pool.map(square, xs)
+        else:
+            from joblib import Parallel, delayed
+            ys = Parallel(n_jobs=2)(delayed(with_context)(session, x) for x in xs)
+        assert all(y.context is session for y in ys)
+        got = np.array([client.decrypt(y).unmarked()[0].real for y in ys])
+        want = np.arange(1, 5) / 8
+        want = want**2 if sys.argv[1] == "pool" else want**2 + want
+        assert abs(got - want).max() < 1e-4, got
+        print("equal")
+""")
+
+
+@pytest.mark.parametrize("kind", ["pool", "joblib"])
+def test_worker_processes(tmp_path, child_environment, kind):
+    if kind == "joblib":
+        pytest.importorskip("joblib")
+    script = tmp_path / "work.py"
+    script.write_text(WORKERS)
+    done = subprocess.run([sys.executable, str(script), kind], capture_output=True, text=True, env=child_environment,
+                          timeout=300)
+    assert done.returncode == 0 and done.stdout == "equal\n", done.stderr[-3000:]
+
+
+def test_a_process_without_the_context_says_what_to_do(client, child_environment, tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(pickle.dumps(client.encrypt(np.ones(8))))
+    code = ("import pickle, sys, latticino as lt\n"
+            "try: pickle.load(open(sys.argv[1], 'rb'))\n"
+            "except lt.ContextError as e: print(e)")
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=child_environment)
+    assert "lt.unpickling" in done.stdout and "test-n10-boot-insecure" in done.stdout, done.stderr

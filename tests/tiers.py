@@ -1,0 +1,102 @@
+"""Runs the tests of C++ and of Python in tiers, and counts them: what `./latticino test` does once all is built."""
+
+import os
+import re
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+# Tests of CKKS and switching take their device from outside; those of TFHE alone name theirs.
+ON_THE_GPU = ["--label-regex", "^(unit|kat|property|noise)$", "--exclude-regex", "Tfhe|RotationsOf|RotationsIn"]
+NEEDS_GPU = re.compile(r"no CUDA device|built without CUDA|needs a GPU")
+# A line of ctest for a test that is done.
+DONE = re.compile(r" *(\d+)/(\d+) Test +#\d+: (\S+) \.* *(?:\*\*\*)?(Passed|Skipped|Not Run \(Disabled\)|.*)")
+
+
+@dataclass
+class Counts:
+    """Of test cases; those that only lack a GPU are not among `skipped`."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    gpu: int = 0
+
+    def __add__(self, other):
+        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+def counted(path, status):
+    """The counts of a JUnit file. A run that ends badly without naming a test counts as one that failed."""
+    counts = Counts()
+    if Path(path).exists():
+        for case in ElementTree.parse(path).iter("testcase"):
+            skipped = case.find("skipped")
+            if case.find("failure") is not None or case.find("error") is not None:
+                counts.failed += 1
+            elif skipped is None:
+                counts.passed += 1
+            elif NEEDS_GPU.search((skipped.get("message") or "") + (case.findtext("system-out") or "")):
+                counts.gpu += 1
+            else:
+                counts.skipped += 1
+    if status and not counts.failed:
+        counts.failed = 1
+    return counts
+
+
+def ctest(program, folder, options, environ=None):
+    """The C++ tests of a build folder that ctest's options choose. Prints what failed, and how far it is every ten seconds."""
+    report = Path(folder, "ctest.xml")
+    report.unlink(missing_ok=True)
+    command = [program, "--test-dir", folder, "--output-on-failure", "--no-tests=error", "--output-junit", str(report),
+               "-j", str(os.cpu_count() or 1), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               env=environ)
+    shown = time.monotonic()
+    for line in process.stdout:
+        done = DONE.fullmatch(line.rstrip("\n"))
+        if re.match(r" *Start +\d+: ", line) or (
+                done and done[4].startswith(("Passed", "Skipped", "Not Run"))):
+            if done and time.monotonic() - shown > 10:
+                shown = time.monotonic()
+                print(f"  {done[1]} of {done[2]}: {done[3]}", flush=True)
+        elif line.startswith("The following tests did not run"):
+            break  # they are counted
+        elif line.strip():
+            print(line, end="", flush=True)
+    process.stdout.read()
+    return counted(report, process.wait())
+
+
+def pytest(python, folder, options):
+    """The Python tests, with those of the documentation."""
+    report = Path(folder, "pytest.xml")
+    report.unlink(missing_ok=True)
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", str(CHECKOUT / "tests")]
+    status = subprocess.call([*command, *options], cwd=CHECKOUT, env=dict(os.environ, LATTICINO_BUILD=folder))
+    return counted(report, status)
+
+
+def summary(parts):
+    """The last lines of a run; `parts` are (name, Counts, seconds)."""
+    total = sum((counts for _, counts, _ in parts), Counts())
+    for name, counts, seconds in parts:
+        print(f"latticino: {name}: {counts} in {seconds:.0f} s")
+    if total.gpu:
+        print(f"latticino: {total.gpu} tests need a GPU and were left out: ./latticino test on a machine with a GPU and nvcc "
+              "runs them")
+    print(total, flush=True)
+    return total
+
+
+def timed(name, run, *arguments):
+    start = time.monotonic()
+    counts = run(*arguments)
+    return name, counts, time.monotonic() - start

@@ -1,0 +1,90 @@
+// Recorded programs of arrays.
+#include "latticino/recording.h"
+
+#include <atomic>
+#include <thread>
+
+#include "unit/session/public_world.h"
+
+namespace latticino {
+namespace {
+
+constexpr const char* kLeveled = "test-n10-leveled-insecure";
+
+Array product(const Array& x, const Array& y) { return x * y + numbers(300, 3); }
+
+TEST(Recording, ReplaysOnOtherArguments) {
+  PublicWorld world(kLeveled);
+  const Input like({300});
+  world.context.use(world.client.server_keys(plan(world.context, product, like, like)));
+  const auto encrypted = [&](unsigned seed) { return world.client.encrypt(numbers(300, seed)); };
+  const auto recorded = record(product, encrypted(1), encrypted(2));
+  EXPECT_GT(recorded.arena_bytes(), 0u);
+  for (unsigned seed = 5; seed < 8; ++seed) {
+    const Array x = encrypted(seed), y = encrypted(seed + 10);
+    const Array fast = recorded(x, y), slow = product(x, y);
+    EXPECT_EQ(world.client.decrypt(fast), world.client.decrypt(slow));  // the same bits
+    EXPECT_EQ(fast.level(), slow.level());
+    EXPECT_NEAR(fast.bits().mean, slow.bits().mean, 0.2);
+  }
+}
+
+TEST(Recording, GivesPairsAndVectors) {
+  PublicWorld world(kLeveled);
+  const Array x = world.client.encrypt(numbers(8));
+  const auto pair = record([](const Array& a) { return std::pair(a + a, a - 1); }, x);
+  const auto [twice, less] = pair(x);
+  EXPECT_NEAR(world.client.decrypt_real(twice)[0], 2 * numbers(8)[0], 1e-6);
+  EXPECT_NEAR(world.client.decrypt_real(less)[3], numbers(8)[3] - 1, 1e-6);
+  const auto list = record([](const Array& a) { return std::vector<Array>{a, -a, a + 1}; }, x);
+  EXPECT_EQ(list(x).size(), 3u);
+}
+
+// One records while others compute with constants that neither has made before.
+TEST(Recording, ThreadsShareAContext) {
+  PublicWorld world(kLeveled);
+  const Input like({300});
+  world.context.use(world.client.server_keys(plan(world.context, product, like, like)));
+  const Array x = world.client.encrypt(numbers(300, 1)), y = world.client.encrypt(numbers(300, 2));
+  const std::vector<Complex> want = world.client.decrypt(product(x, y));
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const std::vector<double> own = numbers(300, 100 + static_cast<unsigned>(t));
+      for (int i = 0; i < 5; ++i) {
+        const Array z = t % 2 ? product(x, y) : record(product, x, y)(x, y);
+        const Array moved = z + own - Values(own);
+        right += largest_error(world.client.decrypt(moved), want) < 1e-6;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 20);
+}
+
+TEST(Recording, RefusesOtherArguments) {
+  PublicWorld world(kLeveled);
+  const Array x = world.client.encrypt(numbers(8));
+  std::vector<Array> kept;
+  const auto twice = record(
+      [&](const Array& a) {
+        kept.push_back(a + a);
+        return a + a;
+      },
+      x);
+  EXPECT_THROW(kept.back() + x, ContextError);  // lies in the recording's memory
+  EXPECT_THROW(twice(world.client.encrypt(numbers(9))), ShapeError);
+  EXPECT_THROW(twice(x.to_level(1)), LevelError);
+  EXPECT_THROW(twice(Client(world.context).encrypt(numbers(8))), KeyError);
+  EXPECT_THROW(twice(PublicWorld(kLeveled).client.encrypt(numbers(8))), ContextError);
+  EncryptOptions wide;
+  wide.range = Range{-9, 9};
+  EXPECT_THROW(twice(world.client.encrypt(numbers(8), wide)), ScaleError);
+  EXPECT_THROW(twice(x, x), ShapeError);
+  EXPECT_THROW(record([&](const Array&) { return world.client.encrypt(numbers(8)); }, x),
+               UnsupportedError);
+}
+
+}  // namespace
+}  // namespace latticino

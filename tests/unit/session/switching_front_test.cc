@@ -1,0 +1,64 @@
+// Tables on arrays, through the public headers.
+#include "latticino/switching.h"
+
+#include "unit/session/public_world.h"
+
+namespace latticino {
+namespace {
+
+TEST(SwitchingFront, AppliesTablesAndCompares) {
+  PublicWorld world("test-n10-boot-insecure");
+  if (switching_sets(world.context).empty()) GTEST_SKIP() << "no set of switching";
+  const std::vector<double> a = numbers(16, 1), b = numbers(16, 2);
+  const auto program = [](const Array& x, const Array& y) {
+    return std::vector<Array>{apply_lut(x, [](double v) { return v * v - 0.25; }), maximum(x, y)};
+  };
+  const Array x = world.client.encrypt(a), y = world.client.encrypt(b);
+  const Plan planned = plan(world.context, program, x, y);
+  EXPECT_GE(planned.lookups(), 32u);
+  const ServerKeys keys = world.client.server_keys(planned);
+  EXPECT_EQ(keys.switching().size(), 1u);
+  EXPECT_TRUE(planned.missing(keys).empty());
+  EXPECT_THROW(program(x, y), KeyError);
+  world.context.use(keys);
+  const std::vector<Array> results = program(x, y);
+  const std::vector<double> squares = world.client.decrypt_real(results[0]);
+  const std::vector<double> larger = world.client.decrypt_real(results[1]);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(squares[i], a[i] * a[i] - 0.25, 0.1);
+    if (std::abs(a[i] - b[i]) <= 0.1) continue;
+    EXPECT_NEAR(larger[i], std::max(a[i], b[i]), 0.1);
+  }
+  const TableReport report = table_report(
+      world.context, [](double v) { return v; }, {}, 16);
+  EXPECT_GT(report.mean, 0);
+  EXPECT_LT(report.mean, 0.1);
+}
+
+TEST(SwitchingFront, FindsTheLargestValue) {
+  PublicWorld world("test-n10-boot-insecure", true);
+  const std::vector<double> a = {0.1, -0.4, 0.9, 0.3, -0.8};  // does not fill its slots
+  const auto program = [](const Array& x) {
+    const Largest found = largest(x);
+    return std::pair(found.value, found.place);
+  };
+  const Array x = world.client.encrypt(a);
+  world.context.use(world.client.server_keys(plan(world.context, program, x)));
+  const auto [value, place] = program(x);
+  EXPECT_EQ(value.shape(), Shape{});
+  EXPECT_NEAR(world.client.decrypt_real(value)[0], 0.9, 0.1);
+  EXPECT_NEAR(world.client.decrypt_real(place)[0], 2, 0.3);
+}
+
+TEST(SwitchingFront, RefusesWhatDoesNotFit) {
+  PublicWorld& leveled = PublicWorld::of("test-n10-leveled-insecure");
+  const Array x = leveled.client.encrypt(numbers(4));
+  const auto f = [](double v) { return v; };
+  EXPECT_THROW(apply_lut(x, f), ParameterError);
+  LookupOptions options;
+  options.bound = 0;
+  EXPECT_THROW(apply_lut(x, f, options), ValueError);
+}
+
+}  // namespace
+}  // namespace latticino
