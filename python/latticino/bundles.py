@@ -58,7 +58,13 @@ def to_file(path: str, keys: ServerKeys | tfhe.ServerKeys, signer: Any) -> None:
         writer.to_file(path, signer, step.advance)
 
 
+def _require_open(operation: str, file: Any) -> None:
+    if getattr(file, "closed", False):
+        raise errors.UnsupportedError.explain(operation, "a closed file", "an open one", "use it inside of its with block")
+
+
 def to_stream(file: Any, keys: ServerKeys | tfhe.ServerKeys, signer: Any) -> None:
+    _require_open("save_server_keys", file)
     writer = _writer(keys)
     with Task("writing keys", writer.length, unit="bytes") as step:
         writer.to_stream(file, signer, step.advance)
@@ -82,6 +88,7 @@ def from_file(path: str, context: Context | tfhe.Context, verifier: Any) -> Any:
 
 
 def from_stream(file: Any, context: Context | tfhe.Context, verifier: Any) -> Any:
+    _require_open("load_server_keys", file)
     with Task("reading keys", unit="bytes") as step:
         return _read(context, _native.BundleReader.of_stream(file, _scheme(context), verifier, step.advance))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import _native, devices
+from ... import _native, devices, errors
 from ..._provenance import cpu_name
 from ...progress_bar import Task
 from .. import records
