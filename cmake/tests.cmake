@@ -9,7 +9,7 @@ else()
 endif()
 include(GoogleTest)
 # A test that hangs is ended after so many seconds, and named.
-set(LATTICINO_TEST_SECONDS 300)
+set(LATTICINO_TEST_SECONDS 600)
 if(LATTICINO_SANITIZE)
   set(LATTICINO_TEST_SECONDS 1800)
 endif()

@@ -57,7 +57,7 @@ def run_tests(arguments):
     """The tests of C++ and of Python; words other than --quick are pytest's."""
     quick = "--quick" in arguments
     folder = setup(testing=True)
-    program, options = os.path.join(VENV, "bin", "ctest"), ["--label-exclude", "slow"] if quick else []
+    program, options = os.path.join(VENV, "bin", "ctest"), tiers.QUICK if quick else []
     parts = [tiers.timed("C++", tiers.ctest, program, folder, options)]
     if not quick and gpu() and cuda_arguments(True)[0] == "cuda":
         say("the tests of CKKS and switching again, on the GPU")
