@@ -8,7 +8,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
-SOURCES = ("src", "cmake", "tests", "CMakeLists.txt")  # what the programs that run are built from
+SOURCES = ("src", "include", "cmake", "tests", "CMakeLists.txt")  # what the programs that run are built from
 # Memcheck and racecheck end each program with one.
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 

@@ -17,8 +17,13 @@ using Values = std::vector<Complex>;
 constexpr std::size_t kReplicas = 4;
 constexpr std::size_t kMostSamples = std::size_t{1} << 22;  // values with their replicas: 64 MiB
 constexpr double kFew = 256;  // values, below which errors are averaged as root mean squares
-// Mean of the modulus of a complex Gaussian, in units of its root mean square.
+// Hardly a run's largest error exceeds the expected one by twice as much.
+const double kMoreThanExpected = std::exp2(0.25);
+constexpr double kMostByChance = 4;  // times what samples of a few values show, the error may be
+// Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
+// square.
 const double kMean = std::sqrt(std::numbers::pi) / 2;
+const double kRealMean = 1 / std::sqrt(std::numbers::pi);
 constexpr double kDouble = 0x1p-52;  // relative: what encoding and decoding in doubles lose
 
 // Statistics, not secrets: a fixed seed is enough. One generator per thread (splitmix64).
@@ -103,6 +108,38 @@ Values rounding(std::span<const Complex> plain, int slots, double scale) {
   });
 }
 
+// Root mean square of the sums of each value and the c - 1 behind it, cyclically in a ciphertext;
+// at least that of values without a mean, whose sums may be small by chance.
+double rms_of_windows(const Values& values, int slots, std::size_t c) {
+  double squares = 0, own = 0, count = 0;
+  by_rows(values, static_cast<std::size_t>(slots), [&](const Values& row) {
+    Complex sum = 0;
+    for (std::size_t i = 0; i < c; ++i) sum += row[i];
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      squares += std::norm(sum);
+      own += std::norm(row[i]);
+      ++count;
+      sum += row[(i + c) % row.size()] - row[i];
+    }
+    return row;
+  });
+  return std::sqrt(std::max(squares, static_cast<double>(c) * own) / count);
+}
+
+// How much of the error of one product reaches a polynomial in powers of y: its own, and those of
+// y^2, y^4 .., times the derivative of the result by them.
+double inner_gain(const Series& p, Complex y) {
+  double squares = 1;
+  for (std::size_t g = 2; g < p.coefficients.size(); g *= 2) {
+    Complex sum = 0;
+    for (std::size_t k = p.coefficients.size(); k-- > g;) {
+      sum = sum * y + p.coefficients[k] * (static_cast<double>(k) / static_cast<double>(g));
+    }
+    squares += std::norm(sum);
+  }
+  return std::sqrt(squares);
+}
+
 }  // namespace
 
 Values to_coefficients(std::span<const Complex> slots) { return transformed(slots, true); }
@@ -114,7 +151,7 @@ Known::Known(Estimate estimate, Rows sample)
 }
 
 Known Known::fresh(const Range& range, double error) {
-  return Known(Estimate{range, Error::fresh(error)});
+  return Known(Estimate{range, Error::fresh(error, true, false)});
 }
 
 Known Known::fresh(Plain sample, double error) {
@@ -123,11 +160,15 @@ Known Known::fresh(Plain sample, double error) {
   Sample rows;
   rows.rows.assign(kReplicas + 1, Values(sample.begin(), sample.end()));
   add_noise(rows, error);
-  return {Estimate{range, Error::fresh(error)}, std::make_shared<const Sample>(std::move(rows))};
+  return {Estimate{range, Error::fresh(error, true, false)},
+          std::make_shared<const Sample>(std::move(rows))};
 }
 
 double Known::error() const {
-  if (sample_ == nullptr) return measured_ ? measured_->mean / kMean : estimate_.error.rms();
+  if (sample_ == nullptr) {
+    if (!measured_) return estimate_.error.rms();
+    return measured_->mean / (range().is_real() ? kRealMean : kMean);
+  }
   double squares = 0, count = 0;
   for (std::size_t r = 1; r < sample_->rows.size(); ++r) {
     for (std::size_t i = 0; i < sample_->rows[r].size(); ++i) {
@@ -153,32 +194,46 @@ std::string Known::within() const {
   }
 }
 
-Known::Errors Known::errors(double size) const {
+Known::Errors Known::errors(double size, bool full) const {
   if (measured_) return *measured_;
-  Errors out{estimate_.error.rms() * kMean, estimate_.error.worst(size)};
+  const bool real = range().is_real();
+  const double per_rms = real ? kRealMean : kMean, rms = estimate_.error.rms();
+  Errors out{rms * per_rms, kMoreThanExpected * estimate_.error.worst(size, full)};
   if (sample_ != nullptr) {
     double sum = 0, count = 0, worst = 0;
     for (std::size_t r = 1; r < sample_->rows.size(); ++r) {
       double largest = 0;
       for (std::size_t i = 0; i < sample_->rows[r].size(); ++i) {
-        const double off = std::abs(sample_->rows[r][i] - sample_->rows[0][i]);
-        largest = std::max(largest, off);
-        sum += off;
+        const Complex off = sample_->rows[r][i] - sample_->rows[0][i];
+        const double size_of_it = real ? std::abs(off.real()) : std::abs(off);
+        largest = std::max(largest, size_of_it);
+        sum += size_of_it;
         ++count;
       }
       worst += largest;
     }
-    out = {size < kFew ? error() * kMean : sum / count, worst / kReplicas};
+    out = {sum / count, worst / kReplicas};
+    if (size < kFew) {
+      // Halfway between what samples show, which may be small by chance, and the estimate, which
+      // may be too large where errors cancel.
+      const double shown = error(), most = std::min(rms, kMostByChance * shown);
+      const double more = shown > 0 ? std::sqrt((shown * shown + most * most) / 2) / shown : 1;
+      out = {shown * more * per_rms, out.worst * more};
+    }
+    const double normal = estimate_.error.worst(size, false);
+    if (full && normal > 0) out.worst *= estimate_.error.worst(size, true) / normal;
   }
   return {std::max(out.mean, kDouble * range().rms),
           std::max(out.worst, 4 * kDouble * range().bound)};
 }
 
-Known::Errors Known::bits(double size) const {
+Known::Errors Known::bits(double size, bool full) const {
   const auto bits = [](double error) { return error > 0 ? -std::log2(error) : HUGE_VAL; };
-  const Errors e = errors(size);
+  const Errors e = errors(size, full);
   return {bits(e.mean), bits(e.worst)};
 }
+
+Known Known::lost() const { return Known(session::plus_error(estimate_, range().reach(), false)); }
 
 double Known::largest_coefficient(int slots) const {
   const Range& r = range();
@@ -198,10 +253,10 @@ double Known::largest_coefficient(int slots) const {
   return std::min(r.rms, std::hypot(r.re.size(), r.im.size()));
 }
 
-Known Known::detached(double size) const {
+Known Known::detached(double size, bool full) const {
   if (sample_ == nullptr) return *this;
   Known out(estimate_);
-  out.measured_ = errors(size);
+  out.measured_ = errors(size, full);
   return out;
 }
 
@@ -364,20 +419,26 @@ Known Known::summed(std::size_t kept, double count, double added) const {
                                                         added)};
 }
 
-Known Known::spread(Complex factor, std::size_t count, double added) const {
+Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
+                    int slots) const {
   const Estimate sums = session::summed(estimate_, static_cast<double>(count), 0);
-  return {session::times_number(sums, factor, added),
-          each(
-              [&](const Values& row) {
-                Values out(row.size());
-                for (std::size_t at = 0; at < row.size(); at += count) {
-                  Complex sum = 0;
-                  for (std::size_t i = 0; i < count; ++i) sum += row[at + i];
-                  std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(at), count, factor * sum);
-                }
-                return out;
-              },
-              added)};
+  const double rounded = std::hypot(added, rounding * sums.range.rms);
+  const Estimate result =
+      session::plus_error(session::times_number(sums, factor, 0), rounded, false);
+  if (sample_ == nullptr) return Known(result);
+  const double in_sample =
+      std::hypot(added, rounding * rms_of_windows(sample_->rows[0], slots, count));
+  auto out = std::make_shared<Sample>(*sample_);
+  for (std::size_t r = 0; r < out->rows.size(); ++r) {
+    Values& row = out->rows[r];
+    for (std::size_t at = 0; at < row.size(); at += count) {
+      Complex sum = 0;
+      for (std::size_t i = 0; i < count; ++i) sum += row[at + i];
+      const Complex noise = r == 0 ? 0 : normal() * (in_sample * std::numbers::sqrt2 / 2);
+      std::fill_n(row.begin() + static_cast<std::ptrdiff_t>(at), count, factor * sum + noise);
+    }
+  }
+  return {result, std::move(out)};
 }
 
 Known Known::mapped(Plain matrix, std::size_t rows, std::size_t columns, bool real,
@@ -404,14 +465,19 @@ Known Known::mapped(Plain matrix, std::size_t rows, std::size_t columns, bool re
 Known Known::polynomial(const Series& p, double added, double mapping) const {
   Estimate result = session::polynomial(estimate_, p, added, mapping);
   if (sample_ == nullptr) return Known(std::move(result));
-  const double own = session::polynomial({range(), {}}, p, added, 0).error.rms();
   auto out = std::make_shared<Sample>(*sample_);
-  // The mapping's error is one of y.
-  add_noise(*out, mapping * (p.upper - p.lower) / 2);
-  for (Values& row : out->rows) {
-    for (Complex& z : row) z = evaluated(p, z);
+  const double own =
+      p.chebyshev ? session::polynomial({range(), {}}, p, added, 0).error.rms() : added;
+  add_noise(*out, mapping * (p.upper - p.lower) / 2);  // an error of y
+  for (std::size_t r = 0; r < out->rows.size(); ++r) {
+    for (Complex& z : out->rows[r]) {
+      // Of powers errors inside depend on the value; of a series they are alike for all.
+      const Complex y = (2.0 * z - p.lower - p.upper) / (p.upper - p.lower);
+      const double gain = p.chebyshev ? 1 : inner_gain(p, y);
+      z = evaluated(p, z);
+      if (r > 0) z += normal() * (own * gain * std::numbers::sqrt2 / 2);
+    }
   }
-  add_noise(*out, own);
   return {std::move(result), std::move(out)};
 }
 

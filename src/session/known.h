@@ -43,13 +43,18 @@ class Known {
   struct Errors {
     double mean = 0, worst = 0;
   };
-  Errors errors(double size) const;  // expected mean error, and the largest of `size` values
-  Errors bits(double size) const;    // -log2 of the same; infinite where the result is exact
+  // Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are
+  // all in use. Of real values errors of the real part count.
+  Errors errors(double size, bool full) const;
+  // -log2 of the same; infinite where the result is exact.
+  Errors bits(double size, bool full) const;
   // Largest coefficient of the message as bootstrapping meets it.
   double largest_coefficient(int slots) const;
 
   // Without samples, but with what they showed.
-  Known detached(double size) const;
+  Known detached(double size, bool full) const;
+  // Of values that may have left what the parameters hold: errors as large as they are.
+  Known lost() const;
   // With an error of one source; `source` receives its name, 0 where there is no error.
   Known renamed(std::uint64_t* source) const;
   // With the errors of these sources that many times as large.
@@ -75,8 +80,9 @@ class Known {
   Known rotated(std::int64_t steps, bool masked, double added, double rounded) const;
   // Sums over the first axis that keep `kept` values, of `count` values each.
   Known summed(std::size_t kept, double count, double added) const;
-  // Sums of rows of `count` values, in all places of the row.
-  Known spread(Complex factor, std::size_t count, double added) const;
+  // Sums of rows of `count` values, in all places of the row; `added`: error, the same in all of a
+  // row. `rounding`: of the mask, which meets sums of as many neighbouring slots.
+  Known spread(Complex factor, std::size_t count, double added, double rounding, int slots) const;
   // Times a matrix of rows x columns.
   Known mapped(Plain matrix, std::size_t rows, std::size_t columns, bool real, double added) const;
   Known polynomial(const Series& p, double added, double mapping) const;

@@ -28,6 +28,16 @@ inline double switched_error(const Params& params, int level, int slots, double 
 inline double multiplied_error(const Params& params, int level, int slots, double scale) {
   return slot_error(rlwe::key_switch_rescale_variance(params, level), slots, scale);
 }
+// The part of `switched_error` that comes from the errors of the key, without the division by P
+// after it: what rotations leave that share one division (a matrix product's).
+inline double key_error_alone(const Params& params, int level, int slots, double scale) {
+  // Merged with a rescaling, a key switch has the same division, and next to nothing of the key's
+  // errors.
+  const double division =
+      rlwe::key_switch_rescale_variance(params, level) - rlwe::rescale_variance(params, level);
+  const double alone = rlwe::key_switch_variance(params, level) - division;
+  return slot_error(alone > 0 ? alone : 0, slots, scale);
+}
 // What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.
 inline double encoded_error(int slots, double scale) { return std::sqrt(slots / 6.0) / scale; }
 

@@ -34,16 +34,18 @@ Array repeated(const ArrayState& x, const ArrayState& larger) {
                    !larger.padded(), larger.shape);
 }
 
-// ScaleError in a plan, a warning elsewhere, for values that may exceed the modulus of a level.
-void check_fits(const ArrayState& x, const Known& known, const ckks::Ciphertext& part) {
+// What is known, if the values fit the modulus of a level. Else a ScaleError in a plan, and
+// elsewhere a warning: nothing is claimed of the result then.
+Known fitting(const ArrayState& x, Known known, const ckks::Ciphertext& part) {
   const double log_q = x.params().log_q(part.level);
-  if (known.range().reach() * part.scale * 2 < std::exp2(log_q)) return;
+  if (known.range().reach() * part.scale * 2 < std::exp2(log_q)) return known;
   x.host().report(
       "compute",
       "values that may reach " + short_number(known.range().reach()) + " (" + known.within() + ")",
       "values below " + short_number(std::exp2(log_q - 1) / part.scale) + " at level " +
           std::to_string(part.level) + " and scale 2^" + short_number(std::log2(part.scale)),
       "scale the values down, or state a smaller range with declare()");
+  return known.lost();
 }
 
 // What a factor was rounded to that made the rescaled `parts` from x.
@@ -123,7 +125,7 @@ double ArrayState::factor_scale(const ckks::Ciphertext& part) const {
 }
 
 Array result_of(const ArrayState& x, Parts parts, Known known, bool clean, Shape shape) {
-  check_fits(x, known, parts[0]);
+  known = fitting(x, std::move(known), parts[0]);
   ArrayState out{x.context, std::move(parts), std::move(shape), std::move(known), clean};
   return Array(std::make_shared<const ArrayState>(std::move(out)));
 }
@@ -176,7 +178,7 @@ int Array::slots() const { return state_->slots(); }
 std::size_t Array::ciphertexts() const { return state_->parts().size(); }
 std::string Array::key_id() const { return state_->key(); }
 Range Array::range() const { return session::range_of(state_->known.range()); }
-Bits Array::bits() const { return session::bits_of(state_->known, size()); }
+Bits Array::bits() const { return session::bits_of(state_->known, size(), state_->full()); }
 
 std::uint64_t Array::bytes() const {
   std::uint64_t sum = 0;

@@ -1,6 +1,7 @@
 #include "session/ckks/bootstrap.h"
 
 #include <cmath>
+#include <numbers>
 
 #include "math/errors.h"
 
@@ -48,18 +49,30 @@ Known known_of_result(const ArrayState& x, const Chosen& form) {
   const double ratio = b.message_ratio();
   const double reach =
       form.slots_first ? x.known.range().reach() : x.known.largest_coefficient(x.slots());
-  const double limit =
-      form.slots_first ? std::exp2(-host.params().bootstrap()->log_message_ratio) / ratio : 1.0;
+  // Of coefficients at most those of the corners of the unit box.
+  const double limit = form.slots_first
+                           ? std::exp2(-host.params().bootstrap()->log_message_ratio) / ratio
+                           : std::numbers::sqrt2;
+  Known known = x.known;
   if (reach > 1.001 * limit) {
-    host.report("bootstrap",
-                "values whose coefficients may reach " + short_number(reach) + " (" +
-                    x.known.within() + ")",
-                "at most " + short_number(limit),
-                "scale the values down before, or state a smaller range with declare()");
+    host.report(
+        "bootstrap",
+        "values whose coefficients may reach " + short_number(reach) + " (" + known.within() + ")",
+        "at most " + short_number(limit),
+        "scale the values down before, or state a smaller range with declare()");
+    known = known.lost();
+  }
+  double sine = b.sine_ratio();
+  if (!form.slots_first && reach > 1) {
+    // An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not
+    // with its square.
+    constexpr int kLargestArcsine = 7;
+    const int degree = b.options().arcsine ? b.options().arcsine : kLargestArcsine;
+    sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
   }
   const bool halved = b.options().message != ckks::BootstrapOptions::Message::Complex;
   const double noise = std::sqrt(b.noise().total() / (halved ? 2 : 1));
-  return x.known.refreshed(noise, b.sine_ratio(), form.slots_first, x.slots());
+  return known.refreshed(noise, sine, form.slots_first, x.slots());
 }
 
 }  // namespace

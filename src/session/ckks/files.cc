@@ -58,6 +58,15 @@ Range range_of(const std::optional<Note>& stated) {
 // The note comes from outside, so every field of it is checked.
 Array array_of(const ContextStatePtr& context, io::Ciphertexts loaded) {
   const Note note = Note::read(loaded.note);
+  if (loaded.final) {
+    throw UnsupportedError("load", "a final answer, which is for decryption alone",
+                           "an array to compute with",
+                           "decrypt it in Python, or send the array itself");
+  }
+  if (note.part("array")) {
+    throw UnsupportedError("load", "an array whose values do not lie row by row", "one that does",
+                           "save x.contiguous() in Python");
+  }
   ArrayState out{
       context, std::move(loaded.ciphertexts), note.shape("shape"), {}, note.flag("clean")};
   const double error = note.number("error");

@@ -65,11 +65,20 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
   const Params& params = x.params();
   const double moved =
       switched_error(params, parts[0].level, parts[0].slots, parts[0].scale) * doubling(pieces);
-  const double rounded = encoded_error(x.slots(), params.rescale_factor(x.level())) *
+  // Slots over which a shorter x is repeated: decoding reads more coefficients.
+  const int slots = std::max(x.slots(), out_slots);
+  const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
                          std::sqrt(static_cast<double>(w.rows)) * x.known.range().rms;
-  const double added = std::hypot(std::hypot(pieces * x.multiplied(parts), moved), rounded) *
-                       std::sqrt(static_cast<double>(x.parts().size()));
-  Known known = x.known.mapped(w.entries, w.rows, w.columns, real, added);
+  const double products = std::hypot(std::hypot(pieces * x.multiplied(parts), moved), rounded) *
+                          std::sqrt(static_cast<double>(x.parts().size()));
+  // Rotations of x meet the weights with what their keys leave.
+  double squares = 0;
+  for (const Complex& entry : w.entries) squares += std::norm(entry);
+  const double weight = std::sqrt(squares / static_cast<double>(w.columns));
+  const double added =
+      std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
+  Known known = x.known.repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
+                    .mapped(w.entries, w.rows, w.columns, real, added);
   return result_of(x, std::move(parts), std::move(known), true, std::move(shape));
 }
 

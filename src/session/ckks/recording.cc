@@ -74,8 +74,8 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   }
   for (const Array& result : program(first)) {
     const ArrayState& r = state(result);
-    results_.push_back(
-        {r.shape, r.parts().size(), r.clean, r.known.detached(static_cast<double>(r.size()))});
+    results_.push_back({r.shape, r.parts().size(), r.clean,
+                        r.known.detached(static_cast<double>(r.size()), r.full())});
   }
   program_ = std::make_unique<RecordedProgram<ckks::Ciphertext>>(parts, [&](const Parts& inputs) {
     const Scope::Entered scope;

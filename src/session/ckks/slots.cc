@@ -168,13 +168,13 @@ Array Array::spread_sum(Complex factor) const {
   }
   const Parts first = e.multiply(summed, masks);
   Parts parts = e.inner_sum(first, -1, count);
-  const double errors[] = {
-      std::abs(factor) * x.switched() * less, x.rescaled(first) * root,
-      session::switched_error(x.params(), first[0].level, x.slots(), first[0].scale) * less,
-      session::encoded_error(x.slots(), masks[0].scale) * root * x.known.range().rms};
-  double added = 0;
-  for (const double error : errors) added = std::hypot(added, error);
-  return result_of(x, std::move(parts), x.known.spread(factor, c, added), true);
+  const double added = std::hypot(
+      std::hypot(std::abs(factor) * x.switched() * less, x.rescaled(first) * root),
+      session::switched_error(x.params(), first[0].level, x.slots(), first[0].scale) * less);
+  // The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
+  const double rounding = session::encoded_error(x.slots(), masks[0].scale) * root;
+  session::Known known = x.known.spread(factor, c, added, rounding, x.slots());
+  return result_of(x, std::move(parts), std::move(known), true);
 }
 
 }  // namespace latticino

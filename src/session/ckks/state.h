@@ -90,6 +90,8 @@ struct ArrayState {
   double scale() const { return parts()[0].scale; }
   int slots() const { return parts()[0].slots; }
   std::string key() const { return parts()[0].key.str(); }
+  // Whether all slots of the ring are in use: then errors of a few slots stand out.
+  bool full() const { return slots() == params().max_slots(); }
   bool padded() const { return size() != held.size() * static_cast<std::size_t>(slots()); }
   ckks::Evaluator evaluator() const { return context->evaluator(key()); }
 
@@ -136,7 +138,7 @@ std::vector<std::vector<Complex>> rows_of(Complexes values, int slots);
 std::vector<Complex> broadcast(const Values& values, const Shape& shape, const char* operation);
 Range range_of(const latticino::Range& range);
 latticino::Range range_of(const Range& range);
-Bits bits_of(const Known& known, std::size_t size);
+Bits bits_of(const Known& known, std::size_t size, bool full);
 
 // Encrypts values with what is known of them; `encrypt` makes ciphertexts of plaintexts.
 using Encrypt = std::function<Parts(std::span<const ckks::Plaintext>)>;

@@ -143,8 +143,8 @@ latticino::Range range_of(const Range& r) {
           static_cast<latticino::Claim>(r.claim)};
 }
 
-Bits bits_of(const Known& known, std::size_t size) {
-  const Known::Errors bits = known.bits(static_cast<double>(size));
+Bits bits_of(const Known& known, std::size_t size, bool full) {
+  const Known::Errors bits = known.bits(static_cast<double>(size), full);
   return {bits.mean, bits.worst, static_cast<latticino::Claim>(known.claim())};
 }
 
