@@ -49,11 +49,11 @@ def fake(tmp_path, monkeypatch):
 
 def test_precision_runs_the_program_and_writes_its_rows(fake):
     record = fake()
-    command = ["bench", "precision", "--device", "cpu", "--preset", "a", "--runs", "3", "--record", str(record)]
+    command = ["bench", "precision", "--device", "cpu", "--preset", "n13-d40-leveled-v1", "--runs", "3", "--record", str(record)]
     assert cli.main(command) == 0
     row, = json.loads(record.read_text())
     assert row["name"] == "bench_precision" and row["date"] == "2026-01-02"
-    assert row["options"] | {"output": ""} == {"output": "", "preset": "a", "device": "cpu", "threads": "0",
+    assert row["options"] | {"output": ""} == {"output": "", "preset": "n13-d40-leveled-v1", "device": "cpu", "threads": "0",
                                                "runs": "3", "chain": "3"}
     assert row["commit"] == records.provenance()["commit"]
     assert ("sources" in row) == (row["commit"] != "unknown")
@@ -128,7 +128,7 @@ def test_gpu_replays_bootstrapping_and_times_the_records(fake, monkeypatch):
     assert boots[0]["options"] | {"output": ""} == {"output": "", "device": "cuda", "preset": "n16-d40-boot-v1",
                                                     "runs": "20", "replay": "1"}
     assert [ops["name"], client["name"], parts["name"]] == ["bench_operations", "bench_client", "bench_records"]
-    assert cli.main(["bench", "gpu", "--tuning", "t.txt", "--preset", "p", "--record", str(record)]) == 0
+    assert cli.main(["bench", "gpu", "--tuning", "t.txt", "--preset", "n16-d40-boot-v1", "--record", str(record)]) == 0
     assert [row["options"]["tuning"] for row in json.loads(record.read_text())] == ["t.txt"] * 5
 
 
