@@ -60,7 +60,8 @@ def to_file(path: str, keys: ServerKeys | tfhe.ServerKeys, signer: Any) -> None:
 
 def _require_open(operation: str, file: Any) -> None:
     if getattr(file, "closed", False):
-        raise errors.UnsupportedError.explain(operation, "a closed file", "an open one", "use it inside of its with block")
+        raise errors.UnsupportedError.explain(
+            operation, "a closed file", "an open one", "use it inside of its with block")
 
 
 def to_stream(file: Any, keys: ServerKeys | tfhe.ServerKeys, signer: Any) -> None:

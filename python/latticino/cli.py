@@ -180,7 +180,8 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
                       "checks what is claimed of precision")
     fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching"), help="this part alone")
-    fuzz.add_argument("--seed", type=count(0, 2**62), default=1, help="of the first program; each program names its own")
+    fuzz.add_argument("--seed", type=count(0, 2**62), default=1,
+                      help="of the first program; each program names its own")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
     return parser
 

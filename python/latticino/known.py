@@ -174,7 +174,7 @@ class Known:
         return None if self._white is None else math.hypot(self._white * factor, added)
 
     def _white_of_sum(self, other: Known) -> float | None:
-        if self._white is None and other._white is None or self.sample is None or other.sample is None:
+        if (self._white is None and other._white is None) or self.sample is None or other.sample is None:
             return None
         return math.hypot(*(x.error_seen if x._white is None else x._white for x in (self, other)))
 
@@ -251,7 +251,8 @@ class Known:
 
     def declared(self, known: _native.Range) -> Known:
         """With another range, which the caller states."""
-        return Known(self.estimate.with_range(known), self.sample if self.shadow else None, None, self.shadow, self._white)
+        return Known(self.estimate.with_range(known), self.sample if self.shadow else None, None, self.shadow,
+                     self._white)
 
     # ---- operations ----
 
@@ -262,7 +263,8 @@ class Known:
         return None if self.sample is None else _noisy(f(self.sample), added)
 
     def plus(self, other: Known) -> Known:
-        return self._with(self.estimate.plus(other.estimate), self._both(other, np.add), other, self._white_of_sum(other))
+        return self._with(self.estimate.plus(other.estimate), self._both(other, np.add), other,
+                          self._white_of_sum(other))
 
     def minus(self, other: Known) -> Known:
         return self._with(self.estimate.minus(other.estimate), self._both(other, np.subtract), other,
