@@ -14,7 +14,7 @@ namespace latticino::ckks {
 // Key switches of so many ciphertexts at once gain all there is to gain (docs/performance.md, "How
 // it grows": two fifths of the time at 7 limbs, a quarter at 23; the last doubling 3 to 4 %), and
 // hold as many times the scratch.
-inline constexpr std::size_t kTogether = 16;
+inline constexpr std::size_t kMaxBatch = 16;
 
 inline bool one_form(const Ciphertext& x, const Ciphertext& y) {
   return x.level == y.level && x.scale == y.scale && x.parts.size() == y.parts.size();
@@ -26,7 +26,7 @@ inline void require_same_count(const char* operation, std::size_t had, std::size
                    "pass as many operands on every side");
 }
 
-// f(elements of x, those of y beside them) for runs of at most kTogether elements of one form.
+// f(elements of x, those of y beside them) for runs of at most kMaxBatch elements of one form.
 template <class Other, class F>
 std::vector<Ciphertext> in_batches(const char* operation, std::span<const Ciphertext> x,
                                    std::span<const Other> y, const F& f) {
@@ -41,7 +41,7 @@ std::vector<Ciphertext> in_batches(const char* operation, std::span<const Cipher
   std::vector<Ciphertext> out;
   for (std::size_t first = 0, end; first < x.size(); first = end) {
     end = first + 1;
-    while (end < x.size() && end - first < kTogether && alike(first, end)) ++end;
+    while (end < x.size() && end - first < kMaxBatch && alike(first, end)) ++end;
     for (Ciphertext& c : f(x.subspan(first, end - first), y.subspan(first, end - first))) {
       out.push_back(std::move(c));
     }

@@ -26,7 +26,7 @@ void require_one_context(const char* operation, bool same) {
 
 bool same_scale(double a, double b) { return std::abs(a - b) <= kScaleTolerance * std::abs(b); }
 
-double settled_scale(const Params& params, int level, double scale) {
+double snap_scale(const Params& params, int level, double scale) {
   return same_scale(scale, params.scale(level)) ? params.scale(level) : scale;
 }
 

@@ -10,7 +10,7 @@ namespace latticino::ckks {
 constexpr double kScaleTolerance = 1e-12;
 bool same_scale(double a, double b);
 // `scale`, or the canonical scale of `level` when they are equal.
-double settled_scale(const Params& params, int level, double scale);
+double snap_scale(const Params& params, int level, double scale);
 
 void require_context(const char* operation, const Context& context, const Ciphertext& x);
 void require_context(const char* operation, const Context& context, const Plaintext& x);

@@ -8,13 +8,13 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr std::size_t kTogether = 16;  // ciphertexts of one batch of records: bounds the memory
+constexpr std::size_t kMaxBatch = 16;  // ciphertexts of one batch of records: bounds the memory
 
-// The end of the run of batch[first ..] with one level, of kTogether at most.
+// The end of the run of batch[first ..] with one level, of kMaxBatch at most.
 template <class Batch>
 std::size_t run_end(const Batch& batch, std::size_t first) {
   std::size_t end = first;
-  while (end < batch.size() && end - first < kTogether && batch[end].level == batch[first].level) {
+  while (end < batch.size() && end - first < kMaxBatch && batch[end].level == batch[first].level) {
     if (batch[end].context != batch[first].context) {
       throw ContextError("ckks.client", "objects of several contexts in a batch", "one context",
                          "encrypt and decrypt what belongs to each context by itself");

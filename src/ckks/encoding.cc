@@ -11,7 +11,7 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr std::size_t kTogether = 64;  // vectors of one record: bounds what is staged for them
+constexpr std::size_t kMaxBatch = 64;  // vectors of one record: bounds what is staged for them
 
 double coefficient_bound(const Context& context, int level) {
   const Params& params = context.params();
@@ -83,8 +83,8 @@ std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
   }
   Queue& queue = context->queue();
   std::vector<Plaintext> out;
-  for (std::size_t first = 0; first < batch.size(); first += kTogether) {
-    const std::size_t count = std::min(kTogether, batch.size() - first);
+  for (std::size_t first = 0; first < batch.size(); first += kMaxBatch) {
+    const std::size_t count = std::min(kMaxBatch, batch.size() - first);
     const std::size_t bytes = batch[0].size_bytes();
     const Buffer staged = queue.allocate(count * bytes);
     for (std::size_t i = 0; i < count; ++i) {

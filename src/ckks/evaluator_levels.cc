@@ -51,8 +51,7 @@ std::vector<Ciphertext> Evaluator::rescale(std::span<const Ciphertext> x) const 
     std::vector<Poly> parts(next, next + static_cast<std::ptrdiff_t>(c.parts.size()));
     next += static_cast<std::ptrdiff_t>(c.parts.size());
     const double scale = c.scale / params.rescale_factor(level);
-    out.push_back(
-        with_parts(c, std::move(parts), level - 1, settled_scale(params, level - 1, scale)));
+    out.push_back(with_parts(c, std::move(parts), level - 1, snap_scale(params, level - 1, scale)));
   }
   return out;
 }

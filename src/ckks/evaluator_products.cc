@@ -77,7 +77,7 @@ std::vector<Ciphertext> Evaluator::product(const char* operation, Span x0, Span 
     a.push_back(x[i].parts[1].view);
     times.push_back(y[i].parts[1].view);
   }
-  const std::vector<rlwe::Raised> raised =
+  const std::vector<rlwe::ModUpResult> raised =
       rlwe::mod_up(context_->queue(), context_->constants(), a, times, x[0].level);
   Ciphertexts products;
   std::vector<rlwe::InnerGroup> groups;
@@ -123,7 +123,7 @@ std::vector<Ciphertext> Evaluator::switched(std::span<const Ciphertext> products
     const Ciphertext& x = products[i];
     const double scale = rescale ? x.scale / params.rescale_factor(level) : x.scale;
     out.push_back(
-        with_parts(x, {parts[2 * i], parts[2 * i + 1]}, to, settled_scale(params, to, scale)));
+        with_parts(x, {parts[2 * i], parts[2 * i + 1]}, to, snap_scale(params, to, scale)));
   }
   return out;
 }
@@ -144,7 +144,7 @@ std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bo
   for (const Ciphertext& c : x) {
     relinearization = &key(operation, c, {rlwe::KeyKind::Relinearize, 1});
   }
-  const std::vector<rlwe::Raised> raised =
+  const std::vector<rlwe::ModUpResult> raised =
       rlwe::mod_up(context_->queue(), context_->constants(), squares, level);
   std::vector<rlwe::InnerGroup> groups;
   for (std::size_t i = 0; i < x.size(); ++i) {

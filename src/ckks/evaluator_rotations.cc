@@ -39,7 +39,7 @@ std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, Span x,
   }
   std::vector<Poly> parts;
   if (!targets[0].empty()) {
-    const std::vector<rlwe::Raised> raised =
+    const std::vector<rlwe::ModUpResult> raised =
         rlwe::mod_up(context_->queue(), constants, masks, x[0].level);
     std::vector<rlwe::InnerGroup> groups;
     for (std::size_t i = 0; i < x.size(); ++i) groups.push_back({&raised[i], targets[i]});

@@ -40,8 +40,8 @@ class DoubleHoisting {
     std::vector<PolyView> a;
     for (const Ciphertext& x : x_) a.push_back(x.parts[1].view);
     const bool any = sum_.babies.back() != 0;
-    const std::vector<rlwe::Raised> raised =
-        any ? rlwe::mod_up(queue(), constants(), a, level_) : std::vector<rlwe::Raised>();
+    const std::vector<rlwe::ModUpResult> raised =
+        any ? rlwe::mod_up(queue(), constants(), a, level_) : std::vector<rlwe::ModUpResult>();
     std::vector<rlwe::InnerGroup> groups;
     for (std::size_t i = 0; any && i < x_.size(); ++i) {
       rlwe::InnerGroup& group = groups.emplace_back();
@@ -95,7 +95,7 @@ class DoubleHoisting {
     const std::vector<Poly> a = rlwe::mod_down(queue(), constants(), items, level_, false);
     std::vector<PolyView> views;
     for (const Poly& p : a) views.push_back(p.view);
-    const std::vector<rlwe::Raised> raised = rlwe::mod_up(queue(), constants(), views, level_);
+    const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue(), constants(), views, level_);
     std::vector<rlwe::InnerGroup> groups;
     const std::size_t giants = sum_.giants.size() - (sum_.giants.front() == 0);
     for (std::size_t k = 0; k < inner.size(); ++k) {
@@ -158,7 +158,7 @@ class DoubleHoisting {
       out.push_back({evaluator_.context(),
                      {parts[2 * i], parts[2 * i + 1]},
                      level_ - 1,
-                     settled_scale(params, level_ - 1, x_[i].scale * factor),
+                     snap_scale(params, level_ - 1, x_[i].scale * factor),
                      x_[i].slots,
                      x_[i].key});
     }

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "io/alike.h"
+#include "io/ciphertext_metadata.h"
 #include "io/files.h"
 #include "io/final_ciphertext.h"
 #include "io/poly_codec.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/alike.h"
+#include "io/ciphertext_metadata.h"
 #include "io/poly_codec.h"
 #include "math/errors.h"
 

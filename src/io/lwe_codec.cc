@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-constexpr std::uint32_t kTogether = 1024;  // ciphertexts in host memory at once
+constexpr std::uint32_t kMaxBatch = 1024;  // ciphertexts in host memory at once
 
 void expand_mask(const std::array<std::uint8_t, 32>& seed, std::uint64_t stream, std::uint32_t q,
                  std::span<std::uint32_t> mask) {
@@ -22,8 +22,8 @@ void expand_mask(const std::array<std::uint8_t, 32>& seed, std::uint64_t stream,
 // Calls body(first ciphertext, its batch) for parts of x one after another.
 template <class Body>
 void in_parts(const LweView& x, const Body& body) {
-  for (std::uint32_t i = 0; i < x.count; i += kTogether) {
-    body(i, x.part(i, std::min(kTogether, x.count - i)));
+  for (std::uint32_t i = 0; i < x.count; i += kMaxBatch) {
+    body(i, x.part(i, std::min(kMaxBatch, x.count - i)));
   }
 }
 

@@ -202,7 +202,7 @@ TEST(Rates, PredictBlindRotations) {
 TEST(Rates, RefuseNothingThatRecordsCanBe) {
   for (const RateTable* table :
        {&cpu_rates("avx512"), &cpu_rates("avx2"), &cpu_rates("reference"), &cuda_rates()}) {
-    for (const char* name : {"Transform", "Convert", "KeyInner", "SubtractScale", "Linear",
+    for (const char* name : {"Transform", "Convert", "KeyInner", "ModDownFinish", "Linear",
                              "Tensor", "Dot", "Automorphism", "ModRaise", "FromIntegers", "Embed",
                              "Project", "ExpandUniform", "SampleGaussian", "Copy"}) {
       EXPECT_GT(table->records.at(name).bytes_per_second, 0) << name;

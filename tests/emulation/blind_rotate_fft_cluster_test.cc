@@ -29,18 +29,18 @@ void expect_rotation(void (*kernel)(cuda::FourierRotateArgs), int group = 1) {
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 void expect_single() {
-  using S = cuda::FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
-  expect_rotation<S>(cuda::blind_fourier_spread<S>);
+  using S = cuda::FourierClusterShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  expect_rotation<S>(cuda::blind_rotate_fft_cluster<S>);
 }
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
 void expect_grouped() {
   using S = cuda::FourierGroupShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
-  expect_rotation<S>(cuda::blind_fourier_group_spread<S>, S::kGroup);
+  expect_rotation<S>(cuda::blind_rotate_fft_group_cluster<S>, S::kGroup);
 }
 
 // Where a difference is centred the other way, and at its ends.
-TEST(EmulatedFourierSpread, DigitsAtTheirPlaceAreThoseTakenOneByOne) {
+TEST(EmulatedFourierCluster, DigitsAtTheirPlaceAreThoseTakenOneByOne) {
   for (const std::int32_t q : {2147473409, 134215681, 12289}) {
     cuda::RotateArgs args{};
     args.modulus = static_cast<std::uint64_t>(q), args.bits = bit_length(args.modulus);
@@ -63,13 +63,13 @@ TEST(EmulatedFourierSpread, DigitsAtTheirPlaceAreThoseTakenOneByOne) {
     }
   }
 }
-TEST(EmulatedFourierSpread, OfThreeDigitsOnEightBlocks) { expect_single<10, 3, 1, 3>(); }
-TEST(EmulatedFourierSpread, OfThreeDigitsOnSixteenBlocks) {
-  using S = cuda::FourierFoursShape;
-  expect_rotation<S>(cuda::blind_fourier_fours<S>);
+TEST(EmulatedFourierCluster, OfThreeDigitsOnEightBlocks) { expect_single<10, 3, 1, 3>(); }
+TEST(EmulatedFourierCluster, OfThreeDigitsOnSixteenBlocks) {
+  using S = cuda::FourierRadix4Shape;
+  expect_rotation<S>(cuda::blind_rotate_fft_cluster_radix4<S>);
 }
-TEST(EmulatedFourierSpread, OfTwoPrimesOnEightBlocks) { expect_single<11, 3, 2, 1>(); }
-TEST(EmulatedFourierSpread, OfTwoPrimesOnSixteenBlocks) { expect_single<11, 4, 2, 1>(); }
+TEST(EmulatedFourierCluster, OfTwoPrimesOnEightBlocks) { expect_single<11, 3, 2, 1>(); }
+TEST(EmulatedFourierCluster, OfTwoPrimesOnSixteenBlocks) { expect_single<11, 4, 2, 1>(); }
 TEST(EmulatedFourierGroup, OfThreeDigitsOnEightBlocks) { expect_grouped<10, 3, 1, 3>(); }
 TEST(EmulatedFourierGroup, OfThreeDigitsOnSixteenBlocks) { expect_grouped<10, 4, 1, 3>(); }
 TEST(EmulatedFourierGroup, OfTwoPrimesOnEightBlocks) { expect_grouped<11, 3, 2, 1>(); }

@@ -1,4 +1,4 @@
-// SubtractScale: the last step of ModDown and rescale, rows of y transformed on the way.
+// ModDownFinish: the last step of ModDown and rescale, rows of y transformed on the way.
 #include <algorithm>
 #include <vector>
 
@@ -24,7 +24,7 @@ struct ItemBases {
   LimbBase x, y, add, out, times;
 };
 
-struct SubtractScaleArgs {
+struct ModDownFinishArgs {
   RingView ring;
   RowView rows;
   int log_rows, items, runs;
@@ -79,7 +79,7 @@ __device__ __forceinline__ void prefetch_vectors(const LimbBase& from, std::size
 // x factor - y + add in y's place, then where the automorphism puts it; x stands in the thread's
 // first slots, times or add in those behind.
 template <class S>
-__device__ __forceinline__ void store_differences(const SubtractScaleArgs& a, const ItemBases& base,
+__device__ __forceinline__ void store_differences(const ModDownFinishArgs& a, const ItemBases& base,
                                                   const uint4* x, std::uint32_t (&y)[S::kValues],
                                                   std::size_t offset, const RowPosition<S>& at,
                                                   const Modulus& m) {
@@ -114,7 +114,7 @@ __device__ __forceinline__ void store_differences(const SubtractScaleArgs& a, co
 
 template <class S>
 __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
-    subtract_scale(const __grid_constant__ SubtractScaleArgs a) {
+    mod_down_finish(const __grid_constant__ ModDownFinishArgs a) {
   extern __shared__ uint4 dynamic[];
   const int item = blockIdx.x, limb = blockIdx.z;
   int r = 0;
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
 // Items of one basis, from the first of `items` on, as far as they fit a launch.
 class Combination {
  public:
-  Combination(Launcher& launcher, const SubtractScale& op, const Ring& ring)
+  Combination(Launcher& launcher, const ModDownFinish& op, const Ring& ring)
       : launcher_(launcher), op_(op), ring_(ring), tables_(table_of<RingTables>(launcher, ring)) {
     args_.ring = tables_.view();
     args_.rows = tables_.rows();
@@ -181,7 +181,7 @@ class Combination {
     const Basis basis = op_.items[first].out.basis();
     const int limbs = basis.size();
     if (limbs > kLimbs) {
-      throw UnsupportedError("cuda.subtract_scale", std::to_string(limbs) + " limbs",
+      throw UnsupportedError("cuda.mod_down_finish", std::to_string(limbs) + " limbs",
                              "at most " + std::to_string(kLimbs), "use fewer primes");
     }
     std::size_t last = first;
@@ -207,7 +207,7 @@ class Combination {
     const std::size_t taken = 100 * S::kMinBlocks * (shape.shared_bytes + kReservedShared);
     const std::size_t least = std::min<std::size_t>(100, (taken + all - 1) / all);
     shape.shared_percent = launcher_.many_waves(shape) ? static_cast<int>(least) : 100;
-    launcher_.launch(subtract_scale<S>, shape, args_);
+    launcher_.launch(mod_down_finish<S>, shape, args_);
   }
 
   // False where the items have too many runs for one launch (one item never has).
@@ -215,7 +215,7 @@ class Combination {
     RunBounds bounds;
     any_add_ = args_.times = false;
     for (std::size_t i = first; i < last; ++i) {
-      const SubtractScale::Item& item = op_.items[i];
+      const ModDownFinish::Item& item = op_.items[i];
       for (const PolyView* v : {&item.x, &item.y, &item.add, &item.out, &item.times}) {
         bounds.add(*v);
       }
@@ -233,7 +233,7 @@ class Combination {
                                  static_cast<std::int16_t>(at[k])};
       place += at[k + 1] - at[k];
       for (std::size_t i = first; i < last; ++i) {
-        const SubtractScale::Item& item = op_.items[i];
+        const ModDownFinish::Item& item = op_.items[i];
         args_.galois_inverse[i - first] = inverse_galois(item.galois);
         const LimbBase x(item.x, at[k]);
         args_.base[bases++] = {x, LimbBase(item.y, at[k], item.y.domain == Domain::Half),
@@ -256,16 +256,16 @@ class Combination {
   }
 
   Launcher& launcher_;
-  const SubtractScale& op_;
+  const ModDownFinish& op_;
   const Ring& ring_;
   const RingTables& tables_;
-  SubtractScaleArgs args_{};
+  ModDownFinishArgs args_{};
   bool any_add_ = false;
 };
 
 }  // namespace
 
-void run(Launcher& launcher, const SubtractScale& op) {
+void run(Launcher& launcher, const ModDownFinish& op) {
   if (op.items.empty()) return;
   Combination combination(launcher, op, *op.items.front().out.ring);
   for (std::size_t next = 0; next < op.items.size();) next = combination.launch(next);

@@ -6,7 +6,7 @@
 namespace latticino::cuda {
 namespace {
 
-TEST(SpreadWaves, TakeTheSameTimeWhereBlocksAreAlone) {
+TEST(ClusterWaves, TakeTheSameTimeWhereBlocksAreAlone) {
   const Clusters clusters{15, 15};
   const WaveTimes times{{2.0}};
   EXPECT_DOUBLE_EQ(times.all(clusters, 1), 2.0);
@@ -15,7 +15,7 @@ TEST(SpreadWaves, TakeTheSameTimeWhereBlocksAreAlone) {
   EXPECT_DOUBLE_EQ(times.all(clusters, 132), 18.0);
 }
 
-TEST(SpreadWaves, GrowWithTheBlocksOnAMultiprocessor) {
+TEST(ClusterWaves, GrowWithTheBlocksOnAMultiprocessor) {
   const Clusters clusters{7, 21};
   const WaveTimes times{{1.0, 1.25, 1.5}};
   EXPECT_DOUBLE_EQ(times.all(clusters, 7), 1.0);
@@ -26,7 +26,7 @@ TEST(SpreadWaves, GrowWithTheBlocksOnAMultiprocessor) {
   EXPECT_DOUBLE_EQ(times.all(clusters, 45), 4.0);   // twice 21, and 3
 }
 
-TEST(SpreadWaves, AreNoLargerThanTheDeviceAndTheTimesAllow) {
+TEST(ClusterWaves, AreNoLargerThanTheDeviceAndTheTimesAllow) {
   const WaveTimes times{{1.0, 1.25}};
   EXPECT_DOUBLE_EQ(times.all({15, 31}, 31), 2.25);  // 30, and 1
   EXPECT_DOUBLE_EQ(times.all({15, 45}, 45), 2.25);
@@ -34,7 +34,7 @@ TEST(SpreadWaves, AreNoLargerThanTheDeviceAndTheTimesAllow) {
   EXPECT_DOUBLE_EQ(times.all({15, 20}, 20), 1.25);
 }
 
-TEST(SpreadWaves, AreNeverChosenWhereNoTimeWasSeen) {
+TEST(ClusterWaves, AreNeverChosenWhereNoTimeWasSeen) {
   EXPECT_GT(WaveTimes{}.all({15, 15}, 1), 1e300);
 }
 

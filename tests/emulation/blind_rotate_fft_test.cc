@@ -63,7 +63,7 @@ void expect_units() {
   using Shape = cuda::FourierShape<LOG_N, cuda::fourier_log_values(LOG_N, PARTS)>;
   expect_rotation<Gathered<Shape, PARTS, PRIMES, LEVELS>>(
       cuda::fourier_limits<Shape, PARTS, PRIMES>(LEVELS),
-      cuda::blind_fourier<Shape, PARTS, PRIMES>);
+      cuda::blind_rotate_fft<Shape, PARTS, PRIMES>);
 }
 
 TEST(EmulatedFourier, OfThreeDigits) { expect_units<10, 2, 1, 3>(); }
@@ -81,7 +81,7 @@ TEST(EmulatedFourier, OfThreeComponentsOneAfterTheOther) { expect_units<11, 3, 2
 TEST(EmulatedFourier, OfPairs) {
   using Shape = cuda::FourierKeyShape<11, 2, 2>;
   expect_rotation<Gathered<Shape, 2, 2, 1>>(cuda::kFourierPairLimits<Shape, 2>,
-                                            cuda::blind_fourier_pair<Shape, 2>);
+                                            cuda::blind_rotate_fft_pair<Shape, 2>);
 }
 
 template <int LOG_N, int PARTS, int PRIMES, int LEVELS>
@@ -91,7 +91,7 @@ void expect_grouped(int group) {
   expect_rotation<Gathered<Shape, PARTS, PRIMES, LEVELS>>(
       {Shape::kThreads, 0, sizeof(double2) * kRoots,
        cuda::fourier_group_bytes<Shape, PARTS, PRIMES>(LEVELS)},
-      cuda::blind_fourier_group<Shape, PARTS, PRIMES>, group);
+      cuda::blind_rotate_fft_group<Shape, PARTS, PRIMES>, group);
 }
 
 TEST(EmulatedFourier, OfTwoKeyBitsAStep) { expect_grouped<10, 2, 1, 3>(2); }

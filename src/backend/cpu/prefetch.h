@@ -6,7 +6,7 @@
 
 namespace latticino::cpu {
 
-struct Ahead {
+struct Prefetch {
   const char *next = nullptr, *end = nullptr;
   std::size_t share = 0;
 };

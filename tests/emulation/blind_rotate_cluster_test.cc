@@ -23,12 +23,12 @@ struct Secret {
 
 // One rotation with random keys, on both.
 template <class S>
-class SpreadRotation : emulation::RotationOnCpu<S> {
+class ClusterRotation : emulation::RotationOnCpu<S> {
   using Base = emulation::RotationOnCpu<S>;
   using Base::kPrimes, Base::exponents_, Base::op_, Base::key_, Base::ring_;
 
  public:
-  SpreadRotation(const Secret& secret, std::uint32_t bound)
+  ClusterRotation(const Secret& secret, std::uint32_t bound)
       : Base(bound, secret.steps * secret.group) {
     op_.glwe_dimension = secret.k;
     op_.group = secret.group;
@@ -53,7 +53,7 @@ class SpreadRotation : emulation::RotationOnCpu<S> {
             key_[i / kPrimes][i % kPrimes * S::kN + j];
       }
     }
-    cuda::SpreadArgs args{};
+    cuda::ClusterArgs args{};
     args.stages = stages;
     cuda::RotateArgs& a = args.rotate;
     a.ring = tables.view;
@@ -62,20 +62,20 @@ class SpreadRotation : emulation::RotationOnCpu<S> {
     a.ternary = op_.ternary;
     this->describe(a, out.data());
     const int threads = S::threads(S::rows(a));
-    EXPECT_LE(threads, cuda::kSpreadThreads<S>);
-    emulation::run_cluster(S::kBlocks, threads, cuda::SpreadPlaces<S>(a, stages).end, 1,
-                           [&] { cuda::spread_rotate<S>(args); });
+    EXPECT_LE(threads, cuda::kClusterThreads<S>);
+    emulation::run_cluster(S::kBlocks, threads, cuda::ClusterPlaces<S>(a, stages).end, 1,
+                           [&] { cuda::blind_rotate_cluster<S>(args); });
     return out;
   }
 };
 
 template <int LOG_N, int PRIMES, int LOG_BLOCKS, int PARTS, int LEVELS, int KEYS>
 void expect_rotation(const Secret& secret, std::uint32_t bound, int stages) {
-  using S = cuda::SpreadShape<LOG_N, PRIMES, LOG_BLOCKS, PARTS, LEVELS, KEYS>;
+  using S = cuda::ClusterShape<LOG_N, PRIMES, LOG_BLOCKS, PARTS, LEVELS, KEYS>;
   if constexpr (S::kGroupThreads <= S::kMostThreads) {
     SCOPED_TRACE("N = 2^" + std::to_string(LOG_N) + ", " + std::to_string(PRIMES) + " primes, k " +
                  std::to_string(secret.k) + ", levels " + std::to_string(secret.levels));
-    SpreadRotation<S>(secret, bound).expect_equal(stages);
+    ClusterRotation<S>(secret, bound).expect_equal(stages);
   }
 }
 
@@ -103,12 +103,12 @@ void expect_any_gadget() {
 }
 
 // The numbers of rotate/cluster/plan.cuh, which says why two blocks take no groups.
-TEST(SpreadPlaces, OfSeveralKeysOnTwoBlocks) {
+TEST(ClusterPlaces, OfSeveralKeysOnTwoBlocks) {
   cuda::RotateArgs a{};
   a.parts = 2, a.gadget = {23, 1}, a.dimension = 870;
   const auto bytes = [&](int keys) {
     a.keys = keys;
-    const cuda::SpreadPlaces<cuda::SpreadShape<11, 2, 1, 2, 1, 0>> at(a, 1);
+    const cuda::ClusterPlaces<cuda::ClusterShape<11, 2, 1, 2, 1, 0>> at(a, 1);
     return sizeof(std::uint32_t) * at.end;
   };
   EXPECT_EQ(bytes(2), 183484u);
@@ -116,12 +116,12 @@ TEST(SpreadPlaces, OfSeveralKeysOnTwoBlocks) {
   EXPECT_EQ(bytes(7), 388284u);
 }
 
-TEST(EmulatedSpreadRotation, OfNamedGadgetsOnOneBlock) { expect_named_gadgets<0>(); }
-TEST(EmulatedSpreadRotation, OfNamedGadgetsOnTwoBlocks) { expect_named_gadgets<1>(); }
-TEST(EmulatedSpreadRotation, OfNamedGadgetsOnFourBlocks) { expect_named_gadgets<2>(); }
-TEST(EmulatedSpreadRotation, OfNamedGadgetsOnEightBlocks) { expect_named_gadgets<3>(); }
-TEST(EmulatedSpreadRotation, OfAnyGadgetOnOneBlock) { expect_any_gadget<0>(); }
-TEST(EmulatedSpreadRotation, OfAnyGadgetOnEightBlocks) { expect_any_gadget<3>(); }
+TEST(EmulatedClusterRotation, OfNamedGadgetsOnOneBlock) { expect_named_gadgets<0>(); }
+TEST(EmulatedClusterRotation, OfNamedGadgetsOnTwoBlocks) { expect_named_gadgets<1>(); }
+TEST(EmulatedClusterRotation, OfNamedGadgetsOnFourBlocks) { expect_named_gadgets<2>(); }
+TEST(EmulatedClusterRotation, OfNamedGadgetsOnEightBlocks) { expect_named_gadgets<3>(); }
+TEST(EmulatedClusterRotation, OfAnyGadgetOnOneBlock) { expect_any_gadget<0>(); }
+TEST(EmulatedClusterRotation, OfAnyGadgetOnEightBlocks) { expect_any_gadget<3>(); }
 
 }  // namespace
 }  // namespace latticino
