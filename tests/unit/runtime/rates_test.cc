@@ -10,7 +10,7 @@
 #include "backend/cpu_choice.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "math/errors.h"
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 #include "rlwe/evaluation_keys.h"
 #include "tfhe/evaluator.h"
 

@@ -3,7 +3,7 @@
 // of 10^4, or mean 2^-10.
 #include "math/errors.h"
 #include "params/names.h"
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 
 namespace latticino {
 namespace {

@@ -1,4 +1,4 @@
-#include "params/tfhe_noise.h"
+#include "params/tfhe/noise.h"
 
 #include <cmath>
 

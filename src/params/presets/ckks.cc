@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "math/errors.h"
-#include "params/bitpacker.h"
+#include "params/chain/bitpacker.h"
+#include "params/chain/prime_chain.h"
 #include "params/checks.h"
-#include "params/legacy_presets.h"
 #include "params/names.h"
 #include "params/params.h"
-#include "params/prime_chain.h"
+#include "params/presets/legacy.h"
 
 namespace latticino {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "params/prime_chain.h"
+#include "params/chain/prime_chain.h"
 
 namespace latticino {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "params/params.h"
-#include "params/tfhe_params.h"
+#include "params/tfhe/params.h"
 
 namespace latticino {
 

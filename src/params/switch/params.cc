@@ -1,4 +1,4 @@
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include "crypto/sha256.h"
 #include "math/errors.h"
+#include "params/bounds/security.h"
 #include "params/names.h"
-#include "params/security.h"
 #include "params/text_lines.h"
 
 namespace latticino {

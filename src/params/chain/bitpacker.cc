@@ -1,4 +1,4 @@
-#include "params/bitpacker.h"
+#include "params/chain/bitpacker.h"
 
 #include <algorithm>
 #include <cstdlib>

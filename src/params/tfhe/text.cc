@@ -5,6 +5,7 @@
 
 #include "params/checks.h"
 #include "params/text_lines.h"
+#include "params/tfhe/checks.h"
 
 namespace latticino::params {
 

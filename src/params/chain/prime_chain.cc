@@ -1,4 +1,4 @@
-#include "params/prime_chain.h"
+#include "params/chain/prime_chain.h"
 
 #include <algorithm>
 #include <cstdlib>

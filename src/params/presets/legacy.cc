@@ -1,4 +1,4 @@
-#include "params/legacy_presets.h"
+#include "params/presets/legacy.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "params/conversion_bound.h"
+#include "params/bounds/conversion.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "params/tfhe_params.h"
+#include "params/tfhe/params.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,11 @@
 #include "crypto/sha256.h"
 #include "math/errors.h"
 #include "math/primes.h"
+#include "params/bounds/security.h"
 #include "params/checks.h"
 #include "params/names.h"
-#include "params/security.h"
 #include "params/text_lines.h"
+#include "params/tfhe/checks.h"
 
 namespace latticino {
 namespace {

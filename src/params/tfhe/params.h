@@ -10,7 +10,7 @@
 
 #include "math/fourier.h"
 #include "params/params.h"
-#include "params/tfhe_noise.h"
+#include "params/tfhe/noise.h"
 
 namespace latticino {
 

@@ -5,10 +5,11 @@
 
 #include "math/errors.h"
 #include "math/primes.h"
+#include "params/bounds/security.h"
 #include "params/checks.h"
 #include "params/names.h"
-#include "params/security.h"
-#include "params/tfhe_params.h"
+#include "params/tfhe/checks.h"
+#include "params/tfhe/params.h"
 
 namespace latticino {
 namespace {

@@ -1,4 +1,4 @@
-#include "params/security.h"
+#include "params/bounds/security.h"
 
 #include <algorithm>
 #include <array>
