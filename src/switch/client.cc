@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ckks/client.h"
-#include "ckks/encoder.h"
-#include "ckks/secret_slots.h"
+#include "ckks/encoding/client.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/encoding/secret_slots.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/secret_poly.h"

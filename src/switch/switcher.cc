@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "ckks/checks.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/checks.h"
 #include "math/errors.h"
 
 namespace latticino::switching {

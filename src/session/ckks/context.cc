@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
 #include "session/ckks/bootstrap.h"

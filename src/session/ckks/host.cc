@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "crypto/sha256.h"
 #include "math/errors.h"
 

@@ -15,7 +15,7 @@
 
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/choice.h"
-#include "ckks/matrix.h"
+#include "ckks/linear/matrix.h"
 #include "latticino/context.h"
 #include "session/bundles.h"
 #include "session/constant_cache.h"

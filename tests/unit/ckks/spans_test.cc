@@ -1,8 +1,8 @@
 // Functions of several ciphertexts give the words that those of one give, whatever shares a launch.
 #include <gtest/gtest.h>
 
-#include "ckks/batches.h"
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/batches.h"
+#include "ckks/evaluator/evaluator.h"
 #include "math/errors.h"
 #include "support/ckks_world.h"
 #include "support/preset_names.h"

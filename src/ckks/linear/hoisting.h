@@ -1,8 +1,8 @@
 // sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): the two ways of evaluating it.
 #pragma once
 
-#include "ckks/encoder.h"
-#include "ckks/evaluator.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/evaluator.h"
 
 namespace latticino::ckks {
 

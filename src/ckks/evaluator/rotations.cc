@@ -3,9 +3,9 @@
 #include <bit>
 #include <string>
 
-#include "ckks/batches.h"
-#include "ckks/checks.h"
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/batches.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/evaluator.h"
 #include "math/errors.h"
 #include "rlwe/galois.h"
 

@@ -1,6 +1,6 @@
-#include "ckks/product_sum.h"
+#include "ckks/evaluator/product_sum.h"
 
-#include "ckks/scalar.h"
+#include "ckks/evaluator/scalar.h"
 
 namespace latticino::ckks {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <string>
 
-#include "ckks/batches.h"
-#include "ckks/checks.h"
-#include "ckks/evaluator.h"
-#include "ckks/product_sum.h"
-#include "ckks/scalar.h"
+#include "ckks/evaluator/batches.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/evaluator.h"
+#include "ckks/evaluator/product_sum.h"
+#include "ckks/evaluator/scalar.h"
 #include "math/errors.h"
 #include "rlwe/galois.h"
 

@@ -10,7 +10,7 @@
 
 #include <span>
 
-#include "ckks/linear_transform.h"
+#include "ckks/linear/linear_transform.h"
 
 namespace latticino::ckks {
 

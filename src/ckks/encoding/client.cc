@@ -1,8 +1,8 @@
-#include "ckks/client.h"
+#include "ckks/encoding/client.h"
 
 #include <algorithm>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {

@@ -1,13 +1,13 @@
-#include "ckks/polynomial.h"
+#include "ckks/polynomial/polynomial.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 
-#include "ckks/checks.h"
-#include "ckks/polynomial_plan.h"
-#include "ckks/product_sum.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/product_sum.h"
+#include "ckks/polynomial/plan.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {

@@ -1,4 +1,4 @@
-#include "ckks/secret_slots.h"
+#include "ckks/encoding/secret_slots.h"
 
 #include <bit>
 #include <cmath>
@@ -16,17 +16,15 @@ using Words = crypto::LockedVector<std::int64_t>;
 constexpr int kTwiddleBits = 62;  // of the fraction: a part of a root of unity fits a word
 constexpr int kFraction = 61;     // of a part: differences of two fit a word
 
-std::int64_t twiddle(double x) {
-  return static_cast<std::int64_t>(std::ldexp(x, kTwiddleBits));
-}
+std::int64_t twiddle(double x) { return static_cast<std::int64_t>(std::ldexp(x, kTwiddleBits)); }
 
 // Of a product with a twiddle, half.
 std::int64_t halved(Wide x) {
   return static_cast<std::int64_t>((x + (Wide{1} << kTwiddleBits)) >> (kTwiddleBits + 1));
 }
 
-// slots::inverse in fixed point, the factor 1/n included: every stage halves, so that a number stays
-// within the largest value in size, and the rounding of a stage halves in each later one.
+// slots::inverse in fixed point, the factor 1/n included: every stage halves, so that a number
+// stays within the largest value in size, and the rounding of a stage halves in each later one.
 void inverse(const FftTables& tables, std::int64_t* re, std::int64_t* im, std::size_t n) {
   for (std::size_t len = n; len >= 2; len /= 2) {
     const std::size_t half = len / 2;

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <string>
 
-#include "ckks/batches.h"
-#include "ckks/checks.h"
-#include "ckks/evaluator.h"
-#include "ckks/scalar.h"
+#include "ckks/evaluator/batches.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/evaluator.h"
+#include "ckks/evaluator/scalar.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ckks/polynomial.h"
+#include "ckks/polynomial/polynomial.h"
 
 namespace latticino::ckks {
 

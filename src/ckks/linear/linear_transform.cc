@@ -1,13 +1,13 @@
-#include "ckks/linear_transform.h"
+#include "ckks/linear/linear_transform.h"
 
 #include <algorithm>
 #include <bit>
 #include <string>
 
-#include "ckks/baby_giant.h"
-#include "ckks/checks.h"
-#include "ckks/encoder.h"
-#include "ckks/hoisting.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/linear/baby_giant.h"
+#include "ckks/linear/hoisting.h"
 #include "math/errors.h"
 #include "rlwe/galois.h"
 

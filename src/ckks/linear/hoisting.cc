@@ -1,8 +1,8 @@
-#include "ckks/hoisting.h"
+#include "ckks/linear/hoisting.h"
 
 #include <algorithm>
 
-#include "ckks/checks.h"
+#include "ckks/evaluator/checks.h"
 #include "rlwe/galois.h"
 
 namespace latticino::ckks {

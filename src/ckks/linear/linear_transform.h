@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/evaluator.h"
 
 namespace latticino::ckks {
 
@@ -17,16 +17,16 @@ Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots);
 class LinearTransform {
  public:
   struct Options {
-    int level = 0;              // of the input; the result has level - 1
+    int level = 0;  // of the input; the result has level - 1
     // 0: what keeps canonical scales canonical, rescale_factor(level) S_(level-1) / S_level, up to
     // the default level, and rescale_factor(level) (the scale is kept) above it.
     double plaintext_scale = 0;
-    int baby_steps = 0;         // a power of two; 0: chosen by counting key products
-    int pre_rotation = 0;       // the transform is followed by a rotation by this (absorbed)
+    int baby_steps = 0;    // a power of two; 0: chosen by counting key products
+    int pre_rotation = 0;  // the transform is followed by a rotation by this (absorbed)
     // One division by P and the rescale factor; false: one after the other, a pass more for a
     // rounding error of fewer primes (what counts at small scales).
     bool merged = true;
-    bool hoisted = true;        // false: minimal keys, one rotation by `step` iterated
+    bool hoisted = true;  // false: minimal keys, one rotation by `step` iterated
   };
   // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.
   LinearTransform(const std::shared_ptr<const Context>& context, const Diagonals& diagonals,
@@ -41,7 +41,7 @@ class LinearTransform {
   std::vector<int> rotations() const;  // all that apply() uses
   int level() const;
   double plaintext_scale() const;
-  std::size_t bytes() const;           // of the encoded diagonals
+  std::size_t bytes() const;  // of the encoded diagonals
 
  private:
   struct Plan;

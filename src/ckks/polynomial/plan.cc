@@ -1,4 +1,4 @@
-#include "ckks/polynomial_plan.h"
+#include "ckks/polynomial/plan.h"
 
 #include <bit>
 

@@ -84,7 +84,7 @@ class Evaluator {
   std::vector<Ciphertext> inner_sum(std::span<const Ciphertext> x, int step, int count) const;
 
  private:
-  // Spans of these are of one form (ckks/batches.h).
+  // Spans of these are of one form (ckks/evaluator/batches.h).
   using Ciphertexts = std::vector<Ciphertext>;
   using Span = std::span<const Ciphertext>;
   void require(const char* operation, const Ciphertext& x) const;

@@ -1,4 +1,4 @@
-#include "ckks/checks.h"
+#include "ckks/evaluator/checks.h"
 
 #include <cmath>
 #include <cstdio>

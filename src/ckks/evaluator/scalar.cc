@@ -1,4 +1,4 @@
-#include "ckks/scalar.h"
+#include "ckks/evaluator/scalar.h"
 
 #include <cmath>
 #include <cstdio>

@@ -2,7 +2,7 @@
 // (Bossuat et al. 2021, Sec. 3; paper: BitPacker for the scale bookkeeping).
 #pragma once
 
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/evaluator.h"
 
 namespace latticino::ckks {
 

@@ -1,4 +1,4 @@
-#include "ckks/matrix.h"
+#include "ckks/linear/matrix.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "ckks/baby_giant.h"
+#include "ckks/linear/baby_giant.h"
 
 #include <numeric>
 #include <set>
