@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/ciphertext_metadata.h"
-#include "io/poly_codec.h"
+#include "io/codec/poly.h"
 #include "math/errors.h"
 
 namespace latticino::io {

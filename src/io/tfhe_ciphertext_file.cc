@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/ciphertext_metadata.h"
-#include "io/lwe_codec.h"
+#include "io/codec/lwe.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 

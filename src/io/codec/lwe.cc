@@ -1,11 +1,11 @@
-#include "io/lwe_codec.h"
+#include "io/codec/lwe.h"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
 #include "crypto/expand.h"
-#include "io/poly_codec.h"
+#include "io/codec/poly.h"
 
 namespace latticino::io {
 namespace {

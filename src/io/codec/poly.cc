@@ -1,4 +1,4 @@
-#include "io/poly_codec.h"
+#include "io/codec/poly.h"
 
 #include <bit>
 #include <cstring>

@@ -1,9 +1,9 @@
 // Secret keys in files, of either scheme: one byte a coefficient, as they are (version 1) or sealed
 // under a key that a passphrase gives (version 3). Internal to src/io.
 //
-// Metadata of version 3: KDF u32 (1: scrypt, RFC 7914) | log2 of its N u32 | r u32 | p u32 | salt 32.
-// Payload: the coefficients under ChaCha20, then a check of 32 bytes (crypto/sealed.h), whose context
-// is scheme u32 | params hash 32 | key id 16 | metadata.
+// Metadata of version 3: KDF u32 (1: scrypt, RFC 7914) | log2 of its N u32 | r u32 | p u32 |
+// salt 32. Payload: the coefficients under ChaCha20, then a check of 32 bytes (crypto/sealed.h),
+// whose context is scheme u32 | params hash 32 | key id 16 | metadata.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ Scrypt decode_kdf(Decoder& metadata);  // FileError for costs out of range
 Encoder seal_context(const Header& header, const Scrypt& kdf);
 [[noreturn]] void refuse_seal(bool sealed, bool key_given);
 
-// The coefficients of both parts, one after the other; encrypts them in place where there is a seal.
+// The coefficients of both parts, one after the other; encrypts them in place where there is a
+// seal.
 template <class SecretKey>
 void write_secret(Sink& sink, Scheme scheme, const SecretKey& key,
                   std::span<std::uint8_t> coefficients, const SecretSeal* seal) {
@@ -43,15 +44,15 @@ void write_secret(Sink& sink, Scheme scheme, const SecretKey& key,
   }
   header.version = 3;
   header.payload_bytes += kDigestBytes;
-  const auto check =
-      crypto::seal(seal->key, seal_context(header, seal->kdf).bytes(), coefficients);
+  const auto check = crypto::seal(seal->key, seal_context(header, seal->kdf).bytes(), coefficients);
   Writer writer(sink, header, encode_kdf(seal->kdf));
   writer.payload(coefficients);
   writer.payload(check);
   writer.finish();
 }
 
-// `first` of `all` coefficients are the first part's. `key` opens a seal; empty where there is none.
+// `first` of `all` coefficients are the first part's. `key` opens a seal; empty where there is
+// none.
 template <class SecretKey, class AnyParams>
 SecretKey read_secret(Source& source, Scheme scheme, std::shared_ptr<const AnyParams> params,
                       std::size_t first, std::size_t all, std::span<const std::uint8_t> key) {
