@@ -3,7 +3,7 @@
 //   bench_client --device cuda --preset n16-d40-boot-v1 --limbs 47,13 --batch 64 --output rows.json
 // Beside them what bounds them: the transform on the host, the sampling of one error there and as a
 // record, and encoding from the device's own memory, replayed.
-#include "ckks/client.h"
+#include "ckks/encoding/client.h"
 #include "crypto/gaussian.h"
 #include "world.h"
 

@@ -27,7 +27,7 @@ GROUPS = (
 # Cases that run together, each known by its kernel.
 CASES = (
     {"transform_rows": "intt_rows", "convert_tile": "mod_up", "key_inner": "key_inner",
-     "subtract_scale": "subtract_scale"},
+     "mod_down_finish": "subtract_scale"},
     {"convert_tile": "mod_switch_tile"},
 )
 AUX, LAUNCH = 12, 3  # auxiliary primes of bench_records; which launch of a kernel is looked at

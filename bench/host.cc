@@ -82,7 +82,7 @@ class Host {
   }
 
  private:
-  static constexpr int kHoisted = 8, kTogether = 16;
+  static constexpr int kHoisted = 8, kBatch = 16;
 
   std::unique_ptr<Backend> backend() {
     if (none_) return std::make_unique<NoBackend>(records_);
@@ -96,10 +96,10 @@ class Host {
     const Ciphertext y = x;
     std::vector<int> steps;
     for (int i = 1; i <= kHoisted; ++i) steps.push_back(i);
-    time("ckks.add", level, kTogether, [&] { e.add(x, y); });
-    time("ckks.rescale", level, kTogether, [&] { e.rescale(x); });
-    time("ckks.mul_relin_rescale", level, kTogether, [&] { e.multiply(x, y); });
-    time("ckks.rotate", level, kTogether, [&] { e.rotate(x, 1); });
+    time("ckks.add", level, kBatch, [&] { e.add(x, y); });
+    time("ckks.rescale", level, kBatch, [&] { e.rescale(x); });
+    time("ckks.mul_relin_rescale", level, kBatch, [&] { e.multiply(x, y); });
+    time("ckks.rotate", level, kBatch, [&] { e.rotate(x, 1); });
     time("ckks.rotate_hoisted", level, 2, [&] { e.rotate_hoisted(x, steps); });
   }
 

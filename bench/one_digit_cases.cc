@@ -28,7 +28,7 @@ void Shapes::add_one_digit(std::vector<Case>& out) {
     return Operation(op);
   };
   const auto last = [this](int k) {
-    auto op = std::get<SubtractScale>(subtract(k, 5));
+    auto op = std::get<ModDownFinish>(subtract(k, 5));
     for (int h = 0; h < 2; ++h) {
       op.items[h].x = poly("a1", k, q_, Domain::Eval);
       op.items[h].times = key(k)[0][h].select(q_);

@@ -243,7 +243,7 @@ Operation Shapes::mod_down(int set) {
 }
 
 Operation Shapes::subtract(int set, std::uint32_t galois) {
-  SubtractScale op;
+  ModDownFinish op;
   for (const char* part : {"0", "1"}) {
     op.items.push_back({poly(std::string("e") + part, set, q_, Domain::Eval),
                         poly(std::string("d") + part, set, q_, Domain::Half), PolyView{},
@@ -263,11 +263,11 @@ Case Shapes::hoisted(int count) {
             const int first = k * count;
             auto inner = std::get<KeyInner>(key_inner(first));
             auto down = std::get<Convert>(mod_down(first));
-            auto last = std::get<SubtractScale>(subtract(first, kGalois));
+            auto last = std::get<ModDownFinish>(subtract(first, kGalois));
             for (int set = first + 1; set < first + count; ++set) {
               const auto more_inner = std::get<KeyInner>(key_inner(set));
               const auto more_down = std::get<Convert>(mod_down(set));
-              auto more_last = std::get<SubtractScale>(subtract(set, kGalois));
+              auto more_last = std::get<ModDownFinish>(subtract(set, kGalois));
               more_last.items[0].add = last.items[0].add;
               inner.groups[0].targets.push_back(more_inner.groups[0].targets[0]);
               down.items.insert(down.items.end(), more_down.items.begin(), more_down.items.end());
@@ -284,7 +284,7 @@ std::vector<Operation> Shapes::switched(int k, int batch, bool products) {
   Transform rows;
   Convert up, down;
   KeyInner inner;
-  SubtractScale last;
+  ModDownFinish last;
   for (int set = k * batch; set < (k + 1) * batch; ++set) {
     rows.items.push_back({poly("a1", set, q_, Domain::Eval), poly("half", set, q_, Domain::Half),
                           products ? poly("b1", set, q_, Domain::Eval) : PolyView{}});
@@ -374,7 +374,7 @@ void Shapes::add_rescale(std::vector<Case>& out) {
     return Operation(op);
   };
   const auto last = [this](int k) {
-    SubtractScale op;
+    ModDownFinish op;
     for (const char* part : {"0", "1"}) {
       op.items.push_back({poly(std::string("a") + part, k, q_, Domain::Eval).select(staying_),
                           poly(std::string("s") + part, k, staying_, Domain::Half), PolyView{},

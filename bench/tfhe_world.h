@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common.h"
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"
 

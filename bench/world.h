@@ -7,8 +7,8 @@
 #include <span>
 
 #include "ckks/bootstrap/bootstrap.h"
-#include "ckks/client.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/client.h"
+#include "ckks/encoding/encoder.h"
 #include "common.h"
 #include "rlwe/evaluation_keys.h"
 #include "runtime/rates.h"

@@ -32,7 +32,7 @@ def racecheck_parts():
     def option(name, kernels):
         return [word for k in kernels for word in (name, "kernel_substring=" + k)]
     tfhe = ("rotate", "fourier", "switch", "byte_digits", "lwe_", "sample_extract")
-    groups = (["transform_rows"], ["transform_columns"], ["convert"], ["key_inner"], ["subtract_scale"],
+    groups = (["transform_rows"], ["transform_columns"], ["convert"], ["key_inner"], ["mod_down_finish"],
               ["dot", "tensor", "linear", "automorphism"])
     chosen = [option("--kernel-name", g) for g in groups]
     chosen.append(option("--kernel-name-exclude", [*(name for group in groups for name in group), "reorder"]))

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "math/errors.h"
+#include "params/bounds/security.h"
+#include "params/chain/prime_chain.h"
 #include "params/params.h"
-#include "params/prime_chain.h"
-#include "params/security.h"
 
 namespace latticino {
 namespace {

@@ -2,7 +2,7 @@
 #include "ckks/ciphertext.h"
 
 #include "bindings.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "session/ckks/host.h"
 
 namespace latticino::python {

@@ -4,8 +4,8 @@
 #include "bindings.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/choice.h"
-#include "ckks/matrix.h"
-#include "ckks/polynomial.h"
+#include "ckks/linear/matrix.h"
+#include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 
 namespace latticino::python {
@@ -23,8 +23,9 @@ using MatrixInput =
     nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void bind_transform(nb::module_& m) {
-  nb::class_<LinearTransform>(m, "LinearTransform",
-                              "A sparse linear map of slots by its diagonals; see ckks/linear_transform.h.")
+  nb::class_<LinearTransform>(
+      m, "LinearTransform",
+      "A sparse linear map of slots by its diagonals; see ckks/linear/linear_transform.h.")
       .def(
           "__init__",
           [](LinearTransform* self, const ContextPtr& context, const std::vector<int>& indices,
@@ -47,14 +48,16 @@ void bind_transform(nb::module_& m) {
           },
           "context"_a, "indices"_a, "diagonals"_a, "level"_a)
       .def("apply",
-           nb::overload_cast<const Evaluator&, const Ciphertext&>(&LinearTransform::apply, nb::const_),
+           nb::overload_cast<const Evaluator&, const Ciphertext&>(&LinearTransform::apply,
+                                                                  nb::const_),
            "evaluator"_a, "x"_a, ReleaseGil())
       .def_prop_ro("rotations", &LinearTransform::rotations)
       .def_prop_ro("bytes", &LinearTransform::bytes);
 }
 
 void bind_matrix(nb::module_& m) {
-  nb::class_<MatrixProduct>(m, "MatrixProduct", "x @ W for a packed vector; see ckks/matrix.h.")
+  nb::class_<MatrixProduct>(m, "MatrixProduct",
+                            "x @ W for a packed vector; see ckks/linear/matrix.h.")
       .def(
           "__init__",
           [](MatrixProduct* self, const ContextPtr& context, const MatrixInput& w, int slots,
@@ -143,10 +146,9 @@ void bind_bootstrap(nb::module_& m) {
       .def_prop_ro("log_message_ratio", [](const Choice& c) { return c.options.log_message_ratio; })
       .def_ro("input_level", &Choice::input_level)
       .def_ro("output_level", &Choice::output_level)
-      .def_prop_ro("predicted_bits",
-                   [](const Choice& c) {
-                     return std::pair(c.predicted.mean_bits, c.predicted.max_bits);
-                   })
+      .def_prop_ro(
+          "predicted_bits",
+          [](const Choice& c) { return std::pair(c.predicted.mean_bits, c.predicted.max_bits); })
       .def_ro("reason", &Choice::reason);
   m.def(
       "choose_form",
@@ -155,9 +157,15 @@ void bind_bootstrap(nb::module_& m) {
          std::optional<bool> over_mod_raise, std::optional<int> arcsine,
          std::optional<int> log_message_ratio, bool random_like, double largest) {
         nb::gil_scoped_release release;
-        return ckks::bootstrap::choose_form(
-            params, {level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise,
-                     arcsine, log_message_ratio, {random_like, largest, {}}});
+        return ckks::bootstrap::choose_form(params, {level,
+                                                     slots,
+                                                     message,
+                                                     minimal_keys,
+                                                     slot_to_coeff_first,
+                                                     over_mod_raise,
+                                                     arcsine,
+                                                     log_message_ratio,
+                                                     {random_like, largest, {}}});
       },
       "params"_a, "level"_a, "slots"_a, "message"_a, "minimal_keys"_a = false,
       "slot_to_coeff_first"_a = nb::none(), "over_mod_raise"_a = nb::none(),

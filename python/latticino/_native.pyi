@@ -487,7 +487,7 @@ class Evaluator:
 
 class LinearTransform:
     """
-    A sparse linear map of slots by its diagonals; see ckks/linear_transform.h.
+    A sparse linear map of slots by its diagonals; see ckks/linear/linear_transform.h.
     """
 
     def __init__(self, context: Context, indices: Sequence[int], diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], level: int) -> None: ...
@@ -501,7 +501,7 @@ class LinearTransform:
     def bytes(self) -> int: ...
 
 class MatrixProduct:
-    """x @ W for a packed vector; see ckks/matrix.h."""
+    """x @ W for a packed vector; see ckks/linear/matrix.h."""
 
     def __init__(self, context: Context, matrix: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], slots: int, level: int) -> None: ...
 

@@ -16,7 +16,7 @@ from .ciphertext import Ciphertext
 from .constants import ConstantCache
 from .known import Known, RangeWarning, as_range, range_of_sample
 from .layout import Layout
-from .plan import Plan, WayBack, dry_run
+from .plan import Plan, RepackRoute, dry_run
 from .progress_bar import Task
 from .switching import TableReport
 from .tenancy import Tenancy, checked_budget
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 NOT_ENCRYPTED = devices.NOT_ENCRYPTED
-_TOGETHER = 16  # ciphertexts that are encoded and encrypted in one go
+_MAX_BATCH = 16  # ciphertexts that are encoded and encrypted in one go
 _LARGE_MATRIX = 1 << 14  # entries from which encoding may take over a second
 
 
@@ -109,8 +109,8 @@ class Context(Tenancy, roles.Handle):
                 kind, int(index or 0), self.threads, self.simd)
         self._switch_sets: list[str] = _native.switch_sets_for(self.params, fast_doubles)
         self._switchers: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
-        self._ways: dict[tuple[str, int, str], WayBack] = {}  # that a twin's program takes
-        self._ways_known: dict[tuple[str, int, bool, str], WayBack] = {}  # comparing them takes a second
+        self._repack_routes: dict[tuple[str, int, str], RepackRoute] = {}  # that a twin's program takes
+        self._known_repack_routes: dict[tuple[str, int, bool, str], RepackRoute] = {}  # comparing them takes a second
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
 
     @classmethod
@@ -132,7 +132,7 @@ class Context(Tenancy, roles.Handle):
         twin._switch_sets = like._sets_of_switching()
         twin._products.limit = math.inf  # a plan counts them all
         twin._timed = devices.timed_as(like.device, like.threads, like.simd)
-        twin._ways_known = like._ways_known
+        twin._known_repack_routes = like._known_repack_routes
         twin._forms = like._forms
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
@@ -295,7 +295,7 @@ class Context(Tenancy, roles.Handle):
         slots = arrays.slots_for(values.size, self.slots, "encrypt")
         known = self._known_of(array, values, stated, like, noise.fresh(self.params, scale, slots, public))
         rows = arrays.rows(values, slots)
-        batches = [rows[first : first + _TOGETHER] for first in range(0, len(rows), _TOGETHER)]
+        batches = [rows[first : first + _MAX_BATCH] for first in range(0, len(rows), _MAX_BATCH)]
         if not self.encrypted:
             parts = [_native.shape_only(self._native, level, float(scale), slots) for _ in rows]
         elif len(batches) == 1:
@@ -487,20 +487,20 @@ class Context(Tenancy, roles.Handle):
         key = (name, slots, bound, minimal_keys, route)
         with self._lock:
             if key not in self._switchers:
-                route = self._way(name, slots, minimal_keys, route).route
+                route = self._repack_route(name, slots, minimal_keys, route).route
                 self._switchers[key] = _native.Switcher(
                     self.switching(name), self._keys_of(name), *key[1:4], route=route)
             return self._switchers[key]
 
-    def _way(self, name: str, slots: int, minimal_keys: bool, route: str) -> WayBack:
+    def _repack_route(self, name: str, slots: int, minimal_keys: bool, route: str) -> RepackRoute:
         """The way back that a plan decides on, with keys for it."""
         key = (name, slots, minimal_keys, route)
-        if key not in self._ways_known:
+        if key not in self._known_repack_routes:
             native = self.switching(name)
             # What is asked for by name is made whatever it takes.
             budget: dict[str, Any] = {} if route == "automatic" else {"budget": 2**63}
-            self._ways_known[key] = WayBack(*native.choose_route(*key[1:], *self._timed, **budget))
-        way = self._ways[name, slots, route] = self._ways_known[key]
+            self._known_repack_routes[key] = RepackRoute(*native.choose_route(*key[1:], *self._timed, **budget))
+        way = self._repack_routes[name, slots, route] = self._known_repack_routes[key]
         if way.route == "matvec":
             self._keys_of(name).add_without_data(self.switching(name), slots, way.product_slots)
         return way

@@ -76,7 +76,7 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     # Columns of zeros fill the last ciphertext: a narrower block would repeat behind its values.
     w = np.pad(w, ((0, 0), (0, -w.shape[1] % out_slots if w.shape[1] > out_slots else 0)))
     parts = [_row_of_blocks(x, w[:, at : at + out_slots], out_slots) for at in range(0, w.shape[1], out_slots)]
-    # Longer inputs leave each result in pieces, which rotations add up (src/ckks/matrix.h).
+    # Longer inputs leave each result in pieces, which rotations add up (src/ckks/linear/matrix.h).
     pieces = max(1, x.slots // out_slots)
     params = x.context.params
     switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)

@@ -26,7 +26,7 @@ class Shape(NamedTuple):
     range: Any = None
 
 
-class WayBack(NamedTuple):
+class RepackRoute(NamedTuple):
     """How tables' results come back to CKKS: docs/switching.md.
 
     ``route``: ``"ring"`` or ``"matvec"``; ``product_slots`` of the latter's products; ``seconds``
@@ -49,9 +49,10 @@ class Plan:
     predicted from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
     (AVX-512, AVX2 or neither), at as many of the context's threads as have a core;
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
-    ``ways``: the way back from tables, by set, slots and the route asked for; ``products``: bytes of the
-    keys of route ``"matvec"``, by set, slots and slots of its products; ``lookups``: bootstrappings of TFHE,
-    one for each value that goes through a table; ``bits``: expected precision of each result, mean and worst value,
+    ``repack_routes``: the route from tables back to slots, by set, slots and the route asked for;
+    ``products``: bytes of the keys of route ``"matvec"``, by set, slots and slots of its products;
+    ``lookups``: bootstrappings of TFHE, one for each value that goes through a table;
+    ``bits``: expected precision of each result, mean and worst value,
     and what that rests on (``"assumed"``, ``"declared"`` or ``"calibrated"``: arrays as examples are sample data);
     ``notes``: what was chosen on the way, and why, such as forms of bootstrapping.
     """
@@ -69,7 +70,7 @@ class Plan:
     bytes_by_name: dict[str, int] = field(default_factory=dict)
     bytes_by_key: dict[_native.KeyLabel, int] = field(default_factory=dict)
     switching: dict[str, int] = field(default_factory=dict)
-    ways: dict[tuple[str, int, str], WayBack] = field(default_factory=dict)
+    repack_routes: dict[tuple[str, int, str], RepackRoute] = field(default_factory=dict)
     products: dict[tuple[str, int, int], int] = field(default_factory=dict)
     lookups: int = 0
     bits: tuple[tuple[float, float, str], ...] = ()
@@ -96,7 +97,7 @@ class Plan:
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
-            self.ways | other.ways, products, self.lookups + other.lookups, self.bits + other.bits,
+            self.repack_routes | other.repack_routes, products, self.lookups + other.lookups, self.bits + other.bits,
             list(dict.fromkeys(self.notes + other.notes)))
 
     def __str__(self) -> str:
@@ -112,7 +113,8 @@ class Plan:
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
             f"predicted time     {self.seconds:.3g} s",
         ]
-        lines += [f"tables of {slots:<8} back by route {way.route}" for (_, slots, _), way in self.ways.items()]
+        lines += [f"tables of {slots:<8} back by route {way.route}"
+                  for (_, slots, _), way in self.repack_routes.items()]
         lines += self.notes
         return "\n".join(lines)
 
@@ -151,7 +153,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         bytes_by_name=dict(report["bytes_by_name"]),
         bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request},
         switching=switching,
-        ways=dict(twin._ways),
+        repack_routes=dict(twin._repack_routes),
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
         bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),

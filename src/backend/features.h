@@ -13,7 +13,7 @@ struct Features {
   bool tiles = true;      // Convert in Half is one pass; without: three, through Coeff
   bool matrix = true;     // a GPU converts bases on 8-bit matrix units; without: on integers
   bool inner = true;      // KeyInner is one pass; without: transforms, products, transforms
-  bool last_step = true;  // SubtractScale is one pass; without: transform, sum, automorphism
+  bool last_step = true;  // ModDownFinish is one pass; without: transform, sum, automorphism
   bool sums = true;       // sums of any length in a pass; without: two terms at a time
   bool batches = true;    // a pass over many polynomials; without: one at a time
   bool overlap = true;    // a GPU's launch begins while the one before it ends; without: after it

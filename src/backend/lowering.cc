@@ -189,14 +189,14 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
   if (!images.items.empty()) lower(images);
 }
 
-bool Lowering::replace(const SubtractScale& op) {
+bool Lowering::replace(const ModDownFinish& op) {
   if (features_->last_step) return false;
   Transform rows;
   Dot products;
   products.parts = 1;
   Linear sums;
   Automorphism images;
-  for (const SubtractScale::Item& item : op.items) {
+  for (const ModDownFinish::Item& item : op.items) {
     PolyView x = item.x, y = item.y;
     if (item.times.segments > 0) {
       x = like(item.x, Domain::Eval);

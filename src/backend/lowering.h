@@ -30,7 +30,7 @@ class Lowering {
   bool replace(const Convert& op);
   bool replace(const Transform& op);
   bool replace(const KeyInner& op);
-  bool replace(const SubtractScale& op);
+  bool replace(const ModDownFinish& op);
   bool replace(const Linear& op);
   bool replace(const Tensor& op);
   bool replace(const Dot& op);

@@ -1,6 +1,6 @@
 #include "ckks/context.h"
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 
 namespace latticino::ckks {
 

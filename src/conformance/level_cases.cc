@@ -252,7 +252,7 @@ void expect_divided(Verdict& verdict, const Ring& ring, const Basis& removed, co
 
 Case division(const std::string& name, const Basis& source, const Basis& entering, const Pick& pick,
               const Lacking& lacking = Lacking()) {
-  Case c{"SubtractScale", name, {}, {}};
+  Case c{"ModDownFinish", name, {}, {}};
   c.build = [=](Side& side) -> Operations {
     const rlwe::Constants::Division& division = pick(side.constants());
     const PolyView coeff = side.input(source, Domain::Coeff);
@@ -262,7 +262,7 @@ Case division(const std::string& name, const Basis& source, const Basis& enterin
     const PolyView out = side.output(division.target, Domain::Eval);
     return {Transform{{{coeff, x}}}, Transform{{{x.select(division.removed), removed}}},
             Convert{{{division.conversion, removed, y}}},
-            SubtractScale{{{x.select(source.intersect(division.target)), y, {}, out, 1}},
+            ModDownFinish{{{x.select(source.intersect(division.target)), y, {}, out, 1}},
                           division.factor},
             Transform{{{out, side.output(division.target, Domain::Coeff)}}}};
   };
@@ -281,7 +281,7 @@ Case division(const std::string& name, const Basis& source, const Basis& enterin
 // The forms of the last step: y in either domain, with an addend, permuted, in place, no x at all,
 // x times a key.
 Case subtract_forms(const Basis& source, const Pick& pick) {
-  Case c{"SubtractScale", "addend, automorphism, in place", {}, {}};
+  Case c{"ModDownFinish", "addend, automorphism, in place", {}, {}};
   c.build = [=](Side& side) -> Operations {
     const rlwe::Constants::Division& division = pick(side.constants());
     const Basis target = division.target, kept = source.intersect(target);
@@ -291,7 +291,7 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
     const PolyView over_x = side.in_out(target, Domain::Eval);
     const PolyView over_add = side.in_out(target, Domain::Eval);
     const auto last = 2u * side.ring().n() - 1;
-    SubtractScale op{{}, division.factor};
+    ModDownFinish op{{}, division.factor};
     op.items = {{eval(kept), half(), eval(target), out(), 1},
                 {eval(kept), half(), eval(kept), out(), 5},
                 {eval(kept), eval(target), {}, out(), last},
@@ -312,14 +312,14 @@ Case subtract_forms(const Basis& source, const Pick& pick) {
 
 // Items of one basis in many forms, which share what they read.
 Case subtract_batch(const Basis& source, const Pick& pick) {
-  Case c{"SubtractScale", "nine items of one launch", {}, {}};
+  Case c{"ModDownFinish", "nine items of one launch", {}, {}};
   c.build = [=](Side& side) -> Operations {
     const rlwe::Constants::Division& division = pick(side.constants());
     const Basis target = division.target, kept = source.intersect(target);
     const auto eval = [&](const Basis& basis) { return side.input(basis, Domain::Eval); };
     const PolyView none, x[2] = {eval(kept), eval(kept)}, add[3] = {eval(target), none, x[1]};
     const PolyView key[3] = {eval(source), eval(kept), eval(source)};
-    SubtractScale op{{}, division.factor};
+    ModDownFinish op{{}, division.factor};
     for (int i = 0; i < 9; ++i) {
       const bool lacks_x = i % 7 == 6, lacks_key = lacks_x || i % 5 == 4, stays = i % 4 == 0;
       op.items.push_back({lacks_x ? none : x[i % 2], side.input(target, Domain::Half), add[i % 3],

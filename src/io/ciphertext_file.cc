@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "io/alike.h"
+#include "io/ciphertext_metadata.h"
+#include "io/codec/poly.h"
 #include "io/files.h"
 #include "io/final_ciphertext.h"
-#include "io/poly_codec.h"
 #include "math/errors.h"
 
 namespace latticino::io {

@@ -17,7 +17,7 @@
 // writes the oldest version that holds what it has (Header::version). Version 2: switching keys
 // that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of
 // their values, server keys of TFHE with a public key, and secret keys under a passphrase
-// (io/secret_codec.h). Version 4: ciphertexts of CKKS as final answers (io/final_ciphertext.h). All
+// (io/codec/secret.h). Version 4: ciphertexts of CKKS as final answers (io/final_ciphertext.h). All
 // else is written as version 1.
 #pragma once
 

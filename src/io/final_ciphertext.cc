@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/alike.h"
-#include "io/poly_codec.h"
+#include "io/ciphertext_metadata.h"
+#include "io/codec/poly.h"
 #include "math/errors.h"
 
 namespace latticino::io {

@@ -1,9 +1,9 @@
 #include <string>
 #include <vector>
 
+#include "io/codec/poly.h"
+#include "io/codec/switch_key.h"
 #include "io/files.h"
-#include "io/poly_codec.h"
-#include "io/switch_key_codec.h"
 #include "math/errors.h"
 
 namespace latticino::io {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "crypto/secure_memory.h"
+#include "io/codec/secret.h"
 #include "io/files.h"
-#include "io/secret_codec.h"
 #include "io/secret_stream.h"
 
 namespace latticino::io {

@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "io/poly_codec.h"
-#include "io/server_keys_codec.h"
+#include "io/codec/poly.h"
+#include "io/codec/server_keys.h"
+#include "io/codec/switch_key.h"
 #include "io/switch_files.h"
-#include "io/switch_key_codec.h"
 #include "math/errors.h"
 #include "switch/matvec.h"
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/alike.h"
-#include "io/lwe_codec.h"
+#include "io/ciphertext_metadata.h"
+#include "io/codec/lwe.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 
@@ -67,12 +67,12 @@ double counted_norm2(const Context& context, const Entry& e) {
 }
 
 tfhe::Origins origins_of(Queue& queue, const LweView& x) {
-  constexpr std::uint32_t kTogether = 1024;  // ciphertexts in host memory at once
+  constexpr std::uint32_t kMaxBatch = 1024;  // ciphertexts in host memory at once
   std::vector<tfhe::Origins> parts;
   std::vector<std::uint32_t> counts;
   std::vector<std::uint32_t> words;
-  for (std::uint32_t i = 0; i < x.count; i += kTogether) {
-    const LweView part = x.part(i, std::min(kTogether, x.count - i));
+  for (std::uint32_t i = 0; i < x.count; i += kMaxBatch) {
+    const LweView part = x.part(i, std::min(kMaxBatch, x.count - i));
     words.resize(part.words());
     queue.copy_out(words.data(), part.data, words.size() * sizeof(std::uint32_t));
     parts.push_back(tfhe::Origins::of_masks(part, words.data()));

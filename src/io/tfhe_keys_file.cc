@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "crypto/secure_memory.h"
-#include "io/lwe_codec.h"
-#include "io/poly_codec.h"
-#include "io/secret_codec.h"
+#include "io/codec/lwe.h"
+#include "io/codec/poly.h"
+#include "io/codec/secret.h"
+#include "io/codec/server_keys.h"
 #include "io/secret_stream.h"
-#include "io/server_keys_codec.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 
@@ -15,7 +15,7 @@ namespace latticino::io {
 namespace {
 
 constexpr std::size_t kLongestText = 1 << 12;
-constexpr std::uint32_t kRowsTogether = 1024;  // of a bootstrapping key, in one record
+constexpr std::uint32_t kRowsTogether = 1024;       // of a bootstrapping key, in one record
 constexpr std::uint32_t kVersionWithPublicKey = 3;  // a seed and a body more
 
 std::uint64_t public_key_bytes(const tfhe::Context& context) {

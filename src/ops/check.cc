@@ -152,7 +152,7 @@ void check_record(Checker& c, const KeyInner& op) {
   }
 }
 
-void check_record(Checker& c, const SubtractScale& op) {
+void check_record(Checker& c, const ModDownFinish& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
     const int in_place = item.galois == 1 ? static_cast<int>(i) : -1;

@@ -169,7 +169,7 @@ struct Name {
   const char* operator()(const Transform&) const { return "Transform"; }
   const char* operator()(const Convert&) const { return "Convert"; }
   const char* operator()(const KeyInner&) const { return "KeyInner"; }
-  const char* operator()(const SubtractScale&) const { return "SubtractScale"; }
+  const char* operator()(const ModDownFinish&) const { return "ModDownFinish"; }
   const char* operator()(const Linear&) const { return "Linear"; }
   const char* operator()(const Tensor&) const { return "Tensor"; }
   const char* operator()(const Dot&) const { return "Dot"; }

@@ -94,7 +94,7 @@ struct LweSlots {
 
 // Which arithmetic multiplies polynomials. Exact: modulo the ring's primes. Fft64: complex
 // transforms in FP64 (math/fourier.h): over one prime the same words, because sums are integers
-// that rounding recovers; over two primes with a rounding error (params/tfhe_noise.h,
+// that rounding recovers; over two primes with a rounding error (params/tfhe/noise.h,
 // fourier_variance).
 enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
 

@@ -89,7 +89,7 @@ struct KeyInner {
 // optional and covers a subset; times (Eval) covers x: where a key switch has one digit, x is its
 // own limbs and times the key, so that their product is never written. out may alias x or add when
 // galois == 1, never y or times.
-struct SubtractScale {
+struct ModDownFinish {
   struct Item {
     PolyView x, y, add, out;
     std::uint32_t galois = 1;
@@ -264,7 +264,7 @@ struct Copy {
   std::vector<Item> items;
 };
 
-using Operation = std::variant<Transform, Convert, KeyInner, SubtractScale, Linear, Tensor, Dot,
+using Operation = std::variant<Transform, Convert, KeyInner, ModDownFinish, Linear, Tensor, Dot,
                                Automorphism, ModRaise, FromIntegers, Embed, Project, ExpandUniform,
                                SampleGaussian, Copy, LweLinear, LweKeySwitch, ModSwitch,
                                SampleExtract, LweSlots, FourierKey, BlindRotate>;

@@ -51,8 +51,8 @@ struct Walker {
       }
     }
   }
-  void operator()(const SubtractScale& op) const {
-    for (const SubtractScale::Item& item : op.items) {
+  void operator()(const ModDownFinish& op) const {
+    for (const ModDownFinish::Item& item : op.items) {
       read(item.x);
       read(item.y);
       read(item.add);

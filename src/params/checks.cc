@@ -8,9 +8,9 @@
 #include "math/big_uint.h"
 #include "math/errors.h"
 #include "math/primes.h"
-#include "params/conversion_bound.h"
+#include "params/bounds/conversion.h"
+#include "params/bounds/security.h"
 #include "params/names.h"
-#include "params/security.h"
 
 namespace latticino::params {
 namespace {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "params/params.h"
-#include "params/tfhe_params.h"
 
 namespace latticino::params {
 
@@ -22,9 +21,7 @@ void check_accumulators(const Params& p);
 
 // A preset's name is that preset's alone.
 void check_preset_name(const Params& p);
-void check_preset_name(const TfheParams& p);
 
 std::string to_text(const ParamsLiteral& literal);
-std::string to_text(const TfheLiteral& literal);
 
 }  // namespace latticino::params

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string>
 
+#include "params/bounds/security.h"
 #include "params/params.h"
-#include "params/security.h"
 
 namespace latticino {
 namespace {

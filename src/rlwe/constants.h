@@ -40,7 +40,7 @@ class Constants {
   // conversion divides what it makes by D.
   struct Division {
     const BaseConversion* conversion = nullptr;
-    std::vector<std::uint32_t> factor;  // of SubtractScale, by position in `target`
+    std::vector<std::uint32_t> factor;  // of ModDownFinish, by position in `target`
     Basis removed, target;
   };
   // Of results of key switching, that is modulo P_level Q_level. Where P_level is a part of P, Q's

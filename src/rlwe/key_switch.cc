@@ -32,7 +32,7 @@ std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Divisi
                          std::span<const DownItem> items) {
   Transform to_half;
   Convert convert;
-  SubtractScale subtract{{}, division.factor};
+  ModDownFinish subtract{{}, division.factor};
   std::vector<Poly> scratch, out;
   for (const DownItem& item : items) {
     PolyView removed = item.removed;
@@ -64,7 +64,7 @@ bool multiplied_last(const InnerGroup& group, Addend addend) {
 }
 
 // The pair whose limbs on P are left to key_inner.
-ExtendedPair own_limbs(Queue& queue, const Constants& constants, const Raised& raised,
+ExtendedPair own_limbs(Queue& queue, const Constants& constants, const ModUpResult& raised,
                        const InnerTarget& target, const std::array<PolyView, 2>& key) {
   const Basis removed = removed_by(constants, raised.level, false);
   ExtendedPair pair;
@@ -81,7 +81,7 @@ ExtendedPair own_limbs(Queue& queue, const Constants& constants, const Raised& r
 
 }  // namespace
 
-std::vector<KeyInner::Digit> Raised::digits() const {
+std::vector<KeyInner::Digit> ModUpResult::digits() const {
   std::vector<KeyInner::Digit> out;
   for (std::size_t j = 0; j < converted.size(); ++j) {
     out.push_back({source.select(own_[j]), converted[j].view});
@@ -89,22 +89,23 @@ std::vector<KeyInner::Digit> Raised::digits() const {
   return out;
 }
 
-std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
-                           int level) {
+std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
+                                std::span<const PolyView> a, int level) {
   return mod_up(queue, constants, a, {}, level);
 }
 
-std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
-                           std::span<const PolyView> times, int level) {
+std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
+                                std::span<const PolyView> a, std::span<const PolyView> times,
+                                int level) {
   const Params& params = constants.params();
   const Basis basis = params.basis(level);
   const int groups = static_cast<int>(params.digit_groups(level).size());
   Transform to_half;
   Convert convert;
   std::vector<Poly> halves;
-  std::vector<Raised> out;
+  std::vector<ModUpResult> out;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    Raised& raised = out.emplace_back();
+    ModUpResult& raised = out.emplace_back();
     raised.level = level;
     raised.source = a[i].select(basis);
     halves.push_back(queue.allocate(constants.ring(), basis, Domain::Half));
@@ -123,7 +124,7 @@ std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<c
   return out;
 }
 
-Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level) {
+ModUpResult mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level) {
   return std::move(mod_up(queue, constants, std::span(&a, 1), level).front());
 }
 
@@ -145,7 +146,7 @@ std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& 
   bool adds = false;
   std::vector<std::vector<ExtendedPair>> out;
   for (const InnerGroup& group : groups) {
-    const Raised& raised = *group.raised;
+    const ModUpResult& raised = *group.raised;
     KeyInner::Group& g = op.groups.emplace_back();
     const bool last = multiplied_last(group, addend);
     g.digits =
@@ -180,7 +181,8 @@ std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& 
   return out;
 }
 
-std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants, const Raised& raised,
+std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants,
+                                    const ModUpResult& raised,
                                     const std::vector<InnerTarget>& targets) {
   const InnerGroup group{&raised, targets};
   return std::move(key_inner(queue, constants, std::span(&group, 1)).front());

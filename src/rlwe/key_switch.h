@@ -12,24 +12,25 @@ namespace latticino::rlwe {
 
 // ModUp of one polynomial: its own Eval limbs and, group by group of the digits, the converted
 // limbs in Half. Holds memory until destroyed; shared by all rotations of a hoisted group.
-struct Raised {
+struct ModUpResult {
   int level = 0;
   PolyView source;              // Eval, basis(level); must outlive this object; of a product a1
   std::vector<Poly> converted;  // Half, extended(level) without the group's primes
   std::vector<KeyInner::Digit> digits() const;
 
  private:
-  friend std::vector<Raised> mod_up(Queue&, const Constants&, std::span<const PolyView>,
-                                    std::span<const PolyView>, int);
+  friend std::vector<ModUpResult> mod_up(Queue&, const Constants&, std::span<const PolyView>,
+                                         std::span<const PolyView>, int);
   std::vector<Basis> own_;  // primes of each group that are present at `level`
 };
 
-std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
-                           int level);
+std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
+                                std::span<const PolyView> a, int level);
 // ModUp of a[i] times[i]: products that are never written (InnerGroup::product).
-std::vector<Raised> mod_up(Queue& queue, const Constants& constants, std::span<const PolyView> a,
-                           std::span<const PolyView> times, int level);
-Raised mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
+std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
+                                std::span<const PolyView> a, std::span<const PolyView> times,
+                                int level);
+ModUpResult mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
 
 // A pair of polynomials modulo P_level Q_level (limbs over extended(level)), Eval, or Half on the
 // primes that the next mod_down removes: P_level's, and the level's leaving primes when it drops
@@ -59,14 +60,15 @@ enum class Addend {
   Extended,  // over extended(level), as it is: already modulo P Q
 };
 struct InnerGroup {
-  const Raised* raised = nullptr;
+  const ModUpResult* raised = nullptr;
   std::vector<InnerTarget> targets;
   KeyInner::Product product = {};  // what was raised is its a1 b1; for targets without addends
 };
 std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
                                                  std::span<const InnerGroup> groups,
                                                  Addend addend = Addend::TimesP);
-std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants, const Raised& raised,
+std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants,
+                                    const ModUpResult& raised,
                                     const std::vector<InnerTarget>& targets);
 
 // One polynomial modulo P Q_level on its way down.

@@ -32,12 +32,12 @@ std::size_t aligned(std::size_t bytes) {
 
 Block::Owner::~Owner() {
   if (!forked()) {
-    settle();
+    run_deferred();
     return;
   }
   static_cast<void>(backend.release());
   static_cast<void>(recording.release());
-  static_cast<void>(new auto(std::move(late)));
+  static_cast<void>(new auto(std::move(deferred)));
 }
 
 void Block::Owner::require_own_process(const char* operation) const {
@@ -61,11 +61,11 @@ std::unique_lock<std::recursive_mutex> Block::Owner::hold() {
   return lock;
 }
 
-void Block::Owner::settle() {
+void Block::Owner::run_deferred() {
   std::vector<std::function<void()>> now;
   {
-    const std::lock_guard lock(late_mutex);
-    now.swap(late);
+    const std::lock_guard lock(deferred_mutex);
+    now.swap(deferred);
   }
   for (const std::function<void()>& work : now) work();
 }

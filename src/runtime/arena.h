@@ -62,18 +62,18 @@ struct Block::Owner {
     {
       const std::unique_lock lock(mutex, std::try_to_lock);
       if (lock.owns_lock()) {
-        settle();
+        run_deferred();
         work();
         return;
       }
     }
-    const std::lock_guard lock(late_mutex);
-    late.push_back(std::move(work));
+    const std::lock_guard lock(deferred_mutex);
+    deferred.push_back(std::move(work));
   }
-  void settle();  // does what was put off, in order; the mutex is held
+  void run_deferred();  // does what was put off, in order; the mutex is held
 
-  std::mutex late_mutex;  // held for moments only
-  std::vector<std::function<void()>> late;
+  std::mutex deferred_mutex;  // held for moments only
+  std::vector<std::function<void()>> deferred;
 
   void end_block(const std::shared_ptr<Block::Arena>& from, void* data, std::size_t bytes,
                  bool secret);

@@ -62,7 +62,7 @@ bool Queue::recording() const {
 
 Buffer Queue::allocate(std::size_t bytes, bool secret) {
   const auto lock = owner_->hold();
-  owner_->settle();
+  owner_->run_deferred();
   Buffer block(new Block());
   if (is_dry()) {
     owner_->grow(bytes);
@@ -177,7 +177,7 @@ DryReport Queue::report() const {
 
 std::uint64_t Queue::live_bytes() const {
   const auto lock = owner_->hold();
-  owner_->settle();
+  owner_->run_deferred();
   return owner_->live;
 }
 
@@ -199,7 +199,7 @@ void Queue::poison(bool on) {
 
 MemoryUse Queue::device_memory() const {
   const auto lock = owner_->hold();
-  owner_->settle();
+  owner_->run_deferred();
   return is_dry() ? MemoryUse{owner_->peak, owner_->live} : owner_->backend->memory();
 }
 

@@ -49,7 +49,7 @@ const RateTable& avx512_rates() {
                                     {"Project", {4.9e+09, 0.0014}},
                                     {"SampleExtract", {1.6e+09, 0}},
                                     {"SampleGaussian", {7.05e+08, 0.0011}},
-                                    {"SubtractScale", {7.6e+09, 0}},
+                                    {"ModDownFinish", {7.6e+09, 0}},
                                     {"Tensor", {1.18e+10, 1.1e-05}},
                                     {"Transform", {8.3e+09, 1e-05}},
                                 },
@@ -72,7 +72,7 @@ const RateTable& avx2_rates() {
           {"LweLinear", {2.2e+09}},      {"LweSlots", {6e+08}},
           {"ModRaise", {1.85e+09}},      {"ModSwitch", {7e+08}},
           {"Project", {9.29e+08}},       {"SampleExtract", {6e+08}},
-          {"SubtractScale", {2.46e+09}}, {"Tensor", {2.58e+09}},
+          {"ModDownFinish", {2.46e+09}}, {"Tensor", {2.58e+09}},
           {"Transform", {1.51e+09}},     {"SampleGaussian", {1.32e+08}},
       },
       kThreadOverhead};
@@ -93,7 +93,7 @@ const RateTable& reference_rates() {
           {"LweLinear", {8e+08}},        {"LweSlots", {4e+08}},
           {"ModRaise", {1.54e+09}},      {"ModSwitch", {4e+08}},
           {"Project", {8.33e+08}},       {"SampleExtract", {4e+08}},
-          {"SubtractScale", {6.63e+08}}, {"Tensor", {3.02e+09}},
+          {"ModDownFinish", {6.63e+08}}, {"Tensor", {3.02e+09}},
           {"Transform", {6.65e+08}},     {"SampleGaussian", {1.45e+08}},
       },
       kThreadOverhead};
@@ -125,7 +125,7 @@ const RateTable& cuda_rates() {
           {"LweLinear", {4.05e+12, 2e-06}},       {"LweSlots", {2e+12, 3e-06}},
           {"ModRaise", {2.42e+12, 2.6e-06}},      {"ModSwitch", {2e+12, 3e-06}},
           {"Project", {4.29e+11, 1.4e-05}},       {"SampleExtract", {2e+12, 3e-06}},
-          {"SampleGaussian", {3e+12, 3e-06}},     {"SubtractScale", {3.43e+12, 2.4e-06}},
+          {"SampleGaussian", {3e+12, 3e-06}},     {"ModDownFinish", {3.43e+12, 2.4e-06}},
           {"Tensor", {3.68e+12, 2e-06}},          {"Transform", {3.03e+12, 2e-06}},
       }};
   return kTable;

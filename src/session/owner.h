@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ckks/client.h"
+#include "ckks/encoding/client.h"
 #include "crypto/random_stream.h"
 #include "rlwe/client.h"
 #include "switch/keys.h"

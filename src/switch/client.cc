@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ckks/client.h"
-#include "ckks/encoder.h"
-#include "ckks/secret_slots.h"
+#include "ckks/encoding/client.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/encoding/secret_slots.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/secret_poly.h"
@@ -45,12 +45,12 @@ tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random
   return tfhe::SecretKey::generate(params.tfhe(), random);
 }
 
-// Diagonals of s' - 1/2, as halves of 2 s' - 1. The client encrypts what the paper's server rotates: no noise of
-// rotations, no keys for them, and a seed for half of every ciphertext.
+// Diagonals of s' - 1/2, as halves of 2 s' - 1. The client encrypts what the paper's server
+// rotates: no noise of rotations, no keys for them, and a seed for half of every ciphertext.
 MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
                           const tfhe::SecretKey& secret, const MatvecShape& shape,
                           rlwe::Random& random) {
-  constexpr int kTogether = 8;
+  constexpr int kMaxBatch = 8;
   const MatvecPlan plan = plan_matvec(context.params(), shape);
   const ckks::Context& target = *context.ckks();
   const Basis basis = target.params().basis(plan.level);
@@ -60,10 +60,10 @@ MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
   crypto::LockedVector<std::int8_t> slots(static_cast<std::size_t>(shape.slots));
   const std::span<const std::int8_t> bits = secret.glwe();
   MatvecKey key;
-  for (std::size_t first = 0; first < columns; first += kTogether) {
+  for (std::size_t first = 0; first < columns; first += kMaxBatch) {
     std::vector<Poly> messages;
     std::vector<PolyView> views;
-    for (std::size_t d = first; d < std::min(columns, first + kTogether); ++d) {
+    for (std::size_t d = first; d < std::min(columns, first + kMaxBatch); ++d) {
       for (std::size_t i = 0; i < slots.size(); ++i) {
         const int bit = bits[(i % rows + columns * (i / rows) + d) % n];
         slots[i] = static_cast<std::int8_t>(2 * bit - 1);

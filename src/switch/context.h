@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ckks/context.h"
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 #include "rlwe/constants.h"
 #include "tfhe/context.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "ckks/checks.h"
+#include "ckks/evaluator/checks.h"
 #include "math/errors.h"
 #include "ops/slot_transform.h"
 #include "rlwe/key_switch.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 #include "rlwe/noise.h"
 

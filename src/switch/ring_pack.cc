@@ -78,9 +78,9 @@ std::vector<RingPacker::Pair> RingPacker::turned(const rlwe::EvaluationKeys& key
   const rlwe::SwitchKey& key = keys.get({rlwe::KeyKind::Galois, galois}, 0);
   std::vector<PolyView> masks;
   for (const Pair& pair : x) masks.push_back(pair[1].view);
-  const std::vector<rlwe::Raised> raised = rlwe::mod_up(queue, constants, masks, 0);
+  const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue, constants, masks, 0);
   std::vector<rlwe::InnerGroup> groups;
-  for (const rlwe::Raised& r : raised) groups.push_back({&r, {{&key}}});
+  for (const rlwe::ModUpResult& r : raised) groups.push_back({&r, {{&key}}});
   const auto products = rlwe::key_inner(queue, constants, groups);
   std::vector<rlwe::DownItem> items;
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -8,7 +8,7 @@
 namespace latticino::switching {
 namespace {
 
-SwitchOptions settled(SwitchOptions options, const SwitchParams& params, Route route) {
+SwitchOptions with_route(SwitchOptions options, const SwitchParams& params, Route route) {
   if (options.slots == 0) options.slots = params.ckks().max_slots();
   options.route = route;
   options.shadow = {};
@@ -78,11 +78,11 @@ RouteChoice choose_route(const std::shared_ptr<const SwitchParams>& params,
                          std::uint64_t budget) {
   RouteChoice choice;
   if (options.route != Route::Matvec) {
-    const SwitchOptions ring = settled(options, *params, Route::Ring);
+    const SwitchOptions ring = with_route(options, *params, Route::Ring);
     choice.costs.push_back(cost_of(params, ring, nullptr, rates, threads));
   }
   if (options.route != Route::Ring) {
-    const SwitchOptions matvec = settled(options, *params, Route::Matvec);
+    const SwitchOptions matvec = with_route(options, *params, Route::Matvec);
     for (const MatvecShape& shape : matvec_shapes(*params, matvec.slots)) {
       if (matvec_bytes(*params, plan_matvec(*params, shape)) > budget) continue;
       choice.costs.push_back(cost_of(params, matvec, &shape, rates, threads));

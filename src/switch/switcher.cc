@@ -4,14 +4,14 @@
 #include <string>
 #include <utility>
 
-#include "ckks/checks.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/checks.h"
 #include "math/errors.h"
 
 namespace latticino::switching {
 namespace {
 
-SwitchOptions settled(SwitchOptions options, const SwitchParams& params) {
+SwitchOptions with_defaults(SwitchOptions options, const SwitchParams& params) {
   if (options.slots == 0) options.slots = params.ckks().max_slots();
   return options;
 }
@@ -46,7 +46,7 @@ Switcher::Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const
                    const SwitchOptions& options)
     : context_(std::move(context)),
       keys_(std::move(keys)),
-      options_(settled(options, context_->params())),
+      options_(with_defaults(options, context_->params())),
       extractor_(context_, options_.slots, options_.bound, options_.minimal_keys) {
   if (const std::optional<MatvecShape> shape = shape_of(*keys_, options_)) {
     matvec_.emplace(context_, *shape);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ops/operations.h"
-#include "params/tfhe_params.h"
+#include "params/tfhe/params.h"
 #include "poly/ring.h"
 #include "runtime/queue.h"
 

@@ -141,8 +141,7 @@ Ciphertext Evaluator::combine(const char* operation, const Sum& sum, Encoding en
 Ciphertext Evaluator::zeros(const Ciphertext& like, std::uint32_t count) const {
   const auto queue = context_->queue().lock();  // first, as everywhere: a recording holds it
   const std::lock_guard lock(randomness_->mutex);
-  auto [buffer, view] =
-      encrypt_zeros(*context_, *keys_->public_key, count, randomness_->random);
+  auto [buffer, view] = encrypt_zeros(*context_, *keys_->public_key, count, randomness_->random);
   Ciphertext out;
   out.context = context_;
   out.key = like.key;
@@ -197,8 +196,7 @@ Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
 
 bool Evaluator::decides(Gate gate, const Ciphertext& x, const Ciphertext& y) const {
   const Lookup lookup = gate_lookup(gate, x, y);
-  return log_failure(lookup.norm2, lookup.distance, 0) <=
-         context_->params().literal().log_failure;
+  return log_failure(lookup.norm2, lookup.distance, 0) <= context_->params().literal().log_failure;
 }
 
 Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
@@ -212,8 +210,8 @@ Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
 }
 
 // The last one: x and y were one ciphertext at some places, and still are after one bootstrapping.
-std::pair<Ciphertext, Ciphertext> Evaluator::settled(Gate gate, const Ciphertext& x,
-                                                     const Ciphertext& y) const {
+std::pair<Ciphertext, Ciphertext> Evaluator::gate_operands(Gate gate, const Ciphertext& x,
+                                                           const Ciphertext& y) const {
   std::pair<Ciphertext, Ciphertext> out{x, y};
   if (decides(gate, x, y)) return out;
   if (x.norm2 > 1) out.first = refreshed(x);

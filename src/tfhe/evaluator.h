@@ -44,8 +44,8 @@ class Evaluator {
   // The boolean x with the error of one bootstrapping; both operands of a gate, bootstrapped where
   // it would fail too often without.
   Ciphertext refreshed(const Ciphertext& x) const;
-  std::pair<Ciphertext, Ciphertext> settled(Gate gate, const Ciphertext& x,
-                                            const Ciphertext& y) const;
+  std::pair<Ciphertext, Ciphertext> gate_operands(Gate gate, const Ciphertext& x,
+                                                  const Ciphertext& y) const;
 
   // x plus an encryption of zero under the keys' public key, a fresh one each: KeyError without.
   Ciphertext rerandomized(const Ciphertext& x) const;

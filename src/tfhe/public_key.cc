@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "crypto/secure_memory.h"
-#include "params/security.h"
+#include "params/bounds/security.h"
 #include "rlwe/secret_poly.h"
 
 namespace latticino::tfhe {
@@ -50,8 +50,7 @@ Context::Lwe encrypt_zeros(const Context& context, const PublicKey& key, std::ui
   Queue& queue = context.queue();
   const auto n = static_cast<std::uint32_t>(params.n());
   const double sigma = public_sigma(params);
-  Context::Lwe out =
-      context.allocate(static_cast<std::uint32_t>(params.big_dimension()), count);
+  Context::Lwe out = context.allocate(static_cast<std::uint32_t>(params.big_dimension()), count);
   if (context.is_dry()) return out;
   for (std::uint32_t first = 0; first < count; first += n) {
     const std::uint32_t some = std::min(n, count - first);

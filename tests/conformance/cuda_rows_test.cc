@@ -1,4 +1,4 @@
-// Records whose CUDA kernels work row by row (Transform, SubtractScale) against the CPU reference,
+// Records whose CUDA kernels work row by row (Transform, ModDownFinish) against the CPU reference,
 // word for word: every transform length, odd shapes of bases, batches and automorphisms.
 #include "cuda_twins.h"
 
@@ -67,7 +67,7 @@ TEST_P(CudaRows, SubtractsAndScales) {
   Words factor = random_residues(basis);
   factor[1] = 0;
   submit([&](int s) {
-    SubtractScale op;
+    ModDownFinish op;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const PolyView& target = i == 1 ? x[i].poly[s].view : out[i].poly[s].view;  // in place
       op.items.push_back({x[i].poly[s].view, y[i].poly[s].view,
@@ -83,7 +83,7 @@ TEST_P(CudaRows, SubtractsAndScales) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Twin alone = poisoned(basis, Domain::Eval);
     submit([&](int s) {
-      return SubtractScale{
+      return ModDownFinish{
           {{x[i].poly[s].view, y[i].poly[s].view, i % 3 == 1 ? PolyView{} : add[i].poly[s].view,
             alone.poly[s].view, galois[i]}},
           factor};
@@ -116,7 +116,7 @@ TEST_P(CudaRows, SubtractsAndScalesBatches) {
     }
     submit([&](int s) {
       const auto view = [&](const Twin& t) { return t.poly[s].view; };
-      SubtractScale op{{}, factor};
+      ModDownFinish op{{}, factor};
       for (int i = 0; i < kItems; ++i) {
         const bool has_x = i % 9 != 8, multiplied = has_x && keys > 0 && i % 5 != 4;
         op.items.push_back({has_x ? view(x[i]) : PolyView{}, view(y[i]),
@@ -151,7 +151,7 @@ TEST_P(CudaRows, SubtractsAndScalesBatchesOfManyRuns) {
     out.push_back(poisoned(basis, Domain::Eval));
   }
   submit([&](int s) {
-    SubtractScale op{{}, factor};
+    ModDownFinish op{{}, factor};
     for (int i = 0; i < kItems; ++i) {
       op.items.push_back({x[i % kBegins].poly[s].view, y.poly[s].view, add[i % kRuns].poly[s].view,
                           out[i].poly[s].view, galois[i]});

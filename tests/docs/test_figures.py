@@ -133,7 +133,7 @@ def test_memory_beside_dry_runs():
 @pytest.mark.parametrize("first, steps", [
     (0, {"unfused: every pass its own records, one polynomial and two terms at a time, conversions on integers through "
          "Coeff, launch after launch, minimal keys": "unfused",
-         "+ sequential fusion: `KeyInner` and `SubtractScale` as one pass each": "+ sequential fusion",
+         "+ sequential fusion: `KeyInner` and `ModDownFinish` as one pass each": "+ sequential fusion",
          "+ parallel fusion: batches and long sums in one launch": "+ parallel fusion",
          "+ column tiles: base conversion between two `Half` ends, on integers": "+ tiles",
          "+ matrix units": "+ matrix units",

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ckks/bootstrap/bootstrap.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "rlwe/client.h"
 #include "rlwe/evaluation_keys.h"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 
 namespace latticino::ckks {
 namespace {

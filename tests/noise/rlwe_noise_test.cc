@@ -43,7 +43,7 @@ class NoiseTest : public ::testing::TestWithParam<const char*> {
   ExtendedPair switched(const PolyView& d, int level, bool drop) {
     KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
     const SwitchKey key = generator.make(KeyLabel{}, level);
-    const Raised raised = mod_up(w.queue, w.constants, d, level);
+    const ModUpResult raised = mod_up(w.queue, w.constants, d, level);
     InnerTarget target;
     target.key = &key;
     target.drop_level = drop;

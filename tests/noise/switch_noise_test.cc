@@ -1,4 +1,4 @@
-// Noise of switching, stage by stage, against the formulas of params/switch_params.h.
+// Noise of switching, stage by stage, against the formulas of params/switch/params.h.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Measured noise of every part of a bootstrapping against the closed forms of params/tfhe_noise.h,
+// Measured noise of every part of a bootstrapping against the closed forms of params/tfhe/noise.h,
 // and what failure probability the measurement extrapolates to.
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "ckks/polynomial.h"
+#include "ckks/polynomial/polynomial.h"
 #include "support/ckks_world.h"
 #include "support/preset_names.h"
 

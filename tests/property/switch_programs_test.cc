@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "ckks/matrix.h"
+#include "ckks/linear/matrix.h"
 #include "support/switch_world.h"
 
 namespace latticino::switching {
@@ -65,7 +65,7 @@ class SwitchPrograms : public testing::TestWithParam<Case> {
                       }});
     return e.add_scalar(e.multiply_scalar(x, c), d);
   }
-  // z_i = sum_k W[(i + k) mod n][i mod n] x_(i + k) (ckks/matrix.h), with sums of at most 1.
+  // z_i = sum_k W[(i + k) mod n][i mod n] x_(i + k) (ckks/linear/matrix.h), with sums of at most 1.
   Ciphertext matrix(const Evaluator& e, const Ciphertext& x) {
     constexpr std::size_t n = kColumns;
     std::vector<ckks::Complex> w(n * n);

@@ -1,5 +1,5 @@
 // Blind rotation in FP64 against the exact one: equal words over one prime, whatever the operands;
-// over two primes errors of the size that params/tfhe_noise.h says.
+// over two primes errors of the size that params/tfhe/noise.h says.
 #include <gtest/gtest.h>
 
 #include <chrono>

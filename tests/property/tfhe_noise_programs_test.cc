@@ -8,7 +8,7 @@
 
 #include "io/tfhe_files.h"
 #include "math/errors.h"
-#include "params/tfhe_params.h"
+#include "params/tfhe/params.h"
 #include "support/tfhe_support.h"
 #include "tfhe/integers.h"
 

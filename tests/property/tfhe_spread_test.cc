@@ -5,7 +5,7 @@
 #include <random>
 
 #include "backend/tuning.h"
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 #include "support/ring_support.h"
 #include "support/tfhe_support.h"
 

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "ckks/client.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/client.h"
+#include "ckks/encoding/encoder.h"
 #include "crypto/gaussian.h"
 #include "crypto/secure_memory.h"
 #include "io/tfhe_files.h"

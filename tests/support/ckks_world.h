@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "ckks/encoder.h"
-#include "ckks/evaluator.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/evaluator.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
 #include "rlwe/evaluation_keys.h"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NOT_ENCRYPTED = "not-encrypted"
 # Bootstrappings of the largest round that run at once: bounded by memory on a GPU, and
 # on a CPU, a thread each, so that a progress bar moves.
-_TOGETHER_CUDA, _TOGETHER_CPU = 1 << 16, 256
+_MAX_BATCH_CUDA, _MAX_BATCH_CPU = 1 << 16, 256
 
 
 def preset(name: str) -> _native.TfheParams:
@@ -215,12 +215,12 @@ class Context(Tenancy, roles.Handle):
         roles.require_function("plan", program)
         return dry_run(self, program, examples)
 
-    def _together(self, bits: int) -> int:
+    def _max_batch(self, bits: int) -> int:
         """Elements of a type that one operation takes at once; products pair all blocks."""
         if not self.encrypted:
             return 1 << 62
         blocks: int = max(-(-bits // max(self.params.message_bits, 1)), 1)
-        most = _TOGETHER_CUDA if self._kind == "cuda" else _TOGETHER_CPU * devices.threads(self.threads)
+        most = _MAX_BATCH_CUDA if self._kind == "cuda" else _MAX_BATCH_CPU * devices.threads(self.threads)
         return max(1, most // (blocks * blocks))
 
     def _array(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:

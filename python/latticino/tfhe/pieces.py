@@ -31,7 +31,7 @@ def each_of(operation: str, function: Callable[..., list[Any]], bits: list[int],
         raise errors.ShapeError.explain(
             operation, " and ".join(str(o.shape) for o in operands), "shapes that broadcast", "reshape one") from why
     batches = [o._spread(shape) for o in operands]
-    size, together = math.prod(shape), x.context._together(max(o.bits for o in operands))
+    size, together = math.prod(shape), x.context._max_batch(max(o.bits for o in operands))
     if size <= together:
         return [x._new(parts, shape, b) for parts, b in zip(function(*batches), bits)]
     pieces = []

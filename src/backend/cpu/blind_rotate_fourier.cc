@@ -153,7 +153,7 @@ class Worker {
   const FourierRotation& r_;
   double *combined_, *sums_, *digits_;
   std::uint32_t* residues_;
-  Ahead ahead_;
+  Prefetch ahead_;
   std::uint32_t expected_ = 0;
 };
 
@@ -186,7 +186,7 @@ void run(Executor& executor, const FourierKey& op) {
             basis.size() == 1 ? centre(x0[j], q0) : centred_pair(x0[j], x1[j], q0, m1.q, inverse);
         x[j] = static_cast<double>(whole) * one_over_half;
       }
-      Ahead none;
+      Prefetch none;
       executor.kernels().fourier->forward(x, x + n / 2, table, none);
       const int of_key = static_cast<int>(i) % op.polynomials_of_key();
       const int row = of_key / order.parts, part = of_key % order.parts;
@@ -194,7 +194,7 @@ void run(Executor& executor, const FourierKey& op) {
       for (std::size_t j = 0; j < n / 2; ++j) {
         double* to = out + order.at(row, part, j);
         to[0] = x[j];
-        to[FourierKeyOrder::kTogether] = x[j + n / 2];
+        to[FourierKeyOrder::kInterleaved] = x[j + n / 2];
       }
     });
   }

@@ -26,7 +26,7 @@ std::uint32_t residue(std::int32_t small, const Modulus& m) { return reduce_s64(
 
 }  // namespace
 
-void run(Executor& executor, const SubtractScale& op) {
+void run(Executor& executor, const ModDownFinish& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items[0].out.ring;
   const RingTable& table = executor.table(ring);
@@ -41,7 +41,7 @@ void run(Executor& executor, const SubtractScale& op) {
   executor.reserve_scratch(products ? 2 * count : count);
   executor.parallel(units.size(), ring.n(), [&](std::size_t i, std::uint32_t* scratch) {
     const LimbUnit& u = units[i];
-    const SubtractScale::Item& item = op.items[u.item];
+    const ModDownFinish::Item& item = op.items[u.item];
     const std::uint32_t* times = find_limb(item.times, u.prime);
     const PrimeTable& p = table.primes[u.prime];
     const std::uint32_t *x = find_limb(item.x, u.prime), *y = find_limb(item.y, u.prime);

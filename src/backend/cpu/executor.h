@@ -122,7 +122,7 @@ int rows_per_block(const PrimeTable& prime);
 void run(Executor& executor, const Transform& op);
 void run(Executor& executor, const Convert& op);
 void run(Executor& executor, const KeyInner& op);
-void run(Executor& executor, const SubtractScale& op);
+void run(Executor& executor, const ModDownFinish& op);
 void run(Executor& executor, const Linear& op);
 void run(Executor& executor, const Tensor& op);
 void run(Executor& executor, const Dot& op);

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/cpu/ahead.h"
+#include "backend/cpu/prefetch.h"
 #include "math/fourier.h"
 
 namespace latticino::cpu {
@@ -27,13 +27,13 @@ struct FourierTable {
 // One K_tj of a key as products read it, from front to back: for eight numbers after the other of
 // all rows the eight of every component, real parts and then imaginary ones.
 struct FourierKeyOrder {
-  static constexpr std::size_t kTogether = 8;
+  static constexpr std::size_t kInterleaved = 8;
   int rows, parts;
 
-  // Where the real part of number i lies, the imaginary one kTogether behind.
+  // Where the real part of number i lies, the imaginary one kInterleaved behind.
   std::size_t at(int row, int part, std::size_t i) const {
-    const std::size_t line = (i / kTogether * rows + row) * parts + part;
-    return line * 2 * kTogether + i % kTogether;
+    const std::size_t line = (i / kInterleaved * rows + row) * parts + part;
+    return line * 2 * kInterleaved + i % kInterleaved;
   }
 };
 
@@ -41,8 +41,8 @@ struct FourierKernels {
   int log_lanes;  // of a vector: the tail is made for it
 
   // All stages on N/2 numbers in place, forwards and back (times N/2).
-  void (*forward)(double* re, double* im, const FourierTable& table, Ahead& ahead);
-  void (*inverse)(double* re, double* im, const FourierTable& table, Ahead& ahead);
+  void (*forward)(double* re, double* im, const FourierTable& table, Prefetch& ahead);
+  void (*inverse)(double* re, double* im, const FourierTable& table, Prefetch& ahead);
   // sums[c] = sum_r x[r] key[r, c], from zero in the order of r: transformed polynomials one after
   // another, those of the key in FourierKeyOrder.
   void (*products)(double* sums, const double* x, const double* key, int rows, int parts,

@@ -30,7 +30,7 @@ inline void selectors(double* __restrict out, const FourierTable& table, std::ui
 // Eight numbers of a key polynomial at a time: their selectors stay in registers.
 inline void combine(double* __restrict key, const double* __restrict x,
                     const double* __restrict keys, int count, int polynomials, std::size_t n) {
-  constexpr std::size_t kLine = FourierKeyOrder::kTogether;
+  constexpr std::size_t kLine = FourierKeyOrder::kInterleaved;
   const std::size_t half = n / 2, one_key = static_cast<std::size_t>(polynomials) * n;
   for (std::size_t i = 0; i < half; i += kLine) {
     for (int p = 0; p < polynomials; ++p, key += 2 * kLine, keys += 2 * kLine) {

@@ -99,18 +99,18 @@ void run(Executor& executor, const LweKeySwitch& op) {
       std::memset(out, 0, op.key.dimension * sizeof *out);
       out[op.key.dimension] = in[item.in.dimension];
     }
-    constexpr std::size_t kTogether = 8;
-    const std::uint32_t* row[kTogether];
-    for (std::size_t r = 0; r < rows; r += kTogether) {
-      const std::size_t count = std::min(kTogether, rows - r);
+    constexpr std::size_t kRowBatch = 8;
+    const std::uint32_t* row[kRowBatch];
+    for (std::size_t r = 0; r < rows; r += kRowBatch) {
+      const std::size_t count = std::min(kRowBatch, rows - r);
       for (std::size_t i = 0; i < count; ++i) row[i] = op.key.ciphertext(r + i);
       const auto at = [&](std::size_t i) {
         return reinterpret_cast<const char*>(op.key.ciphertext(std::min(i, rows)));
       };
       // The first ciphertext asks for all of the next rows, which leaves the others none.
-      Ahead ahead{at(r + kTogether), at(r + 2 * kTogether),
-                  kTogether * op.key.stride * sizeof(std::uint32_t)};
-      const bool full = (r + kTogether) % std::max(block, kTogether) == 0 || r + count == rows;
+      Prefetch ahead{at(r + kRowBatch), at(r + 2 * kRowBatch),
+                     kRowBatch * op.key.stride * sizeof(std::uint32_t)};
+      const bool full = (r + kRowBatch) % std::max(block, kRowBatch) == 0 || r + count == rows;
       for (std::size_t u = first; u < last; ++u) {
         std::int64_t* sum = sums + (u - first) * words;
         k.multiply_add_rows(sum, row, digits + (u - first) * rows + r, static_cast<int>(count),

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/cpu/ahead.h"
+#include "backend/cpu/prefetch.h"
 #include "math/gadget.h"
 
 namespace latticino::cpu {
@@ -48,7 +48,7 @@ struct LweKernels {
   // sums.
   void (*multiply_add_rows)(std::int64_t* sums, const std::uint32_t* const* rows,
                             const std::int32_t* factors, int count, std::size_t words,
-                            Ahead& ahead);
+                            Prefetch& ahead);
   void (*reduce_sums)(std::uint32_t* out, std::int64_t* sums, std::size_t words, const Modulus& m);
 };
 

@@ -22,13 +22,13 @@ void stage(double* re, double* im, int s, const FourierTable& table, const Butte
   }
 }
 
-void forward(double* re, double* im, const FourierTable& table, Ahead&) {
+void forward(double* re, double* im, const FourierTable& table, Prefetch&) {
   for (int s = 0; s < table.log_n - 1; ++s) {
     stage(re, im, s, table, [](Complex& x, Complex& y, Complex w) { butterfly(x, y, w); });
   }
 }
 
-void inverse(double* re, double* im, const FourierTable& table, Ahead&) {
+void inverse(double* re, double* im, const FourierTable& table, Prefetch&) {
   for (int s = table.log_n - 2; s >= 0; --s) {
     stage(re, im, s, table, [](Complex& x, Complex& y, Complex w) { inverse_butterfly(x, y, w); });
   }
@@ -43,7 +43,7 @@ void products(double* sums, const double* x, const double* key, int rows, int pa
       Complex sum = {0, 0};
       for (int r = 0; r < rows; ++r) {
         const double *v = x + r * n + i, *k = key + order.at(r, c, i);
-        fourier::multiply_add(sum, {v[0], v[half]}, {k[0], k[FourierKeyOrder::kTogether]});
+        fourier::multiply_add(sum, {v[0], v[half]}, {k[0], k[FourierKeyOrder::kInterleaved]});
       }
       sums[c * n + i] = sum.re, sums[c * n + i + half] = sum.im;
     }

@@ -59,7 +59,7 @@ void row_products(u32* const* out, int outputs, const u32* const* digits, const 
 }
 
 void multiply_add_rows(std::int64_t* sums, const u32* const* rows, const std::int32_t* factors,
-                       int count, std::size_t words, Ahead&) {
+                       int count, std::size_t words, Prefetch&) {
   for (int r = 0; r < count; ++r) {
     for (std::size_t i = 0; i < words; ++i) {
       sums[i] += static_cast<std::int64_t>(factors[r]) * rows[r][i];

@@ -9,7 +9,7 @@ namespace latticino::cuda {
 void run(Launcher& launcher, const Transform& op);       // ntt/transform.cu
 void run(Launcher& launcher, const Convert& op);         // convert/convert.cu
 void run(Launcher& launcher, const KeyInner& op);        // key_switch/key_inner.cu
-void run(Launcher& launcher, const SubtractScale& op);   // key_switch/subtract_scale.cu
+void run(Launcher& launcher, const ModDownFinish& op);   // key_switch/mod_down_finish.cu
 void run(Launcher& launcher, const Linear& op);          // poly/linear.cu
 void run(Launcher& launcher, const Tensor& op);          // poly/products.cu
 void run(Launcher& launcher, const Dot& op);             // poly/products.cu

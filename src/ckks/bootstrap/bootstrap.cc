@@ -13,9 +13,9 @@
 #include "ckks/bootstrap/scale_plan.h"
 #include "ckks/bootstrap/sine.h"
 #include "ckks/bootstrap/slots_to_coefficients.h"
-#include "ckks/checks.h"
-#include "ckks/linear_transform.h"
-#include "ckks/product_sum.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/product_sum.h"
+#include "ckks/linear/linear_transform.h"
 #include "math/errors.h"
 #include "runtime/observe.h"
 

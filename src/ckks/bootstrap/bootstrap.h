@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/evaluator.h"
 
 namespace latticino::ckks {
 

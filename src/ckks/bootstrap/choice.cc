@@ -8,8 +8,8 @@
 
 #include "ckks/bootstrap/over_raise.h"
 #include "ckks/bootstrap/precision.h"
-#include "ckks/checks.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/checks.h"
 #include "math/errors.h"
 
 namespace latticino::ckks::bootstrap {
@@ -204,7 +204,7 @@ std::string why(const Params& params, const FormRequest& request, const Candidat
   if (best.options.slot_to_coeff_first) {
     return asked ? "as asked" : "the level leaves SlotToCoeff's " + levels;
   }
-  std::string out = asked                          ? "as far as asked"
+  std::string out = asked                         ? "as far as asked"
                     : request.level < first_level ? "the level is below SlotToCoeff's " + levels
                                                   : "it is predicted to be more precise";
   if (!request.known.sample.empty()) return out + ", for messages like the sample";

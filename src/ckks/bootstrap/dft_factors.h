@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "ckks/linear_transform.h"
+#include "ckks/linear/linear_transform.h"
 #include "math/fft_tables.h"
 
 namespace latticino::ckks::bootstrap {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "ckks/product_sum.h"
+#include "ckks/evaluator/product_sum.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ckks/bootstrap/sine.h"
-#include "ckks/evaluator.h"
-#include "ckks/polynomial.h"
+#include "ckks/evaluator/evaluator.h"
+#include "ckks/polynomial/polynomial.h"
 
 namespace latticino::ckks::bootstrap {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "rlwe/galois.h"
 
 namespace latticino::ckks::bootstrap {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ckks/bootstrap/dft_factors.h"
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/evaluator.h"
 
 namespace latticino::ckks::bootstrap {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "ckks/bootstrap/sine.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "ckks/bootstrap/scale_plan.h"
-#include "ckks/checks.h"
+#include "ckks/evaluator/checks.h"
 
 namespace latticino::ckks::bootstrap {
 

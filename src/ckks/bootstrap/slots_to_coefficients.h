@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ckks/bootstrap/dft_factors.h"
-#include "ckks/linear_transform.h"
+#include "ckks/linear/linear_transform.h"
 
 namespace latticino::ckks::bootstrap {
 

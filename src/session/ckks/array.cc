@@ -7,7 +7,7 @@
 #include <map>
 #include <ostream>
 
-#include "ckks/polynomial.h"
+#include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 #include "session/ckks/state.h"
 #include "session/slot_noise.h"

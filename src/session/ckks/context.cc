@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
 #include "session/ckks/bootstrap.h"
@@ -94,12 +94,12 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
     known = Known::fresh(range, error);
   }
   ArrayState out{context, {}, x.shape(), known, true};
-  constexpr std::size_t kTogether = 16;  // encoded and encrypted in one go
+  constexpr std::size_t kMaxBatch = 16;  // encoded and encrypted in one go
   const auto rows = rows_of(x.numbers(), slots);
-  for (std::size_t first = 0; first < rows.size(); first += kTogether) {
+  for (std::size_t first = 0; first < rows.size(); first += kMaxBatch) {
     const std::vector<ckks::Values> batch(
         rows.begin() + static_cast<std::ptrdiff_t>(first),
-        rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), first + kTogether)));
+        rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), first + kMaxBatch)));
     for (ckks::Ciphertext& part : encrypt(ckks::encode_all(host.native, batch, level, scale))) {
       out.held.push_back(std::move(part));
     }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "crypto/sha256.h"
 #include "math/errors.h"
 
@@ -207,12 +207,12 @@ std::shared_ptr<switching::SwitchKeys> Host::dry_keys(const std::string& name) {
   return keys;
 }
 
-WayBack Host::way_back(const std::string& name, int slots, bool minimal_keys,
-                       switching::Route route) {
+RepackRoute Host::repack_route(const std::string& name, int slots, bool minimal_keys,
+                               switching::Route route) {
   const std::lock_guard lock(choices_->mutex);
   const auto key = std::tuple(name, slots, minimal_keys, route);
-  const auto found = choices_->ways.find(key);
-  if (found != choices_->ways.end()) return found->second;
+  const auto found = choices_->repack_routes.find(key);
+  if (found != choices_->repack_routes.end()) return found->second;
   switching::SwitchOptions options;
   options.slots = slots;
   options.minimal_keys = minimal_keys;
@@ -224,7 +224,8 @@ WayBack Host::way_back(const std::string& name, int slots, bool minimal_keys,
       switching::choose_route(switching(name)->shared_params(), options, rates_of(timed.kernels),
                               timed.threads, budget)
           .best;
-  return choices_->ways.emplace(key, WayBack{best.route, best.shape, best.seconds, best.key_bytes})
+  return choices_->repack_routes
+      .emplace(key, RepackRoute{best.route, best.shape, best.seconds, best.key_bytes})
       .first->second;
 }
 
@@ -234,7 +235,7 @@ std::shared_ptr<switching::Switcher> Host::dry_switcher(const std::string& name,
   std::shared_ptr<switching::Switcher>& made =
       switchers_[{name, slots, bound, minimal_keys, route}];
   if (made != nullptr) return made;
-  const WayBack way = way_back(name, slots, minimal_keys, route);
+  const RepackRoute way = repack_route(name, slots, minimal_keys, route);
   const auto keys = dry_keys(name);
   const SwitchContextPtr context = switching(name);
   if (way.route == switching::Route::Matvec) {

@@ -15,7 +15,7 @@
 
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/choice.h"
-#include "ckks/matrix.h"
+#include "ckks/linear/matrix.h"
 #include "latticino/context.h"
 #include "session/bundles.h"
 #include "session/constant_cache.h"
@@ -28,7 +28,7 @@ namespace latticino::session {
 using Complexes = std::span<const Complex>;
 
 // How tables' results come back to CKKS, as a plan decides.
-struct WayBack {
+struct RepackRoute {
   switching::Route route = switching::Route::Ring;
   switching::MatvecShape shape;
   double seconds = 0;
@@ -111,7 +111,8 @@ class Host {
   using BootstrapKey = std::tuple<int, int, bool, bool, bool, int, int>;
   using FormKey = std::tuple<int, int, int, bool, int, int, int, int, bool>;
   using SwitcherKey = std::tuple<std::string, int, double, bool, switching::Route>;
-  WayBack way_back(const std::string& name, int slots, bool minimal_keys, switching::Route route);
+  RepackRoute repack_route(const std::string& name, int slots, bool minimal_keys,
+                           switching::Route route);
 
   std::function<void(const Warning&)> on_warning_;
   std::vector<std::string> notes_, switch_sets_;
@@ -123,7 +124,7 @@ class Host {
   struct Choices {
     std::mutex mutex;
     std::map<FormKey, ckks::bootstrap::Choice> forms;
-    std::map<std::tuple<std::string, int, bool, switching::Route>, WayBack> ways;
+    std::map<std::tuple<std::string, int, bool, switching::Route>, RepackRoute> repack_routes;
   };
   std::shared_ptr<Choices> choices_;
   std::map<std::string, SwitchContextPtr> switching_;

@@ -60,7 +60,7 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
     const std::size_t columns = w.columns > width ? width : w.columns;
     parts.push_back(row_of_blocks(x, e, w, at, columns, out_slots));
   }
-  // Longer inputs leave each result in pieces, which rotations add up (ckks/matrix.h).
+  // Longer inputs leave each result in pieces, which rotations add up (ckks/linear/matrix.h).
   const int pieces = std::max(1, x.slots() / out_slots);
   const Params& params = x.params();
   const double moved =

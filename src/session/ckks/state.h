@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/evaluator.h"
 #include "latticino/array.h"
 #include "session/ckks/host.h"
 #include "session/scope.h"

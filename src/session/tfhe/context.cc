@@ -13,7 +13,7 @@ namespace session {
 namespace {
 
 // Elements of the largest round that run at once: bounded by memory on a GPU.
-constexpr std::size_t kTogetherCuda = std::size_t{1} << 16, kTogetherCpu = 256;
+constexpr std::size_t kMaxBatchCuda = std::size_t{1} << 16, kMaxBatchCpu = 256;
 constexpr int kMostBits = 64;
 constexpr double kLeastShared = -128;  // log2 of a failure probability that may be shared
 
@@ -75,8 +75,8 @@ std::size_t TfheHost::together(int bits) const {
   const auto blocks = static_cast<std::size_t>(std::max((bits + block - 1) / block, 1));
   const std::size_t most =
       device.kind == "cuda"
-          ? kTogetherCuda
-          : kTogetherCpu * static_cast<std::size_t>(timed_as(device, threads, true).threads);
+          ? kMaxBatchCuda
+          : kMaxBatchCpu * static_cast<std::size_t>(timed_as(device, threads, true).threads);
   return std::max<std::size_t>(1, most / (blocks * blocks));
 }
 

@@ -181,7 +181,7 @@ TfheBatches TfheEngine::zero(const Batches& like, int blocks) const {
 
 TfheBatches TfheEngine::logic(Gate gate, const Batches& x, const Batches& y) const {
   if (gates()) {
-    const auto [a, b] = evaluator_->settled(gate, bit(x), bit(y));
+    const auto [a, b] = evaluator_->gate_operands(gate, bit(x), bit(y));
     return {evaluator_->gate(gate, a, b)};
   }
   return integers("gate")
@@ -218,8 +218,8 @@ TfheBatches TfheEngine::compare(tfhe::Comparison what, const Batches& x, const B
 
 TfheBatches TfheEngine::select(const Batches& condition, const Batches& x, const Batches& y) const {
   if (gates()) {
-    const auto [s, a] = evaluator_->settled(Gate::And, bit(condition), bit(x));
-    const auto [t, b] = evaluator_->settled(Gate::NotAnd, s, bit(y));
+    const auto [s, a] = evaluator_->gate_operands(Gate::And, bit(condition), bit(x));
+    const auto [t, b] = evaluator_->gate_operands(Gate::NotAnd, s, bit(y));
     return {evaluator_->mux(t, a, b)};
   }
   return integers("where").select(bit(condition), {x}, {y}).blocks;

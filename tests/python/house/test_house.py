@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,35 @@ def test_random_numbers_come_from_one_place():
     found = [str(p.relative_to(ROOT)) for p in tracked(".cc", ".h", ".cu", ".cuh")
              if p.relative_to(ROOT).parts[0] == "src" and banned.search(p.read_text())]
     assert found == []
+
+
+# Files of one folder that a reader can take in. The Python package is not divided yet: no more than it has.
+MOST_FILES = {"python/latticino": 49}
+
+
+def test_no_folder_is_crowded():
+    held = Counter(p.parent.relative_to(ROOT).as_posix() for p in tracked()
+                   if p.relative_to(ROOT).parts[0] in ("src", "include", "python", "tests"))
+    assert held["src/params"] > 0
+    assert {folder: n for folder, n in held.items() if n > MOST_FILES.get(folder, 30)} == {}
+
+
+def test_headers_within_a_room_do_not_include_in_circles():
+    """The headers of params, ckks and io, where the folder itself counts as a room, too."""
+    for room in ("params", "ckks", "io"):
+        uses = {}
+        for path in tracked(".h"):
+            parts = path.relative_to(ROOT).parts
+            if parts[:2] != ("src", room):
+                continue
+            below = uses.setdefault(parts[2:-1], set())
+            for name in includes(path):
+                used = tuple(name.split("/")[:-1])
+                if used[:1] == (room,) and used[1:] != parts[2:-1]:
+                    below.add(used[1:])
+        assert len(uses) > 1
+        while uses:
+            free = [r for r, below in uses.items() if not below & uses.keys()]
+            assert free, f"{room}: {uses}"
+            for r in free:
+                del uses[r]

@@ -109,7 +109,7 @@ def test_either_way_back(ctx, client, tmp_path, route):
         return a.apply_lut(lambda v: v * v, route=route), a.compare(0.25, route=route)
 
     plan = ctx.plan(program, x)
-    (way,) = plan.ways.values()
+    (way,) = plan.repack_routes.values()
     assert route in ("automatic", way.route) and way.seconds > 0 and way.key_bytes > 0
     assert bool(plan.products) == (way.route == "matvec")
     assert f"back by route {way.route}" in str(plan)

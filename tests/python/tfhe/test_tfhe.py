@@ -193,7 +193,7 @@ def test_types_widen_and_narrow(integers, rng):
 def test_long_arrays_go_in_pieces(integers, rng, monkeypatch):
     x, y = numbers(rng, (5, 7)), numbers(rng, (7,))
     want = integers.client.decrypt(integers.client.encrypt(x) + y)
-    monkeypatch.setattr(integers.ctx, "_together", lambda bits: 4)
+    monkeypatch.setattr(integers.ctx, "_max_batch", lambda bits: 4)
     integers.equal(operator.add, x, y)
     assert (want == x + y).all()
     assert (integers.client.decrypt(integers.client.encrypt(x) * 3) == x * 3).all()

@@ -36,7 +36,7 @@ TEST(CpuExecutor, TheLastStepTakesScratchForProductsOnlyWhereThereAreSome) {
   const auto poly = [&](std::size_t i, Domain domain) {
     return PolyView::contiguous(words.data() + i * 2 * ring.n(), ring, basis, domain);
   };
-  SubtractScale op;
+  ModDownFinish op;
   op.factor = {1, 1};
   op.items.push_back({poly(0, Domain::Eval), poly(1, Domain::Half), {}, poly(2, Domain::Eval), 5});
   const auto bytes = [&op] {

@@ -75,7 +75,7 @@ TEST(FourierKeyOrder, HoldsEveryNumberOnce) {
       for (int part = 0; part < parts; ++part) {
         for (std::size_t i = 0; i < kN / 2; ++i) {
           ++held.at(order.at(row, part, i));
-          ++held.at(order.at(row, part, i) + FourierKeyOrder::kTogether);
+          ++held.at(order.at(row, part, i) + FourierKeyOrder::kInterleaved);
         }
       }
     }
@@ -91,7 +91,7 @@ TEST_P(SimdFourierKernels, TransformsAgree) {
     ASSERT_EQ(tail.size(), n / 2);
     const FourierTable without{log_n, roots.data(), nullptr};
     const FourierTable table{log_n, roots.data(), tail.data()};
-    Ahead none;
+    Prefetch none;
     for (int pattern = 0; pattern < kPatterns; ++pattern) {
       Reals a = numbers(n, pattern), b = a;
       plain().forward(a.data(), a.data() + n / 2, without, none);
@@ -113,7 +113,7 @@ TEST_P(SimdFourierKernels, TransformsFetchAhead) {
     const FourierTable table{log_n, roots.data(), tail.data()};
     for (const std::size_t wanted : {std::size_t{8}, std::size_t{1000}, 18 * n * sizeof(double)}) {
       const std::vector<char> memory(wanted);
-      Ahead none, ahead{memory.data(), memory.data() + wanted, wanted / 9 + 1};
+      Prefetch none, ahead{memory.data(), memory.data() + wanted, wanted / 9 + 1};
       Reals a = numbers(n, 0), b = a;
       for (int transform = 0; transform < 9; ++transform) {
         ASSERT_LE(ahead.next, ahead.end);

@@ -116,7 +116,7 @@ TEST_P(SimdLweKernels, KeySwitchRowsAgree) {
   const std::vector<char> memory(5000);
   for (const std::size_t words : {5u, 16u, 77u, 725u}) {
     std::vector<Words> rows;
-    Ahead none, ahead{memory.data(), memory.data() + memory.size(), 2100};
+    Prefetch none, ahead{memory.data(), memory.data() + memory.size(), 2100};
     const std::uint32_t* p[8];
     std::int32_t factors[8] = {-8, 7, 0, 1, -1, (1 << 20), -(1 << 20), 3};
     for (int i = 0; i < 8; ++i) rows.push_back(random(words, q));

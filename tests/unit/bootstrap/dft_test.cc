@@ -4,7 +4,7 @@
 #include <random>
 
 #include "ckks/bootstrap/dft_factors.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {

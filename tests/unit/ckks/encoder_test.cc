@@ -1,4 +1,4 @@
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 
 #include <gtest/gtest.h>
 

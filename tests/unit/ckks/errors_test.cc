@@ -1,8 +1,8 @@
 // Wrong use of the evaluator: typed errors that name the operation, operands as they were.
 #include <limits>
 
-#include "ckks/linear_transform.h"
-#include "ckks/polynomial.h"
+#include "ckks/linear/linear_transform.h"
+#include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 #include "support/ckks_world.h"
 

@@ -1,8 +1,8 @@
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/evaluator.h"
 
 #include <thread>
 
-#include "ckks/scalar.h"
+#include "ckks/evaluator/scalar.h"
 #include "math/errors.h"
 #include "rlwe/galois.h"
 #include "support/ckks_world.h"

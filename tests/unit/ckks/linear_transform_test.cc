@@ -1,9 +1,9 @@
-#include "ckks/linear_transform.h"
+#include "ckks/linear/linear_transform.h"
 
 #include <set>
 
-#include "ckks/baby_giant.h"
-#include "ckks/matrix.h"
+#include "ckks/linear/baby_giant.h"
+#include "ckks/linear/matrix.h"
 #include "math/errors.h"
 #include "support/ckks_world.h"
 

@@ -1,6 +1,6 @@
-#include "ckks/polynomial.h"
+#include "ckks/polynomial/polynomial.h"
 
-#include "ckks/polynomial_plan.h"
+#include "ckks/polynomial/plan.h"
 #include "math/errors.h"
 #include "support/ckks_world.h"
 

@@ -1,12 +1,12 @@
 // Encoding of secrets by integer arithmetic against the encoder of messages.
-#include "ckks/secret_slots.h"
+#include "ckks/encoding/secret_slots.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "ckks/encoder.h"
+#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {

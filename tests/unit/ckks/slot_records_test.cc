@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
-#include "ckks/client.h"
-#include "ckks/encoder.h"
+#include "ckks/encoding/client.h"
+#include "ckks/encoding/encoder.h"
 #include "math/centred_crt.h"
 #include "math/errors.h"
 #include "support/ring_support.h"

@@ -1,8 +1,8 @@
 // Functions of several ciphertexts give the words that those of one give, whatever shares a launch.
 #include <gtest/gtest.h>
 
-#include "ckks/batches.h"
-#include "ckks/evaluator.h"
+#include "ckks/evaluator/batches.h"
+#include "ckks/evaluator/evaluator.h"
 #include "math/errors.h"
 #include "support/ckks_world.h"
 #include "support/preset_names.h"
@@ -20,7 +20,7 @@ class CkksSpans : public ::testing::TestWithParam<const char*> {
   World::Batch ciphertexts(unsigned seed) {
     const int top = world().params().default_level();
     World::Batch out;
-    for (std::size_t i = 0; i < kTogether + 3; ++i) {
+    for (std::size_t i = 0; i < kMaxBatch + 3; ++i) {
       const auto values = world().values(world().params().max_slots(), seed + i);
       out.push_back(world().encrypt(values, i < 4 ? top : top - 1));
     }

@@ -12,7 +12,7 @@ namespace {
 TEST(RotateForms, HaveTheirNumbers) {
   EXPECT_EQ(kGatheredForm, 0);
   for (int log_blocks = 0; log_blocks <= 4; ++log_blocks) {
-    EXPECT_EQ(spread_form(log_blocks), 1 + log_blocks);
+    EXPECT_EQ(cluster_form(log_blocks), 1 + log_blocks);
   }
   EXPECT_EQ(kStepForm, 6);
 }
@@ -21,11 +21,11 @@ TEST(RotateForms, ExactRotationsCanGoByStepsAndGatherByTheirOwnRule) {
   RotationForms forms = RotationForms::exact(10, true, 2.0, 2.5);
   EXPECT_EQ(forms.own(), kGatheredForm);
   EXPECT_EQ(forms.can_run(), 0b1000001u);
-  forms.add(spread_form(1), 3.0);
+  forms.add(cluster_form(1), 3.0);
   EXPECT_EQ(forms.own(), kGatheredForm);
-  forms.add(spread_form(2), 1.0);
-  forms.add(spread_form(3), 1.5);
-  EXPECT_EQ(forms.own(), spread_form(2));
+  forms.add(cluster_form(2), 1.0);
+  forms.add(cluster_form(3), 1.5);
+  EXPECT_EQ(forms.own(), cluster_form(2));
   EXPECT_EQ(forms.can_run(), 0b1011101u);
 }
 
@@ -33,8 +33,8 @@ TEST(RotateForms, ExactRotationsThatNoBlockHoldsGoBySteps) {
   RotationForms forms = RotationForms::exact(13, false, 2.0, 0.5);
   EXPECT_EQ(forms.own(), kStepForm);
   EXPECT_EQ(forms.can_run(), 0b1000000u);
-  forms.add(spread_form(3), 1.0);
-  EXPECT_EQ(forms.own(), spread_form(3));
+  forms.add(cluster_form(3), 1.0);
+  EXPECT_EQ(forms.own(), cluster_form(3));
   EXPECT_EQ(forms.can_run(), 0b1010000u);
 }
 
@@ -55,21 +55,21 @@ TEST(RotateForms, CostsChooseWhatWasFastest) {
     RotationForms forms = RotationForms::exact(log_n, true, costs.all_gathered(total, each, 132),
                                                costs.all_by_steps(total));
     constexpr Clusters kClusters[] = {{132, 132}, {66, 66}, {31, 31}, {15, 15}};
-    for (int b = first_spread; b <= kLogSpreadBlocks; ++b) {
-      forms.add(spread_form(b), costs.spread[b].all(kClusters[b], total));
+    for (int b = first_spread; b <= kLogClusterBlocks; ++b) {
+      forms.add(cluster_form(b), costs.spread[b].all(kClusters[b], total));
     }
     return forms.own();
   };
   // tfhe-gates-v1
-  EXPECT_EQ(own(10, 1, 1, 1, 1, 0), spread_form(3));
-  EXPECT_EQ(own(10, 1, 1, 132, 1, 0), spread_form(0));
+  EXPECT_EQ(own(10, 1, 1, 1, 1, 0), cluster_form(3));
+  EXPECT_EQ(own(10, 1, 1, 132, 1, 0), cluster_form(0));
   EXPECT_EQ(own(10, 1, 1, 1056, 8, 0), kGatheredForm);
   // tfhe-gates-v2
-  EXPECT_EQ(own(11, 2, 1, 1, 1, 1), spread_form(3));
-  EXPECT_EQ(own(11, 2, 1, 132, 1, 1), spread_form(1));
-  EXPECT_EQ(own(11, 2, 1, 1056, 4, 1), spread_form(1));
+  EXPECT_EQ(own(11, 2, 1, 1, 1, 1), cluster_form(3));
+  EXPECT_EQ(own(11, 2, 1, 132, 1, 1), cluster_form(1));
+  EXPECT_EQ(own(11, 2, 1, 1056, 4, 1), cluster_form(1));
   // chameleon-592-legacy
-  EXPECT_EQ(own(11, 1, 1, 8, 1, 3), spread_form(3));
+  EXPECT_EQ(own(11, 1, 1, 8, 1, 3), cluster_form(3));
   EXPECT_EQ(own(11, 1, 1, 132, 1, 3), kStepForm);
   EXPECT_EQ(own(11, 1, 1, 1056, 4, 3), kStepForm);
   // Several key bits: no steps without a table.
@@ -80,7 +80,7 @@ TEST(RotateForms, CostsChooseWhatWasFastest) {
 TEST(RotateForms, EntriesThatCannotRunLeaveTheRule) {
   const TuningKey key{TunedKernel::BlindRotate, 13, {2, 1, 33, 1}};
   const RotationForms forms = RotationForms::exact(13, false, 2.0, 0.5);
-  for (const int variant : {kGatheredForm, spread_form(4)}) {
+  for (const int variant : {kGatheredForm, cluster_form(4)}) {
     Tuning table;
     table.set(key, variant);
     EXPECT_EQ(table.pick(key, forms.own(), forms.can_run()), kStepForm);
@@ -89,8 +89,8 @@ TEST(RotateForms, EntriesThatCannotRunLeaveTheRule) {
 
 TEST(RotateForms, InFp64NothingGoesBySteps) {
   RotationForms forms(kGatheredForm, 2.0);
-  forms.add(spread_form(4), 1.0);
-  EXPECT_EQ(forms.own(), spread_form(4));
+  forms.add(cluster_form(4), 1.0);
+  EXPECT_EQ(forms.own(), cluster_form(4));
   EXPECT_EQ(forms.can_run(), 0b100001u);
 }
 

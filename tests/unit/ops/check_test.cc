@@ -124,23 +124,23 @@ TEST_F(Check, KeyInnerShapes) {
   EXPECT_THROW(check(adding), ParameterError);
 }
 
-TEST_F(Check, SubtractScaleAliasing) {
+TEST_F(Check, ModDownFinishAliasing) {
   const PolyView x = eval(2, 0), y = eval(3, 2).in(Domain::Half), out = eval(3, 5);
   const std::vector<std::uint32_t> f = {1, 2, 3};
-  EXPECT_NO_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, f}));
-  EXPECT_NO_THROW(check(SubtractScale{{{{}, y, x, out, 5}}, f}));
-  EXPECT_NO_THROW(check(SubtractScale{{{eval(2, 5), y, {}, out, 1}}, f})) << "out over x";
-  EXPECT_THROW(check(SubtractScale{{{eval(2, 5), y, {}, out, 5}}, f}), ShapeError);
-  EXPECT_THROW(check(SubtractScale{{{x, out.in(Domain::Half), {}, out, 1}}, f}), ShapeError);
-  EXPECT_THROW(check(SubtractScale{{{x, y.select(range(0, 2)), {}, out, 1}}, f}), ShapeError);
-  EXPECT_THROW(check(SubtractScale{{{eval(4, 10), y, {}, out, 1}}, f}), ShapeError);
-  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, {1, 2}}), ShapeError);
-  EXPECT_NO_THROW(check(SubtractScale{{{x, y, {}, out, 5, eval(6, 9)}}, f}));
-  EXPECT_THROW(check(SubtractScale{{{{}, y, {}, out, 1, x}}, f}), ShapeError) << "times without x";
-  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1, eval(1, 9)}}, f}), ShapeError) << "too few";
-  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1, y}}, f}), ShapeError) << "Half";
-  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1, out}}, f}), ShapeError) << "out over times";
-  EXPECT_THROW(check(SubtractScale{{{x, y, {}, out, 1}}, {1, 2, ~0u}}), ParameterError);
+  EXPECT_NO_THROW(check(ModDownFinish{{{x, y, {}, out, 1}}, f}));
+  EXPECT_NO_THROW(check(ModDownFinish{{{{}, y, x, out, 5}}, f}));
+  EXPECT_NO_THROW(check(ModDownFinish{{{eval(2, 5), y, {}, out, 1}}, f})) << "out over x";
+  EXPECT_THROW(check(ModDownFinish{{{eval(2, 5), y, {}, out, 5}}, f}), ShapeError);
+  EXPECT_THROW(check(ModDownFinish{{{x, out.in(Domain::Half), {}, out, 1}}, f}), ShapeError);
+  EXPECT_THROW(check(ModDownFinish{{{x, y.select(range(0, 2)), {}, out, 1}}, f}), ShapeError);
+  EXPECT_THROW(check(ModDownFinish{{{eval(4, 10), y, {}, out, 1}}, f}), ShapeError);
+  EXPECT_THROW(check(ModDownFinish{{{x, y, {}, out, 1}}, {1, 2}}), ShapeError);
+  EXPECT_NO_THROW(check(ModDownFinish{{{x, y, {}, out, 5, eval(6, 9)}}, f}));
+  EXPECT_THROW(check(ModDownFinish{{{{}, y, {}, out, 1, x}}, f}), ShapeError) << "times without x";
+  EXPECT_THROW(check(ModDownFinish{{{x, y, {}, out, 1, eval(1, 9)}}, f}), ShapeError) << "too few";
+  EXPECT_THROW(check(ModDownFinish{{{x, y, {}, out, 1, y}}, f}), ShapeError) << "Half";
+  EXPECT_THROW(check(ModDownFinish{{{x, y, {}, out, 1, out}}, f}), ShapeError) << "out over times";
+  EXPECT_THROW(check(ModDownFinish{{{x, y, {}, out, 1}}, {1, 2, ~0u}}), ParameterError);
 }
 
 TEST_F(Check, LinearConstants) {

@@ -2,8 +2,8 @@
 
 #include "gtest/gtest.h"
 #include "math/errors.h"
-#include "params/bitpacker.h"
-#include "params/prime_chain.h"
+#include "params/chain/bitpacker.h"
+#include "params/chain/prime_chain.h"
 
 namespace latticino {
 namespace {

@@ -6,9 +6,9 @@
 #include "math/errors.h"
 #include "math/modulus.h"
 #include "math/primes.h"
-#include "params/conversion_bound.h"
+#include "params/bounds/conversion.h"
+#include "params/bounds/security.h"
 #include "params/params.h"
-#include "params/security.h"
 
 namespace latticino {
 namespace {

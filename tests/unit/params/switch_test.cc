@@ -5,8 +5,8 @@
 #include <locale>
 
 #include "math/errors.h"
-#include "params/security.h"
-#include "params/switch_params.h"
+#include "params/bounds/security.h"
+#include "params/switch/params.h"
 
 namespace latticino {
 namespace {

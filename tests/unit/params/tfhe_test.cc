@@ -6,8 +6,8 @@
 
 #include "gtest/gtest.h"
 #include "math/errors.h"
-#include "params/security.h"
-#include "params/tfhe_params.h"
+#include "params/bounds/security.h"
+#include "params/tfhe/params.h"
 
 namespace latticino {
 namespace {

@@ -107,7 +107,7 @@ TEST_P(KeySwitch, ModUpKeepsEveryDigit) {
     std::vector<std::uint32_t> factor;
     for (int i = 0; i < q.size(); ++i) factor.push_back(product[q.prime(i)]);
     w.queue.submit(Linear{{{{{x.view, 1, factor, {}}}, x.view, {}, {}}}});
-    const Raised raised = mod_up(w.queue, w.constants, x.view, level);
+    const ModUpResult raised = mod_up(w.queue, w.constants, x.view, level);
     const auto digits = raised.digits();
     ASSERT_EQ(digits.size(), w.params->digit_groups(level).size());
     for (const KeyInner::Digit& digit : digits) {
@@ -150,7 +150,7 @@ TEST_P(KeySwitch, KeysOfHigherLevelsServeLowerOnes) {
                                           level, w.random);
     const SwitchKey own = generator.make({KeyKind::Galois, g}, level);
     for (const SwitchKey* key : {&top, &own}) {
-      const Raised raised = mod_up(w.queue, w.constants, x.parts[1].view, level);
+      const ModUpResult raised = mod_up(w.queue, w.constants, x.parts[1].view, level);
       const auto sums =
           key_inner(w.queue, w.constants, raised, {{key, {x.parts[0].view, {}}, 1, true, false}});
       const std::array<Poly, 2> out = mod_down(w.queue, w.constants, sums[0], false, {}, g);
@@ -172,7 +172,7 @@ TEST_P(KeySwitch, RefusesWhatDoesNotFit) {
   KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
   const int top = w.params->top_level();
   const Poly x = w.message(w.random_message(20), top);
-  const Raised raised = mod_up(w.queue, w.constants, x.view, top);
+  const ModUpResult raised = mod_up(w.queue, w.constants, x.view, top);
   SwitchKey key = generator.make({KeyKind::Relinearize, 1}, top);
   const auto sums = key_inner(w.queue, w.constants, raised, {{&key, {}, 1, true, false}});
   EXPECT_THROW(mod_down(w.queue, w.constants, sums[0], true), ShapeError);

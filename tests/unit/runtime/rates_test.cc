@@ -10,7 +10,7 @@
 #include "backend/cpu_choice.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "math/errors.h"
-#include "params/switch_params.h"
+#include "params/switch/params.h"
 #include "rlwe/evaluation_keys.h"
 #include "tfhe/evaluator.h"
 
@@ -202,7 +202,7 @@ TEST(Rates, PredictBlindRotations) {
 TEST(Rates, RefuseNothingThatRecordsCanBe) {
   for (const RateTable* table :
        {&cpu_rates("avx512"), &cpu_rates("avx2"), &cpu_rates("reference"), &cuda_rates()}) {
-    for (const char* name : {"Transform", "Convert", "KeyInner", "SubtractScale", "Linear",
+    for (const char* name : {"Transform", "Convert", "KeyInner", "ModDownFinish", "Linear",
                              "Tensor", "Dot", "Automorphism", "ModRaise", "FromIntegers", "Embed",
                              "Project", "ExpandUniform", "SampleGaussian", "Copy"}) {
       EXPECT_GT(table->records.at(name).bytes_per_second, 0) << name;

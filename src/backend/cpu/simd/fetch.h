@@ -1,8 +1,8 @@
-// How kernels ask for an Ahead: some lines for each piece of their work. In one go they would be
+// How kernels work off a Prefetch: some lines for each piece of their work. In one go they would be
 // waited for.
 #pragma once
 
-#include "backend/cpu/ahead.h"
+#include "backend/cpu/prefetch.h"
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
@@ -10,7 +10,7 @@ class Fetch {
  public:
   static constexpr std::size_t kLine = 64;
 
-  Fetch(Ahead& ahead, std::size_t pieces) : next_(ahead.next) {
+  Fetch(Prefetch& ahead, std::size_t pieces) : next_(ahead.next) {
     if (!kFetchesAhead || pieces == 0 || next_ == ahead.end) return;
     const auto left = static_cast<std::size_t>(ahead.end - next_);
     const std::size_t share = ahead.share < left ? ahead.share : left;

@@ -144,7 +144,7 @@ struct Cut {
   std::size_t pieces;
 };
 
-inline void forward(double* re, double* im, const FourierTable& table, Ahead& ahead) {
+inline void forward(double* re, double* im, const FourierTable& table, Prefetch& ahead) {
   const Cut cut(table);
   Fetch fetch(ahead, cut.pieces);
   odd_pass<true>(re, im, cut.odd, table, fetch);
@@ -154,7 +154,7 @@ inline void forward(double* re, double* im, const FourierTable& table, Ahead& ah
   tail<true>(re, im, table, fetch);
 }
 
-inline void inverse(double* re, double* im, const FourierTable& table, Ahead& ahead) {
+inline void inverse(double* re, double* im, const FourierTable& table, Prefetch& ahead) {
   const Cut cut(table);
   Fetch fetch(ahead, cut.pieces);
   tail<false>(re, im, table, fetch);
@@ -167,7 +167,7 @@ inline void inverse(double* re, double* im, const FourierTable& table, Ahead& ah
 // Whole cache lines of the key at a time.
 template <int kParts>
 inline void products_of(double* sums, const double* x, const double* key, int rows, std::size_t n) {
-  constexpr std::size_t kLine = FourierKeyOrder::kTogether, kVectors = kLine / kLane;
+  constexpr std::size_t kLine = FourierKeyOrder::kInterleaved, kVectors = kLine / kLane;
   const std::size_t half = n / 2;
   for (std::size_t i = 0; i < half; i += kLine) {
     Number sum[kVectors][kParts];

@@ -178,7 +178,7 @@ inline void row_products(std::uint32_t* const* out, int outputs, const std::uint
 // Sums of 16 words lie as even then odd ones; the words behind the last whole vector in order.
 inline void multiply_add_rows(std::int64_t* sums, const std::uint32_t* const* rows,
                               const std::int32_t* factors, int count, std::size_t words,
-                              Ahead& ahead) {
+                              Prefetch& ahead) {
   std::size_t k = 0;
   Fetch fetch(ahead, words / Vec::kLanes);
   for (; k + Vec::kLanes <= words; k += Vec::kLanes) {

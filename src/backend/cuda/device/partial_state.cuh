@@ -1,7 +1,7 @@
 // Partial results that a warp leaves in device memory for the same warp of a block that starts
 // later. The producer never blocks. So the consumer always gets its data, however few blocks run at
 // once, as long as blocks start in the order of their numbers: a.number() enforces this order, and
-// blind_fourier_pair relies on the hardware for it.
+// blind_rotate_fft_pair relies on the hardware for it.
 #pragma once
 
 #include <cstdint>

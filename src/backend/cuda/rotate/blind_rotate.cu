@@ -101,14 +101,14 @@ class Rotation {
       return launch_fourier_rotate(launcher_, op_, args);
     }
     const std::uint32_t each = gathered_each();
-    std::optional<SpreadPlan> plan[kLogSpreadBlocks + 1];
-    for (int b = 0; b <= kLogSpreadBlocks; ++b) {
-      plan[b] = plan_spread(launcher_, args, ring_, primes_, b);
+    std::optional<ClusterPlan> plan[kLogClusterBlocks + 1];
+    for (int b = 0; b <= kLogClusterBlocks; ++b) {
+      plan[b] = plan_cluster(launcher_, args, ring_, primes_, b);
     }
     const int form = chosen_form(each, plan);
     if (form == kStepForm) return launch_rotate_steps(launcher_, op_, args);
     if (form != kGatheredForm) {
-      return launch_spread(launcher_, args, *plan[form - spread_form(0)]);
+      return launch_cluster(launcher_, args, *plan[form - cluster_form(0)]);
     }
     args.per_block = each;
     cuda::launch(launcher_, args, ring_.log_n(), primes_);
@@ -118,14 +118,14 @@ class Rotation {
 
  private:
   int chosen_form(std::uint32_t each,
-                  const std::optional<SpreadPlan> (&plan)[kLogSpreadBlocks + 1]) {
+                  const std::optional<ClusterPlan> (&plan)[kLogClusterBlocks + 1]) {
     const RotateCosts& costs = rotate_costs(ring_.log_n(), primes_, args.keys);
     const auto sms = static_cast<std::uint32_t>(launcher_.properties().sms);
     RotationForms forms =
         RotationForms::exact(ring_.log_n(), each > 0, costs.all_gathered(args.total, each, sms),
                              costs.all_by_steps(args.total));
-    for (int b = 0; b <= kLogSpreadBlocks; ++b) {
-      if (plan[b]) forms.add(spread_form(b), costs.spread[b].all(plan[b]->clusters, args.total));
+    for (int b = 0; b <= kLogClusterBlocks; ++b) {
+      if (plan[b]) forms.add(cluster_form(b), costs.spread[b].all(plan[b]->clusters, args.total));
     }
     const TuningKey key{TunedKernel::BlindRotate,
                         ring_.log_n(),

@@ -9,7 +9,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kLogSpreadBlocks = 3;  // at most 8 blocks, which every device with clusters allows
+constexpr int kLogClusterBlocks = 3;  // at most 8 blocks, which every device with clusters allows
 
 // How many clusters run side by side: with a multiprocessor for each block, and at most.
 struct Clusters {

@@ -15,9 +15,9 @@ inline std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
 }
 
 struct RotateCosts {
-  WaveTimes spread[kLogSpreadBlocks + 1];  // over 1, 2, 4 and 8 blocks
-  double gathered, gathered_each;          // a wave, at least; each ciphertext of a multiprocessor
-  double steps, steps_first, steps_each;   // of a batch, at least; a line through larger ones
+  WaveTimes spread[kLogClusterBlocks + 1];  // over 1, 2, 4 and 8 blocks
+  double gathered, gathered_each;           // a wave, at least; each ciphertext of a multiprocessor
+  double steps, steps_first, steps_each;    // of a batch, at least; a line through larger ones
 
   // `each`: ciphertexts of a block; 0, where none fits, is taken for one.
   double all_gathered(std::uint32_t total, std::uint32_t each, std::uint32_t sms) const {

@@ -8,11 +8,11 @@ namespace latticino::cuda {
 // Blocks carry whole ciphertexts through all steps.
 constexpr int kGatheredForm = 0;
 // Each ciphertext is spread over 2^log_blocks blocks: up to 8 in exact arithmetic, 16 in FP64.
-constexpr int spread_form(int log_blocks) { return 1 + log_blocks; }
-constexpr int kLogMostSpreadBlocks = 4;
+constexpr int cluster_form(int log_blocks) { return 1 + log_blocks; }
+constexpr int kLogMostClusterBlocks = 4;
 // The whole batch goes through a step together, in launches. Behind the numbers of both
 // arithmetics, so that a number means one form.
-constexpr int kStepForm = spread_form(kLogMostSpreadBlocks) + 1;
+constexpr int kStepForm = cluster_form(kLogMostClusterBlocks) + 1;
 static_assert(kStepForm < Tuning::kVariants);
 
 // What can run, and the cheapest of it.

@@ -2,6 +2,6 @@
 
 namespace latticino::cuda {
 
-template SpreadPlan plan_blocks<1>(const Launcher&, const RotateArgs&, int);
+template ClusterPlan plan_blocks<1>(const Launcher&, const RotateArgs&, int);
 
 }  // namespace latticino::cuda

@@ -11,16 +11,16 @@ Clusters clusters_of(Launcher& launcher, const void* kernel, Shape shape) {
   return {std::min(most, launcher.clusters_at_once(kernel, shape)), most};
 }
 
-std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args, const Ring& ring,
-                                      int primes, int log_blocks) {
+std::optional<ClusterPlan> plan_cluster(Launcher& launcher, const RotateArgs& args,
+                                        const Ring& ring, int primes, int log_blocks) {
   if (ring.log_n() < 10 || ring.log_n() > 12) return {};
   for (int p = 0; p < primes; ++p) {
     if (ring.prime(args.prime[p]) >= kLazyPrimeBound) return {};
   }
   const Properties& device = launcher.properties();
   if (log_blocks > 0 && device.arch < 90) return {};
-  SpreadPlan plan;
-  dispatch<0, kLogSpreadBlocks>(log_blocks, [&](auto log) {
+  ClusterPlan plan;
+  dispatch<0, kLogClusterBlocks>(log_blocks, [&](auto log) {
     plan = plan_blocks<decltype(log)::value>(launcher, args, primes);
   });
   if (plan.stages == 0) return {};
@@ -29,10 +29,10 @@ std::optional<SpreadPlan> plan_spread(Launcher& launcher, const RotateArgs& args
   return plan;
 }
 
-void launch_spread(Launcher& launcher, const RotateArgs& args, const SpreadPlan& plan) {
+void launch_cluster(Launcher& launcher, const RotateArgs& args, const ClusterPlan& plan) {
   Shape shape = plan.shape;
   shape.grid = dim3(args.total << plan.log_blocks);
-  launcher.launch(plan.kernel, shape, SpreadArgs{args, plan.stages});
+  launcher.launch(plan.kernel, shape, ClusterArgs{args, plan.stages});
 }
 
 }  // namespace latticino::cuda

@@ -43,7 +43,7 @@ __device__ __forceinline__ void store_words(std::uint32_t* to, const std::uint32
 // (X^-e - 1) acc if a step has one key, otherwise of acc. `first` is 0 or 4.
 template <int COUNT, class S>
 __device__ __forceinline__ void take_sums(std::uint32_t (&v)[COUNT][S::kPrimes],
-                                          const SpreadUnit<S>& u, int component, int first,
+                                          const ClusterUnit<S>& u, int component, int first,
                                           std::uint32_t e) {
   const auto four = [](std::uint32_t* x, const std::uint32_t* words, int vector) {
     const uint4 y = reinterpret_cast<const uint4*>(words)[vector];
@@ -86,7 +86,7 @@ __device__ __forceinline__ void take_sums(std::uint32_t (&v)[COUNT][S::kPrimes],
 // Digits of the thread's column modulo q, below 2q. Over two primes the threads of both take half
 // of them each.
 template <class S>
-__device__ __forceinline__ void take_digits(std::uint32_t (&x)[8], const SpreadUnit<S>& u,
+__device__ __forceinline__ void take_digits(std::uint32_t (&x)[8], const ClusterUnit<S>& u,
                                             const DigitRow<S>& row, std::uint32_t e) {
   if constexpr (S::kPrimes == 1) {
     std::uint32_t v[8][1];
@@ -114,7 +114,7 @@ __device__ __forceinline__ void take_digits(std::uint32_t (&x)[8], const SpreadU
 
 // Digits, their columns transformed, to the blocks of their rows.
 template <class S>
-__device__ __forceinline__ void send_digits(const SpreadUnit<S>& u, std::uint32_t e) {
+__device__ __forceinline__ void send_digits(const ClusterUnit<S>& u, std::uint32_t e) {
   u.each(S::rows(u.a), [&](int digit_row, bool active) {
     const DigitRow<S> row =
         digit_row == u.first_row.index ? u.first_row : DigitRow<S>(u.a, digit_row);
@@ -136,7 +136,7 @@ __device__ __forceinline__ void send_digits(const SpreadUnit<S>& u, std::uint32_
 
 // The rows of all digits into Eval, words below 4q.
 template <class S>
-__device__ __forceinline__ void transform_digits(const SpreadUnit<S>& u) {
+__device__ __forceinline__ void transform_digits(const ClusterUnit<S>& u) {
   u.each(S::rows(u.a), [&](int digit_row, bool active) {
     const std::uint32_t* from =
         u.shared + u.at.arriving_digits + (digit_row * S::kPrimes + u.p) * S::kDigitsWords;
@@ -155,7 +155,7 @@ __device__ __forceinline__ void transform_digits(const SpreadUnit<S>& u) {
 
 // X^-E - 1 of the step's keys at the block's rows, [key][prime].
 template <class S>
-__device__ __forceinline__ void make_selectors(const SpreadUnit<S>& u,
+__device__ __forceinline__ void make_selectors(const ClusterUnit<S>& u,
                                                const std::uint32_t* exponents) {
   constexpr int kVectors = S::kSlice / 4;
   const std::uint32_t* psi = u.a.ring.psi + (std::size_t(u.a.prime[u.p]) << S::kLogN);
@@ -192,7 +192,7 @@ __device__ __forceinline__ void reduce(std::uint32_t (&y)[WORDS], const std::uin
 
 // y = sum_rows digit * key row / R, below 2q.
 template <bool FOLD, class S, int WORDS>
-__device__ __forceinline__ void row_products(std::uint32_t (&y)[WORDS], const SpreadUnit<S>& u,
+__device__ __forceinline__ void row_products(std::uint32_t (&y)[WORDS], const ClusterUnit<S>& u,
                                              const std::uint32_t* digits,
                                              const std::uint32_t* keys) {
   constexpr int kDigitStride = S::kPrimes * S::kSlice;
@@ -211,7 +211,7 @@ __device__ __forceinline__ void row_products(std::uint32_t (&y)[WORDS], const Sp
 // What the step adds, divided by N, in Eval at the block's rows, words below 2q. `keys`: the
 // step's, [key of the step][row][component][prime].
 template <bool FOLD, class S>
-__device__ __forceinline__ void multiply(const SpreadUnit<S>& u, const std::uint32_t* keys) {
+__device__ __forceinline__ void multiply(const ClusterUnit<S>& u, const std::uint32_t* keys) {
   constexpr int kWords = kProductWords<S>;
   const int key_words = S::rows(u.a) * S::parts(u.a) * S::kPrimes * S::kSlice;
   u.each_product([&](int component, int vector) {
@@ -241,14 +241,14 @@ __device__ __forceinline__ void multiply(const SpreadUnit<S>& u, const std::uint
 
 // Whether sums of so many products, of words below 4q and below q, stay below q 2^32 unfolded.
 template <class S>
-__device__ __forceinline__ bool sums_fit(const SpreadUnit<S>& u) {
+__device__ __forceinline__ bool sums_fit(const ClusterUnit<S>& u) {
   const auto most = static_cast<std::uint64_t>(max(S::rows(u.a), S::keys(u.a)));
   return 4 * most * u.m.q <= std::uint64_t{1} << 32;
 }
 
 // Rows of the products back, and to the columns' blocks.
 template <class S>
-__device__ __forceinline__ void send_products(const SpreadUnit<S>& u) {
+__device__ __forceinline__ void send_products(const ClusterUnit<S>& u) {
   u.each(S::parts(u.a), [&](int component, bool active) {
     const auto* from = reinterpret_cast<const uint4*>(u.poly(u.at.products, component, u.p));
     std::uint32_t x[8];
@@ -273,7 +273,7 @@ __device__ __forceinline__ void send_products(const SpreadUnit<S>& u) {
 // Columns of the products back, added to the block's own class; if `turns`, the sum to the block
 // `next` modulo C, which turns it onto its class in the next step.
 template <class S>
-__device__ __forceinline__ void add_products(const SpreadUnit<S>& u, bool turns,
+__device__ __forceinline__ void add_products(const ClusterUnit<S>& u, bool turns,
                                              std::uint32_t next) {
   u.each(S::parts(u.a), [&](int component, bool active) {
     const std::uint32_t* from =

@@ -8,11 +8,11 @@ namespace latticino::cuda {
 
 // Every sum before the first step, and what that turns; the exponents. All threads.
 template <class S>
-__device__ __forceinline__ void begin_rotation(const SpreadArgs& args, std::uint32_t* shared,
+__device__ __forceinline__ void begin_rotation(const ClusterArgs& args, std::uint32_t* shared,
                                                std::uint32_t rank, const RotateArgs::Item& item,
                                                const std::uint32_t* from) {
   const RotateArgs& a = args.rotate;
-  const SpreadPlaces<S> at(a, args.stages);
+  const ClusterPlaces<S> at(a, args.stages);
   for (std::uint32_t i = threadIdx.x; i <= a.dimension; i += blockDim.x) {
     shared[at.exponents + i] = from[i];
   }
@@ -30,7 +30,7 @@ __device__ __forceinline__ void begin_rotation(const SpreadArgs& args, std::uint
 }
 
 template <class S>
-__device__ __forceinline__ void end_rotation(const SpreadUnit<S>& u, std::uint32_t* out) {
+__device__ __forceinline__ void end_rotation(const ClusterUnit<S>& u, std::uint32_t* out) {
   for (int w = u.thread; w < S::parts(u.a) * S::kPrimes * S::kSlice; w += u.threads()) {
     const int poly = w / S::kSlice, word = w % S::kSlice;
     out[poly * S::kN + S::coefficient(word, u.rank)] = u.shared[u.at.own + w];
@@ -40,9 +40,9 @@ __device__ __forceinline__ void end_rotation(const SpreadUnit<S>& u, std::uint32
 // A thread's words of the keys, [key of the step][row] of what it multiplies. They come through a
 // ring in shared memory, each by the thread that reads it, so that nobody is met for them.
 template <class S>
-class SpreadKeys {
+class ClusterKeys {
  public:
-  __device__ __forceinline__ SpreadKeys(const SpreadUnit<S>& u, int stages)
+  __device__ __forceinline__ ClusterKeys(const ClusterUnit<S>& u, int stages)
       : u_(u), next_(u.a.key + u.rank * S::kSlice), left_(u.a.steps), stages_(stages) {
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) copy_next();
@@ -87,15 +87,15 @@ class SpreadKeys {
     return u_.at.keys + stage_ * u_.at.key_words;
   }
 
-  const SpreadUnit<S>& u_;
+  const ClusterUnit<S>& u_;
   const std::uint32_t* next_;  // the block's words of the step to copy
   std::uint32_t left_;         // steps to copy
   int stages_, stage_ = 0;
 };
 
 template <class S>
-__device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_t step,
-                                            SpreadKeys<S>& keys) {
+__device__ __forceinline__ void cluster_step(const ClusterUnit<S>& u, std::uint32_t step,
+                                             ClusterKeys<S>& keys) {
   const std::uint32_t* exponents = u.shared + u.at.exponents + step * u.a.group;
   const bool turns = S::keys(u.a) == 1 && !S::kAlone, last = step + 1 == u.a.steps;
   if (turns && step > 0) u.wait(u.turned_come(), step - 1, S::parts(u.a));
@@ -120,8 +120,8 @@ __device__ __forceinline__ void spread_step(const SpreadUnit<S>& u, std::uint32_
 }
 
 template <class S>
-__global__ void __launch_bounds__(kSpreadThreads<S>, 1)
-    spread_rotate(const __grid_constant__ SpreadArgs args) {
+__global__ void __launch_bounds__(kClusterThreads<S>, 1)
+    blind_rotate_cluster(const __grid_constant__ ClusterArgs args) {
   const RotateArgs& a = args.rotate;
   std::uint32_t* shared = dynamic_shared();
   const std::uint32_t rank = S::kAlone ? 0 : cluster_rank(), index = blockIdx.x / S::kBlocks;
@@ -139,9 +139,9 @@ __global__ void __launch_bounds__(kSpreadThreads<S>, 1)
   }
   __syncthreads();
   const auto u = make_unit<S>(args, shared, rank);
-  SpreadKeys<S> keys(u, args.stages);
+  ClusterKeys<S> keys(u, args.stages);
 #pragma unroll 1
-  for (std::uint32_t step = 0; step < a.steps; ++step) spread_step(u, step, keys);
+  for (std::uint32_t step = 0; step < a.steps; ++step) cluster_step(u, step, keys);
   end_rotation(u, item.out + std::size_t(index - item.first) * S::parts(a) * S::kPrimes * S::kN);
   if (!S::kAlone) meet_cluster();  // nobody leaves before all have what they were sent
 }

@@ -9,16 +9,16 @@
 
 namespace latticino::cuda {
 
-struct SpreadArgs {
+struct ClusterArgs {
   RotateArgs rotate;
   int stages;  // steps whose keys are in shared memory or on their way
 };
-static_assert(sizeof(SpreadArgs) <= 4096);
+static_assert(sizeof(ClusterArgs) <= 4096);
 
 // The ring, the blocks of a cluster (C), and the gadget; PARTS 0: any gadget, KEYS 0: any group and
 // secret. A slice is one polynomial's share of a block, eight words for each of its lanes.
 template <int LOG_N, int PRIMES, int LOG_BLOCKS, int PARTS, int LEVELS, int KEYS>
-struct SpreadShape {
+struct ClusterShape {
   static constexpr int kLogN = LOG_N, kN = 1 << LOG_N, kPrimes = PRIMES;
   static constexpr int kLogRows = log_rows_of(LOG_N), kLogCols = LOG_N - kLogRows;
   static constexpr int kRows = 1 << kLogRows, kCols = 1 << kLogCols;
@@ -95,7 +95,7 @@ struct SpreadShape {
 
 // Threads of a block at most.
 template <class S>
-constexpr int kSpreadThreads = S::kFixed ? S::threads(S::kFixedRows) : S::kMostThreads;
+constexpr int kClusterThreads = S::kFixed ? S::threads(S::kFixedRows) : S::kMostThreads;
 
 // Words that a thread multiplies at once: a vector, or half of one where all threads have no more.
 template <class S>
@@ -106,11 +106,11 @@ constexpr int kProductWords = S::kFixed&& S::kFixedParts* S::kPrimes* S::kSlice 
 
 // The buffers of a block, word offsets in its shared memory.
 template <class S>
-struct SpreadPlaces {
+struct ClusterPlaces {
   std::uint32_t own, turned, halves, arriving_digits, digits, arriving_products, products, exchange,
       selectors, keys, key_words, exponents, end;
 
-  LATTICINO_HOST_DEVICE constexpr SpreadPlaces(const RotateArgs& a, int stages) {
+  LATTICINO_HOST_DEVICE constexpr ClusterPlaces(const RotateArgs& a, int stages) {
     const std::uint32_t polys = S::parts(a) * S::kPrimes, rows = S::rows(a) * S::kPrimes;
     own = 8;  // behind three counts of arrivals
     turned = own + polys * S::kSlice;

@@ -11,15 +11,15 @@
 namespace latticino::cuda {
 
 template <class S>
-SpreadPlan plan_shape(const Launcher& launcher, const RotateArgs& args) {
-  SpreadPlan plan;
-  plan.kernel = spread_rotate<S>;
+ClusterPlan plan_shape(const Launcher& launcher, const RotateArgs& args) {
+  ClusterPlan plan;
+  plan.kernel = blind_rotate_cluster<S>;
   plan.log_blocks = S::kLogBlocks;
   plan.shape.block = dim3(S::threads(S::rows(args)));
   plan.shape.cluster = S::kBlocks;
   plan.shape.grid = dim3(S::kBlocks);
   for (plan.stages = 3; plan.stages > 0; --plan.stages) {
-    plan.shape.shared_bytes = sizeof(std::uint32_t) * SpreadPlaces<S>(args, plan.stages).end;
+    plan.shape.shared_bytes = sizeof(std::uint32_t) * ClusterPlaces<S>(args, plan.stages).end;
     if (plan.shape.shared_bytes <= launcher.properties().shared_per_block) break;
   }
   return plan;
@@ -27,34 +27,34 @@ SpreadPlan plan_shape(const Launcher& launcher, const RotateArgs& args) {
 
 // No stages: no kernel.
 template <int LOG_BLOCKS>
-SpreadPlan plan_blocks(const Launcher& launcher, const RotateArgs& args, int primes) {
+ClusterPlan plan_blocks(const Launcher& launcher, const RotateArgs& args, int primes) {
   const int log_n = args.ring.log_n, parts = args.parts, levels = args.gadget.levels;
   if (log_n == 10 && primes == 1 && args.keys == 1) {
     if (parts == 2 && levels == 3) {
-      return plan_shape<SpreadShape<10, 1, LOG_BLOCKS, 2, 3, 1>>(launcher, args);
+      return plan_shape<ClusterShape<10, 1, LOG_BLOCKS, 2, 3, 1>>(launcher, args);
     }
     if (parts == 3 && levels == 2) {
-      return plan_shape<SpreadShape<10, 1, LOG_BLOCKS, 3, 2, 1>>(launcher, args);
+      return plan_shape<ClusterShape<10, 1, LOG_BLOCKS, 3, 2, 1>>(launcher, args);
     }
   }
-  SpreadPlan plan;
+  ClusterPlan plan;
   if constexpr (LOG_BLOCKS > 0) {
     if (log_n == 11 && primes == 2 && parts == 2 && levels == 1) {
       if (args.keys == 1) {
-        return plan_shape<SpreadShape<11, 2, LOG_BLOCKS, 2, 1, 1>>(launcher, args);
+        return plan_shape<ClusterShape<11, 2, LOG_BLOCKS, 2, 1, 1>>(launcher, args);
       }
       // With n = 870 and one stage the seven keys of a group of three ask each of two blocks for
       // 388,284 bytes, more than the 232,448 that sm_90 has. Three keys (groups of two: 224,444)
       // and two (ternary secrets: 183,484) would fit; no named set has them.
       if constexpr (LOG_BLOCKS > 1) {
-        return plan_shape<SpreadShape<11, 2, LOG_BLOCKS, 2, 1, 0>>(launcher, args);
+        return plan_shape<ClusterShape<11, 2, LOG_BLOCKS, 2, 1, 0>>(launcher, args);
       }
     }
   }
-  if constexpr (LOG_BLOCKS == 0 || LOG_BLOCKS == kLogSpreadBlocks) {
+  if constexpr (LOG_BLOCKS == 0 || LOG_BLOCKS == kLogClusterBlocks) {
     dispatch<10, 12>(log_n, [&](auto log) {
       dispatch<1, 2>(primes, [&](auto count) {
-        using S = SpreadShape<decltype(log)::value, decltype(count)::value, LOG_BLOCKS, 0, 0, 0>;
+        using S = ClusterShape<decltype(log)::value, decltype(count)::value, LOG_BLOCKS, 0, 0, 0>;
         if constexpr (S::kGroupThreads <= S::kMostThreads) plan = plan_shape<S>(launcher, args);
       });
     });
@@ -62,9 +62,9 @@ SpreadPlan plan_blocks(const Launcher& launcher, const RotateArgs& args, int pri
   return plan;
 }
 
-extern template SpreadPlan plan_blocks<0>(const Launcher&, const RotateArgs&, int);
-extern template SpreadPlan plan_blocks<1>(const Launcher&, const RotateArgs&, int);
-extern template SpreadPlan plan_blocks<2>(const Launcher&, const RotateArgs&, int);
-extern template SpreadPlan plan_blocks<3>(const Launcher&, const RotateArgs&, int);
+extern template ClusterPlan plan_blocks<0>(const Launcher&, const RotateArgs&, int);
+extern template ClusterPlan plan_blocks<1>(const Launcher&, const RotateArgs&, int);
+extern template ClusterPlan plan_blocks<2>(const Launcher&, const RotateArgs&, int);
+extern template ClusterPlan plan_blocks<3>(const Launcher&, const RotateArgs&, int);
 
 }  // namespace latticino::cuda

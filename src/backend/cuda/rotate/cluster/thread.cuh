@@ -30,12 +30,12 @@ struct DigitRow {
 // g + groups .. and components likewise. A lane is a column and a thread t of it, and as well a row
 // and a thread t of that.
 template <class S>
-struct SpreadUnit {
+struct ClusterUnit {
   using Column = typename S::Column;
   using Row = typename S::Row;
 
   const RotateArgs& a;
-  SpreadPlaces<S> at;
+  ClusterPlaces<S> at;
   std::uint32_t* shared;
   std::uint32_t rank;              // of the block in its cluster
   int thread, group, first_group;  // first_group: the least of the warp
@@ -129,15 +129,15 @@ struct SpreadUnit {
 };
 
 template <class S>
-__device__ __forceinline__ SpreadUnit<S> make_unit(const SpreadArgs& args, std::uint32_t* shared,
-                                                   std::uint32_t rank) {
-  using Unit = SpreadUnit<S>;
+__device__ __forceinline__ ClusterUnit<S> make_unit(const ClusterArgs& args, std::uint32_t* shared,
+                                                    std::uint32_t rank) {
+  using Unit = ClusterUnit<S>;
   const RotateArgs& a = args.rotate;
   const auto thread = static_cast<int>(threadIdx.x);
   const int p = thread % S::kGroupThreads / S::kLanes, group = thread / S::kGroupThreads;
   const Modulus m = load_modulus(a.ring.modulus + a.prime[p]);
   Unit u{.a = a,
-         .at = SpreadPlaces<S>(a, args.stages),
+         .at = ClusterPlaces<S>(a, args.stages),
          .shared = shared,
          .rank = rank,
          .thread = thread,

@@ -35,15 +35,16 @@ FourierLimits limits_of(int log_n, int parts, int primes, int levels, int group,
   return limits;
 }
 
-void launch_blind_fourier_k1(Launcher& launcher, const FourierRotateArgs& args, int primes,
-                             const Shape& shape) {
+void launch_blind_rotate_fft_k1(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                                const Shape& shape) {
   const RotateArgs& a = args.rotate;
   if (in_pairs(a.ring.log_n, a.parts, primes, a.gadget.levels)) {
-    return launcher.launch(blind_fourier_pair<PairShape, 2>, shape, args);
+    return launcher.launch(blind_rotate_fft_pair<PairShape, 2>, shape, args);
   }
   dispatch<10, 12>(args.rotate.ring.log_n, [&](auto log) {
     using S = FourierShape<decltype(log)::value, fourier_log_values(decltype(log)::value, 2)>;
-    launcher.launch(primes == 1 ? blind_fourier<S, 2, 1> : blind_fourier<S, 2, 2>, shape, args);
+    launcher.launch(primes == 1 ? blind_rotate_fft<S, 2, 1> : blind_rotate_fft<S, 2, 2>, shape,
+                    args);
   });
 }
 
@@ -56,31 +57,31 @@ double gathered_time(const FourierRotateArgs& args, const FourierLimits& limits,
 
 // Milliseconds on an H200, by the sets whose kernels these are (docs/tfhe.md): a wave spread over
 // 2^b blocks; gathered, one ciphertext in each block, by the rule of latencies from two in each.
-struct SpreadTimes {
-  WaveTimes spread[kLogFourierSpreadBlocks + 1];
+struct ClusterTimes {
+  WaveTimes spread[kLogFourierClusterBlocks + 1];
   double gathered;
 };
 
-const SpreadTimes& spread_times(int primes, int keys) {
-  static constexpr SpreadTimes kOne{{{}, {}, {}, {{1.16, 1.65}}, {{0.83, 1.10}}}, 4.6};
-  static constexpr SpreadTimes kTwo{{{}, {}, {}, {{1.69}}, {{1.17, 1.43, 1.72}}}, 6.2};
-  static constexpr SpreadTimes kOneOfSeveral{{{}, {}, {}, {{0.555}}, {{0.43}}}, 10.3};
-  static constexpr SpreadTimes kTwoOfSeveral{{{}, {}, {}, {{0.71}}, {{0.47}}}, 6.4};
+const ClusterTimes& spread_times(int primes, int keys) {
+  static constexpr ClusterTimes kOne{{{}, {}, {}, {{1.16, 1.65}}, {{0.83, 1.10}}}, 4.6};
+  static constexpr ClusterTimes kTwo{{{}, {}, {}, {{1.69}}, {{1.17, 1.43, 1.72}}}, 6.2};
+  static constexpr ClusterTimes kOneOfSeveral{{{}, {}, {}, {{0.555}}, {{0.43}}}, 10.3};
+  static constexpr ClusterTimes kTwoOfSeveral{{{}, {}, {}, {{0.71}}, {{0.47}}}, 6.4};
   if (keys > 1) return primes == 1 ? kOneOfSeveral : kTwoOfSeveral;
   return primes == 1 ? kOne : kTwo;
 }
 
-static_assert(kLogFourierSpreadBlocks == kLogMostSpreadBlocks);
+static_assert(kLogFourierClusterBlocks == kLogMostClusterBlocks);
 
 // None where ciphertexts are gathered; `gathered`: the time of that, over one ciphertext a block.
-std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& args, int primes,
-                                        double gathered) {
-  std::optional<FourierSpreadPlan> plan[kLogFourierSpreadBlocks + 1];
-  const SpreadTimes& times = spread_times(primes, args.keys);
+std::optional<FourierClusterPlan> spread(Launcher& launcher, const RotateArgs& args, int primes,
+                                         double gathered) {
+  std::optional<FourierClusterPlan> plan[kLogFourierClusterBlocks + 1];
+  const ClusterTimes& times = spread_times(primes, args.keys);
   RotationForms forms(kGatheredForm, times.gathered * gathered);
-  for (int b = 0; b <= kLogFourierSpreadBlocks; ++b) {
-    plan[b] = plan_fourier_spread(launcher, args, primes, b);
-    if (plan[b]) forms.add(spread_form(b), times.spread[b].all(plan[b]->clusters, args.total));
+  for (int b = 0; b <= kLogFourierClusterBlocks; ++b) {
+    plan[b] = plan_fourier_cluster(launcher, args, primes, b);
+    if (plan[b]) forms.add(cluster_form(b), times.spread[b].all(plan[b]->clusters, args.total));
   }
   // Exact rotations have 16 levels + keys here, levels up to 62. What they cannot have is FP64: no
   // keys stand for one key a step, levels from 64 on for several.
@@ -91,7 +92,7 @@ std::optional<FourierSpreadPlan> spread(Launcher& launcher, const RotateArgs& ar
                       {args.parts, primes, 16 * args.gadget.levels + keys,
                        static_cast<int>(std::min(args.total, 1u << 30))}};
   const int form = launcher.tuning().pick(key, forms.own(), forms.can_run());
-  return form == kGatheredForm ? std::nullopt : plan[form - spread_form(0)];
+  return form == kGatheredForm ? std::nullopt : plan[form - cluster_form(0)];
 }
 
 }  // namespace
@@ -133,7 +134,7 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
     args.moduli[p] = make_modulus(ring.prime(basis.prime(p)));
   }
   if (const auto plan = spread(launcher, rotate, basis.size(), gathered_time(args, limits, sms))) {
-    return launch_fourier_spread(launcher, args, *plan);
+    return launch_fourier_cluster(launcher, args, *plan);
   }
   const Shape shape{dim3(args.parts.blocks()), dim3(rotate.per_block * limits.threads),
                     limits.shared_bytes + rotate.per_block * limits.ciphertext_bytes};
@@ -144,9 +145,9 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
     args.handed = handed->as<std::uint32_t>();
     check(cudaMemsetAsync(args.handed, 0, bytes, launcher.stream()), "cuda.blind_rotate");
   }
-  if (op.group > 1) return launch_blind_fourier_group(launcher, args, basis.size(), shape);
-  if (rotate.parts == 2) return launch_blind_fourier_k1(launcher, args, basis.size(), shape);
-  launch_blind_fourier_k2(launcher, args, basis.size(), shape);
+  if (op.group > 1) return launch_blind_rotate_fft_group(launcher, args, basis.size(), shape);
+  if (rotate.parts == 2) return launch_blind_rotate_fft_k1(launcher, args, basis.size(), shape);
+  launch_blind_rotate_fft_k2(launcher, args, basis.size(), shape);
 }
 
 }  // namespace latticino::cuda

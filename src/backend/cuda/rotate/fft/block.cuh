@@ -169,7 +169,7 @@ __device__ __forceinline__ void fourier_step(const FourierUnit<S, PARTS, PRIMES>
 
 template <class S, int PARTS, int PRIMES>
 __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
-    blind_fourier(const __grid_constant__ FourierRotateArgs a) {
+    blind_rotate_fft(const __grid_constant__ FourierRotateArgs a) {
   using Unit = FourierUnit<S, PARTS, PRIMES>;
   using Keys = FourierKeyPath<S, PARTS, PRIMES>;
   const std::uint32_t number = a.number();
@@ -214,9 +214,9 @@ constexpr FourierLimits fourier_limits(int levels) {
 // k = 2 has a file of its own (rotate/fft/block_k2.cu), as have several key bits a step
 // (rotate/fft/group.cu).
 FourierLimits fourier_group_limits(int log_n, int parts, int primes, int levels);
-void launch_blind_fourier_group(Launcher& launcher, const FourierRotateArgs& args, int primes,
+void launch_blind_rotate_fft_group(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                                   const Shape& shape);
+void launch_blind_rotate_fft_k2(Launcher& launcher, const FourierRotateArgs& args, int primes,
                                 const Shape& shape);
-void launch_blind_fourier_k2(Launcher& launcher, const FourierRotateArgs& args, int primes,
-                             const Shape& shape);
 
 }  // namespace latticino::cuda

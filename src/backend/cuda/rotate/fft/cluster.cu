@@ -9,8 +9,8 @@ namespace latticino::cuda {
 namespace {
 
 template <class S>
-FourierSpreadPlan plan_shape(const RotateArgs& args, void (*kernel)(FourierRotateArgs)) {
-  FourierSpreadPlan plan;
+FourierClusterPlan plan_shape(const RotateArgs& args, void (*kernel)(FourierRotateArgs)) {
+  FourierClusterPlan plan;
   plan.kernel = kernel;
   plan.shape.grid = dim3(S::kBlocks);
   plan.shape.block = dim3(S::kThreads);
@@ -20,23 +20,23 @@ FourierSpreadPlan plan_shape(const RotateArgs& args, void (*kernel)(FourierRotat
 }
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
-FourierSpreadPlan plan_single_bits(const RotateArgs& args) {
-  using S = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
-  return plan_shape<S>(args, blind_fourier_spread<S>);
+FourierClusterPlan plan_single_bits(const RotateArgs& args) {
+  using S = FourierClusterShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+  return plan_shape<S>(args, blind_rotate_fft_cluster<S>);
 }
-FourierSpreadPlan plan_fours(const RotateArgs& args) {
-  return plan_shape<FourierFoursShape>(args, blind_fourier_fours<FourierFoursShape>);
+FourierClusterPlan plan_radix4(const RotateArgs& args) {
+  return plan_shape<FourierRadix4Shape>(args, blind_rotate_fft_cluster_radix4<FourierRadix4Shape>);
 }
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
-FourierSpreadPlan plan_group(const RotateArgs& args) {
+FourierClusterPlan plan_group(const RotateArgs& args) {
   using S = FourierGroupShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
   if (args.group != S::kGroup) return {};
-  return plan_shape<S>(args, blind_fourier_group_spread<S>);
+  return plan_shape<S>(args, blind_rotate_fft_group_cluster<S>);
 }
 
 // No kernel where none serves the shape.
-FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
+FourierClusterPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
   const auto is = [&](int log_n, int of_primes, int levels, int blocks) {
     return args.ring.log_n == log_n && primes == of_primes && args.gadget.levels == levels &&
            log_blocks == blocks;
@@ -46,7 +46,7 @@ FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
   if (is(10, 1, 3, 3)) {
     return single ? plan_single_bits<10, 3, 1, 3>(args) : plan_group<10, 3, 1, 3>(args);
   }
-  if (is(10, 1, 3, 4)) return single ? plan_fours(args) : plan_group<10, 4, 1, 3>(args);
+  if (is(10, 1, 3, 4)) return single ? plan_radix4(args) : plan_group<10, 4, 1, 3>(args);
   if (is(11, 2, 1, 3)) {
     return single ? plan_single_bits<11, 3, 2, 1>(args) : plan_group<11, 3, 2, 1>(args);
   }
@@ -58,9 +58,9 @@ FourierSpreadPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
 
 }  // namespace
 
-std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const RotateArgs& args,
-                                                     int primes, int log_blocks) {
-  FourierSpreadPlan plan = plan_of(args, primes, log_blocks);
+std::optional<FourierClusterPlan> plan_fourier_cluster(Launcher& launcher, const RotateArgs& args,
+                                                       int primes, int log_blocks) {
+  FourierClusterPlan plan = plan_of(args, primes, log_blocks);
   if (plan.kernel == nullptr || launcher.properties().arch < 90 ||
       plan.shape.shared_bytes > launcher.properties().shared_per_block) {
     return {};
@@ -73,8 +73,8 @@ std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const R
   return plan;
 }
 
-void launch_fourier_spread(Launcher& launcher, const FourierRotateArgs& args,
-                           const FourierSpreadPlan& plan) {
+void launch_fourier_cluster(Launcher& launcher, const FourierRotateArgs& args,
+                            const FourierClusterPlan& plan) {
   Shape shape = plan.shape;
   shape.grid = dim3(args.rotate.total * plan.shape.cluster);
   launcher.launch(plan.kernel, shape, args);

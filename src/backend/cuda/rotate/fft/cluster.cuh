@@ -9,7 +9,7 @@
 // the one that the next step turns onto it: it transforms and adds that as well, to what the class
 // was a step before, which has had a step's time to come. A step waits for words of other blocks
 // twice. What a block sends to another one is 64 bytes at least, side by side: numbers travel in
-// such pieces, which cost what a number alone does (FourierSpreadShape).
+// such pieces, which cost what a number alone does (FourierClusterShape).
 //
 // No buffer is needed twice: digits arrive after every block has sent its products of the step
 // before, which it does after its points have met and so have read the tuples; products arrive
@@ -27,7 +27,7 @@ namespace latticino::cuda {
 
 // Digits of the warp's row of (X^-e - 1) acc.
 template <class S>
-__device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceSender<S>& w,
+__device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, const SliceSender<S>& w,
                                             const typename S::Digits& form, std::uint32_t step) {
   if (u.warp >= S::kRows) return;
   const int component = u.warp / S::kLevels, level = u.warp % S::kLevels;
@@ -91,7 +91,7 @@ template <class S>
 struct FourierPoint : TuplePoint<S> {
   KeyRing<S, S::kRows, S::kPoints, S::kParts * S::kM> key;
 
-  __device__ __forceinline__ FourierPoint(const FourierSpreadUnit<S>& u)
+  __device__ __forceinline__ FourierPoint(const FourierClusterUnit<S>& u)
       : TuplePoint<S>(u),
         key(u.keys() + (32 * static_cast<std::uint32_t>(u.warp) + u.lane) % S::kPoints,
             u.a.key + (this->component * S::kM + key_number<S>(this->position)), u.a.rotate.steps) {
@@ -102,7 +102,7 @@ struct FourierPoint : TuplePoint<S> {
 // Tuples: the last stages, products, the first stages back, to the blocks of the classes; `e_next`
 // is the exponent of the next step.
 template <class S>
-__device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u, FourierPoint<S>& at,
+__device__ __forceinline__ void send_products(const FourierClusterUnit<S>& u, FourierPoint<S>& at,
                                               std::uint32_t step, std::uint32_t e_next) {
   static_assert(!S::kSplits, "warps without points have nothing to do here");
   if (u.warp >= S::kPointWarps) return;
@@ -130,7 +130,7 @@ template <class S>
 struct SumWarp {
   int which, component;  // 0: the own class
 
-  __device__ __forceinline__ explicit SumWarp(const FourierSpreadUnit<S>& u)
+  __device__ __forceinline__ explicit SumWarp(const FourierClusterUnit<S>& u)
       : which(1 - u.warp / S::kParts), component(u.warp % S::kParts) {}
 };
 
@@ -139,7 +139,7 @@ template <class S>
 struct ClassPlaces {
   std::uint32_t shift;
 
-  __device__ __forceinline__ ClassPlaces(const FourierSpreadUnit<S>& u, int which, std::uint32_t e)
+  __device__ __forceinline__ ClassPlaces(const FourierClusterUnit<S>& u, int which, std::uint32_t e)
       : shift(which == 0 ? 0 : (u.rank + e) >> S::kLogBlocks) {}
   __device__ __forceinline__ void put(typename S::Value* to, std::uint32_t i,
                                       typename S::Value x) const {
@@ -151,7 +151,7 @@ struct ClassPlaces {
 // The stages back of the own class and of the one that is turned in the next step, by `e_next`; the
 // sums.
 template <class S>
-__device__ __forceinline__ void add_products(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
+__device__ __forceinline__ void add_products(const FourierClusterUnit<S>& u, const SliceRoots<S>& w,
                                              const typename S::Digits& form, std::uint32_t step,
                                              std::uint32_t e_next, ClassValues<S>& values) {
   if (u.warp >= S::kSumWarps) return;
@@ -180,7 +180,7 @@ __device__ __forceinline__ void add_products(const FourierSpreadUnit<S>& u, cons
 
 // What the own class is now, to where the step after the next one turns it, by `e_after`.
 template <class S>
-__device__ __forceinline__ void send_class(const FourierSpreadUnit<S>& u, std::uint32_t step,
+__device__ __forceinline__ void send_class(const FourierClusterUnit<S>& u, std::uint32_t step,
                                            std::uint32_t e_after, const ClassValues<S>& values) {
   const SumWarp<S> at(u);
   if (u.warp >= S::kSumWarps || at.which != 0 || step + 1 >= u.a.rotate.steps) return;
@@ -194,7 +194,8 @@ __device__ __forceinline__ void send_class(const FourierSpreadUnit<S>& u, std::u
 // Exponents and accumulators before the first step, and the counts, which begin at once: nobody
 // sends before the cluster has met. All threads.
 template <class S, class Ciphertext>
-__device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, const Ciphertext& c) {
+__device__ __forceinline__ void begin_rotation(const FourierClusterUnit<S>& u,
+                                               const Ciphertext& c) {
   const std::uint32_t steps = u.a.rotate.steps;
   for (std::uint32_t i = threadIdx.x; i < steps + 2; i += blockDim.x) {
     u.exponents()[i] = i < steps ? c.exponents[i] : 0;
@@ -222,7 +223,7 @@ __device__ __forceinline__ void begin_rotation(const FourierSpreadUnit<S>& u, co
 
 // The accumulators after the last step. All threads.
 template <class S, class Ciphertext>
-__device__ __forceinline__ void end_rotation(const FourierSpreadUnit<S>& u, const Ciphertext& c) {
+__device__ __forceinline__ void end_rotation(const FourierClusterUnit<S>& u, const Ciphertext& c) {
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
     const int component = w / S::kClass, i = w % S::kClass;
     c.finish(u.a, component * S::kN + i * S::kBlocks + static_cast<int>(u.rank),
@@ -234,8 +235,8 @@ __device__ __forceinline__ void end_rotation(const FourierSpreadUnit<S>& u, cons
 // Where several blocks share a multiprocessor in batches, a thread has 168 registers.
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 / S::kThreads : 1)
-    blind_fourier_spread(const __grid_constant__ FourierRotateArgs a) {
-  const FourierSpreadUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
+    blind_rotate_fft_cluster(const __grid_constant__ FourierRotateArgs a) {
+  const FourierClusterUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
   const FourierCiphertext<S, S::kParts, S::kPrimes> c(a.rotate, blockIdx.x / S::kBlocks);
   begin_rotation(u, c);
   meet_cluster();

@@ -12,20 +12,20 @@ struct RotateArgs;
 struct FourierRotateArgs;
 
 // Clusters of 2^log_blocks blocks for rotations of one shape.
-struct FourierSpreadPlan {
+struct FourierClusterPlan {
   void (*kernel)(FourierRotateArgs) = nullptr;
   Shape shape;  // but for the grid
   Clusters clusters;
 };
 
 // Sixteen blocks are more than devices have to allow: the launcher asks for them by name.
-constexpr int kLogFourierSpreadBlocks = 4;
+constexpr int kLogFourierClusterBlocks = 4;
 
 // None where the device has no clusters of this size, or the gadget no kernel: k = 1 and the ring,
 // primes and levels of a named set.
-std::optional<FourierSpreadPlan> plan_fourier_spread(Launcher& launcher, const RotateArgs& args,
-                                                     int primes, int log_blocks);
-void launch_fourier_spread(Launcher& launcher, const FourierRotateArgs& args,
-                           const FourierSpreadPlan& plan);
+std::optional<FourierClusterPlan> plan_fourier_cluster(Launcher& launcher, const RotateArgs& args,
+                                                       int primes, int log_blocks);
+void launch_fourier_cluster(Launcher& launcher, const FourierRotateArgs& args,
+                            const FourierClusterPlan& plan);
 
 }  // namespace latticino::cuda

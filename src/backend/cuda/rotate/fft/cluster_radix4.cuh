@@ -19,7 +19,7 @@ namespace latticino::cuda {
 
 // The stages of the warp's rows among numbers of the block, to the blocks of the tuples.
 template <class S>
-__device__ __forceinline__ void send_rows(const FoursUnit<S>& u, const FourDigits& digits,
+__device__ __forceinline__ void send_rows(const Radix4Unit<S>& u, const FourDigits& digits,
                                           std::uint32_t from) {
   const auto* at = reinterpret_cast<const uint4*>(u.accumulator(0, 0, 0)) + from;
   const auto values = [&](int which, int im) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ void send_rows(const FoursUnit<S>& u, const FourDigit
 
 // What has come of the warp's rows: the last stages.
 template <class S>
-__device__ __forceinline__ void finish_rows(const FoursUnit<S>& u, std::uint32_t step) {
+__device__ __forceinline__ void finish_rows(const Radix4Unit<S>& u, std::uint32_t step) {
   const std::uint32_t place = u.warp * S::kPair + 4 * u.element + u.q;
   u.digits_come().wait(step & 1);
   Complex x[4];
@@ -85,11 +85,11 @@ __device__ __forceinline__ void finish_rows(const FoursUnit<S>& u, std::uint32_t
 
 // A lane's numbers of the key: of all rows and components.
 template <class S>
-struct FoursKey {
+struct Radix4Key {
   KeyRing<S, S::kRows * S::kParts, S::kSlice, S::kM> ring;
   Complex number[S::kRows * S::kParts];
 
-  __device__ __forceinline__ explicit FoursKey(const FoursUnit<S>& u)
+  __device__ __forceinline__ explicit Radix4Key(const Radix4Unit<S>& u)
       : ring(u.keys() + u.lane, u.a.key + key_number<S>(S::kSlice * u.rank + u.lane),
              u.a.rotate.steps) {
     if (u.warp == S::kProductWarp) ring.begin();
@@ -101,7 +101,7 @@ struct FoursKey {
 // Products of all rows, the first stages back, to the blocks of the classes; `e_next` is the
 // exponent of the next step.
 template <class S>
-__device__ __forceinline__ void send_sums(const FoursUnit<S>& u, const FoursKey<S>& key,
+__device__ __forceinline__ void send_sums(const Radix4Unit<S>& u, const Radix4Key<S>& key,
                                           std::uint32_t e_next) {
   const std::uint32_t tuple = u.lane / S::kBlocks, p = u.lane % S::kBlocks;
   Complex sum[S::kParts] = {};
@@ -145,7 +145,7 @@ struct SumRoots {
   SliceRoots<S> slice;
   LaneRoot partner;
 
-  __device__ __forceinline__ explicit SumRoots(const FoursUnit<S>& u) : slice(u.a.roots, u.lane) {
+  __device__ __forceinline__ explicit SumRoots(const Radix4Unit<S>& u) : slice(u.a.roots, u.lane) {
     partner.set(stage_root(u.a.roots, S::kLogSlice - 1, (u.lane ^ 2) / 2), u.lane % 2 != 0);
   }
 };
@@ -153,7 +153,7 @@ struct SumRoots {
 // The stages back of the own class and of the one that is turned in the next step, by `e_next`; the
 // sums.
 template <class S>
-__device__ __forceinline__ void add_sums(const FoursUnit<S>& u, const SumRoots<S>& roots,
+__device__ __forceinline__ void add_sums(const Radix4Unit<S>& u, const SumRoots<S>& roots,
                                          const typename S::Digits& form, std::uint32_t step,
                                          std::uint32_t e_next) {
   const SumWarp<S> at(u);
@@ -201,7 +201,7 @@ __device__ __forceinline__ void add_sums(const FoursUnit<S>& u, const SumRoots<S
 // What the own class was made in the step before, to where the step after this one turns it, by
 // `e_next`.
 template <class S>
-__device__ __forceinline__ void send_class(const FoursUnit<S>& u, std::uint32_t step,
+__device__ __forceinline__ void send_class(const Radix4Unit<S>& u, std::uint32_t step,
                                            std::uint32_t e_next) {
   const auto* own = reinterpret_cast<const uint4*>(u.accumulator(step, 0, 0));
   u.push(u.before(step, 0) + u.lane, u.before_comes(step), (u.rank - e_next) % S::kBlocks,
@@ -210,8 +210,8 @@ __device__ __forceinline__ void send_class(const FoursUnit<S>& u, std::uint32_t 
 
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, 1)
-    blind_fourier_fours(const __grid_constant__ FourierRotateArgs a) {
-  const FoursUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
+    blind_rotate_fft_cluster_radix4(const __grid_constant__ FourierRotateArgs a) {
+  const Radix4Unit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
   const FourierCiphertext<S, S::kParts, S::kPrimes> c(a.rotate, blockIdx.x / S::kBlocks);
   begin_rotation(u, c);
   meet_cluster();
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   const SumRoots<S> roots(u);
   const typename S::Digits form(a.rotate, a.rounding);
   const FourDigits digits(form, u.warp % S::kLevels);
-  FoursKey<S> key(u);
+  Radix4Key<S> key(u);
   // Of the lane's first coefficients, which alternate between two places.
   std::uint32_t from = held(u.component * (S::kClass / 4) + u.low);
 #pragma unroll 1

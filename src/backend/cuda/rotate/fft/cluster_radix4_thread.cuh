@@ -8,7 +8,7 @@
 
 namespace latticino::cuda {
 
-struct FourierFoursShape : FourierSpreadShape<10, 4, 1, 3> {
+struct FourierRadix4Shape : FourierClusterShape<10, 4, 1, 3> {
   static constexpr int kThreads = 128, kProductWarp = kLevels;
   static_assert(kThreads == 32 * kSumWarps && kProductWarp < kSumWarps && kV == 1 && kTuples == 2);
 
@@ -107,15 +107,15 @@ struct FourDigits {
 // A thread of a rotation. A warp's two rows have 64 numbers, four of each lane below 16. Lanes 16
 // and up do the same, in places of their own: sitting out takes longer.
 template <class S>
-struct FoursUnit : FourierSpreadUnit<S> {
+struct Radix4Unit : FourierClusterUnit<S> {
   std::uint32_t component, low, group;  // number low + 8 r, then 8 group + 2 r + low % 2
   std::uint32_t q, element;             // element + 4 r, then 4 element + r of tuple q / 2
   FourRoots slice[2], tuple[2];
   Complex last[2];     // of the stage on the way to blocks lane / 4 and 8 more
   double twice, sign;  // its results: x + w y, or 2 x less that
 
-  __device__ __forceinline__ FoursUnit(const FourierRotateArgs& a, unsigned char* shared)
-      : FourierSpreadUnit<S>(a, shared),
+  __device__ __forceinline__ Radix4Unit(const FourierRotateArgs& a, unsigned char* shared)
+      : FourierClusterUnit<S>(a, shared),
         component(this->lane >> 3 & 1),
         low(this->lane & 7),
         group(this->lane >> 1 & 3),

@@ -14,7 +14,7 @@
 namespace latticino::cuda {
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
-struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
+struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   using Slice = FourierSlice<LOG_N, LOG_BLOCKS>;
   using Slice::kBlocks, Slice::kLogBlocks, Slice::kLogV, Slice::kSlice, Slice::kTuples, Slice::kV;
   static constexpr int kPrimes = PRIMES, kLevels = LEVELS, kParts = 2, kRows = kParts * LEVELS;
@@ -134,7 +134,7 @@ struct FourierSpreadShape : FourierSlice<LOG_N, LOG_BLOCKS> {
 
 // A thread of a spread rotation, and its block's memory.
 template <class S>
-struct FourierSpreadUnit {
+struct FourierClusterUnit {
   using Value = typename S::Value;
   const FourierRotateArgs& a;
   unsigned char* shared;
@@ -142,7 +142,7 @@ struct FourierSpreadUnit {
   int warp;
   bool first;  // thread of the block
 
-  __device__ __forceinline__ FourierSpreadUnit(const FourierRotateArgs& a, unsigned char* shared)
+  __device__ __forceinline__ FourierClusterUnit(const FourierRotateArgs& a, unsigned char* shared)
       : a(a),
         shared(held(shared)),
         rank(cluster_rank()),
@@ -214,7 +214,7 @@ constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarri
 
 // For nothing (meet_threads()), once a step: of the first `threads`, those that have no points.
 template <class S>
-__device__ __forceinline__ void meet_others(const FourierSpreadUnit<S>& u, int threads) {
+__device__ __forceinline__ void meet_others(const FourierClusterUnit<S>& u, int threads) {
   if (threads > S::kPoints && u.warp >= S::kPointWarps) {
     meet_threads(kOtherBarrier, threads - S::kPoints);
   }
@@ -227,7 +227,7 @@ struct MixedDigit {
   int row;
   LaneRoot root;
 
-  __device__ __forceinline__ explicit MixedDigit(const FourierSpreadUnit<S>& u) {
+  __device__ __forceinline__ explicit MixedDigit(const FourierClusterUnit<S>& u) {
     const std::uint32_t t = 32 * static_cast<std::uint32_t>(u.warp) + u.lane;
     constexpr std::uint32_t kEach = S::kRows * S::kTuples;
     to = t / kEach % S::kBlocks, index = t % S::kTuples;
@@ -243,9 +243,9 @@ struct SliceSender {
   SliceRoots<S> roots;
   std::conditional_t<S::kMixes, MixedDigit<S>, int> mixed;
 
-  __device__ __forceinline__ explicit SliceSender(const FourierSpreadUnit<S>& u)
+  __device__ __forceinline__ explicit SliceSender(const FourierClusterUnit<S>& u)
       : roots(u.a.roots, u.lane), mixed(first_mixed(u)) {}
-  static __device__ __forceinline__ auto first_mixed(const FourierSpreadUnit<S>& u) {
+  static __device__ __forceinline__ auto first_mixed(const FourierClusterUnit<S>& u) {
     if constexpr (S::kMixes) {
       return MixedDigit<S>(u);
     } else {
@@ -256,7 +256,7 @@ struct SliceSender {
 
 // The warp's row of digits: its stages among numbers of the block, to the blocks of the tuples.
 template <class S>
-__device__ __forceinline__ void send_slice(const FourierSpreadUnit<S>& u, const SliceSender<S>& w,
+__device__ __forceinline__ void send_slice(const FourierClusterUnit<S>& u, const SliceSender<S>& w,
                                            Complex (&x)[S::kV]) {
   if constexpr (S::kMixes) {
     slice_forward<S, 0, S::kLogSlice - 1>(x, w.roots, u.lane);
@@ -280,7 +280,7 @@ __device__ __forceinline__ void send_slice(const FourierSpreadUnit<S>& u, const 
 
 // The position of a block's number `point` of its tuples.
 template <class S>
-__device__ __forceinline__ std::uint32_t tuple_position(const FourierSpreadUnit<S>& u, int point) {
+__device__ __forceinline__ std::uint32_t tuple_position(const FourierClusterUnit<S>& u, int point) {
   const auto at = static_cast<std::uint32_t>(point);
   return S::tuple(u.rank, at / S::kBlocks) * S::kBlocks + at % S::kBlocks;
 }
@@ -299,7 +299,7 @@ struct TuplePoint {
   TupleRoots<S> roots;
   LaneRoot last;
 
-  __device__ __forceinline__ explicit TuplePoint(const FourierSpreadUnit<S>& u)
+  __device__ __forceinline__ explicit TuplePoint(const FourierClusterUnit<S>& u)
       : element(u.lane >> S::kElementBit),
         index((static_cast<std::uint32_t>(u.warp) * S::kWarpTuples + u.lane / 2 % S::kWarpTuples) %
               S::kTuples),
@@ -316,7 +316,7 @@ struct TuplePoint {
   // The other number of a pair of the tuples' first stage.
   static constexpr std::uint32_t kOther = S::kBlocks / 2;
   // Where block `to` finds the product.
-  __device__ __forceinline__ std::uint32_t place(const FourierSpreadUnit<S>& u) const {
+  __device__ __forceinline__ std::uint32_t place(const FourierClusterUnit<S>& u) const {
     return S::product_place(S::tuple(u.rank, sent_index), component);
   }
 };
@@ -324,7 +324,7 @@ struct TuplePoint {
 // Once the digits of this step have come: the last stages of all rows. Points have their digits
 // after that.
 template <class S>
-__device__ __forceinline__ void tuple_rows(const FourierSpreadUnit<S>& u, const TuplePoint<S>& at,
+__device__ __forceinline__ void tuple_rows(const FourierClusterUnit<S>& u, const TuplePoint<S>& at,
                                            Complex (&rows)[S::kRows]) {
   constexpr int kOwn = S::kSplits ? 1 : S::kLevels;
   const int first = at.component * S::kLevels + (S::kSplits ? u.warp / S::kPointWarps : 0);
@@ -355,7 +355,7 @@ __device__ __forceinline__ void tuple_rows(const FourierSpreadUnit<S>& u, const 
 // Products of a point's digits with the key's numbers, the first stages back. The last of these is
 // that of the number which the thread sends.
 template <class S>
-__device__ __forceinline__ Complex tuple_products(const FourierSpreadUnit<S>& u,
+__device__ __forceinline__ Complex tuple_products(const FourierClusterUnit<S>& u,
                                                   const TuplePoint<S>& at,
                                                   const Complex (&rows)[S::kRows],
                                                   const Complex (&key)[S::kRows]) {
@@ -374,7 +374,7 @@ __device__ __forceinline__ Complex tuple_products(const FourierSpreadUnit<S>& u,
 
 // The stages back of the products that have come, added to what the warp has of a class.
 template <class S>
-__device__ __forceinline__ void add_slice(const FourierSpreadUnit<S>& u, const SliceRoots<S>& w,
+__device__ __forceinline__ void add_slice(const FourierClusterUnit<S>& u, const SliceRoots<S>& w,
                                           const typename S::Digits& form, int which, int component,
                                           typename S::Value (&values)[2 * S::kV]) {
   Complex x[S::kV];

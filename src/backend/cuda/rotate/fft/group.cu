@@ -25,12 +25,12 @@ FourierLimits fourier_group_limits(int log_n, int parts, int primes, int levels)
   return limits;
 }
 
-void launch_blind_fourier_group(Launcher& launcher, const FourierRotateArgs& args, int primes,
-                                const Shape& shape) {
+void launch_blind_rotate_fft_group(Launcher& launcher, const FourierRotateArgs& args, int primes,
+                                   const Shape& shape) {
   const RotateArgs& a = args.rotate;
   of_shape(a.ring.log_n, a.parts, primes, [&](auto log, auto p, auto q) {
-    launcher.launch(blind_fourier_group<FourierGroupUnit<decltype(log)::value>, decltype(p)::value,
-                                        decltype(q)::value>,
+    launcher.launch(blind_rotate_fft_group<FourierGroupUnit<decltype(log)::value>,
+                                           decltype(p)::value, decltype(q)::value>,
                     shape, args);
   });
 }

@@ -32,8 +32,8 @@ __device__ __forceinline__ Complex times_minus_i_power(Complex x, std::uint32_t 
 template <class S, int PARTS, int PRIMES>
 struct KeyNumbers {
   using K = FourierKeyShape<S::kLogN, PARTS, PRIMES>;
-  static constexpr int kTogether = kGroupNumbers<PARTS>;
-  double2 key[kTogether][PARTS], power;
+  static constexpr int kBatch = kGroupNumbers<PARTS>;
+  double2 key[kBatch][PARTS], power;
   std::uint32_t e;
 
   __device__ __forceinline__ void load(const FourierRotateArgs& a, std::uint32_t exponent,
@@ -43,7 +43,7 @@ struct KeyNumbers {
     const std::uint32_t root = fourier::root_exponent(number, S::kLogN);
     power = fetch(a.roots + S::kM / 2 + fourier::power_index(root, e, S::kLogN));
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
 #pragma unroll
       for (int c = 0; c < PARTS; ++c) {
         key[i][c] = fetch(from + c * S::kM + key_place<S, K>(t, first + i));
@@ -52,9 +52,9 @@ struct KeyNumbers {
   }
   // Neighbours' roots differ by -1, i and -i, those of pairs and quadruples, and table entries by
   // such factors are each other's exactly.
-  __device__ __forceinline__ void add(Complex (&made)[kTogether][PARTS]) const {
+  __device__ __forceinline__ void add(Complex (&made)[kBatch][PARTS]) const {
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
       const std::uint32_t turn = (i & 1) * 2 + (i >> 1);
       const Complex x = fourier::selector(times_minus_i_power(complex(power), turn * e));
 #pragma unroll
@@ -71,11 +71,11 @@ __device__ __forceinline__ void add_combined_products(Complex (&sums)[PARTS][S::
                                                       const std::uint32_t* exponents,
                                                       const double2* key, int t) {
   using Numbers = KeyNumbers<S, PARTS, PRIMES>;
-  constexpr int kTogether = Numbers::kTogether;
+  constexpr int kBatch = Numbers::kBatch;
   const std::size_t stride = std::size_t(a.rotate.rows()) * PARTS * S::kM;
 #pragma unroll
-  for (int first = 0; first < S::kV; first += kTogether) {
-    Complex made[kTogether][PARTS] = {};
+  for (int first = 0; first < S::kV; first += kBatch) {
+    Complex made[kBatch][PARTS] = {};
     Numbers now, next;
     const double2* from = key;
     next.load(a, exponents[0], from, t, first);
@@ -88,7 +88,7 @@ __device__ __forceinline__ void add_combined_products(Complex (&sums)[PARTS][S::
     }
     next.add(made);
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
 #pragma unroll
       for (int c = 0; c < PARTS; ++c) {
         fourier::multiply_add(sums[c][first + i], x[first + i], made[i][c]);
@@ -130,7 +130,7 @@ __host__ __device__ constexpr std::size_t fourier_group_bytes(int levels) {
 
 template <class S, int PARTS, int PRIMES>
 __global__ void __launch_bounds__(kMostGroupThreads)
-    blind_fourier_group(const __grid_constant__ FourierRotateArgs a) {
+    blind_rotate_fft_group(const __grid_constant__ FourierRotateArgs a) {
   const std::uint32_t number = a.number();
   auto* roots = reinterpret_cast<double2*>(dynamic_shared());
   if constexpr (kFourierRoots<S, PARTS, PRIMES> != 0) place_roots<S>(roots, a.roots);

@@ -24,8 +24,8 @@
 namespace latticino::cuda {
 
 template <int LOG_N, int LOG_BLOCKS, int PRIMES, int LEVELS>
-struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS> {
-  using Base = FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
+struct FourierGroupShape : FourierClusterShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS> {
+  using Base = FourierClusterShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>;
   using Base::kDigits, Base::kDigitBytes, Base::kParts, Base::kPointWarps, Base::kRows,
       Base::kSlice, Base::kTuples;
   static constexpr int kGroup = 3, kKeyCount = (1 << kGroup) - 1;
@@ -51,12 +51,12 @@ struct FourierGroupShape : FourierSpreadShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS>
 
 // Numbers of a step's key at place `point` of what shared memory holds.
 template <class S>
-__device__ __forceinline__ double2* made_keys(const FourierSpreadUnit<S>& u, std::uint32_t step,
+__device__ __forceinline__ double2* made_keys(const FourierClusterUnit<S>& u, std::uint32_t step,
                                               int number, int point) {
   return u.keys() + ((static_cast<int>(step % 2) * S::kNumbers) + number) * S::kSlice + point;
 }
 template <class S>
-__device__ __forceinline__ double2* made_selectors(const FourierSpreadUnit<S>& u,
+__device__ __forceinline__ double2* made_selectors(const FourierClusterUnit<S>& u,
                                                    std::uint32_t step, int j, int place) {
   return reinterpret_cast<double2*>(u.shared + S::kSelectors) +
          (static_cast<int>(step % 2) * S::kKeyCount + j) * S::kSlice + place;
@@ -71,7 +71,7 @@ struct KeyMaker {
   const double2* next;  // step to load
   std::uint32_t left;   // steps to load
 
-  __device__ __forceinline__ explicit KeyMaker(const FourierSpreadUnit<S>& u)
+  __device__ __forceinline__ explicit KeyMaker(const FourierClusterUnit<S>& u)
       : maker(static_cast<int>(threadIdx.x) - 32 * S::kFrontWarps),
         place(maker % S::kSlice),
         point(place % S::kTuples * S::kBlocks + place / S::kTuples),
@@ -94,7 +94,7 @@ struct KeyMaker {
     if (left > 1) next += S::kKeyCount * S::kNumbers * S::kM, --left;
   }
   // Selectors of a step, which its makers find when all have met.
-  __device__ __forceinline__ void select(const FourierSpreadUnit<S>& u, std::uint32_t step) const {
+  __device__ __forceinline__ void select(const FourierClusterUnit<S>& u, std::uint32_t step) const {
     if (step >= u.a.rotate.steps) return;
     const std::uint32_t* e = u.exponents() + S::kGroup * step;
     const double2* powers = u.a.roots + S::kM / 2;
@@ -110,7 +110,8 @@ struct KeyMaker {
     }
   }
   // The key of a step, from the numbers that were loaded for it.
-  __device__ __forceinline__ void combine(const FourierSpreadUnit<S>& u, std::uint32_t step) const {
+  __device__ __forceinline__ void combine(const FourierClusterUnit<S>& u,
+                                          std::uint32_t step) const {
     Complex x[S::kKeyCount];
 #pragma unroll
     for (int j = 0; j < S::kKeyCount; ++j) x[j] = complex(*made_selectors(u, step, j, place));
@@ -126,7 +127,7 @@ struct KeyMaker {
 
 // Digits of the warp's row of acc, of which it has the values of its component.
 template <class S>
-__device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const SliceSender<S>& w,
+__device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, const SliceSender<S>& w,
                                             const typename S::Digits& form,
                                             const typename S::Value (&acc)[2 * S::kV]) {
   const int level = u.warp % S::kLevels;
@@ -146,7 +147,7 @@ __device__ __forceinline__ void send_slices(const FourierSpreadUnit<S>& u, const
 }
 
 template <class S>
-__device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u,
+__device__ __forceinline__ void send_products(const FourierClusterUnit<S>& u,
                                               const TuplePoint<S>& at, std::uint32_t step) {
   Complex key[S::kRows], rows[S::kRows];
 #pragma unroll
@@ -162,7 +163,7 @@ __device__ __forceinline__ void send_products(const FourierSpreadUnit<S>& u,
 
 // The steps of a thread that carries the ciphertext.
 template <class S, class Ciphertext>
-__device__ __forceinline__ void carry(const FourierSpreadUnit<S>& u, const Ciphertext& c) {
+__device__ __forceinline__ void carry(const FourierClusterUnit<S>& u, const Ciphertext& c) {
   const SliceSender<S> sender(u);
   const typename S::Digits form(u.a.rotate, u.a.rounding);
   const TuplePoint<S> at(u);
@@ -196,8 +197,8 @@ __device__ __forceinline__ void carry(const FourierSpreadUnit<S>& u, const Ciphe
 
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, 1)
-    blind_fourier_group_spread(const __grid_constant__ FourierRotateArgs a) {
-  const FourierSpreadUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
+    blind_rotate_fft_group_cluster(const __grid_constant__ FourierRotateArgs a) {
+  const FourierClusterUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
   const FourierCiphertext<S, S::kParts, S::kPrimes> c(a.rotate, blockIdx.x / S::kBlocks);
   const std::uint32_t steps = a.rotate.steps;
   for (std::uint32_t i = threadIdx.x; i < S::kGroup * steps; i += blockDim.x) {

@@ -52,7 +52,7 @@ struct KeyStream {
 // a warp in turn, waits until all have left the one before and starts the copy of what takes its
 // place.
 template <class S, int PARTS, int PRIMES>
-struct KeyBelt {
+struct KeyPipeline {
   static constexpr int kSlots = PRIMES == 1 ? 3 : 2;
   static constexpr int kChunk = PARTS * S::kM;  // numbers
   static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
@@ -69,8 +69,8 @@ struct KeyBelt {
   std::uint32_t parity = 0;
 
   // All threads of the block, `units` ciphertexts.
-  __device__ __forceinline__ KeyBelt(double2* shared, const double2* key, std::uint32_t chunks,
-                                     int units)
+  __device__ __forceinline__ KeyPipeline(double2* shared, const double2* key, std::uint32_t chunks,
+                                         int units)
       : slots(shared + kHead),
         counts(reinterpret_cast<std::uint64_t*>(shared)),
         ahead(key + kSlots * kChunk),
@@ -116,7 +116,7 @@ using FourierKeyPath =
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     KeyStream<S, PARTS>;
 #else
-    std::conditional_t<S::kLogN == 10, KeyBelt<S, PARTS, PRIMES>, KeyStream<S, PARTS> >;
+    std::conditional_t<S::kLogN == 10, KeyPipeline<S, PARTS, PRIMES>, KeyStream<S, PARTS> >;
 #endif
 
 }  // namespace latticino::cuda

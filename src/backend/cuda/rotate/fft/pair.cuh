@@ -168,7 +168,7 @@ struct FourierPair {
 
 template <class S, int PRIMES>
 __global__ void __launch_bounds__(kMostPairThreads)
-    blind_fourier_pair(const __grid_constant__ FourierRotateArgs a) {
+    blind_rotate_fft_pair(const __grid_constant__ FourierRotateArgs a) {
   using Pair = FourierPair<S, PRIMES>;
   // Devices begin blocks in the order of their indices. a.number(), which does not take that for
   // granted, costs 1.6 % here: what ptxas makes of a step (docs/tfhe.md).

@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "ckks/encoding/encoder.h"
+#include "math/errors.h"
+
+namespace latticino::ckks {
+namespace {
+
+constexpr std::size_t kMaxBatch = 64;  // vectors of one record: bounds what is staged for them
+
+double coefficient_bound(const Context& context, int level) {
+  const Params& params = context.params();
+  if (level < 0 || level > params.top_level()) {
+    throw LevelError("ckks.encode", "level " + std::to_string(level),
+                     "0 to " + std::to_string(params.top_level()), "choose a level of the set");
+  }
+  return std::exp2(params.log_q(level) - 1);
+}
+
+// No coefficient exceeds the mean of |re| + |im| times the scale. Where that is not clearly below
+// the bound (rounding adds less than 2^-30 of it), or not finite, the encoder on the host decides,
+// and throws what is wrong.
+void require_fit(const Context& context, Values values, double scale, double bound) {
+  std::array<double, 16> sums{};  // apart, so that they are added side by side
+  const auto* parts = reinterpret_cast<const double*>(values.data());
+  const std::size_t size = 2 * values.size(), whole = size - size % sums.size();
+  for (std::size_t i = 0; i < whole; i += sums.size()) {
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += std::abs(parts[i + k]);
+  }
+  for (std::size_t i = whole; i < size; ++i) sums[0] += std::abs(parts[i]);
+  const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+  const double most = sum / static_cast<double>(values.size()) * scale * (1 + 0x1p-20);
+  const bool fits = scale > 0 && std::has_single_bit(values.size()) &&
+                    values.size() <= static_cast<std::size_t>(context.params().max_slots()) &&
+                    most < slots::coefficient_limit(bound);
+  if (!fits) context.encoder().embed(values, scale, bound);
+}
+
+}  // namespace
+
+std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& context,
+                                       const double* values, int count, int slots, int level,
+                                       double scale, bool extended) {
+  const double bound = coefficient_bound(*context, level);
+  const Params& params = context->params();
+  const Basis basis = extended ? params.extended(level) : params.basis(level);
+  Queue& queue = context->queue();
+  std::vector<Plaintext> out;
+  Embed embed;
+  Transform transform;
+  for (int i = 0; i < count; ++i) {
+    Plaintext p{context, queue.allocate(context->ring(), basis, Domain::Coeff), level, scale, slots,
+                extended};
+    const double* in =
+        values == nullptr ? nullptr : values + 2 * static_cast<std::size_t>(slots) * i;
+    embed.items.push_back({&context->encoder().transform(), in, slots, scale, bound, p.poly.view});
+    const PolyView eval = p.poly.view.in(Domain::Eval);
+    transform.items.push_back({p.poly.view, eval});
+    p.poly.view = eval;
+    out.push_back(std::move(p));
+  }
+  queue.submit(std::move(embed));
+  queue.submit(std::move(transform));
+  return out;
+}
+
+std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
+                                  std::span<const Values> batch, int level, double scale,
+                                  bool extended) {
+  const double bound = coefficient_bound(*context, level);
+  for (const Values values : batch) {
+    if (values.size() != batch[0].size()) {
+      throw ShapeError("ckks.encode",
+                       "vectors of " + std::to_string(values.size()) + " and " +
+                           std::to_string(batch[0].size()) + " slots",
+                       "one size", "pad them, or encode them one by one");
+    }
+  }
+  Queue& queue = context->queue();
+  std::vector<Plaintext> out;
+  for (std::size_t first = 0; first < batch.size(); first += kMaxBatch) {
+    const std::size_t count = std::min(kMaxBatch, batch.size() - first);
+    const std::size_t bytes = batch[0].size_bytes();
+    const Buffer staged = queue.allocate(count * bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      require_fit(*context, batch[first + i], scale, bound);
+      if (queue.is_dry()) continue;
+      queue.copy_in(static_cast<char*>(staged->data()) + i * bytes, batch[first + i].data(), bytes);
+    }
+    for (Plaintext& p : encode_resident(context, static_cast<const double*>(staged->data()),
+                                        static_cast<int>(count), static_cast<int>(batch[0].size()),
+                                        level, scale, extended)) {
+      out.push_back(std::move(p));
+    }
+  }
+  return out;
+}
+
+Plaintext encode(const std::shared_ptr<const Context>& context, Values values, int level,
+                 double scale, bool extended) {
+  return std::move(encode_all(context, {&values, 1}, level, scale, extended).front());
+}
+
+namespace {
+
+// Slots of the smallest subring a Ring can be.
+constexpr std::size_t kLeastPeriod = 512;
+
+std::size_t period_of(Values values) {
+  std::size_t period = values.size();
+  const auto repeats = [&](std::size_t p) {
+    return std::equal(values.begin() + static_cast<std::ptrdiff_t>(p), values.end(),
+                      values.begin());
+  };
+  while (period > kLeastPeriod && repeats(period / 2)) period /= 2;
+  return period;
+}
+
+// Values of this period as a polynomial in X^(N/2^log_n), given in the ring of that degree.
+Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Values values,
+                            std::size_t period, int log_n, int level, double scale, bool extended) {
+  const std::vector<std::int64_t> sparse =
+      context->encoder().embed(values.first(period), scale, coefficient_bound(*context, level));
+  const int log_gap = context->ring().log_n() - log_n;
+  std::vector<std::int64_t> integers(std::size_t{1} << log_n);
+  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = sparse[i << log_gap];
+  Queue& queue = context->queue();
+  const Params& params = context->params();
+  const Basis basis = extended ? params.extended(level) : params.basis(level);
+  Plaintext out{context, {}, level, scale, static_cast<int>(values.size()), extended};
+  out.poly = queue.allocate(context->subring(log_n), basis, Domain::Coeff);
+  const std::size_t bytes = integers.size() * sizeof(std::int64_t);
+  const Buffer staged = queue.allocate(bytes);
+  if (!queue.is_dry()) queue.copy_in(staged->data(), integers.data(), bytes);
+  const auto* in = static_cast<const std::int64_t*>(staged->data());
+  const PolyView eval = out.poly.view.in(Domain::Eval);
+  queue.submit(FromIntegers{{{in, out.poly.view}}});
+  queue.submit(Transform{{{out.poly.view, eval}}});
+  out.poly.view = eval;
+  return out;
+}
+
+}  // namespace
+
+std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
+                                      std::span<const Values> batch, int level, double scale,
+                                      bool extended) {
+  std::vector<Plaintext> out(batch.size());
+  std::vector<Values> whole;
+  std::vector<std::size_t> place;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const std::size_t period = period_of(batch[i]);
+    const int log_n = std::bit_width(std::max(period, kLeastPeriod));
+    if (context->ring().log_n() - log_n >= 2) {
+      out[i] = encode_in_subring(context, batch[i], period, log_n, level, scale, extended);
+    } else {
+      whole.push_back(batch[i]);
+      place.push_back(i);
+    }
+  }
+  if (whole.empty()) return out;
+  std::vector<Plaintext> encoded = encode_all(context, whole, level, scale, extended);
+  for (std::size_t k = 0; k < place.size(); ++k) out[place[k]] = std::move(encoded[k]);
+  return out;
+}
+
+std::vector<std::vector<Complex>> project_all(const Context& context,
+                                              std::span<const Coefficients> batch, bool secret) {
+  Queue& queue = context.queue();
+  Project project;
+  std::vector<Buffer> slots;
+  for (const Coefficients& c : batch) {
+    if (!(c.scale > 0) || !std::isfinite(c.scale)) {
+      throw ScaleError("ckks.decode", "scale " + std::to_string(c.scale), "a positive finite scale",
+                       "pass the scale of the ciphertext");
+    }
+    slots.push_back(queue.allocate(sizeof(Complex) * c.slots, secret));
+    project.items.push_back({&context.encoder().transform(), c.view, c.scale, c.slots,
+                             static_cast<double*>(slots.back()->data())});
+  }
+  queue.submit(std::move(project));
+  std::vector<std::vector<Complex>> out;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    out.emplace_back(batch[i].slots);
+    queue.copy_out(out.back().data(), slots[i]->data(), sizeof(Complex) * out.back().size());
+  }
+  return out;
+}
+
+namespace {
+
+// Enough leading primes of `basis` to tell integers below 2^62 in size apart, or all of them.
+Basis leading_primes(const Ring& ring, const Basis& basis) {
+  double bits = 0;
+  Basis out;
+  for (int i = 0; i < basis.size() && bits < 64; ++i) {
+    const auto p = static_cast<std::uint16_t>(basis.prime(i));
+    out = out.with(Basis{{p, static_cast<std::uint16_t>(p + 1)}});
+    bits += std::log2(ring.prime(p));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Complex> decode(const Plaintext& plaintext) {
+  const Context& context = *plaintext.context;
+  const Basis basis = leading_primes(context.ring(), plaintext.poly.view.basis());
+  const Poly coefficients = context.queue().allocate(context.ring(), basis, Domain::Coeff);
+  context.queue().submit(Transform{{{plaintext.poly.view.select(basis), coefficients.view}}});
+  const Coefficients one{coefficients.view, plaintext.scale, plaintext.slots};
+  return std::move(project_all(context, {&one, 1}, false).front());
+}
+
+}  // namespace latticino::ckks

@@ -1,0 +1,59 @@
+// How functions of several ciphertexts share launches: consecutive ones of one form at a time.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckks/ciphertext.h"
+#include "math/errors.h"
+
+namespace latticino::ckks {
+
+// Key switches of so many ciphertexts at once gain all there is to gain (docs/performance.md, "How
+// it grows": two fifths of the time at 7 limbs, a quarter at 23; the last doubling 3 to 4 %), and
+// hold as many times the scratch.
+inline constexpr std::size_t kMaxBatch = 16;
+
+inline bool one_form(const Ciphertext& x, const Ciphertext& y) {
+  return x.level == y.level && x.scale == y.scale && x.parts.size() == y.parts.size();
+}
+
+inline void require_same_count(const char* operation, std::size_t had, std::size_t needs) {
+  if (had == needs) return;
+  throw ShapeError(operation, std::to_string(had) + " ciphertexts", std::to_string(needs),
+                   "pass as many operands on every side");
+}
+
+// f(elements of x, those of y beside them) for runs of at most kMaxBatch elements of one form.
+template <class Other, class F>
+std::vector<Ciphertext> in_batches(const char* operation, std::span<const Ciphertext> x,
+                                   std::span<const Other> y, const F& f) {
+  require_same_count(operation, y.size(), x.size());
+  const auto alike = [&](std::size_t i, std::size_t j) {
+    if constexpr (std::is_same_v<Other, Ciphertext>) {
+      return one_form(x[i], x[j]) && one_form(y[i], y[j]);
+    } else {
+      return one_form(x[i], x[j]) && y[i].level == y[j].level && y[i].scale == y[j].scale;
+    }
+  };
+  std::vector<Ciphertext> out;
+  for (std::size_t first = 0, end; first < x.size(); first = end) {
+    end = first + 1;
+    while (end < x.size() && end - first < kMaxBatch && alike(first, end)) ++end;
+    for (Ciphertext& c : f(x.subspan(first, end - first), y.subspan(first, end - first))) {
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+// The same for functions of one operand.
+template <class F>
+std::vector<Ciphertext> in_batches(const char* operation, std::span<const Ciphertext> x,
+                                   const F& f) {
+  return in_batches(operation, x, x, [&](auto part, auto) { return f(part); });
+}
+
+}  // namespace latticino::ckks

@@ -1,0 +1,118 @@
+// The CKKS evaluator: reads like the papers. Every function returns a new ciphertext; operands stay
+// valid, also after an exception. Levels and scales are aligned automatically where the result is
+// exact: a higher operand is brought down to the lower one's level (adjust, paper: BitPacker,
+// Sec. 3). Functions of spans do the same to each element, and share launches and keys among those
+// of one level and scale: a long vector is a span of ciphertexts.
+#pragma once
+
+#include <span>
+
+#include "ckks/ciphertext.h"
+#include "rlwe/key_switch.h"
+
+namespace latticino::ckks {
+
+struct ScalarResidues;
+
+class Evaluator {
+ public:
+  // Without keys (null) only key-free operations work; the others throw KeyError.
+  Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const rlwe::KeySource> keys);
+  const std::shared_ptr<const Context>& context() const { return context_; }
+  const rlwe::KeySource& keys() const;
+  // The key for `label` at `level`; KeyError if x is under another secret.
+  const rlwe::SwitchKey& key(const char* operation, const Ciphertext& x,
+                             const rlwe::KeyLabel& label) const;
+
+  Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext negate(const Ciphertext& x) const;
+  Ciphertext add(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext sub(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext add_scalar(const Ciphertext& x, Complex c) const;
+  std::vector<Ciphertext> add(std::span<const Ciphertext> x, std::span<const Ciphertext> y) const;
+  std::vector<Ciphertext> sub(std::span<const Ciphertext> x, std::span<const Ciphertext> y) const;
+  std::vector<Ciphertext> add_scalar(std::span<const Ciphertext> x, Complex c) const;
+
+  // Products keep scale S_(l-1) exactly: they relinearise and rescale in one merged ModDown and
+  // cost one level. *_no_rescale variants keep the level and return scale x.scale * y.scale.
+  Ciphertext multiply(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext square(const Ciphertext& x) const;
+  Ciphertext multiply(const Ciphertext& x, const Plaintext& y) const;
+  // Scale S_(l-1) when x has S_l; any other scale is kept.
+  Ciphertext multiply_scalar(const Ciphertext& x, Complex c) const;
+  Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // no level
+  Ciphertext multiply_i(const Ciphertext& x, int power) const;             // x * i^power, no level
+  std::vector<Ciphertext> multiply(std::span<const Ciphertext> x,
+                                   std::span<const Ciphertext> y) const;
+  std::vector<Ciphertext> multiply(std::span<const Ciphertext> x,
+                                   std::span<const Plaintext> y) const;
+  std::vector<Ciphertext> multiply_scalar(std::span<const Ciphertext> x, Complex c) const;
+  std::vector<Ciphertext> multiply_integer(std::span<const Ciphertext> x, std::int64_t c) const;
+  std::vector<Ciphertext> multiply_i(std::span<const Ciphertext> x, int power) const;
+
+  // Building blocks: 3-part product, relinearisation (lazy), rescale.
+  Ciphertext tensor(const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext relinearize(const Ciphertext& x) const;
+  Ciphertext relinearize_rescale(const Ciphertext& x) const;
+  std::vector<Ciphertext> relinearize(std::span<const Ciphertext> x, bool rescale) const;
+  // sum_k x[k] y[k], element by element, at the lowest level of all: one key switch and one
+  // rescaling for all k. Scales must be canonical, or equal as they are.
+  std::vector<Ciphertext> dot(std::span<const std::vector<Ciphertext>> x,
+                              std::span<const std::vector<Ciphertext>> y) const;
+  Ciphertext rescale(const Ciphertext& x) const;
+  std::vector<Ciphertext> rescale(std::span<const Ciphertext> x) const;
+  Ciphertext multiply_no_rescale(const Ciphertext& x, const Plaintext& y) const;
+  Ciphertext multiply_scalar_no_rescale(const Ciphertext& x, Complex c, double scale) const;
+
+  // Brings x to `level`, scale S_level (or `scale` if given). Throws LevelError going up.
+  Ciphertext to_level(const Ciphertext& x, int level) const;
+  Ciphertext to_level_scale(const Ciphertext& x, int level, double scale) const;
+  std::vector<Ciphertext> to_level(std::span<const Ciphertext> x, int level) const;
+  // Drops limbs only; the scale stays, memory is shared. Legal when basis(level) is a subset of
+  // x's.
+  Ciphertext drop_to(const Ciphertext& x, int level) const;
+
+  Ciphertext rotate(const Ciphertext& x, int r) const;  // left by r, see rlwe/galois.h
+  Ciphertext conjugate(const Ciphertext& x) const;
+  std::vector<Ciphertext> rotate_hoisted(const Ciphertext& x, std::span<const int> r) const;
+  // sum over j < count of rotate(x, j * step), count a power of two.
+  Ciphertext inner_sum(const Ciphertext& x, int step, int count) const;
+  Ciphertext apply_galois(const Ciphertext& x, std::uint32_t galois) const;
+  std::vector<Ciphertext> rotate(std::span<const Ciphertext> x, int r) const;
+  std::vector<Ciphertext> conjugate(std::span<const Ciphertext> x) const;
+  std::vector<Ciphertext> inner_sum(std::span<const Ciphertext> x, int step, int count) const;
+
+ private:
+  // Spans of these are of one form (ckks/evaluator/batches.h).
+  using Ciphertexts = std::vector<Ciphertext>;
+  using Span = std::span<const Ciphertext>;
+  void require(const char* operation, const Ciphertext& x) const;
+  void require(const char* operation, const Ciphertext& x, const Ciphertext& y) const;
+  Ciphertext allocate(const Ciphertext& like, int parts, int level, double scale) const;
+  Ciphertext with_parts(const Ciphertext& like, std::vector<Poly> parts, int level,
+                        double scale) const;
+  Ciphertexts combine(const char* operation, Span x, Span y, int sign) const;
+  Ciphertext combine(const char* operation, const Ciphertext& x, const Plaintext& y,
+                     int sign) const;
+  Ciphertexts scaled(Span x, const ScalarResidues& factor, double scale) const;
+  Ciphertexts plus_scalar(Span x, Complex c) const;
+  Ciphertexts times(const char* operation, Span x, Complex c, double scale) const;
+  Ciphertexts times_integer(Span x, std::int64_t c) const;
+  Ciphertexts times_scalar(Span x, Complex c) const;
+  Ciphertexts times_i(Span x, int power) const;
+  Ciphertexts times_plain(Span x, std::span<const Plaintext> y) const;
+  Ciphertexts adjusted(Span x, double scale) const;
+  Ciphertexts lowered(Span x, int level, double scale) const;
+  Ciphertexts aligned(const char* operation, Span x, std::span<const Plaintext> y,
+                      double scale) const;
+  Ciphertexts product(const char* operation, Span x, Span y) const;
+  Ciphertexts switched(Span products, std::span<const rlwe::InnerGroup> groups, bool rescale) const;
+  Ciphertexts galois_hoisted(const char* operation, Span x,
+                             std::span<const std::uint32_t> galois) const;
+
+  std::shared_ptr<const Context> context_;
+  std::shared_ptr<const rlwe::KeySource> keys_;
+};
+
+}  // namespace latticino::ckks

@@ -1,0 +1,131 @@
+// Rotations and conjugation: key switch first, automorphism on the way out, so that any number of
+// rotations of one ciphertext share its ModUp (hoisting; Halevi, Shoup 2018).
+#include <bit>
+#include <string>
+
+#include "ckks/evaluator/batches.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/evaluator.h"
+#include "math/errors.h"
+#include "rlwe/galois.h"
+
+namespace latticino::ckks {
+namespace {
+
+// Slots repeat with period `slots`, so rotations by r and r mod slots are the same: the smaller
+// one's key serves both.
+int reduced(int r, int slots) { return ((r % slots) + slots) % slots; }
+
+}  // namespace
+
+// Every ciphertext under every automorphism, ciphertext by ciphertext.
+std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, Span x,
+                                                  std::span<const std::uint32_t> galois) const {
+  const rlwe::Constants& constants = context_->constants();
+  std::vector<PolyView> masks;
+  std::vector<std::vector<rlwe::InnerTarget>> targets(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    require(operation, x[i]);
+    require_parts(operation, x[i], 2);
+    masks.push_back(x[i].parts[1].view);
+    for (const std::uint32_t g : galois) {
+      if (g == 1) continue;
+      targets[i].push_back({&key(operation, x[i], {rlwe::KeyKind::Galois, g}),
+                            {x[i].parts[0].view, {}},
+                            1,
+                            true,
+                            false});
+    }
+  }
+  std::vector<Poly> parts;
+  if (!targets[0].empty()) {
+    const std::vector<rlwe::ModUpResult> raised =
+        rlwe::mod_up(context_->queue(), constants, masks, x[0].level);
+    std::vector<rlwe::InnerGroup> groups;
+    for (std::size_t i = 0; i < x.size(); ++i) groups.push_back({&raised[i], targets[i]});
+    const auto sums = rlwe::key_inner(context_->queue(), constants, groups);
+    std::vector<rlwe::DownItem> items;
+    for (const auto& sum : sums) {
+      auto next = sum.begin();
+      for (const std::uint32_t g : galois) {
+        if (g == 1) continue;
+        for (int h = 0; h < 2; ++h) {
+          items.push_back(rlwe::down_item(constants, *next, h, false, {}, g));
+        }
+        ++next;
+      }
+    }
+    parts = rlwe::mod_down(context_->queue(), constants, items, x[0].level, false);
+  }
+  Ciphertexts out;
+  auto part = parts.begin();
+  for (const Ciphertext& c : x) {
+    for (const std::uint32_t g : galois) {
+      if (g == 1) {
+        out.push_back(c);
+      } else {
+        out.push_back(with_parts(c, {part[0], part[1]}, c.level, c.scale));
+        part += 2;
+      }
+    }
+  }
+  return out;
+}
+
+Ciphertext Evaluator::apply_galois(const Ciphertext& x, std::uint32_t galois) const {
+  return std::move(
+      galois_hoisted("ckks.apply_galois", std::span(&x, 1), std::span(&galois, 1)).front());
+}
+
+Ciphertext Evaluator::rotate(const Ciphertext& x, int r) const {
+  return std::move(rotate_hoisted(x, std::span(&r, 1)).front());
+}
+
+Ciphertext Evaluator::conjugate(const Ciphertext& x) const {
+  return std::move(conjugate(std::span(&x, 1)).front());
+}
+
+std::vector<Ciphertext> Evaluator::rotate_hoisted(const Ciphertext& x,
+                                                  std::span<const int> r) const {
+  require("ckks.rotate", x);
+  std::vector<std::uint32_t> galois;
+  for (const int step : r) {
+    galois.push_back(rlwe::rotation_element(reduced(step, x.slots), context_->params().log_n()));
+  }
+  return galois_hoisted("ckks.rotate", std::span(&x, 1), galois);
+}
+
+std::vector<Ciphertext> Evaluator::rotate(Span x, int r) const {
+  for (const Ciphertext& c : x) {
+    require("ckks.rotate", c);
+    require_slots("ckks.rotate", c.slots, x[0].slots);
+  }
+  return in_batches("ckks.rotate", x, [&](Span part) {
+    const std::uint32_t g =
+        rlwe::rotation_element(reduced(r, part[0].slots), context_->params().log_n());
+    return galois_hoisted("ckks.rotate", part, std::span(&g, 1));
+  });
+}
+
+std::vector<Ciphertext> Evaluator::conjugate(Span x) const {
+  const std::uint32_t g = rlwe::conjugation_element(context_->params().log_n());
+  return in_batches("ckks.conjugate", x, [&](Span part) {
+    return galois_hoisted("ckks.conjugate", part, std::span(&g, 1));
+  });
+}
+
+Ciphertext Evaluator::inner_sum(const Ciphertext& x, int step, int count) const {
+  return std::move(inner_sum(std::span(&x, 1), step, count).front());
+}
+
+std::vector<Ciphertext> Evaluator::inner_sum(Span x, int step, int count) const {
+  if (count < 1 || !std::has_single_bit(static_cast<unsigned>(count))) {
+    throw ShapeError("ckks.inner_sum", std::to_string(count) + " terms", "a power of two",
+                     "pad the sum with zeros");
+  }
+  Ciphertexts out(x.begin(), x.end());
+  for (int terms = 1; terms < count; terms *= 2) out = add(out, rotate(out, step * terms));
+  return out;
+}
+
+}  // namespace latticino::ckks

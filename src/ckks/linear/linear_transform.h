@@ -1,0 +1,51 @@
+// Slot-wise matrix products by diagonals: baby-step giant-step with double hoisting (Bossuat,
+// Mouchet, Troncoso-Pastoriza, Hubaux 2021; paper: Cheddar, Fig. 5).
+#pragma once
+
+#include <map>
+
+#include "ckks/evaluator/evaluator.h"
+
+namespace latticino::ckks {
+
+// y_i = sum_d diag_d[i] * x_(i+d mod slots): diagonal d multiplies the input rotated left by d.
+using Diagonals = std::map<int, std::vector<Complex>>;
+
+// The same transform for an input that comes rotated left by `r` (the other end of a pre_rotation).
+Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots);
+
+class LinearTransform {
+ public:
+  struct Options {
+    int level = 0;  // of the input; the result has level - 1
+    // 0: what keeps canonical scales canonical, rescale_factor(level) S_(level-1) / S_level, up to
+    // the default level, and rescale_factor(level) (the scale is kept) above it.
+    double plaintext_scale = 0;
+    int baby_steps = 0;    // a power of two; 0: chosen by counting key products
+    int pre_rotation = 0;  // the transform is followed by a rotation by this (absorbed)
+    // One division by P and the rescale factor; false: one after the other, a pass more for a
+    // rounding error of fewer primes (what counts at small scales).
+    bool merged = true;
+    bool hoisted = true;  // false: minimal keys, one rotation by `step` iterated
+  };
+  // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.
+  LinearTransform(const std::shared_ptr<const Context>& context, const Diagonals& diagonals,
+                  int slots, const Options& options);
+  ~LinearTransform();
+  LinearTransform(LinearTransform&&) noexcept;
+  LinearTransform& operator=(LinearTransform&&) noexcept;
+
+  // Scale x.scale * plaintext_scale / rescale_factor(level). A higher input is brought to `level`.
+  Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
+  std::vector<Ciphertext> apply(const Evaluator& evaluator, std::span<const Ciphertext> x) const;
+  std::vector<int> rotations() const;  // all that apply() uses
+  int level() const;
+  double plaintext_scale() const;
+  std::size_t bytes() const;  // of the encoded diagonals
+
+ private:
+  struct Plan;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace latticino::ckks

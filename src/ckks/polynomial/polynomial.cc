@@ -1,0 +1,238 @@
+#include "ckks/polynomial/polynomial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "ckks/evaluator/checks.h"
+#include "ckks/evaluator/product_sum.h"
+#include "ckks/polynomial/plan.h"
+#include "math/errors.h"
+
+namespace latticino::ckks {
+namespace {
+
+constexpr const char* kName = "ckks.evaluate";
+// Coefficients this far below the largest are rounding errors of whoever computed them.
+constexpr double kZero = 0x1p-50;
+// Times the canonical scale, from where on an element is adjusted with an exact scale.
+constexpr double kLarge = 16;
+// Elements of a scale smaller than the canonical one by this much would lose the result's
+// precision.
+constexpr double kSmall = 0x1p-24;
+
+// Runs a plan on a batch of inputs of one level and scale. Scales are exact: a node that must end
+// at scale s is summed at s * (rescale factor), and each child at what T_g leaves of it.
+class PolynomialRun {
+ public:
+  PolynomialRun(const Evaluator& evaluator, const PolynomialPlan& plan, Batch x)
+      : evaluator_(evaluator),
+        params_(evaluator.context()->params()),
+        plan_(plan),
+        top_(x[0].level) {
+    elements_[1] = std::move(x);
+  }
+
+  Batch run(double scale) {
+    for (const int n : plan_.elements) make_element(n);
+    return node(plan_.root, scale);
+  }
+
+ private:
+  // T_n = 2 T_high T_low - T_(high-low), at the depth of n.
+  void make_element(int n) {
+    const ElementSplit split = split_element(n);
+    const int level = top_ - ceil_log2(n) + 1;
+    const Batch &high = at(split.high, level), &low = at(split.low, level);
+    ProductSum sum{{{&high, &low}}};
+    if (plan_.basis == PolynomialBasis::Chebyshev) {
+      const int rest = split.high - split.low;
+      sum.factor = 2;
+      if (rest == 0) {
+        sum.constant = -1;
+      } else {
+        sum.terms.push_back({&at(rest, level), -1});
+      }
+    }
+    const double working = high[0].scale * low[0].scale;
+    require_precision(working / params_.rescale_factor(level), level - 1);
+    elements_[n] = evaluator_.relinearize(product_sum(sum, level, working), true);
+  }
+
+  // Squaring doubles what a scale is off by: below levels whose primes are larger than their scales
+  // little is left of it.
+  void require_precision(double scale, int level) const {
+    const double canonical = params_.scale(level);
+    if (scale >= kSmall * canonical) return;
+    const auto bits = [](double x) { return "2^" + std::to_string(std::lround(std::log2(x))); };
+    throw ScaleError(kName,
+                     "a power of scale " + bits(scale) + " at level " + std::to_string(level),
+                     "a scale near " + bits(canonical),
+                     "bring the operand to a lower level first, where scales stay the same");
+  }
+
+  // T_n with limbs for all primes of `level`. Where limbs cannot just be dropped (a prime would
+  // have to enter), it is adjusted to the highest level that has them all, once.
+  const Batch& at(int n, int level) {
+    const Batch& own = elements_.at(n);
+    const Basis needs = params_.basis(level);
+    int from = own[0].level;
+    while (!params_.basis(from).contains(needs)) --from;
+    if (from == own[0].level) return own;
+    Batch& lowered = lowered_[{n, from}];
+    if (lowered.empty() && own[0].scale > kLarge * params_.scale(from)) {
+      lowered = exactly_lowered(own, from);
+    }
+    if (lowered.empty()) {
+      for (const Ciphertext& c : own) {
+        lowered.push_back(evaluator_.to_level_scale(c, from, c.scale));
+      }
+    }
+    return lowered;
+  }
+
+  // Times the integer nearest to each rescale factor on the way, at the scale that this gives: at a
+  // large scale that integer is not exact enough for the scale to stay as it is.
+  Batch exactly_lowered(const Batch& x, int level) const {
+    Batch out = x;
+    while (out[0].level > level) {
+      int from = level + 1;
+      while (!params_.basis(out[0].level).contains(params_.basis(from))) ++from;
+      const double integer = std::nearbyint(params_.rescale_factor(from));
+      for (Ciphertext& c : out) {
+        c = evaluator_.multiply_integer(evaluator_.drop_to(c, from),
+                                        static_cast<std::int64_t>(integer));
+        c.scale *= integer;
+      }
+      out = evaluator_.rescale(out);
+    }
+    return out;
+  }
+
+  // The node's polynomial at its depth, exactly at `scale`.
+  Batch node(const PolynomialNode& n, double scale) {
+    const int level = top_ - n.depth + 1;
+    const double working = scale * params_.rescale_factor(level);
+    require_capacity(kName, params_, level, working);
+    std::vector<std::pair<const Batch*, Complex>> terms;
+    for (const auto& [index, c] : n.terms) terms.push_back({&at(index, level), c});
+    Batch out;
+    if (n.products.empty()) {
+      // A constant alone is a multiple of the input, too.
+      if (terms.empty()) terms.push_back({&at(1, level), 0});
+      out = evaluator_.rescale(linear_sum(terms, n.constant, level, working));
+    } else {
+      std::vector<Batch> children;
+      ProductSum sum{{}, 1, std::move(terms), n.constant};
+      for (const auto& [g, child] : n.products) {
+        children.push_back(node(child, working / at(g, level)[0].scale));
+      }
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        sum.products.push_back({&children[i], &at(n.products[i].element, level)});
+      }
+      out = evaluator_.relinearize(product_sum(sum, level, working), true);
+    }
+    for (Ciphertext& c : out) c.scale = scale;
+    return out;
+  }
+
+  const Evaluator& evaluator_;
+  const Params& params_;
+  const PolynomialPlan& plan_;
+  int top_;
+  std::map<int, Batch> elements_;
+  std::map<std::pair<int, int>, Batch> lowered_;  // by index and level
+};
+
+// 2 / (upper - lower): what x is multiplied by.
+double stretch(const Polynomial& p) {
+  if (!(p.lower < p.upper) || !std::isfinite(p.upper - p.lower)) {
+    throw ValueError(kName,
+                     "interval [" + std::to_string(p.lower) + ", " + std::to_string(p.upper) + "]",
+                     "lower < upper, both finite", "check the interval");
+  }
+  return 2 / (p.upper - p.lower);
+}
+
+bool is_free(double factor) { return factor == std::nearbyint(factor) && factor < 0x1p20; }
+
+// Coefficients without rounding errors and trailing zeros.
+std::vector<Complex> cleaned(const Polynomial& p) {
+  double largest = 0;
+  for (const Complex& c : p.coefficients) {
+    if (!std::isfinite(c.real()) || !std::isfinite(c.imag())) {
+      throw ValueError(kName, "a coefficient that is not finite", "finite coefficients",
+                       "check the polynomial");
+    }
+    largest = std::max({largest, std::abs(c.real()), std::abs(c.imag())});
+  }
+  std::vector<Complex> out = p.coefficients;
+  for (Complex& c : out) {
+    if (std::abs(c.real()) <= kZero * largest) c.real(0);
+    if (std::abs(c.imag()) <= kZero * largest) c.imag(0);
+  }
+  while (!out.empty() && out.back() == Complex(0)) out.pop_back();
+  return out;
+}
+
+// All inputs at the level of the lowest, y = stretch * x - centre * stretch.
+Batch mapped(const Evaluator& evaluator, const Polynomial& p, std::span<const Ciphertext> x) {
+  const double factor = stretch(p), shift = -factor * (p.lower + p.upper) / 2;
+  const auto lowest = std::min_element(
+      x.begin(), x.end(), [](const auto& a, const auto& b) { return a.level < b.level; });
+  Batch out;
+  for (const Ciphertext& c : x) {
+    require_context(kName, *evaluator.context(), c);
+    require_parts(kName, c, 2);
+    require_level(kName, c.level, p.levels());
+    if (c.level == lowest->level) require_same_scale(kName, c.scale, lowest->scale);
+    Ciphertext y = evaluator.to_level_scale(c, lowest->level, lowest->scale);
+    if (!is_free(factor)) {
+      y = evaluator.multiply_scalar(y, factor);
+    } else if (factor != 1) {
+      y = evaluator.multiply_integer(y, static_cast<std::int64_t>(factor));
+    }
+    out.push_back(shift == 0 ? y : evaluator.add_scalar(y, shift));
+  }
+  return out;
+}
+
+}  // namespace
+
+int Polynomial::degree() const { return std::max(0, static_cast<int>(cleaned(*this).size()) - 1); }
+
+int Polynomial::depth() const { return ceil_log2(degree() + 1); }
+
+int Polynomial::levels() const { return depth() + (is_free(stretch(*this)) ? 0 : 1); }
+
+int product_count(const Polynomial& p) {
+  return p.degree() == 0 ? 0 : plan_polynomial(p.basis, cleaned(p)).products;
+}
+
+Ciphertext evaluate(const Evaluator& evaluator, const Polynomial& p, const Ciphertext& x,
+                    double target_scale) {
+  return std::move(evaluate(evaluator, p, std::span(&x, 1), target_scale).front());
+}
+
+std::vector<Ciphertext> evaluate(const Evaluator& evaluator, const Polynomial& p,
+                                 std::span<const Ciphertext> x, double target_scale) {
+  if (x.empty()) return {};
+  const std::vector<Complex> coefficients = cleaned(p);
+  Batch y = mapped(evaluator, p, x);
+  const Params& params = evaluator.context()->params();
+  const int level = y[0].level - p.depth();
+  const double scale = target_scale > 0 ? target_scale : params.scale(level);
+  if (coefficients.size() <= 1) {
+    for (Ciphertext& c : y) {
+      c = evaluator.multiply_integer(c, 0);
+      c.scale = scale;
+      if (!coefficients.empty()) c = evaluator.add_scalar(c, coefficients[0]);
+    }
+    return y;
+  }
+  const PolynomialPlan plan = plan_polynomial(p.basis, coefficients);
+  return PolynomialRun(evaluator, plan, std::move(y)).run(scale);
+}
+
+}  // namespace latticino::ckks

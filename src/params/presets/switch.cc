@@ -1,0 +1,68 @@
+// The named sets of switching. Dimensions and gadgets are the least work whose predicted error,
+// with a normal distribution, meets the stated one: mean 2^-8 of the bound and 2^-6 for the worst
+// of 10^4, or mean 2^-10.
+#include "math/errors.h"
+#include "params/names.h"
+#include "params/switch/params.h"
+
+namespace latticino {
+namespace {
+
+using Security = ParamsLiteral::Security;
+
+struct Recipe {
+  const char* ckks;
+  SwitchLiteral literal;
+};
+
+std::vector<Recipe> recipes() {
+  constexpr double kFailure = -80;
+  constexpr Security kSecure = Security::Bits128, kOpen = Security::Insecure;
+  return {
+      {"n16-d40-boot-v1", {"switch-n16-d40-v1", 12, 880, {30, 1}, {2, 8}}},
+      {"n16-d35-boot-v1", {"switch-n16-d35-v1", 12, 880, {30, 1}, {2, 8}}},
+      {"n16-d40-boot-v1", {"switch-n16-d40-precise-v1", 13, 1012, {30, 1}, {2, 10}}},
+      // Tables in FP64: of two digits, since roundings grow with them.
+      {"n16-d40-boot-v1",
+       {"switch-n16-d40-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
+      {"n16-d35-boot-v1",
+       {"switch-n16-d35-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
+      // Small, for tests.
+      {"test-n10-boot-insecure",
+       {"test-switch-n10-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kOpen}},
+      {"test-n12-boot-insecure",
+       {"test-switch-n12-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kOpen}},
+      {"test-n12-boot-insecure",
+       {"test-switch-n12-fp64-insecure", 10, 64, {15, 2}, {4, 5}, 3.19, kFailure, kOpen, true}},
+  };
+}
+
+}  // namespace
+
+// The CKKS set's own name is bound to its parameters already.
+void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) {
+  params::check_plain_name("switch_params.check", literal.name, literal.security);
+  for (const Recipe& r : recipes()) {
+    if (r.literal.name == literal.name && !(r.literal == literal && r.ckks == ckks.name())) {
+      params::refuse_preset_name("switch_params.check", literal.name);
+    }
+  }
+}
+
+std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
+  for (Recipe& r : recipes()) {
+    if (r.literal.name == name) return SwitchParams::check(preset(r.ckks), std::move(r.literal));
+  }
+  std::string names;
+  for (const std::string& n : switch_preset_names()) names += (names.empty() ? "" : ", ") + n;
+  throw ParameterError("params.switch_preset", "the name '" + name + "'", "one of " + names,
+                       "choose one of them, or write a literal");
+}
+
+std::vector<std::string> switch_preset_names() {
+  std::vector<std::string> names;
+  for (const Recipe& r : recipes()) names.push_back(r.literal.name);
+  return names;
+}
+
+}  // namespace latticino
