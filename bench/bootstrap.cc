@@ -8,8 +8,8 @@
 // --dry 1 only tells what a dry run knows.
 // --replays N runs one input N times more and compares the results bit by bit, --poison 1 compares
 // with runs whose every buffer was full of 0xA5 first.
-// --minimal-keys, --stc-first and --over-raise choose the options of that name, --arcsine the degree of
-// the arcsine and --ratio the log message ratio (0: the set's).
+// --minimal-keys, --stc-first and --over-raise choose the options of that name, --arcsine the
+// degree of the arcsine and --ratio the log message ratio (0: the set's).
 #include <iostream>
 
 #include "runtime/rates.h"

@@ -70,11 +70,12 @@ std::string public_name(const std::string& operation) {
 void raise(PyObject* module, const char* name, const Error& e) {
   nb::gil_scoped_acquire gil;
   nb::object type = nb::borrow(module).attr(name);
-  // Messages may name what the system calls by bytes that are no text. The operation stands in front.
+  // Messages may name what the system calls by bytes that are no text. The operation stands in
+  // front.
   const std::string operation = public_name(e.operation());
   const std::string text = operation + std::string(e.what()).substr(e.operation().size());
-  nb::object message = nb::steal(PyUnicode_DecodeUTF8(
-      text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+  nb::object message = nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
   nb::object error = type(message, operation);
   PyErr_SetObject(type.ptr(), error.ptr());
 }

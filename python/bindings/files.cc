@@ -51,7 +51,8 @@ void bind_key_files(nb::module_& m) {
       ReleaseGil());
   m.def(
       "save_public_key",
-      [](const std::string& path, const ContextPtr& c, const rlwe::PublicKey& key, nb::handle sign) {
+      [](const std::string& path, const ContextPtr& c, const rlwe::PublicKey& key,
+         nb::handle sign) {
         write_signed(path, sign, [&](io::Sink& sink) {
           io::save_public_key(sink, c->constants(), c->queue(), key);
         });
@@ -61,7 +62,8 @@ void bind_key_files(nb::module_& m) {
       "load_public_key",
       [](const std::string& path, const ContextPtr& c, nb::handle verify) {
         VerifiedFile source(path, verify);
-        return std::make_shared<rlwe::PublicKey>(io::load_public_key(source, c->constants(), c->queue()));
+        return std::make_shared<rlwe::PublicKey>(
+            io::load_public_key(source, c->constants(), c->queue()));
       },
       "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
   bind_secret_files<Client, ckks::Context>(m, "", &io::load_secret_key, io::Scheme::Ckks);

@@ -147,11 +147,12 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
                            Loaded (*load)(io::Source&, const std::shared_ptr<const Context>&)) {
   using Ciphertexts = std::vector<Ciphertext>;
   using ContextPtr = std::shared_ptr<const Context>;
-  m.def((prefix + "save_ciphertexts").c_str(),
-        [](const std::string& path, const Ciphertexts& x, const std::string& note, nb::handle sign) {
-          write_signed(path, sign, [&](io::Sink& sink) { save_with_note(sink, x, note); });
-        },
-        "path"_a, "ciphertexts"_a, "note"_a, "sign"_a.none() = nb::none(), ReleaseGil());
+  m.def(
+      (prefix + "save_ciphertexts").c_str(),
+      [](const std::string& path, const Ciphertexts& x, const std::string& note, nb::handle sign) {
+        write_signed(path, sign, [&](io::Sink& sink) { save_with_note(sink, x, note); });
+      },
+      "path"_a, "ciphertexts"_a, "note"_a, "sign"_a.none() = nb::none(), ReleaseGil());
   m.def((prefix + "load_ciphertexts").c_str(),
         [load](const std::string& path, const ContextPtr& context, nb::handle verify) {
           VerifiedFile source(path, verify);

@@ -62,21 +62,24 @@ void bind_facts(nb::class_<Params>& c) {
 }
 
 void bind_bootstrapping(nb::class_<Params>& c) {
-  c.def_prop_ro("has_bootstrap", [](const Params& p) { return p.bootstrap().has_value(); },
-                "Whether the set has the levels of bootstrapping.")
-      .def_prop_ro("has_arcsine",
-                   [](const Params& p) { return p.bootstrap() && p.bootstrap()->arcsine; },
-                   "Whether bootstrapping corrects what its sine takes from large coefficients.")
-      .def_prop_ro("log_message_ratio",
-                   [](const Params& p) { return p.bootstrap() ? p.bootstrap()->log_message_ratio : 0; },
-                   "Bits by which raised messages lie below the modulus of level 0.")
+  c.def_prop_ro(
+       "has_bootstrap", [](const Params& p) { return p.bootstrap().has_value(); },
+       "Whether the set has the levels of bootstrapping.")
+      .def_prop_ro(
+          "has_arcsine", [](const Params& p) { return p.bootstrap() && p.bootstrap()->arcsine; },
+          "Whether bootstrapping corrects what its sine takes from large coefficients.")
+      .def_prop_ro(
+          "log_message_ratio",
+          [](const Params& p) { return p.bootstrap() ? p.bootstrap()->log_message_ratio : 0; },
+          "Bits by which raised messages lie below the modulus of level 0.")
       .def_prop_ro("level_after_bootstrap", &Params::level_after_bootstrap,
                    "Levels left after bootstrapping; ParameterError without it.")
       .def_prop_ro("bootstrap_log_failure", &Params::bootstrap_log_failure,
                    "log2 of the probability that one bootstrapping of full slots is wrong.")
-      .def_prop_ro("bootstrap_precision", &precision,
-                   "Predicted bits (of the mean error, of the largest in 20 runs) by message: random, "
-                   "spike, constant, alternating.");
+      .def_prop_ro(
+          "bootstrap_precision", &precision,
+          "Predicted bits (of the mean error, of the largest in 20 runs) by message: random, "
+          "spike, constant, alternating.");
 }
 
 // Variances of one coefficient (rlwe/noise.h), for estimates.
@@ -98,12 +101,19 @@ void bind_params(nb::module_& m) {
   nb::class_<Params> c(m, "Params", "Checked, immutable parameters.");
   bind_facts(c);
   bind_bootstrapping(c);
-  c.def("limbs", at_level(&Params::limbs), "level"_a.none(), nb::sig("def limbs(self, level: int) -> int"), "Primes of a ciphertext at a level.")
-      .def("scale", at_level(&Params::scale), "level"_a.none(), nb::sig("def scale(self, level: int) -> float"), "What values are multiplied by at a level.")
-      .def("rescale_factor", at_level(&Params::rescale_factor), "level"_a.none(), nb::sig("def rescale_factor(self, level: int) -> float"),
+  c.def("limbs", at_level(&Params::limbs), "level"_a.none(),
+        nb::sig("def limbs(self, level: int) -> int"), "Primes of a ciphertext at a level.")
+      .def("scale", at_level(&Params::scale), "level"_a.none(),
+           nb::sig("def scale(self, level: int) -> float"),
+           "What values are multiplied by at a level.")
+      .def("rescale_factor", at_level(&Params::rescale_factor), "level"_a.none(),
+           nb::sig("def rescale_factor(self, level: int) -> float"),
            "What a product is divided by on its way to the level below.")
-      .def("log_q", at_level(&Params::log_q), "level"_a.none(), nb::sig("def log_q(self, level: int) -> float"), "log2 of the ciphertext modulus at a level.")
-      .def("message_bound", at_level(&Params::message_bound), "level"_a.none(), nb::sig("def message_bound(self, level: int) -> float"),
+      .def("log_q", at_level(&Params::log_q), "level"_a.none(),
+           nb::sig("def log_q(self, level: int) -> float"),
+           "log2 of the ciphertext modulus at a level.")
+      .def("message_bound", at_level(&Params::message_bound), "level"_a.none(),
+           nb::sig("def message_bound(self, level: int) -> float"),
            "The largest size that a coefficient of a message may have at a level.")
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
       .def("explain", &Params::explain, "Everything about the set, as a table for people.");

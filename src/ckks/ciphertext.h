@@ -19,7 +19,7 @@ struct Ciphertext {
   std::vector<Poly> parts;
   int level = 0;
   double scale = 0;
-  int slots = 0;           // power of two <= N/2; fewer slots repeat periodically
+  int slots = 0;  // power of two <= N/2; fewer slots repeat periodically
   rlwe::KeyId key;
   // Of a fresh symmetric encryption: a = ExpandUniform{seed, stream 0}. Files store it in place of
   // a where that still holds (they check).

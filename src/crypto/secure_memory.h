@@ -21,8 +21,8 @@ void declassify(const void* p, std::size_t bytes) noexcept;
 void lock_memory(void* p, std::size_t bytes) noexcept;
 void unlock_memory(void* p, std::size_t bytes) noexcept;
 
-// Whole pages of their own, so that unlocking never touches a neighbour's. The child of a fork finds
-// zeros there (Linux 4.14): who reads them checks that it is in the process that wrote them
+// Whole pages of their own, so that unlocking never touches a neighbour's. The child of a fork
+// finds zeros there (Linux 4.14): who reads them checks that it is in the process that wrote them
 // (crypto/random_stream.h, require_same_process).
 void* allocate_locked(std::size_t bytes);               // throws std::bad_alloc; contents zero
 void free_locked(void* p, std::size_t bytes) noexcept;  // clears first

@@ -45,8 +45,8 @@ struct Ciphertexts {
 };
 Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const ckks::Context> context);
 
-// A seal of secret keys in files: a key of kSealKeyBytes that scrypt makes from a passphrase and the
-// salt, outside of this library (Python: hashlib.scrypt), with costs N = 2^log_n, r and p.
+// A seal of secret keys in files: a key of kSealKeyBytes that scrypt makes from a passphrase and
+// the salt, outside of this library (Python: hashlib.scrypt), with costs N = 2^log_n, r and p.
 struct Scrypt {
   std::uint32_t log_n = 17, r = 8, p = 1;
   std::array<std::uint8_t, 32> salt{};  // fresh for every file

@@ -105,8 +105,8 @@ class FileSource : public Source {
 // symbolic link, a device and a pipe stay what they are. Files of secrets: io/secret_stream.h.
 void write_file(const std::string& path, const std::function<void(Sink&)>& body);
 
-// Parts of it. Throws FileError unless a file may be written to `path`: a rename would put it in the
-// place of whatever has the name.
+// Parts of it. Throws FileError unless a file may be written to `path`: a rename would put it in
+// the place of whatever has the name.
 void require_replaceable(const std::string& path);
 // A name beside `path` that nobody else has, its folder, and making a rename durable (a file system
 // that cannot is no reason to fail).

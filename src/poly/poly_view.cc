@@ -60,9 +60,7 @@ PolyView PolyView::in(Domain d) const {
   return v;
 }
 
-std::string PolyView::str() const {
-  return std::string(name(domain)) + " over " + basis().str();
-}
+std::string PolyView::str() const { return std::string(name(domain)) + " over " + basis().str(); }
 
 PolyView PolyView::contiguous(std::uint32_t* data, const Ring& ring, const Basis& basis, Domain d,
                               std::uint32_t first) {

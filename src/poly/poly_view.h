@@ -28,8 +28,8 @@ struct PolyView {
 
   Basis basis() const;
   int limbs() const;
-  std::uint32_t limb_index(int prime) const;   // buffer limb of a prime; throws ShapeError
-  std::uint32_t* limb(int prime) const;        // address of that limb
+  std::uint32_t limb_index(int prime) const;  // buffer limb of a prime; throws ShapeError
+  std::uint32_t* limb(int prime) const;       // address of that limb
   // The same limbs restricted to `sub` (a subset of basis()); throws ShapeError otherwise.
   PolyView select(const Basis& sub) const;
   // The same memory seen in another domain (an output about to be written).

@@ -30,7 +30,8 @@ void require_ternary(std::span<const std::int8_t> x, int n, int weight, const ch
   crypto::declassify(&nonzero, sizeof nonzero);
   crypto::declassify(&outside, sizeof outside);
   const bool ternary = outside == 0;
-  if (x.size() != static_cast<std::size_t>(n) || !ternary || (weight > 0 && nonzero != static_cast<std::uint32_t>(weight))) {
+  if (x.size() != static_cast<std::size_t>(n) || !ternary ||
+      (weight > 0 && nonzero != static_cast<std::uint32_t>(weight))) {
     throw KeyError("rlwe.secret_key",
                    std::to_string(x.size()) + " coefficients of the " + what + " secret",
                    std::to_string(n) + " ternary coefficients" +

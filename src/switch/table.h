@@ -36,9 +36,9 @@ std::vector<double> table_arguments(const SwitchParams& params, double bound);
 Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<double(double)>& f, double bound);
 
-// height for x > 0, -height for x < 0, either for x = 0, |x| <= 2 bound: the only function (with its multiples) that
-// may use the whole torus, since the other half of a table is its negative. So `bound` is half of
-// what it is for other functions, and so is the noise beside x.
+// height for x > 0, -height for x < 0, either for x = 0, |x| <= 2 bound: the only function (with
+// its multiples) that may use the whole torus, since the other half of a table is its negative. So
+// `bound` is half of what it is for other functions, and so is the noise beside x.
 Table make_sign_table(const std::shared_ptr<const Context>& context, double bound, double height);
 
 }  // namespace latticino::switching

@@ -55,9 +55,8 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   for (std::size_t i = 0; i < lookups.size(); ++i) {
     const Lookup& lookup = lookups[i];
     keys(operation, *lookup.sum.terms[0].x);
-    const bool outside =
-        std::any_of(lookup.sum.terms.begin(), lookup.sum.terms.end(),
-                    [](const Term& term) { return term.x->outside; });
+    const bool outside = std::any_of(lookup.sum.terms.begin(), lookup.sum.terms.end(),
+                                     [](const Term& term) { return term.x->outside; });
     counts.push_back(batch(operation, lookup.sum));
     double norm2 = lookup.norm2;
     if (outside && context_->rerandomizes()) {
@@ -67,8 +66,8 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
     const double log_p = log_failure(norm2, lookup.distance, log_many);
     if (log_p > params.literal().log_failure) {
       throw LevelError(operation,
-                       "a sum of squared norm " + std::to_string(norm2) +
-                           " that fails with 2^" + std::to_string(log_p),
+                       "a sum of squared norm " + std::to_string(norm2) + " that fails with 2^" +
+                           std::to_string(log_p),
                        "at most 2^" + std::to_string(params.literal().log_failure),
                        "bootstrap the operands first");
     }

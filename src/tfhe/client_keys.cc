@@ -92,8 +92,8 @@ class BootstrapKeyMaker {
     context_.queue().submit(std::move(products));
   }
 
-  // Errors of all rows, then `chosen` times each component of (1, s_1 .. s_k): Eval, in secret blocks
-  // that the next call uses again.
+  // Errors of all rows, then `chosen` times each component of (1, s_1 .. s_k): Eval, in secret
+  // blocks that the next call uses again.
   PolyArray small(std::int32_t chosen) {
     Queue& queue = context_.queue();
     const std::size_t n = context_.ring().n(), rows = op_.rows(), count = rows + parts_;

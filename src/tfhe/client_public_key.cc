@@ -22,8 +22,7 @@ PublicKey make_public_key(const Context& context, const SecretKey& secret, rlwe:
   masks.parts = 1;
   Dot::Output body;
   for (std::uint32_t c = 1; c < key.polys.view.count; ++c) {
-    secrets.push_back(
-        rlwe::secret_poly(queue, ring, basis, secret.glwe().subspan((c - 1) * n, n)));
+    secrets.push_back(rlwe::secret_poly(queue, ring, basis, secret.glwe().subspan((c - 1) * n, n)));
     body.terms.push_back({static_cast<int>(c) - 1, secrets.back().view});
     masks.inputs.push_back({key.polys.view[c]});
   }

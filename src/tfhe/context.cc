@@ -20,8 +20,7 @@ BlindRotateArithmetic arithmetic_of(const std::string& name) {
 
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
                                                std::shared_ptr<Queue> queue,
-                                               BlindRotateArithmetic arithmetic,
-                                               bool rerandomize) {
+                                               BlindRotateArithmetic arithmetic, bool rerandomize) {
   if (arithmetic == BlindRotateArithmetic::Fft64) {
     const fourier::Refusal refusal = params->fourier_refusal();
     if (!refusal.empty()) {

@@ -10,8 +10,8 @@
 
 namespace latticino::tfhe {
 
-// (b, a_1 .. a_k), Eval: zero under the GLWE key, with the error of the bootstrapping key. The masks
-// are ExpandUniform{seed, c - 1} for component c.
+// (b, a_1 .. a_k), Eval: zero under the GLWE key, with the error of the bootstrapping key. The
+// masks are ExpandUniform{seed, c - 1} for component c.
 struct PublicKey {
   Context::Polys polys;
   std::array<std::uint8_t, 32> seed{};
