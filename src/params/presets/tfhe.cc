@@ -6,7 +6,6 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/bounds/security.h"
-#include "params/checks.h"
 #include "params/names.h"
 #include "params/tfhe/checks.h"
 #include "params/tfhe/params.h"

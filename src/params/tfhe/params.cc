@@ -9,7 +9,6 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/bounds/security.h"
-#include "params/checks.h"
 #include "params/names.h"
 #include "params/text_lines.h"
 #include "params/tfhe/checks.h"

@@ -3,7 +3,6 @@
 #include <sstream>
 #include <string>
 
-#include "params/checks.h"
 #include "params/text_lines.h"
 #include "params/tfhe/checks.h"
 
