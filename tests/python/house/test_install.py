@@ -17,6 +17,7 @@ def run(*command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BUILD, reason="LATTICINO_BUILD names no build folder")
 def test_find_package(tmp_path):
     cmake = shutil.which("cmake", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
