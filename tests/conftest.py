@@ -2,7 +2,7 @@
 
 Every test that asks for `device`, `ctx` or `client` runs on each device that is there.
 
-Markers: `slow` for a test of over three seconds, `gpu` for one that needs a GPU; all that are not slow are `quick`.
+Markers: `slow` for a test of over a second on an idle core, `gpu` for one that needs a GPU; all that are not slow are `quick`.
 A test that takes longer than its time fails; where it does not return even then, the process ends with its stack.
 """
 
@@ -28,7 +28,7 @@ STDERR = pytest.StashKey[int]()
 def pytest_configure(config):
     # Tests take small sets, each of which would warn.
     config.addinivalue_line("filterwarnings", "ignore::latticino.errors.SecurityWarning")
-    for line in ("slow: over three seconds", "quick: whatever is not slow", "gpu: needs a GPU",
+    for line in ("slow: over a second", "quick: whatever is not slow", "gpu: needs a GPU",
                  "seconds(n): the time that the test may take"):
         config.addinivalue_line("markers", line)
     config.stash[STDERR] = os.dup(2)  # before pytest takes it

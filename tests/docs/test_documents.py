@@ -28,6 +28,7 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if blocks(p, "python")], ids=name_of)
 def test_programs_run(path, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
@@ -38,6 +39,7 @@ def test_programs_run(path, monkeypatch, tmp_path):
         exec(compile(block, name_of(path), "exec"), names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
 def test_examples_run(path, device, tmp_path, child_environment):
     options = ["--preset", "test-n12-boot-insecure", "--device", device, *MORE.get(path.name, [])]
@@ -131,6 +133,7 @@ def test_a_reader_that_has_enough_ends_a_command_quietly(child_environment):
     assert command.stderr.read() == b"" and command.wait() == 1
 
 
+@pytest.mark.slow
 def test_the_conformance_command(device, capsys):
     assert cli.main(["conformance", "--device", device, "--preset", "test-n10-leveled-insecure"]) == 0
     assert "bit for bit" in capsys.readouterr().out

@@ -14,6 +14,7 @@ notebooks = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(notebooks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_run_and_print_as_much_as_is_kept(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

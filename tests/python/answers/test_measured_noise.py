@@ -47,6 +47,7 @@ def test_values_in_the_clear_have_the_errors_that_they_would_have():
     assert abs(client.noise(x, np.linspace(0, 1, 512)).bits - x.expected_bits) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset, dtype", [("test-tfhe-2-2-insecure", "u8"), ("test-tfhe-2-2-insecure", "m4"),
                                            ("test-tfhe-gates-insecure", "bool")])
 def test_tfhe_phases(preset, dtype):

@@ -133,6 +133,7 @@ def indexed(draw_):
     return shape, tuple(index)
 
 
+@pytest.mark.slow
 @given(indexed(), st.integers(0, 2**32))
 @some
 def test_indexing_of_any_shape(agrees, case, seed):
@@ -168,6 +169,7 @@ def test_results_that_no_host_holds_are_refused(client):
 
 # ---- sums ----
 
+@pytest.mark.slow
 @given(shapes(), st.data(), st.integers(0, 2**32))
 @settings(some, max_examples=40)
 def test_sums_over_any_axes(agrees, shape, data, seed):
@@ -193,6 +195,7 @@ def test_sums_cost_what_is_written(agrees, rng, name):
     agrees(lambda a: a.sum(axis), x, wanted=x.sum(axis), levels=levels, bits=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape, axis", [((40, 5), 1), ((40, 5), 0), ((300,), None), ((7, 11), (0, 1)), ((150, 7), 1), ((512,), None)])
 @pytest.mark.parametrize("kind", ["real", "complex"])
 def test_means_and_variances(agrees, rng, shape, axis, kind):
@@ -291,12 +294,14 @@ PRODUCTS = [((40, 20), (20, 30)), ((40, 20), (20, 8)), ((100, 20), (20, 50)), ((
             ((3, 200, 4), (3, 4, 9)), ((2000,), (2000, 3)), ((30, 40), (40,)), ((1, 600), (600, 2)), ((40, 100), (100, 7)), ((5, 100), (100, 3)), ((20, 250), (250, 10))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a, b", PRODUCTS)
 def test_products_of_any_size(agrees, rng, a, b):
     x, w = draw(rng, a), draw(rng, b) / b[-2 if len(b) > 1 else 0] ** 0.5
     agrees(lambda u: u @ w, x, levels=1, recorded=False, bits=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a, b", [((30, 40), (40, 20)), ((50, 100), (100, 20)), ((8,), (8, 5)), ((2, 5, 60), (60, 20)), ((6, 2000), (2000,))])
 def test_products_from_the_left_of_any_size(agrees, rng, a, b):
     w, x = draw(rng, a, "complex") / a[-1] ** 0.5, draw(rng, b)
@@ -522,6 +527,7 @@ def test_narrow_products_take_few_diagonals(ctx, rng):
     assert len(few.keys) < 30 and few.levels == (ctx.level - 1,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zero", [slice(0, 20), slice(20, 40), slice(None), slice(10, 50)])
 def test_columns_of_zeros_are_zeros(agrees, rng, zero):
     x, w = draw(rng, (100, 20)), draw(rng, (20, 50)) / 4

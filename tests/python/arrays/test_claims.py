@@ -15,6 +15,7 @@ from latticino.measure.fuzz import of_ckks
 from latticino.measure.fuzz.result import Claimed
 
 
+@pytest.mark.slow
 def test_random_programs_have_the_precision_that_they_claim(device):
     """A sample of what `latticino fuzz --part ckks --programs 10000` checks."""
     results = list(islice(of_ckks.programs(device, 1, 1000), 640))
@@ -47,6 +48,7 @@ def test_what_misses_a_claim_is_named():
     assert found(good, [Claimed("declared", 512, math.inf, math.inf, 30.0, 28.0)]) != []
 
 
+@pytest.mark.slow
 def test_the_command_runs_programs_and_records_what_they_came_to(tmp_path, capsys):
     path = tmp_path / "fuzz.json"
     status = cli.main(["fuzz", "--device", "cpu", "--threads", "1", "--programs", "12", "--record", str(path)])
@@ -140,6 +142,7 @@ def test_few_values_times_a_wide_matrix(client, keyed, rng):
         assert 0.5 < rms_ratio(client, program, lambda: np.full(1, 3000.0), lambda x: x @ w, claims) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["n13-d30-leveled-v1", "test-n10-leveled-insecure"])
 @pytest.mark.parametrize("columns", [8, 64])
 def test_matrices_meet_what_keys_of_rotations_leave(device, rng, preset, columns):
@@ -176,6 +179,7 @@ def test_a_polynomial_of_a_single_declared_value(ctx, client, keyed):
         assert abs(program(x).expected_bits - (refreshed.expected_bits - math.log2(slope))) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 4, 8])
 def test_few_slots_refreshed_with_over_mod_raise(ctx, client, keyed, slots):
     program = keyed(lambda a: a.bootstrap(slot_to_coeff_first=True, over_mod_raise=True), lt.Shape((slots,)))
@@ -240,6 +244,7 @@ def test_times_zero_is_exact(ctx, client):
     assert (client.decrypt(y) == 0).all()
 
 
+@pytest.mark.slow
 def test_comparisons_claim_the_precision_of_their_result(ctx, client, keyed):
     x = np.concatenate([np.linspace(-0.9, -0.2, 256), np.linspace(0.2, 0.9, 256)])
     program = keyed(lambda a: a.compare(0.0), x)

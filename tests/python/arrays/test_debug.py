@@ -27,6 +27,7 @@ PROGRAMS = {
     "integers": lambda a: 3 * a - 7 * a, "power": lambda a: a**3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_in_the_clear_have_levels_scales_and_errors_of_encrypted_ones(ctx, client, clear, name):
     program = PROGRAMS[name]
@@ -72,6 +73,7 @@ def test_recorded_programs_run_in_the_clear(clear):
         assert np.abs(owner.decrypt(replay(owner.encrypt(x))) - x * x).max() < 2**-20
 
 
+@pytest.mark.slow
 def test_random_programs_in_the_clear_claim_what_they_show():
     world = of_ckks.World(of_ckks.LEVELED, "not-encrypted", 1)
     results = [of_ckks.run(world, seed, "declared", "eager") for seed in range(100)]
@@ -143,6 +145,7 @@ def test_debugging_takes_up_values_that_were_there_before(ctx, client):
         assert y._known.shadow and np.abs(y._known.sample[0] - X).max() < 2**-20
 
 
+@pytest.mark.slow
 def test_debugging_leaves_good_programs_alone(ctx, client):
     for name, program in PROGRAMS.items():
         if name == "pair":  # squares are positive, which its bootstrapping is not for

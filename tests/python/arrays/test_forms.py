@@ -115,6 +115,7 @@ def test_automatic_refreshes_below_that_level_wait(device):
     assert own.plan(lambda a: a.polyval(np.ones(32)), lt.Shape((SLOTS,))).bootstraps == 0
 
 
+@pytest.mark.slow
 def test_automatic_refreshes_count_the_level_of_another_scale(device, rng):
     """A scale that is not the canonical one takes a level of a polynomial more."""
     own = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
@@ -125,6 +126,7 @@ def test_automatic_refreshes_count_the_level_of_another_scale(device, rng):
         assert lt.precision(client.decrypt(a.polyval(c)), np.polynomial.polynomial.polyval(x, c)).mean > 20
 
 
+@pytest.mark.slow
 def test_the_command_measures_every_message_at_every_level(tmp_path, monkeypatch):
     path = tmp_path / "messages.json"
     command = ["bench", "messages", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--record", str(path)]

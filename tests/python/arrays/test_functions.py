@@ -109,6 +109,7 @@ def test_wrong_arguments_of_fits(use, error, message):
         use()
 
 
+@pytest.mark.slow
 def test_a_fit_draws_itself(monkeypatch):
     pytest.importorskip("matplotlib")
     fit = lt.fit(np.tanh, (-2, 2), 12)
@@ -240,6 +241,7 @@ def test_every_layout(ctx, client, rng):
         assert y.layout.clean or y.layout.full
 
 
+@pytest.mark.slow
 def test_complex_values_where_the_polynomial_is_near_there_as_well(ctx, client, rng):
     z = uniform(rng, (-0.7, 0.7), 512) + 1j * uniform(rng, (-0.7, 0.7), 512)
     a = client.encrypt(z, range=lt.Range(-0.7, 0.7, (-0.7, 0.7)))
@@ -429,6 +431,7 @@ def results(v):
     return np.sign(v), np.maximum(v, 0), np.tanh(v), 1 / (v + 2)
 
 
+@pytest.mark.slow
 def test_programs_are_planned_recorded_debugged_and_refreshed(device, rng):
     ctx = lt.Context("test-n10-boot-insecure", device, threads=1, auto_bootstrap=True)
     client = lt.keygen(ctx)

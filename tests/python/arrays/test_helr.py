@@ -56,6 +56,7 @@ def test_the_clear_algorithm_reaches_the_paper_on_mnist():
     assert data.accuracy(last.real, mnist.x_test, mnist.y_test) >= 0.96
 
 
+@pytest.mark.slow
 def test_the_demo_runs_and_plots(device, tmp_path, capsys):
     result = demo.run("test-n12-boot-insecure", device, "digits", iterations=2, rows=32, repeat=2)
     demo.plot(result, tmp_path / "plot.png")

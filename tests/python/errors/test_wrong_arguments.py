@@ -168,6 +168,7 @@ def described(value):
     return f"{type(value).__name__} {lt.arrays.shown(value)}"
 
 
+@pytest.mark.slow
 def test_nonsense(world, tmp_path):
     bad = []
     for name, call in calls(world, tmp_path).items():

@@ -27,6 +27,7 @@ def same(a, b):
     assert (a.public_key is None) == (b.public_key is None) and a.bytes == b.bytes
 
 
+@pytest.mark.slow
 def test_bytes_file_and_stream_are_the_same(ctx, client, keys, tmp_path, rng):
     data = lt.to_bytes(keys)
     path, stream = tmp_path / "keys", io.BytesIO()
@@ -44,6 +45,7 @@ def test_bytes_file_and_stream_are_the_same(ctx, client, keys, tmp_path, rng):
         assert lt.precision(client.decrypt((y * y).rotate(1)), np.roll(x * x, -1)).worst > 13 and y.context is bound
 
 
+@pytest.mark.slow
 def test_one_file_takes_the_place_of_several(ctx, keys, tmp_path):
     path = tmp_path / "keys"
     lt.save_server_keys(path, ctx, keys)
@@ -76,6 +78,7 @@ def test_pipes_carry_several_objects(ctx, client, keys, exact, tmp_path):
     thread.join()
 
 
+@pytest.mark.slow
 def test_a_file_without_readinto_and_odd_files(ctx, keys):
     data = lt.to_bytes(keys)
 
@@ -102,6 +105,7 @@ def test_a_file_without_readinto_and_odd_files(ctx, keys):
         lt.save_server_keys(Full(), ctx, keys)
 
 
+@pytest.mark.slow
 def test_signed_bundles(ctx, keys):
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     private, other = ed25519.Ed25519PrivateKey.generate(), ed25519.Ed25519PrivateKey.generate()
@@ -132,6 +136,7 @@ def test_keys_and_ciphertexts_are_not_taken_for_each_other(ctx, client, keys, ex
         lt.to_bytes(keys, final=True)
 
 
+@pytest.mark.slow
 def test_damaged_bundles(ctx, keys):
     whole = lt.to_bytes(keys)
     for damaged in (b"", whole[:50], whole[:-1], whole + b"x", b"x" + whole[1:]):

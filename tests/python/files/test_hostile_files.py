@@ -89,6 +89,7 @@ def test_the_files_load_and_reseal_to_themselves(files, tmp_path):
         assert attempt(load, place(tmp_path / "f", data, name))
 
 
+@pytest.mark.slow
 def test_mutated_files_raise_only_the_librarys_errors(files, tmp_path):
     random.seed(22)
     loaded = refused = 0
@@ -254,6 +255,7 @@ def new_key():
     return Ed25519PrivateKey.generate()
 
 
+@pytest.mark.slow
 def test_signed_files_load_and_altered_ones_do_not(ctx, client, exact, key, tmp_path):
     other, public = new_key().public_key(), key.public_key()
     owner, path = lt.keygen(exact), tmp_path / "f"

@@ -136,6 +136,7 @@ WORKERS = textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pool", "joblib"])
 def test_worker_processes(tmp_path, child_environment, kind):
     if kind == "joblib":

@@ -22,6 +22,7 @@ def gates():
     return ctx, lt.keygen(ctx)
 
 
+@pytest.mark.slow
 def test_a_passphrase_opens_what_it_sealed(ctx, client, gates, tmp_path):
     path, x = tmp_path / "key", np.array([0.5, -0.25])
     lt.save_secret_key(path, client, passphrase=PASSPHRASE)
@@ -36,6 +37,7 @@ def test_a_passphrase_opens_what_it_sealed(ctx, client, gates, tmp_path):
     assert os.listdir(tmp_path) == ["key"]
 
 
+@pytest.mark.slow
 def test_wrong_and_missing_passphrases_are_named(gates, tmp_path):
     ctx, client = gates
     sealed, plain = tmp_path / "sealed", tmp_path / "plain"
@@ -107,6 +109,7 @@ def test_a_crash_leaves_no_secret_behind(tmp_path, child_environment):
     assert os.listdir(tmp_path) == ["old"] and (tmp_path / "old").read_text() == "kept"
 
 
+@pytest.mark.slow
 def test_the_format_by_an_independent_library(gates, tmp_path):
     """docs/security.md#files, followed with hashlib and cryptography."""
     algorithms = pytest.importorskip("cryptography.hazmat.primitives.ciphers.algorithms")

@@ -53,6 +53,7 @@ def test_only_public_headers_are_installed(prefixes, kind):
     assert libraries & {".a"} == ({".a"} if kind == "static" else set())
 
 
+@pytest.mark.slow
 def test_every_header_compiles_alone(prefixes, tmp_path):
     for name in [*PUBLIC, "version.h"]:
         source = tmp_path / f"{name}.cc"
@@ -67,6 +68,7 @@ def snippets():
             yield pytest.param(block, id=f"{path.stem}-{i}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", snippets())
 def test_snippets_of_the_documentation_compile(prefixes, tmp_path, block):
     lines = block.splitlines()
@@ -85,6 +87,7 @@ def compiler():
     return os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["static", "shared"])
 def test_examples_build_and_run(prefixes, kind, tmp_path):
     flags = "-Wall -Wextra -Werror"

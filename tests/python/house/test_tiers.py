@@ -33,6 +33,7 @@ def tiers(monkeypatch):
     sys.modules.pop("tiers", None)
 
 
+@pytest.mark.slow
 def test_a_test_that_hangs_is_ended_and_named(tmp_path, child_environment, tiers):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (tmp_path / "test_hangs.py").write_text(HANGS)

@@ -59,6 +59,7 @@ def test_precision_runs_the_program_and_writes_its_rows(fake):
     assert ("sources" in row) == (row["commit"] != "unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arithmetic", ["exact", "fft64"])
 def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, capsys, arithmetic):
     record = tmp_path / "record.json"

@@ -15,6 +15,7 @@ def small():
     return lt.choose(program, lt.Shape((1000,), None, (-1, 1)), bits=20)
 
 
+@pytest.mark.slow
 def test_the_cheapest_that_fits(small):
     fit = [c for c in small.table if not c.refused]
     assert small.preset == fit[0].preset == small.table[0].preset and not small.bootstraps
@@ -38,6 +39,7 @@ def test_reasons_are_told(small):
         assert all(c.preset in text for c in small.table) and "chosen" in text
 
 
+@pytest.mark.slow
 def test_more_bits_want_other_parameters(small):
     more = lt.choose(program, lt.Shape((1000,), None, (-1, 1)), bits=33)
     assert more.preset == "n16-d50-boot-v1" and more.table[0].bits >= 33 and small.preset != more.preset
@@ -45,6 +47,7 @@ def test_more_bits_want_other_parameters(small):
         lt.choose(program, lt.Shape((1000,)), bits=60)
 
 
+@pytest.mark.slow
 def test_depth_wants_bootstrapping():
     def deep(a):
         for _ in range(18):
@@ -57,6 +60,7 @@ def test_depth_wants_bootstrapping():
     assert leveled and all("LevelError" in c.refused for c in leveled)
 
 
+@pytest.mark.slow
 def test_explicit_bootstraps_are_refused_where_there_is_none():
     choice = lt.choose(lambda a: a.bootstrap(), lt.Shape((32768,), 3, (-1, 1)), bits=10)
     assert lt.preset(choice.preset).has_bootstrap and not choice.bootstraps

@@ -30,6 +30,7 @@ def files(tmp_path_factory):
     return folder, client, ctx, x, y
 
 
+@pytest.mark.slow
 def test_plans_are_for_the_kernels_and_cores_that_compute():
     def seconds(**settings):
         ctx = lt.Context(PRESET, "cpu", **settings)
@@ -50,6 +51,7 @@ def test_plans_are_for_the_kernels_and_cores_that_compute():
         os.sched_setaffinity(0, affinity)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", [False, True], ids=["at once", "replayed"])
 def test_results_are_equal_byte_for_byte(files, recorded):
     folder, client, home, x, y = files

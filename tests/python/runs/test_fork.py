@@ -84,6 +84,7 @@ assert np.allclose(client.decrypt(program(x)), np.linspace(0, 1, 16) ** 2, atol=
 """)
 
 
+@pytest.mark.slow
 def test_a_fork_while_other_threads_compute():
     run(BOTH + REFUSED + """
 stop = threading.Event()
@@ -139,6 +140,7 @@ def _own_context(i):
     return float(client.decrypt(client.encrypt(np.full(4, i / 4))).unmarked()[0].real)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_processes_with_contexts_of_their_own(method):
     if method == "fork":  # in a program of its own

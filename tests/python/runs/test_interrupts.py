@@ -120,6 +120,7 @@ print("usable", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORK)
 def test_an_interrupt_acts_at_once_and_leaves_all_usable(name, tmp_path, child_environment):
     script, prepare, work = WORK[name]
@@ -139,6 +140,7 @@ def test_an_interrupt_acts_at_once_and_leaves_all_usable(name, tmp_path, child_e
     assert seconds < 1 + 0.5 * (os.getloadavg()[0] / os.cpu_count() > 1.5), f"{seconds:.2f} s"
 
 
+@pytest.mark.slow
 def test_a_handler_that_raises_nothing_lets_the_work_end(child_environment):
     script = CKKS + """
 import signal
@@ -162,6 +164,7 @@ print("usable", flush=True)
     assert (out, err, child.returncode) == ("usable\n", "", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["demo", "--preset", "test-n12-boot-insecure", "--no-plot", "--device", "cpu"],
                                      ["conformance", "--device", "cpu"], ["fuzz", "--device", "cpu", "--part", "ckks"],
                                      ["fuzz", "--device", "cpu", "--part", "tfhe"]], ids=lambda c: c[0])

@@ -36,6 +36,7 @@ def test_functions_of_every_value(ctx, client, f, bound):
     assert keys.bytes == plan.key_bytes > sum(plan.switching.values()) > 0
 
 
+@pytest.mark.slow
 def test_arrays_of_several_ciphertexts_and_chosen_values(ctx, client):
     x = spread(700).reshape(7, 100)
     where = x > 0.25
@@ -87,6 +88,7 @@ def test_the_largest_value_and_where_it_is(ctx, client, size):
     assert abs(client.decrypt(encrypted.argmax()).real - x.argmax()) < 0.05
 
 
+@pytest.mark.slow
 def test_programs_that_look_up_can_be_recorded(ctx, client):
     x, y = spread(SLOTS), np.sort(spread(SLOTS))
 
@@ -101,6 +103,7 @@ def test_programs_that_look_up_can_be_recorded(ctx, client):
         assert np.abs(have - want)[clear].max() < 2 * ERROR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["ring", "matvec", "automatic"])
 def test_either_way_back(ctx, client, tmp_path, route):
     x = spread(SLOTS)
