@@ -1,7 +1,7 @@
 """Prints the table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, one column per commit.
 
-``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits. What is
-counted: tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py allows; circles of
+``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits. It counts
+tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py allows; circles of
 imports as ``cycles`` below defines them.
 """
 
