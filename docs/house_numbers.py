@@ -1,0 +1,182 @@
+"""Prints the table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, one column per commit.
+
+``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits. It counts
+tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py allows; circles of
+imports as ``cycles`` below defines them.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import io
+import re
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ("src", "include", "python", "tests", "bench")
+CODE = (".cc", ".h", ".cu", ".cuh", ".py", ".pyi")
+PLUMBING = ("src/ops/", "src/backend/", "src/runtime/", "src/conformance/")  # what every record passes through
+RECORD = "SampleGaussian"  # the record that was added last
+METHODS = ("bootstrap_with", "relu")  # methods of Ciphertext that were added late; only C++ and Python have the first
+Tree = dict[str, str]
+
+
+def house() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("test_house", ROOT / "tests/python/house/test_house.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def working_tree() -> Tree:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    return {name: (ROOT / name).read_text(errors="replace") for name in paths}
+
+
+def tree(commit: str) -> Tree:
+    packed = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        return {m.name: f.read().decode(errors="replace") for m in archive if (f := archive.extractfile(m)) is not None}
+
+
+def code(files: Tree, room: str) -> Tree:
+    return {name: text for name, text in files.items() if name.startswith(room + "/") and name.endswith(CODE)}
+
+
+def crowded(files: Tree) -> Counter[str]:
+    """Files of each folder of source, without those of its folders."""
+    return Counter(str(PurePosixPath(name).parent) for room in SOURCE for name in code(files, room))
+
+
+def upward(files: Tree) -> list[str]:
+    """Includes that point to a room above, by the order of the rooms as the tests have it today."""
+    rules, found = house(), []
+    for name, text in code(files, "src").items():
+        room = name.split("/")[1]
+        if room not in rules.ALLOWED:  # a file of src itself
+            continue
+        for path in re.findall(r'^\s*#include "([^"]+)"', text, re.MULTILINE):
+            used = path.split("/")[0]
+            public = used == "latticino" and path not in ("latticino/errors.h", "latticino/values.h")
+            if public and room != "session" or used in rules.ROOMS and used not in rules.ALLOWED[room] and path != "math/errors.h":
+                found.append(f"{name} includes {path}")
+    return found
+
+
+def at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported: none of functions, none under TYPE_CHECKING."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from at_import(node.orelse)
+            continue
+        yield node
+        for part in ("body", "orelse", "finalbody"):
+            yield from at_import(getattr(node, part, []))
+        for handler in getattr(node, "handlers", []):
+            yield from at_import(handler.body)
+
+
+def imports(files: Tree, everywhere: bool = False) -> dict[str, set[str]]:
+    """{module: modules of the package that it imports}: when it is imported itself, or ``everywhere``.
+
+    Everywhere also counts imports inside functions and those for type checkers alone.
+    ``from .a import b`` names the module a.b where there is one, else a. That importing a.b runs the ``__init__`` of a
+    first is not counted: the language does so for every module of a package.
+    """
+    source = code(files, "python/latticino")  # with _native.pyi, which stands for the extension
+    modules = {name: ".".join(PurePosixPath(name).with_suffix("").parts[1:]).removesuffix(".__init__") for name in source}
+    known, uses = set(modules.values()), {}
+    for name, module in modules.items():
+        package = module if name.endswith("__init__.py") else module.rpartition(".")[0]
+        used = uses[module] = set[str]()
+        parsed = ast.parse(source[name])
+        for node in ast.walk(parsed) if everywhere else at_import(parsed.body):
+            if isinstance(node, ast.Import):
+                used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                base = ".".join(package.split(".")[:len(package.split(".")) - node.level + 1]) if node.level else ""
+                target = ".".join(part for part in (base, node.module) if part)
+                used |= {inner if (inner := f"{target}.{alias.name}") in known else target for alias in node.names}
+        uses[module] = (used & known) - {module}
+    return uses
+
+
+def cycles(uses: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of modules in which each leads to each other (strongly connected components of two and more)."""
+    def reached(start: str) -> set[str]:
+        seen, waiting = set[str](), [start]
+        while waiting:
+            for module in uses[waiting.pop()] - seen:
+                seen.add(module)
+                waiting.append(module)
+        return seen
+
+    to = {module: reached(module) for module in uses}
+    groups = {frozenset(m for m in to[module] if module in to[m]) for module in uses if module in to[module]}
+    return sorted(sorted(group) for group in groups)
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def places_of_record(files: Tree, record: str) -> list[str]:
+    """Files of operations, backends, runtime and conformance that name a record outside of comments."""
+    return sorted(name for name, text in files.items() if name.startswith(PLUMBING) and name.endswith(CODE)
+                  and re.search(rf"\b{record}\b", without_comments(text)))
+
+
+def places_of_method(files: Tree, method: str) -> list[str]:
+    """Files of the library, C++ and Python, that define, declare, call or bind a method by this name."""
+    def named(text: str) -> bool:
+        return re.search(rf'\bdef {method}\(|\.{method}\b(?=\(|,|\))|"{method}"|\b{method}\(', without_comments(text)) is not None
+    return sorted(name for room in ("src", "include", "python") for name, text in code(files, room).items() if named(text))
+
+
+def column(files: Tree) -> dict[str, str]:
+    def size(room: str) -> str:
+        held = code(files, room)
+        return f"{len(held)} files, {sum(text.count(chr(10)) for text in held.values()):,} lines" if held else "-"
+
+    rooms = sorted({"/".join(name.split("/")[:2]) for name in code(files, "src") if name.count("/") > 1})
+    def circles(everywhere: bool) -> str:
+        uses = imports(files, everywhere)
+        return f"{len(found := cycles(uses))} groups, {sum(map(len, found))} of {len(uses)} modules"
+
+    folders = crowded(files)
+    largest = folders.most_common(1)[0]
+    table = {f"`{room}`": size(room) for room in [*rooms, "include", "python/latticino", "python/bindings", "tests", "bench"]}
+    table["largest folder of source, files"] = f"`{largest[0]}`, {largest[1]}"
+    table["folders of source with more than 30 files"] = str(sum(n > 30 for n in folders.values()))
+    table["upward includes of C++"] = str(len(upward(files)))
+    table["import cycles of the Python package, when it is imported"] = circles(False)
+    table["the same, with imports inside functions and for types"] = circles(True)
+    table[f"files that name the record `{RECORD}`"] = str(len(places_of_record(files, RECORD)))
+    for method in METHODS:
+        table[f"files that name the method `{method}`"] = str(len(places_of_method(files, method)) or "-")
+    return table
+
+
+def main() -> None:
+    commits = sys.argv[1:]
+    columns = {commit: column(tree(commit)) for commit in commits} or {"working tree": column(working_tree())}
+    rows = list(dict.fromkeys(row for cells in columns.values() for row in cells))
+    order = [r for r in rows if r.startswith("`src")] + [r for r in rows if not r.startswith("`src")]
+    print(f"| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
+    for row in order:
+        print(f"| {row} | {' | '.join(cells.get(row, '-') for cells in columns.values())} |")
+
+
+if __name__ == "__main__":
+    main()

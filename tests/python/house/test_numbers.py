@@ -1,0 +1,45 @@
+"""What docs/house_numbers.py counts, on trees that are known, and what the house promises of itself."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+spec = importlib.util.spec_from_file_location("house_numbers", ROOT / "docs" / "house_numbers.py")
+numbers = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(numbers)
+PACKAGE = "python/latticino/"
+
+
+def test_circles_of_imports_are_found():
+    files = {PACKAGE + "__init__.py": "from .a import one\n",
+             PACKAGE + "a.py": "from . import b\nfrom ._native import x\n",
+             PACKAGE + "b.py": "if TYPE_CHECKING:\n    from .a import one\ntry:\n    from .inner.c import two\nexcept OSError: pass\n",
+             PACKAGE + "inner/__init__.py": "", PACKAGE + "_native.pyi": "",
+             PACKAGE + "inner/c.py": "import numpy\nfrom ..a import one\ndef f():\n    from latticino import d\n",
+             PACKAGE + "d.py": "from latticino.inner import c\n"}
+    circle = ["latticino.a", "latticino.b", "latticino.inner.c"]
+    assert numbers.cycles(numbers.imports(files)) == [circle]
+    assert numbers.cycles(numbers.imports(files, everywhere=True)) == [sorted([*circle, "latticino.d"])]
+    files[PACKAGE + "b.py"] = "def f():\n    from .inner.c import two\n"
+    assert numbers.cycles(numbers.imports(files)) == []
+
+
+def test_includes_and_folders_are_counted():
+    files = {"src/math/a.h": '#include "ops/views.h"\n', "src/ops/b.h": '#include "math/a.h"\n', "src/ops/c.cc": "// SampleGaussian\n",
+             "src/ops/d.cc": "SampleGaussian x;\n", "src/rlwe/e.cc": "SampleGaussian x;\n", "python/latticino/f.py": "def relu(self):\n"}
+    assert numbers.upward(files) == ["src/math/a.h includes ops/views.h"]
+    assert numbers.crowded(files)["src/ops"] == 3
+    assert numbers.places_of_record(files, "SampleGaussian") == ["src/ops/d.cc"]
+    assert numbers.places_of_method(files, "relu") == ["python/latticino/f.py"]
+
+
+def test_the_package_has_no_circle_of_imports():
+        try:
+        files = numbers.working_tree()
+    except subprocess.CalledProcessError:
+        pytest.skip("not a git checkout")
+    assert len(numbers.imports(files)) > 50
+    assert numbers.cycles(numbers.imports(files)) == []
