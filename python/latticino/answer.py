@@ -36,7 +36,7 @@ class Answer(Ciphertext):
 
     @property
     def scale(self) -> float:
-        """What the values are multiplied by inside."""
+        """The factor by which the values are multiplied inside the ciphertext."""
         return self._held[0].scale
 
     @property

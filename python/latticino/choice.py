@@ -16,7 +16,7 @@ from .progress_bar import Task
 class Candidate(NamedTuple):
     """A preset that `choose` looked at. ``bootstraps``: with a context that bootstraps by itself. ``seconds``,
     ``bytes`` (peak memory with keys) and ``bits`` (expected mean precision of the least precise result) of the plan;
-    None where there is none. ``refused``: why it was not taken; empty for those that do."""
+    None where there is none. ``refused``: why the preset cannot be used; empty if it can."""
 
     preset: str
     bootstraps: bool
@@ -74,11 +74,12 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
 
     Plans the program with every preset of 128-bit security, those with bootstrapping also with ``auto_bootstrap=True``,
     and takes the one with the least predicted time, then the least memory. ``inputs``: arrays or `Shape`, as in
-    ``ctx.plan``; state ranges, precision depends on them. ``bits``: mean precision of the least precise result.
+    ``ctx.plan``; state their ranges, because precision depends on
+    them. ``bits``: mean precision of the least precise result.
     ``device``: whose times are compared, as for `Context`; ``"cuda"`` needs no GPU here (times are an H200's).
 
-    Nothing is encrypted and no key made. ParameterError where no preset does, with the reasons; whatever the program
-    raises that is no error of the library goes through. UnsupportedError for ciphertexts as inputs: they have a preset.
+    Nothing is encrypted and no key made. ParameterError where no preset is precise enough, with the reasons. Errors
+    of the program itself are raised as they are. UnsupportedError for ciphertexts as inputs: they have a preset.
     """
     roles.require_function("choose", program)
     bits = arrays.as_real(bits, "choose", "bits")

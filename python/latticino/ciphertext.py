@@ -29,11 +29,12 @@ class Ciphertext:
     """An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
 
     Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - * / @ **`` take
-    ciphertexts, numbers and arrays, and broadcast as numpy does. Levels and scales are aligned on their own.
+    ciphertexts, numbers and arrays, and broadcast as numpy does. Levels and scales are aligned automatically.
 
-    Each array has a *layout*: which slot holds which value. What only reads slots in another order is free. Other slots
-    than those of the values may then hold what is not known; functions clear it first, for a level. Two arrays whose
-    layouts differ are brought into one, for a level of one of them. `contiguous` makes the layout of a fresh array.
+    Each array has a *layout*: which slot holds which value. Operations that only read slots in another order are
+    free. After them the slots beside the values may hold unknown numbers; functions clear these slots first, which
+    costs a level. Two arrays with different layouts are brought to one layout, which costs a level of one of
+    them. `contiguous` makes the layout of a fresh array.
 
     ======================================  ====================  =========================================
     operation                               levels                rotations of each ciphertext
@@ -87,7 +88,7 @@ class Ciphertext:
 
     @property
     def context(self) -> Context:
-        """The context, or the session, that it belongs to."""
+        """The context or the session that the array belongs to."""
         return self._context
 
     @property
@@ -107,7 +108,7 @@ class Ciphertext:
 
     @property
     def dtype(self) -> np.dtype:
-        """float64 for what is real by all that went into it, complex128 else: the type that decrypt gives."""
+        """The type that `decrypt` returns: float64 if all inputs were real, else complex128."""
         return np.dtype(np.float64 if self._known.range.is_real else np.complex128)
 
     @property
@@ -117,12 +118,12 @@ class Ciphertext:
 
     @property
     def level(self) -> int:
-        """Multiplications in sequence that are left."""
+        """Number of multiplications in sequence that are left."""
         return min(p.level for p in self._parts)
 
     @property
     def scale(self) -> float:
-        """What the values are multiplied by inside."""
+        """The factor by which the values are multiplied inside the ciphertext."""
         return self._parts[0].scale
 
     @property
@@ -139,8 +140,8 @@ class Ciphertext:
     def expected_bits(self) -> float:
         """Expected mean precision in bits, ``-log2`` of the mean absolute error; infinite where the values are exact.
 
-        It rests on the range of the values (`range`): assumed, declared or calibrated on sample data. Declared ranges
-        may make it too small, by what nothing but the range is known of the values.
+        It depends on the range of the values (`range`): assumed, declared or calibrated on sample data. With a
+        declared range the real precision can be higher, because only the range of the values is known.
         """
         return self._known.bits(self.size, self._full)[0]
 
@@ -151,15 +152,15 @@ class Ciphertext:
 
     @property
     def range(self) -> _native.Range:
-        """What is known of where the values lie. ``range.claim`` says what that rests on: ``"assumed"`` (nobody stated
-        anything: the unit box), ``"declared"`` or ``"calibrated"``."""
+        """The range of the values. ``range.claim`` says where it comes from: ``"assumed"`` (nothing was stated: -1 to
+        1), ``"declared"`` or ``"calibrated"``."""
         return self._known.range
 
     def declare(self, low: float | _native.Range, high: float | None = None) -> Ciphertext:
-        """The same values, which the caller knows to lie within ``low`` to ``high``, or within an ``lt.Range``.
+        """The same values, declared to lie within ``low`` to ``high``, or within an ``lt.Range``.
 
-        For values that operations bound badly, the weights of an iterative training for instance. Nobody can check it:
-        precision that is claimed from here on holds if it is true. No cost.
+        Use it where the computed range is much too wide, for example for the weights of an iterative training. It
+        cannot be checked: the precision claimed from here on holds only if the declaration is true. It costs nothing.
         """
         return self._like(self._parts, self._known.declared(as_range(low if high is None else (low, high))))
 
@@ -432,7 +433,7 @@ class Ciphertext:
     def __matmul__(self, w: Operand) -> Ciphertext:
         """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted vectors.
 
-        Any sizes, batches as numpy's: padding is the library's matter. A vector of n values times an n x m matrix takes
+        Sizes and batches are any that numpy takes; the library pads. A vector of n values times an n x m matrix takes
         min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
         Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes the
         fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
@@ -453,8 +454,8 @@ class Ciphertext:
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
-        Free of levels where the values fill their slots; otherwise masks take one level. `roll` costs nothing at all:
-        it leaves the values where they are.
+        It costs no level where the values fill their slots, and one level for masks otherwise. `roll` costs nothing:
+        it does not move the values.
         """
         return sums.rotate(self, k)
 
@@ -480,7 +481,8 @@ class Ciphertext:
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
         """numpy's variance, divided by n - ddof: squares of differences from the mean.
 
-        Three levels over all values of an array that fills its slots; four over axes, as means move to the values.
+        Three levels over all values of an array that fills its slots; four over axes, because the means must be moved
+        to the slots of the values.
         """
         return sums.variance(self, axis, ddof, keepdims)
 
@@ -544,7 +546,7 @@ class Ciphertext:
         return shapes.moved(self, lambda places: np.broadcast_to(places, shape), "broadcast_to")
 
     def roll(self, shift: Any, axis: Any = None) -> Ciphertext:
-        """numpy's roll. Free, other than `rotate`: what comes after reads the slots in another order."""
+        """numpy's roll. Free, unlike `rotate`: later operations read the slots in another order."""
         return shapes.moved(self, lambda places: np.roll(places, shift, axis), "roll")
 
     def flip(self, axis: Any = None) -> Ciphertext:
@@ -554,7 +556,8 @@ class Ciphertext:
     def contiguous(self) -> Ciphertext:
         """The same values in the layout of a fresh array: row by row from the first slot on.
 
-        For what is used many times with arrays of that layout, and to pack slices or stacks into fewer ciphertexts.
+        Use it for an array that is combined many times with arrays of that layout, and to pack slices or stacks into
+        fewer ciphertexts.
         Free where it has that layout already, one level otherwise.
         """
         return align.plain(self, "contiguous")
@@ -598,7 +601,8 @@ class Ciphertext:
 
         ``domain`` left out: the declared range. One Chebyshev polynomial where degree 511 suffices, which takes the
         fewest levels; else a coarse one and iterations that square its error (Goldschmidt). ``method="polynomial"``
-        or ``"iterations"`` insists on one. The degree grows as the root of the domain's ends' ratio. Errors as of
+        or ``"iterations"`` insists on one. The degree grows with the square root of the quotient of the ends of the
+        domain. Errors as of
         `approximate`.
         """
         return inverses.inverse(self, domain, bits, method)
@@ -621,8 +625,8 @@ class Ciphertext:
              method: str | None = None) -> Ciphertext:
         """The root of every real value in a domain, within ``2**-bits``.
 
-        As `inverse`, with iterations of Newton's for the inverse root. A domain that begins at 0 is for few bits:
-        the degree doubles with each. One that begins above it reaches more.
+        As `inverse`, with iterations of Newton's for the inverse root. A domain that begins at 0 allows few bits,
+        because each bit doubles the degree. A domain that begins above 0 allows more.
         """
         return inverses.sqrt(self, domain, bits, method)
 
@@ -635,8 +639,8 @@ class Ciphertext:
         """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
 
         Minimax polynomials one after another, of the degrees that take the fewest levels (`lt.fit_sign` shows them).
-        ``gap=None``: 1/256 of the bound. Values nearer to 0 give something between -1 and 1, 0 for 0; what is
-        claimed of the precision holds beyond the gap. A bound that is not 1 over an integer takes one level more, at
+        ``gap=None``: 1/256 of the bound. Values nearer to 0 give a value between -1 and 1, and 0 gives 0. The claimed
+        precision holds for values beyond the gap. A bound that is not 1 over an integer takes one level more, at
         most.
 
         LevelError says how many levels it takes; ``auto_bootstrap`` refreshes between the polynomials.
@@ -668,9 +672,9 @@ class Ciphertext:
                   log_message_ratio: int | None = None, random_like: bool = False) -> Ciphertext:
         """The same values at a higher level; which one depends on the form.
 
-        The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan tell which and
-        why. At a level that leaves those of SlotToCoeff (3 in the named sets) that comes first, mostly; the result is
-        at
+        The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan say which and why.
+        At levels that SlotToCoeff can use (3 and above in the named sets) it is mostly SlotToCoeff first, and the
+        result is at
         ``params.default_level``. Below, data declared random-like end at ``params.level_after_bootstrap``, all
         other data at most 3 levels lower, with a correction that keeps large coefficients (constant or
         positive data have them).
@@ -679,7 +683,7 @@ class Ciphertext:
         ``random_like=True`` declares values without structure: no mean, no pattern (a declared `lt.Range` with
         ``random=True`` does as well).
 
-        Options that are not None are the caller's word. ``minimal_keys``: a third of the keys, slower.
+        Options that are not None are used as given. ``minimal_keys``: a third of the keys, slower.
         ``slot_to_coeff_first``: LevelError where the level is too low. ``over_mod_raise``: one CoeffToSlot factor
         more that costs no level. ``arcsine``: 3, 5 or 7, the degree of the correction, for 2, 3 and 3 levels; 1: none.
         ``log_message_ratio``: r, values are raised to q0 / 2^r; 0: the set's. ParameterError for what the set cannot
@@ -694,8 +698,8 @@ class Ciphertext:
                        ) -> tuple[Ciphertext, Ciphertext]:
         """This and `other`, both of real values and one shape, refreshed as one: half the work.
 
-        They travel as real and imaginary part of one ciphertext, so imaginary errors of either
-        become errors of the other before they vanish. Options as of `bootstrap`. ShapeError where the shapes differ.
+        They become the real and the imaginary part of one ciphertext, so the imaginary error of each is added to the
+        other. Options as of `bootstrap`. ShapeError where the shapes differ.
         """
         return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                     log_message_ratio, random_like)
@@ -705,10 +709,11 @@ class Ciphertext:
                   route: str = "automatic") -> Ciphertext:
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
-        Values must lie within ``bound`` in size: beyond it results are wrong. ``lt.debug`` raises ValueError for them,
-        and a RangeWarning tells where the range of the values is declared or calibrated and exceeds the bound (a plan
-        raises ScaleError). ``where``: a boolean array of this shape; values elsewhere stay, for
-        one level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
+        Values must be at most ``bound`` in size, or results are wrong. ``lt.debug`` raises ValueError for larger
+        ones, and there is a RangeWarning where the
+        range of the values is declared or calibrated and exceeds the bound (a plan
+        raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs one
+        level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
         bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with
         the default sets, times the slope of f (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
@@ -741,8 +746,9 @@ class Ciphertext:
     def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
 
-        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). What
-        is chosen keeps its precision; of two values nearer than about 2^-6 of the bound either may be.
+        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). The
+        chosen value keeps its precision. Of two values that differ by less than about 2^-6 of the bound either may be
+        chosen.
         """
         if other is not None:
             return switching_of.larger(self, other, bound, **options)
@@ -751,19 +757,20 @@ class Ciphertext:
     def argmax(self, bound: float = 1.0, **options: Any) -> Ciphertext:
         """Where the largest value is, as an index into the flat array, of shape (). As `max`.
 
-        Of values that are equal, or nearer than about 2^-6 of the bound, it is the index of any one of them;
-        numpy's is that of the first."""
+        Of values that are equal, or differ by less than about 2^-6 of the bound, it is the index of any one. (numpy
+        returns the first.)"""
         return switching_of.largest(self, bound, **options)[1]
 
     def to_level(self, level: int) -> Ciphertext:
-        """Brought down to `level` at its canonical scale; ScaleError from another scale to its own level."""
+        """The same values at a lower `level` and its canonical scale. ScaleError for the array's own level if it has
+        another scale."""
         level = arrays.as_integer(level, "to_level", "level")
         if not 0 <= level <= self.level:
             higher = level > 0 and self.context.params.has_bootstrap and (
                 level <= self.context.params.level_after_bootstrap)
             raise errors.LevelError.explain(
                 "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
-                "bootstrap() leads there" if higher else "name such a level")
+                "call bootstrap() to reach a higher level" if higher else "pass a level in that range")
         parts = self._evaluator.to_level(self._parts, level)
         return self._like(parts, self._known_at(level))
 

@@ -29,7 +29,7 @@ class SharedValues(NamedTuple):
 
 
 class ServerKeys(roles.Handle):
-    """Evaluation keys, and a public key where asked for: all that a server may know.
+    """Evaluation keys, and a public key if it was asked for: everything that a server may know.
 
     It cannot decrypt. ``bytes``: what the keys take; ``labels``: which they are.
     """
@@ -54,7 +54,7 @@ class ServerKeys(roles.Handle):
 
     @property
     def public_key(self) -> PublicKey | None:
-        """What encrypts without the secret, where the bundle has it."""
+        """The public key, which encrypts without the secret key; None if the bundle has none."""
         return self._stored.public_key if self._public else None
 
     @property
@@ -94,7 +94,7 @@ class ServerKeys(roles.Handle):
         return self._id
 
     def missing(self, plan: Plan) -> list[KeyLabel]:
-        """The keys of a plan that are not here, or not for a level as high."""
+        """The keys that a plan needs and this bundle lacks, or has for lower levels only."""
         roles.require_kind("missing", plan, Plan, "pass ctx.plan(program, x)")
         return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
 
@@ -178,29 +178,32 @@ class Client(roles.Handle):
 
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
                 range: Any = None, like: Any = None) -> Ciphertext:
-        """Encrypts numbers of any shape under the secret key (half the bytes when saved).
+        """Encrypts numbers of any shape under the secret key. A file of the result has half the bytes of other
+        ciphertexts.
 
-        ``range``: where the values lie, as ``(low, high)`` or an ``lt.Range``: precision and overflow of all that is
-        computed follow from it. It is public: it travels with the ciphertext. ``like``: sample data of the same
+        ``range``: the smallest and the largest value, as ``(low, high)`` or an ``lt.Range``. The expected precision
+        of every result follows from it, and so do warnings of overflow. It is public: it travels with the
+        ciphertext. ``like``: sample data of the same
         shape that may be public; precision is then calibrated on them, in this process alone. With neither, values
-        are assumed to fill the unit box, and a RangeWarning tells where they do not.
+        are assumed to lie within -1 and 1; larger ones give a RangeWarning.
 
-        ``scale``: what the values are multiplied by inside; left out, the canonical one of the level,
-        which lets every operation align on its own. With another one, sums need operands of the same
+        ``scale``: the factor by which values are multiplied before they are rounded. By default it is the canonical
+        scale of the level, with which operations align operands
+        automatically. With another one, sums need operands of the same
         scale (ScaleError), ``to_level`` a lower level brings the canonical one back, and products
         with plain arrays give it.
 
         Numbers of any memory order and of other libraries are copied in. Raises ShapeError for dtypes that are no
         numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the
-        message bound, LevelError for a level that is not.
+        message bound, LevelError for a level that does not exist.
         """
         return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
-        Of the ciphertext's shape and `dtype`: real where all that went into it was, without the imaginary part of the
-        error;
+        They have the shape and `dtype` of the ciphertext. If all inputs were real, they are real, without the
+        imaginary part of the error;
         ``.unmarked()`` copies them without the mark. KeyError where another key
         made it.
         """
@@ -241,11 +244,13 @@ class Client(roles.Handle):
     def noise(self, x: Ciphertext, values: Any = None) -> Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 
-        It is the complex one, which claims are about: `decrypt` of real data cuts the imaginary parts off.
+        It is the complex error, because claims are about that one. `decrypt` of real data leaves out the imaginary
+        parts.
 
-        ``values``: what it should hold, of its shape. Without them the array must be of real values, and the error is
-        measured on the imaginary parts, which should be zero: that misses what only real parts have (tables, and
-        bootstrapping with ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
+        ``values``: the correct values, of the same shape. Without them the array must be of real values, and the
+        error is measured on the imaginary parts, which should be zero. This misses errors that only real parts have
+        (those of tables, and of bootstrapping with
+        ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
         arrays without values, ShapeError for values of another shape, KeyError where another key made it.
         """
         from .measured import noise

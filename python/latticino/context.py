@@ -157,7 +157,7 @@ class Context(Tenancy, roles.Handle):
 
     @property
     def slots(self) -> int:
-        """Values that one ciphertext holds: N/2. Longer vectors become several ciphertexts."""
+        """Number of values that one ciphertext holds: N/2. Longer vectors become several ciphertexts."""
         return int(self.params.max_slots)
 
     @property
@@ -212,10 +212,10 @@ class Context(Tenancy, roles.Handle):
         """Computes with these public keys; returns the context itself.
 
         Bundles of several keys may be in use at once: operations take the one of their operands' key id. A bundle
-        replaces another one of the same key only, and stays until `forget`. `keys` is the bundle that was used last of
-        all, with whose
-        public key `encrypt` works. A key id is only what the operand's sender claims: for clients that do not trust
-        each other, call `bind`. Raises ContextError where they were made for other parameters or lie on another
+        replaces another one of the same key only, and stays until `forget`. The attribute `keys` is the bundle of the
+        last call, and `encrypt` uses its public key. A key id is only a claim of the sender of an operand: for
+        clients that do not trust each other, call
+        `bind`. Raises ContextError where they were made for other parameters or lie on another
         context's device, UnsupportedError for what is no bundle of keys.
         """
         from .client import ServerKeys as Bundle
@@ -250,7 +250,8 @@ class Context(Tenancy, roles.Handle):
                      switching: str | None = None, route: str = "automatic") -> TableReport:
         """Predicted errors of ``x.apply_lut(f, bound)``; needs no keys.
 
-        ``slots`` of the ciphertexts (None: all) decide on the way back, as options of `apply_lut` do. Gives
+        The route back depends on the ``slots`` of the ciphertexts (None: all) and on the options, as in
+        `apply_lut`. Gives
         a named tuple of ``route``, ``argument`` (deviation of the noise beside x), ``mean`` and ``deviation``
         of the error for values uniform within the bound, and ``largest`` for any value, all absolute. Raises
         what `apply_lut` would for f and the bound.
@@ -279,7 +280,7 @@ class Context(Tenancy, roles.Handle):
                  public: bool, stated: Any = None, like: Any = None) -> Ciphertext:
         if self._native.recording:
             raise errors.UnsupportedError.explain(
-                "encrypt", "a recording", "fresh randomness at every run, which a replay has not",
+                "encrypt", "a recording", "fresh randomness at every run, which a replay cannot have",
                 "encrypt outside of the recorded function and pass the result")
         level = self.level if level is None else arrays.as_integer(level, "encrypt", "level")
         if not 0 <= level <= self.params.top_level:
@@ -332,8 +333,8 @@ class Context(Tenancy, roles.Handle):
         if stated is not None:
             raise errors.ValueError.explain(
                 "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
-        warnings.warn("encrypt: values lie outside of the unit box, which is assumed where no range is stated; "
-                      "precision that is claimed will not hold; state the range: encrypt(x, range=(low, high))",
+        warnings.warn("encrypt: values lie outside of the unit box (-1 to 1), which is assumed where no range is stated; "
+                      "the claimed precision will not hold; state the range: encrypt(x, range=(low, high))",
                       RangeWarning, stacklevel=4)
         return self._fresh(known, error, array)
 
@@ -345,7 +346,7 @@ class Context(Tenancy, roles.Handle):
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
 
-        Constants used again soon are encoded once only (constants.py).
+        Constants that were encoded recently are kept (constants.py).
         """
         usual = type(values) is np.ndarray and values.dtype == np.complex128  # what operations pass
         if not (usual and type(level) is int and abs(level) < 2**31 and type(scale) is float):
@@ -368,7 +369,8 @@ class Context(Tenancy, roles.Handle):
                      minimal_keys: bool = False, slot_to_coeff_first: bool = False,
                      over_mod_raise: bool = False, arcsine: int = 0,
                      log_message_ratio: int = 0) -> _native.Bootstrapper:
-        """What refreshes ciphertexts of `slots` slots holding ``"complex"`` or ``"real"`` values, as asked for.
+        """The object that bootstraps ciphertexts of `slots` slots with ``"complex"`` or ``"real"`` values, with these
+        options.
 
         See Ciphertext.bootstrap for the options, and `bootstrap_form` for what it chooses.
         """
@@ -400,7 +402,7 @@ class Context(Tenancy, roles.Handle):
                        log_message_ratio: int | None = None, random_like: bool = False) -> _native.BootstrapChoice:
         """The form that `Ciphertext.bootstrap` takes for a ciphertext at `level`, and why (``.reason``).
 
-        Options that are None are chosen, by the level, the slots and what is declared: never by data.
+        Options that are None are chosen by the level, the slots and what is declared, never by data.
         LevelError or ParameterError for an option that cannot be met.
         """
         kind = self._message_kind(message)
@@ -472,7 +474,7 @@ class Context(Tenancy, roles.Handle):
 
     def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False,
                  route: str = "automatic", key_id: str = "") -> _native.Switcher:
-        """What takes ciphertexts of `slots` slots up to `bound` through tables; built once.
+        """The object that looks up the values (up to `bound`) of ciphertexts of `slots` slots in tables; built once.
 
         ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
         use are for it and for so many slots. ``key_id`` of the ciphertexts chooses among several bundles.
@@ -506,8 +508,8 @@ class Context(Tenancy, roles.Handle):
         return way
 
     def table(self, key: tuple[Any, ...], make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
-        """The table that `key` stands for: used again soon it is made once only, so programs that look up
-        can be recorded."""
+        """The table with this `key`. Tables that were made recently are kept, so programs with tables can be
+        recorded."""
         return self._tables.get(key, make)
 
     def _keys_of(self, name: str) -> _native.SwitchKeys:
@@ -520,12 +522,12 @@ class Context(Tenancy, roles.Handle):
             self.bootstraps += count
 
     def note(self, text: str) -> None:
-        """Something that a plan tells, once."""
+        """Adds a text to the notes of a plan, once."""
         if self.device == "dry" and text not in self._notes:
             self._notes.append(text)
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
-        """A plain matrix encoded for vectors at `level`; used again soon it is encoded once only."""
+        """A plain matrix encoded for vectors at `level`. Matrices that were encoded recently are kept."""
         w = np.ascontiguousarray(w, dtype=np.complex128)
         key = (hashlib.sha256(w.data).digest(), w.shape, slots, level)
 

@@ -23,7 +23,7 @@ _MEAN_SLACK = 3.0  # bits by which an error may exceed its claim before it is re
 
 
 class SecretWarning(UserWarning):
-    """A secret key, or values in the clear, are where they should not stay."""
+    """A secret key, or values in the clear, are in a process that should not keep them."""
 
 
 class NotEncryptedClient(Client):
@@ -157,7 +157,8 @@ def debug(context: Context, client: Client) -> Iterator[None]:
     roles.require_kind("debug", client, Client, "pass the client that encrypted the values")
     if not context.encrypted:
         raise errors.UnsupportedError.explain(
-            "debug", "a context that does not encrypt", "one that does", "its values are in the clear as they are")
+            "debug", "a context that does not encrypt", "one that does",
+            "read its values directly: they are in the clear")
     if client.context is not context:
         raise errors.ContextError.explain("debug", "a client of another context", "this context's", "pass that client")
     if context._debugger is not None:

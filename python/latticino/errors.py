@@ -21,7 +21,7 @@ class SecurityWarning(UserWarning):
 
 
 class Error(RuntimeError):
-    """Base of all. ``operation`` is the public name of what was asked for."""
+    """Base of all errors. ``operation`` is the public name of the operation that failed."""
 
     def __init__(self, message: str, operation: str = "") -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ class DeviceError(Error):
 
 
 class OutOfMemoryError(Error, builtins.MemoryError):
-    """Host or device memory that is not there."""
+    """Not enough host or device memory."""
 
 
 class FileError(Error, builtins.OSError):

@@ -87,8 +87,9 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
     """An encrypted array or a bundle of server keys as a file's bytes, for sending.
 
     ``final``: of a CKKS ciphertext that is an answer, as few bytes as keep the precision that it claims. It is brought
-    to level 0, and bits go that are below its error, which grows by at most 4 % (0.06 bits). Where the range of the
-    values was declared, bits above them go as well. What is read back is an `Answer`, for `decrypt` alone.
+    to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits). Where the range of
+    the values was declared, bits above the range are left out as
+    well. What is read back is an `Answer`, for `decrypt` alone.
     UnsupportedError for other objects.
     ``sign``: an Ed25519 private key.
     """
@@ -131,8 +132,9 @@ def from_bytes(data: bytes, context: Context | tfhe.Context, *, kind: Any = None
                verify: Any = None) -> Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys:
     """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody.
 
-    ``kind``: ``lt.ServerKeys`` (``lt.tfhe.ServerKeys`` of TFHE) for a bundle of server keys: who expects a ciphertext
-    is not handed keys. FileError for another kind than was asked for. ``verify``: the Ed25519 public key that must have
+    ``kind``: ``lt.ServerKeys`` (``lt.tfhe.ServerKeys`` of TFHE) for a bundle of server keys. FileError for another
+    kind than was asked for, so a program that expects a ciphertext never gets
+    keys. ``verify``: the Ed25519 public key that must have
     signed the bytes.
     """
     _require_context("from_bytes", context)
@@ -164,7 +166,7 @@ def _require_kind_of_keys(context: Context | tfhe.Context, kind: Any) -> None:
 def save_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys, *,
                      one_file: bool = False, sign: Any = None) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
-    each set of switching, with the set's name added. What an older bundle left there under these names goes.
+    each set of switching, with the set's name added. Files that an older bundle left under these names are removed.
 
     ``one_file``: all in one file. A binary file object, a pipe or a socket's file for instance, takes the same bytes;
     they are written piece by piece, and nothing is held twice. ``sign``: an Ed25519 private key, which signs each of
@@ -227,7 +229,7 @@ def load_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, *,
     A binary file object is read to the end of the bundle and no further; it may be a pipe. ``verify``: the
     Ed25519 public key that must have signed each of these files; FileError otherwise.
 
-    KeyError where those were made from another secret key than the bundle.
+    KeyError where these keys were made from another secret key than the bundle.
     """
     _require_context("load_server_keys", context)
     check = signing.verifier("load_server_keys", verify)
@@ -268,8 +270,8 @@ def save_secret_key(path: Path_, client: Client | tfhe.Client, *,
                     passphrase: str | bytes | None = None) -> None:
     """Writes the secret key, readable by its owner only (mode 600).
 
-    With a passphrase it is encrypted: scrypt (N = 2^17, r = 8, p = 1), ChaCha20, HMAC-SHA-256. Without
-    one it is not: keep the file where private keys are kept. A file of that name is replaced once
+    With a passphrase it is encrypted: scrypt (N = 2^17, r = 8, p = 1), ChaCha20, HMAC-SHA-256. Without one it is not
+    encrypted: keep the file as you keep private keys. A file of that name is replaced once
     everything is on disk; FileError where the name is a device, a FIFO, a folder or a symbolic link.
     """
     roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
@@ -327,7 +329,7 @@ def _note(x: Ciphertext, known: Known | None = None) -> str:
     text = json.dumps({"version": 2, "array": fields}, separators=(",", ":"))
     if len(text) >= _LONGEST_NOTE or where.size > _MOST_PLACES:
         raise errors.UnsupportedError.explain(
-            "save_ciphertext", "an array whose values lie in too many places to write down",
+            "save_ciphertext", "an array whose layout is too irregular for a file",
             f"a layout of less than {_LONGEST_NOTE} bytes, for up to {_MOST_PLACES:,} values", "save x.contiguous()")
     return text
 

@@ -36,7 +36,7 @@ _local = threading.local()
 
 
 class RangeWarning(UserWarning):
-    """Values may leave what the parameters, or an assumption, allow: results may be wrong."""
+    """Values may leave the range that the parameters allow, or that was assumed. Results may then be wrong."""
 
 
 class Range:

@@ -56,7 +56,7 @@ def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
         raise errors.UnsupportedError.explain(
             "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
             "two encrypted vectors, or one plain operand",
-            "compose the product of x * y and sums")
+            "build the product from x * y and sums")
     return (x * y).sum()
 
 

@@ -45,7 +45,8 @@ def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
     """The values with these flat indices, in an array of their shape. Free."""
     if index.size > MOST_VALUES:
         raise errors.ShapeError.explain(
-            "array", f"a result of shape {index.shape}", f"at most {MOST_VALUES:,} values, whose places the host notes",
+            "array", f"a result of shape {index.shape}",
+            f"at most {MOST_VALUES:,} values, because the host stores where each one is",
             "compute on the smaller arrays first, or on parts")
     where, parts = x.layout.taken(index, x._known.range.reach)
     held = x._parts
@@ -59,7 +60,7 @@ def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndar
     if len({p.scale for x in xs for p in x._parts}) > 1:
         raise errors.ScaleError.explain(
             operation, "arrays of several scales at one level", "one scale",
-            "encrypt without a scale of your own, or bring all a level down with to_level")
+            "encrypt without a scale of your own, or bring all of them one level down with to_level")
     xs = [widened(x, slots) for x in xs]
     wide = [x.layout for x in xs]
     starts = np.cumsum([0, *(w.count for w in wide)])

@@ -37,7 +37,8 @@ class _Process:
 
 
 class unpickling:
-    """Says where pickled ciphertexts and keys belong: ``lt.unpickling(ctx)``, in the whole process from then on.
+    """Names the contexts that pickled ciphertexts and keys belong
+    to: ``lt.unpickling(ctx)``, in the whole process from then on.
 
     As an initialiser of worker processes: ``Pool(4, initializer=lt.unpickling, initargs=(session,))`` sends the
     session with its keys once to each. ``with lt.unpickling(ctx): ...`` ends it with the block. Takes contexts and
@@ -60,8 +61,8 @@ class unpickling:
 def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
     """``pickle.loads`` for data with ciphertexts or keys that belong to these contexts or sessions.
 
-    For pickles of your own alone: a pickle from a stranger runs the stranger's code when it is loaded; take
-    ``lt.from_bytes`` for what others send. ContextError where nothing given has the parameters, KeyError for objects
+    Load only pickles of your own: a pickle runs the code of its sender when it is loaded. For data from others use
+    ``lt.from_bytes``. ContextError where nothing given has the parameters, KeyError for objects
     under another key than a session's.
     """
     for context in contexts:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Shape(NamedTuple):
-    """Stands for a ciphertext in a plan: its shape, its level (None: fresh), and the range of its values: ``(low,
+    """A ciphertext for a plan: its shape, its level (None: fresh), and the range of its values: ``(low,
     high)`` or an ``lt.Range`` (None: the unit box is assumed)."""
 
     shape: tuple[int, ...]

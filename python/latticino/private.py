@@ -91,9 +91,9 @@ for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex
 class PrivateArray(_Methods):
     """Decrypted values for the key's owner only: **not to be shared**.
 
-    A CKKS decryption carries noise that depends on the secret key; who sees enough of it next to
-    the ciphertexts can find the key (Li and Micciancio, EUROCRYPT 2021). What others will see comes
-    from ``decrypt_for_sharing``.
+    A CKKS decryption carries noise that depends on the secret key. Somebody who sees enough of it together with the
+    ciphertexts can compute the key (Li and Micciancio, EUROCRYPT 2021). For values that others will see use
+    ``decrypt_for_sharing``.
 
     Behaves as a numpy array. Whatever numpy computes from it keeps the mark: slices, copies, results of
     functions and methods, and single values, which are arrays of shape (). Printing shows the values and
@@ -104,8 +104,9 @@ class PrivateArray(_Methods):
 
     ``x.unmarked()`` is a copy without the mark, for the owner's own files.
 
-    **What the mark does not reach.** It is a reminder for the owner, not a wall: numpy copies the values into a plain
-    array, and asks nobody, in ``np.array(x)`` and ``np.asarray(x)`` (so also where a list of such arrays becomes one),
+    **Where the mark is lost.** It is a reminder for the owner and not a protection. numpy copies the values into a
+    plain array, without a call to this class,
+    in ``np.array(x)`` and ``np.asarray(x)`` (so also where a list of such arrays becomes one),
     ``b[...] = x``, ``np.nditer``, the generators of ``np.random``, ``x.view(np.ndarray)`` and buffers.
     """
 
@@ -113,7 +114,7 @@ class PrivateArray(_Methods):
     __array_priority__ = 1e6  # results of plain.dot(x) are of this type
 
     def unmarked(self) -> np.ndarray:
-        """A plain copy: its owner answers for where it goes."""
+        """A plain copy. The owner decides where it goes."""
         return np.array(self)
 
     # ---- computing: results are marked ----

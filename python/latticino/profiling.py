@@ -333,8 +333,9 @@ class profile:
     """Measures every operation on a context: ``with lt.profile(ctx) as p: ...``, then ``print(p)``.
 
     Time, levels, key switches, device memory and bytes moved, by operation and by the line that asked for it. Devices
-    work ahead of Python; here each operation is waited for, so that its time is its own, and the whole takes longer
-    than without. Operations inside of others, such as a bootstrapping that a product needs, count with the outermost
+    work asynchronously. A profile waits for each operation to end, so that its time is measured alone; the whole
+    takes longer than without a
+    profile. Operations inside of others, such as a bootstrapping that a product needs, count with the outermost
     one and are listed below it. On a GPU operations are ranges for NVIDIA's profilers (NVTX). ``ctx`` may be a session:
     all that happens on its context is counted, in other threads too, whose work shows in each other's counts.
 

@@ -48,11 +48,12 @@ class Setting:
 
 
 def progress(show: bool | None) -> Setting:
-    """Whether long steps show how far they are, in the whole process: ``lt.progress(False)``.
+    """Turns progress bars of long steps on or off, in the whole process: ``lt.progress(False)``.
 
     True: everywhere, as lines on standard error where it is no terminal. False: nowhere. None, the start: on terminals
     and in notebooks. ``with lt.progress(False): ...`` holds for the block. The environment variable
-    LATTICINO_PROGRESS (``0`` or ``1``) says the same for programs that do not. Steps: keys, their files, encrypting,
+    LATTICINO_PROGRESS (``0`` or ``1``) does the same for programs that do not call
+    this. Steps: keys, their files, encrypting,
     plans, matrices, conformance, fuzzing. ``server_keys(show=...)`` decides for one call.
     """
     setting = Setting(_State.asked)

@@ -19,12 +19,13 @@ def moved(x: Ciphertext, move: Callable[[np.ndarray], Any], operation: str) -> C
         places = np.asarray(move(np.arange(x.size).reshape(x.shape)))
     except Exception as why:  # numpy's, or what an object's own conversion raises
         raise errors.ShapeError.explain(
-            operation, f"an array of shape {x.shape} ({first_line(why)})", "places, axes and shapes that are there",
+            operation, f"an array of shape {x.shape} ({first_line(why)})", "indices, axes and shapes that exist",
             "check the arguments") from why
     if not places.size:
         raise errors.ShapeError.explain(operation, "no values", "at least one", "check the index")
     if places.dtype.kind != "i":  # a field of a record, for instance
-        raise errors.ShapeError.explain(operation, "what is no index", "integers, slices or masks", "check the index")
+        raise errors.ShapeError.explain(
+            operation, "an object that is no index", "integers, slices or masks", "check the index")
     if places.shape == x.shape and np.array_equal(places.reshape(-1), np.arange(x.size)):
         return x
     return moves.taken(x, places)

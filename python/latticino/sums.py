@@ -80,7 +80,7 @@ def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
     out = sorted(a + dimensions if a < 0 else a for a in every)
     if len(set(out)) != len(out) or not all(0 <= a < dimensions for a in out):
         raise errors.ShapeError.explain(
-            operation, f"axis={arrays.shown(axis)} of {dimensions} dimensions", "axes that are there, each once",
+            operation, f"axis={arrays.shown(axis)} of {dimensions} dimensions", "axes that exist, each once",
             "check the axis")
     return tuple(out)
 

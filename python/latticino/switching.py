@@ -178,8 +178,8 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
     values = np.arange(len(x._parts) * x.slots, dtype=float)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
-            "max", f"{x.size} values with others behind them", "a power of two of values",
-            "reshape or pad the data before encrypting")
+            "max", f"{x.size} values with other values in the slots behind them",
+            "a number of values that is a power of two", "reshape or pad the data before encrypting")
     filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
     entries: list[tuple[Any, Any]] = []
     for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):

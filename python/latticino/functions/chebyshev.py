@@ -34,7 +34,7 @@ class Series(NamedTuple):
 
 
 class Fit:
-    """A polynomial in place of a function: a Chebyshev series on ``interval``, good on ``domain``.
+    """A polynomial that approximates a function on ``domain``: a Chebyshev series on ``interval``.
 
     ``degree``; ``levels`` that evaluating it takes; ``products`` of ciphertexts in it; ``error``: the largest
     distance from the function that was found on a dense grid of the domain, and ``bits``, which is ``-log2(error)``;
@@ -115,7 +115,7 @@ def fit(f: Callable[..., Any], domain: tuple[float, float], bits: float = 20, *,
     level that scaling to [-1, 1] takes, and ``f`` is finite there, the series is one on that interval.
 
     PrecisionError where ``max_degree`` (at most 4095) does not suffice: it says what is reached, and where the error
-    is largest. ValueError for a domain that is none, and where ``f`` is not finite on it.
+    is largest. ValueError for a domain that is not an interval, and where ``f`` is not finite on it.
     """
     return fitted("fit", f, as_domain("fit", domain), 2.0 ** -as_bits("fit", bits), max_degree)
 

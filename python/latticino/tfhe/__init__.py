@@ -6,7 +6,7 @@
     x = client.encrypt([3, 200], dtype="u8")
     client.decrypt(lt.where(x < 100, x + 1, 0))
 
-Keys, files and devices as for CKKS; docs/tfhe.md tells what it costs.
+Keys, files and devices as for CKKS; docs/tfhe.md has the costs.
 """
 
 from .array import EncryptedArray

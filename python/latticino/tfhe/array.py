@@ -48,7 +48,7 @@ class EncryptedArray(roles.Handle):
 
     @property
     def context(self) -> Context:
-        """The context, or the session, that it belongs to."""
+        """The context or the session that the array belongs to."""
         return self._context
 
     @property
@@ -284,7 +284,7 @@ class EncryptedArray(roles.Handle):
         self._integer(operation)
         if not isinstance(divisor, numbers.Integral) or divisor < 1 or divisor & (divisor - 1):
             raise errors.UnsupportedError.explain(
-                operation, f"the divisor {arrays.shown(divisor)}", "a clear power of two", "compose it of comparisons")
+                operation, f"the divisor {arrays.shown(divisor)}", "a clear power of two", "build it from comparisons")
         return int(divisor).bit_length() - 1
 
     # ---- shapes: no bootstrapping ----
@@ -298,7 +298,7 @@ class EncryptedArray(roles.Handle):
             return np.asarray(move(self._places()))
         except Exception as why:  # numpy's, or what an object's own conversion raises
             raise errors.ShapeError.explain(
-                operation, f"an array of shape {self.shape} ({why})", "places, axes and shapes that are there",
+                operation, f"an array of shape {self.shape} ({why})", "indices, axes and shapes that exist",
                 "check the arguments") from why
 
     def _at(self, places: np.ndarray, operation: str) -> EncryptedArray:
@@ -326,7 +326,7 @@ class EncryptedArray(roles.Handle):
 
     def astype(self, dtype: types.Type) -> EncryptedArray:
         """Another type: zeros above, or modulo ``2**bits``. To ``"bool"``: whether it is not 0 (which
-        takes bootstrappings). From ``"m4"``: a table, which takes one and one a block."""
+        takes bootstrappings). From ``"m4"``: a table, which takes one bootstrapping and one more per block."""
         params = self.context.params
         bits = types.bits_of(dtype, params, "astype")
         if self.bits < 0 and bits != self.bits:
@@ -341,8 +341,8 @@ class EncryptedArray(roles.Handle):
     def rerandomize(self) -> EncryptedArray:
         """The same values under fresh masks: a public encryption of zero is added to every ciphertext.
 
-        No bootstrapping, and hardly any noise. Who has chosen this array has not chosen the masks, and so
-        not the rounding errors, that the next table meets (docs/security.md). KeyError unless the keys in
+        No bootstrapping, and hardly any noise. Somebody who chose this array has no influence on the new masks, and
+        so none on the rounding errors of the next table (docs/security.md). KeyError unless the keys in
         use came from ``server_keys(public=True)``, UnsupportedError in a recording.
         """
         return each("rerandomize", self.context.evaluator.rerandomize, self.bits, [self])
@@ -386,7 +386,8 @@ class EncryptedArray(roles.Handle):
 
         Result blocks share a bootstrapping where the arguments leave room: of the 4 bits that a table
         takes, four blocks of results share one for an argument of 2 bits, eight for a boolean, four for
-        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one a block. ``dtype``: one for all
+        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one per
+        block. ``dtype``: one for all
         results, or one each.
         """
         params = self.context.params
@@ -405,7 +406,7 @@ class EncryptedArray(roles.Handle):
             if x.bits > most or (other is not None and x.bits < 0):
                 raise errors.UnsupportedError.explain(
                     "apply", f"{x.dtype} among {len(operands)} arguments", f"at most u{most} each",
-                    "compose it of comparisons and lt.where")
+                    "build it from comparisons and lt.where")
         sizes = tuple(types.most_of(x.bits) + 1 for x in operands)
         tables = [types.as_table(f, sizes, bits, "apply") for f, bits in zip(functions, widths)]
         if params.booleans:

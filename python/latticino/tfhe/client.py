@@ -118,7 +118,7 @@ class Client(roles.Handle):
         """Encrypts booleans or unsigned integers of any shape.
 
         ``dtype``: ``"bool"``, ``"u2"`` to ``"u64"``, ``"m4"``, or one of numpy's; left out, that of an array of
-        bool or uint8 to uint64. Files of fresh encryptions store a seed for all but one word a block.
+        bool or uint8 to uint64. Files of fresh encryptions store one word per block and a seed for the others.
 
         Raises ParameterError for types that the set does not hold, ValueError for values that the type
         does not, ShapeError for real numbers.
@@ -132,8 +132,8 @@ class Client(roles.Handle):
     def decrypt(self, x: EncryptedArray) -> np.ndarray:
         """The values, of the array's shape, in the smallest of numpy's types that holds them.
 
-        Exact, so free of the noise of a CKKS decryption; not safe to share with who chose the inputs
-        (docs/security.md). KeyError where another key made it, LevelError where the noise that a ciphertext
+        They are exact, without the noise of a CKKS decryption. They are not safe to share with somebody who chose the
+        inputs (docs/security.md). KeyError where another key made it, LevelError where the noise that a ciphertext
         counts makes a wrong value likelier than the set states.
         """
         if not isinstance(x, EncryptedArray):
@@ -146,8 +146,8 @@ class Client(roles.Handle):
         return self._decrypt(x._parts).astype(types.numpy_type(x.bits)).reshape(x.shape)
 
     def noise(self, x: EncryptedArray) -> TfheNoise:
-        """The noise that an array's ciphertexts really have, beside what they count with; for the owner of the key
-        only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
+        """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
+        the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
         encrypted."""
         from ..measured import tfhe_noise
 

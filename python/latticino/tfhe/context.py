@@ -50,8 +50,8 @@ class Context(Tenancy, roles.Handle):
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
     code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero
-    to ciphertexts out of files and bytes, and their sums, before each table or gate: who sent them then has
-    not chosen what its rounding errors are (docs/security.md). It takes ``server_keys(public=True)``. May be
+    to ciphertexts out of files and bytes, and their sums, before each table or gate: their sender then cannot choose
+    its rounding errors (docs/security.md). It takes ``server_keys(public=True)``. May be
     shared between threads. SecurityWarning for sets below 128 bits, and for those that fail more often than 2^-128.
 
     Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure

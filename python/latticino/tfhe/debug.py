@@ -24,7 +24,7 @@ class NotEncryptedArray(EncryptedArray):
 
     @property
     def values(self) -> np.ndarray:
-        """What is inside, for anybody."""
+        """The values, which anybody can read."""
         return np.asarray(self._parts.values.astype(types.numpy_type(self.bits)).reshape(self.shape))
 
     @property
@@ -34,7 +34,7 @@ class NotEncryptedArray(EncryptedArray):
 
     @property
     def log_failure(self) -> float:
-        """Nothing fails here."""
+        """Minus infinity: without encryption nothing fails."""
         return -math.inf
 
     def __repr__(self) -> str:

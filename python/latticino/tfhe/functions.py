@@ -31,7 +31,7 @@ def _several(values: Any, operation: str) -> list[Any]:
 def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None = None) -> EncryptedArray:
     """``x`` where the encrypted booleans are true, ``y`` elsewhere; the operands broadcast.
 
-    Two bootstrappings a block, one for booleans of an integer set. ``dtype``: at least the result's,
+    Two bootstrappings per block, one for booleans of an integer set. ``dtype``: at least the result's,
     needed where both values are clear.
     """
     first = _first([x, y, condition], "where")
