@@ -28,7 +28,10 @@ def test_figures_in_the_prose():
         f"{threads[0]['peak_bytes'] / 1e9:.1f} GB of resident memory", f"iteration takes {training['value']:.1f} ms",
         f"({100 * training['accuracy']:.2f} %)"),
         "choose.md": (f"keys it takes {minimal['peak_bytes'] / 1e9:.1f} GB instead of {boot['peak_bytes'] / 1e9:.1f} and "
-                      f"{minimal['value'] / boot['value']:.1f} times as long",)}
+                      f"{minimal['value'] / boot['value']:.1f} times as long",),
+        "bootstrapping.md": (f"in {boot['value']:.1f} ms on an H200",),
+        "tfhe.md": (f"one gate of `tfhe-gates-v2` takes {make_tables.gate('gate_latency', 'tfhe-gates-v2', 1):.2f} ms on an H200 and "
+                    f"{make_tables.gate('gate_latency', 'tfhe-gates-v2', 1, subject='gates_cpu'):.2f} ms on one thread",)}
     for name, figures in said.items():
         page = " ".join((ROOT / "docs" / name).read_text().split())
         assert [figure for figure in figures if figure not in page] == []

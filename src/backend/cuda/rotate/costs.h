@@ -29,7 +29,7 @@ struct RotateCosts {
   }
 };
 
-// Measured on an H200 (docs/tfhe.md): N = 2^10 over one prime (chameleon-630-legacy, steps of
+// Measured on an H200 (docs/lab/tfhe.md): N = 2^10 over one prime (chameleon-630-legacy, steps of
 // tfhe-gates-v1), N = 2^11 over two (tfhe-2-2-v1, steps of tfhe-gates-v2) and over one
 // (chameleon-592-legacy), and keys of several bits (tfhe-2-2-group3-v1). Where such a ciphertext
 // does not fit, on one block in the last three and two in the last two, the numbers are guesses;

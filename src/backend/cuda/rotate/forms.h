@@ -23,7 +23,7 @@ class RotationForms {
   // Exact rotations can go by steps in every shape. By their own rule they do where no block holds
   // a ciphertext, where `steps` is the least of the costs, and from N = 2^12 on, where a block has
   // no room for a second: 880 steps over two primes take 11.9, 35.0 and 291 ms for 1, 132 and 1056
-  // ciphertexts on an H200, gathered ones 44.6, 45.7 and 366 (docs/tfhe.md). `gathered` stands in
+  // ciphertexts on an H200, gathered ones 44.6, 45.7 and 366 (docs/lab). `gathered` stands in
   // for steps in both of these.
   static RotationForms exact(int log_n, bool gathers, double gathered, double steps) {
     const bool by_cost = gathers && log_n < kFirstStepDegree;

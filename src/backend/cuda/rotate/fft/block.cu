@@ -55,7 +55,7 @@ double gathered_time(const FourierRotateArgs& args, const FourierLimits& limits,
   return waves * (args.rotate.per_block + limits.latency) / (1. + limits.latency);
 }
 
-// Milliseconds on an H200, by the sets whose kernels these are (docs/tfhe.md): a wave spread over
+// Milliseconds on an H200, by the sets whose kernels these are (docs/lab): a wave spread over
 // 2^b blocks; gathered, one ciphertext in each block, by the rule of latencies from two in each.
 struct ClusterTimes {
   WaveTimes spread[kLogFourierClusterBlocks + 1];

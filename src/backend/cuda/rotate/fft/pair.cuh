@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(kMostPairThreads)
     blind_rotate_fft_pair(const __grid_constant__ FourierRotateArgs a) {
   using Pair = FourierPair<S, PRIMES>;
   // Devices begin blocks in the order of their indices. a.number(), which does not take that for
-  // granted, costs 1.6 % here: what ptxas makes of a step (docs/tfhe.md).
+  // granted, costs 1.6 % here: what ptxas makes of a step (docs/lab/tfhe.md).
   const std::uint32_t number = blockIdx.x;
   auto* roots = reinterpret_cast<double2*>(dynamic_shared());
   place_roots<S>(roots, a.roots);
