@@ -1,8 +1,8 @@
 """Prints the table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, by commit.
 
 ``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits. It
-counts tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py refuses; circles
-of imports as ``cycles`` below defines them.
+counts tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py refuses; and
+circles of imports as ``cycles`` below defines them.
 """
 
 from __future__ import annotations

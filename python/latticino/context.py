@@ -333,7 +333,7 @@ class Context(Tenancy, roles.Handle):
         if stated is not None:
             raise errors.ValueError.explain(
                 "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
-        warnings.warn("encrypt: values lie outside of -1 to 1, the unit box, which is assumed where no range is stated; "
+        warnings.warn("encrypt: values lie outside of -1 to 1, the range that is assumed where none is stated; "
                       "the claimed precision will not hold; state the range: encrypt(x, range=(low, high))",
                       RangeWarning, stacklevel=4)
         return self._fresh(known, error, array)
