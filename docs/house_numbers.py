@@ -1,8 +1,8 @@
-"""Prints the table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, one column per commit.
+"""Prints the table "Numbers of the house" of docs/architecture.md: size and shape of the source tree.
 
-``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits. It counts
-tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py allows; circles of
-imports as ``cycles`` below defines them.
+``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits,
+one column per commit. It counts tracked files; lines as ``wc -l`` counts them; the includes that
+tests/python/house/test_house.py allows; circles of imports as ``cycles`` below defines them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def upward(files: Tree) -> list[str]:
         for path in re.findall(r'^\s*#include "([^"]+)"', text, re.MULTILINE):
             used = path.split("/")[0]
             public = used == "latticino" and path not in ("latticino/errors.h", "latticino/values.h")
-            if public and room != "session" or used in rules.ROOMS and used not in rules.ALLOWED[room] and path != "math/errors.h":
+            upward = used in rules.ROOMS and used not in rules.ALLOWED[room] and path != "math/errors.h"
+            if (public and room != "session") or upward:
                 found.append(f"{name} includes {path}")
     return found
 
@@ -95,7 +96,8 @@ def imports(files: Tree, everywhere: bool = False) -> dict[str, set[str]]:
     first is not counted: the language does so for every module of a package.
     """
     source = code(files, "python/latticino")  # with _native.pyi, which stands for the extension
-    modules = {name: ".".join(PurePosixPath(name).with_suffix("").parts[1:]).removesuffix(".__init__") for name in source}
+    modules = {name: ".".join(PurePosixPath(name).with_suffix("").parts[1:]).removesuffix(".__init__")
+               for name in source}
     known, uses = set(modules.values()), {}
     for name, module in modules.items():
         package = module if name.endswith("__init__.py") else module.rpartition(".")[0]
@@ -140,8 +142,10 @@ def places_of_record(files: Tree, record: str) -> list[str]:
 def places_of_method(files: Tree, method: str) -> list[str]:
     """Files of the library, C++ and Python, that define, declare, call or bind a method by this name."""
     def named(text: str) -> bool:
-        return re.search(rf'\bdef {method}\(|\.{method}\b(?=\(|,|\))|"{method}"|\b{method}\(', without_comments(text)) is not None
-    return sorted(name for room in ("src", "include", "python") for name, text in code(files, room).items() if named(text))
+        used = rf'\bdef {method}\(|\.{method}\b(?=\(|,|\))|"{method}"|\b{method}\('
+        return re.search(used, without_comments(text)) is not None
+    return sorted(name for room in ("src", "include", "python")
+                  for name, text in code(files, room).items() if named(text))
 
 
 def column(files: Tree) -> dict[str, str]:
@@ -156,7 +160,8 @@ def column(files: Tree) -> dict[str, str]:
 
     folders = crowded(files)
     largest = folders.most_common(1)[0]
-    table = {f"`{room}`": size(room) for room in [*rooms, "include", "python/latticino", "python/bindings", "tests", "bench"]}
+    table = {f"`{room}`": size(room)
+             for room in [*rooms, "include", "python/latticino", "python/bindings", "tests", "bench"]}
     table["largest folder of source, files"] = f"`{largest[0]}`, {largest[1]}"
     table["folders of source with more than 30 files"] = str(sum(n > 30 for n in folders.values()))
     table["upward includes of C++"] = str(len(upward(files)))

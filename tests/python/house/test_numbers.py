@@ -37,7 +37,7 @@ def test_includes_and_folders_are_counted():
 
 
 def test_the_package_has_no_circle_of_imports():
-        try:
+    try:
         files = numbers.working_tree()
     except subprocess.CalledProcessError:
         pytest.skip("not a git checkout")
