@@ -279,7 +279,9 @@ def test_encrypted_integers_kept_from_inside_a_recorded_function_are_refused(dev
 
 @pytest.mark.parametrize("option", ["--iterations", "--rows", "--repeat"])
 def test_zero_is_not_the_default(option, capsys):
-    assert cli.main(["demo", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--no-plot", option, "0"]) == 1
+    with pytest.raises(SystemExit) as why:
+        cli.main(["demo", "--device", "cpu", "--preset", "test-n10-boot-insecure", "--no-plot", option, "0"])
+    assert why.value.code == 2
     assert option in capsys.readouterr().err
 
 
