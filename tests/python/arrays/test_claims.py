@@ -59,7 +59,9 @@ def test_the_command_runs_programs_and_records_what_they_came_to(tmp_path, capsy
         assert {"device", "commit", "date"} <= row.keys()
     assert status == (1 if any(row["missed_claims"] for row in rows.values()) else 0)
     assert rows["fuzz.ckks"]["calibrated"]["results"] and "12 programs" in capsys.readouterr().out
-    assert cli.main(["fuzz", "--minutes", "-1"]) == 1
+    with pytest.raises(SystemExit) as why:
+        cli.main(["fuzz", "--minutes", "-1"])
+    assert why.value.code == 2
 
 
 def measured(client, y, want):
@@ -198,7 +200,7 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
         for y in (program(client.encrypt(x, range=(-1, 1))), program(client.encrypt(x, like=x))):
             worst = lt.precision(client.decrypt(y).unmarked(), x * x).worst
             below.append(y.expected_worst_bits - worst)
-    assert abs(np.median(below)) < 0.35 and max(below) < 1
+    assert -0.6 < np.median(below) < 0.1 and max(below) < 1  # claims have half a bit of margin where ranges are declared
 
 
 def test_nothing_is_claimed_of_what_may_have_wrapped(ctx, client, keyed):

@@ -147,7 +147,7 @@ import signal
 seen = []
 signal.signal(signal.SIGINT, lambda *_: seen.append(1))
 low = a.to_level(0)
-low.bootstrap()
+y = low.bootstrap()
 print("ready", flush=True)
 while not seen:
     y = low.bootstrap()
