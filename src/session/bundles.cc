@@ -81,7 +81,8 @@ std::vector<std::uint8_t> CkksBundle::stored() const {
       io::save_public_key(sink, context->constants(), context->queue(), *public_key);
     }
   });
-  for (const auto& [name, set] : switching) {
+  for (const auto& entry : switching) {
+    const auto& set = entry.second;
     sink.section([&] { io::save_keys(sink, *set.first, *set.second); });
   }
   return std::move(sink.bytes);
