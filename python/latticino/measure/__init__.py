@@ -9,11 +9,12 @@ from .. import errors, tfhe
 from ..context import preset
 from . import records
 
-MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness")  # on a device
+MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
+            "messages")  # on a device
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
-    "threads": ("precision", "cpu", "gates", "switching", "exactness"),
+    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages"),
     "files": ("compare", "roofline", "growth"), "tuning": ("gpu",), "part": ("exactness",),
     "arithmetic": ("exactness",),
     "plot": ("roofline", "growth"), "preset": MEASURES, "runs": (*MEASURES, "roofline", "growth"), "no_peers": ("cpu",),
