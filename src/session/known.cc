@@ -400,7 +400,7 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
           each(
               [&](const Values& row) {
                 Values out = row;
-                std::ranges::rotate(out, out.begin() + steps);
+                std::rotate(out.begin(), out.begin() + steps, out.end());
                 return out;
               },
               all)};

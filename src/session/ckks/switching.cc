@@ -17,7 +17,7 @@ std::string ContextState::switch_set(const std::string& name, const std::string&
   std::vector<std::string> sets = host_->switch_sets();
   // Keys of a twin are those that its program asked for so far: they decide nothing.
   if (const StoredKeysPtr keys = host_->dry() ? nullptr : keys_.find(key)) {
-    std::ranges::stable_partition(sets, [&](const std::string& set) {
+    std::stable_partition(sets.begin(), sets.end(), [&](const std::string& set) {
       return std::ranges::find(keys->switching(), set) != keys->switching().end();
     });
   }
@@ -157,7 +157,7 @@ Candidate rotated(const Candidate& x, std::size_t steps) {
             place->rotate(static_cast<std::int64_t>(steps))};
   }
   std::vector<double> place = std::get<0>(x.place);
-  std::ranges::rotate(place, place.begin() + static_cast<std::ptrdiff_t>(steps));
+  std::rotate(place.begin(), place.begin() + static_cast<std::ptrdiff_t>(steps), place.end());
   return {x.value.rotate(static_cast<std::int64_t>(steps)), std::move(place)};
 }
 
