@@ -102,7 +102,7 @@ Seeds notes() {
   return {bytes_of(R"({"shape": [8, 2], "clean": true, "error": 0.5})"),
           bytes_of(R"({"shape": [], "clean": false, "error": 1.5e-7, "range": {"claim": "declared",
                      "random": false, "numbers": [-1, 1, 0, 0, 1, 0.25]}, "other": [null, {"a": "\u0041"}]})"),
-          bytes_of(R"({"shape": [3], "dtype": "u2"})")};
+          bytes_of(R"({"shape": [3], "error": 0, "dtype": "u2"})")};
 }
 
 // ---- containers ------------------------------------------------------------------------------
