@@ -50,6 +50,5 @@ def test_the_record_is_of_ten_million_inputs(fuzz_files, recorded):
     assert all(row["rate"] > 0 and row["core_hours"] > 0 for row in recorded.values())
 
 
-@pytest.mark.xfail(strict=True, reason="note, the bundles and final answers came after the record: it waits for their rows")
 def test_the_record_has_every_reader(fuzz_files, recorded):
     assert sorted(recorded) == sorted(fuzz_files.READERS)
