@@ -28,12 +28,14 @@ import numpy as np
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..context import Context
+from ..known import Range
 
 LEVELS = 4  # of one step
 # All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
-# the
-# sine takes of their coefficients is less than a step's own error.
+# the sine takes of their coefficients is less than a step's own error.
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
+# Of w and v in units of `Settings.bound`. A bound derived from the data would grow with every step.
+BOX = Range(-1, 1, (-1, 1))
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Trainer:
         low = gradient.level + 1
         kept = state.to_level(low) * ((of_v / 1j + of_w) / 2)
         mirrored = conjugate.to_level(low) * ((of_w - of_v / 1j) / 2)
-        return gradient + kept + mirrored
+        return (gradient + kept + mirrored).declare(BOX)
 
     def _margins(self, batch: Batch, twice_v: Ciphertext, root: float) -> list[Ciphertext]:
         """root * m for each half, in every place of its rows."""

@@ -1,5 +1,7 @@
 """Encrypted training on a small insecure set, against the same algorithm in the clear."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,13 @@ def test_the_demo_runs_and_plots(device, tmp_path, capsys):
     assert "peak memory" in printed and "in the clear" in printed and result.bootstraps >= 1
     assert abs(result.accuracy - result.clear_accuracy) <= 0.01 and len(result.rows) == 2
     assert len(result.walls) == 2 and all(w > 0 for w in result.walls) and "median of 2 trainings" in printed
+
+
+def test_a_whole_training_warns_of_no_range(device):
+    """Bounds that follow from the data alone grow from step to step; the training declares where its weights lie."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lt.RangeWarning)
+        demo.run("test-n10-boot-insecure", device, "digits", iterations=16, rows=128)
 
 
 @pytest.mark.parametrize("accuracy, status", [(0.95, 0), (0.96, 0), (0.94, 0), (0.961, 1), (0.5, 1)])
