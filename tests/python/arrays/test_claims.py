@@ -200,8 +200,9 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
         for kind, options in (("range", {"range": (-1, 1)}), ("like", {"like": x})):
             y = program(client.encrypt(x, **options))
             below[kind].append(y.expected_worst_bits - lt.precision(client.decrypt(y).unmarked(), x * x).worst)
-    margin = math.log2(known._MORE_THAN_EXPECTED)  # of declared ranges alone
-    assert abs(np.median(below["like"])) < 0.35 and abs(np.median(below["range"]) + margin) < 0.35
+    # Of declared values nothing but the bound is known, here 0.8 bits above their root mean square.
+    pessimistic = math.log2(known._MORE_THAN_EXPECTED) + 0.8
+    assert abs(np.median(below["like"])) < 0.35 and -pessimistic < np.median(below["range"]) < 0
     assert max(below["like"]) < 1 and max(below["range"]) < 1
 
 

@@ -11,6 +11,7 @@
 #include "conformance/conformance.h"
 #include "math/errors.h"
 #include "support/ring_support.h"
+#include "support/temporary_folder.h"
 
 namespace latticino {
 namespace {
@@ -155,10 +156,10 @@ TEST(Tuning, ShippedTablesAreGood) {
 TEST(Tuning, ATableOfAnotherArchitectureIsRefused) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   EXPECT_THROW(make_cuda_backend({.tuning = std::make_shared<Tuning>(10)}), FileError);
-  const std::string path = testing::TempDir() + "tuning.txt";
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "tuning.txt";
   std::ofstream(path) << "latticino tuning 1\narch 10\n";
   EXPECT_THROW(make_cuda_backend({.tuning_file = path}), FileError);
-  std::remove(path.c_str());
 }
 
 // Every variant of every kernel against the CPU.
@@ -203,9 +204,8 @@ TEST_P(EveryVariant, RotatesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 16));
 
 TEST(Tuning, LoadsRegularFilesOnly) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "latticino_tuning_test";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const test::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   const std::string pipe = (folder / "pipe").string(), table = (folder / "table").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, folder.string(), (folder / "none").string(),
@@ -216,7 +216,6 @@ TEST(Tuning, LoadsRegularFilesOnly) {
   EXPECT_EQ(Tuning::load(table).size(), 1u);
   std::filesystem::resize_file(table, std::uintmax_t{1} << 40);
   EXPECT_THROW(Tuning::load(table), FileError);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "math/errors.h"
 #include "support/io_support.h"
 #include "support/ring_support.h"
+#include "support/temporary_folder.h"
 
 namespace latticino::io {
 namespace {
@@ -121,17 +122,17 @@ TEST(Files, ASeedThatNoLongerMakesAIsNotStored) {
 
 TEST(Files, SecretKeyRoundTripOnDisk) {
   FileWorld w(preset(kBoot));
-  const auto path = std::filesystem::path(::testing::TempDir()) / "latticino_secret_test";
-  save_secret_key(path.string(), w.secret);
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "secret";
+  save_secret_key(path, w.secret);
   struct stat info {};
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  FileSource source(path.string());
+  FileSource source(path);
   const rlwe::SecretKey key = load_secret_key(source, w.params);
   EXPECT_EQ(key.id(), w.secret.id());
   EXPECT_TRUE(std::ranges::equal(key.coefficients(), w.secret.coefficients()));
   EXPECT_TRUE(std::ranges::equal(key.sparse_coefficients(), w.secret.sparse_coefficients()));
-  std::filesystem::remove(path);
 }
 
 TEST(Files, ServerFilesHoldNoSecret) {
@@ -162,9 +163,9 @@ TEST(Files, OtherParametersAndKindsAreRefused) {
 }
 
 TEST(Files, AFailedWriteLeavesTheOldFile) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "latticino_atomic_test";
-  std::filesystem::create_directories(folder);
-  const std::string path = (folder / "object").string();
+  const test::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
+  const std::string path = own / "object";
   const Bytes old{1, 2, 3};
   write_file(path, [&](Sink& s) { s.write(old); });
   EXPECT_THROW(write_file(path,
@@ -186,13 +187,11 @@ TEST(Files, AFailedWriteLeavesTheOldFile) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THROW(FileSource{pipe}, FileError);  // and does not wait for a writer
   EXPECT_THROW(write_file((folder / "no" / "where").string(), [](Sink&) {}), FileError);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Files, SavingReplacesNothingButRegularFiles) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "latticino_replace_test";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
+  const test::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   const auto path = [&](const char* name) { return (folder / name).string(); };
   const auto write = [](const std::string& to) {
     write_file(to, [](Sink& s) { s.write(Bytes{7}); });
@@ -221,7 +220,6 @@ TEST(Files, SavingReplacesNothingButRegularFiles) {
   EXPECT_THROW(write(nul), FileError);
   EXPECT_THROW(FileSource{nul}, FileError);
   EXPECT_THROW(write(""), FileError);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Files, TextsAreUtf8) {
@@ -374,7 +372,8 @@ TEST(Files, CiphertextsPassFourGibibytes) {
   const std::uint64_t part =
       sizeof(std::uint32_t) * std::uint64_t{65536} * world.params->limbs(level);
   const std::uint64_t count = (std::uint64_t{1} << 32) / (2 * part) + 2, total = 2 * part * count;
-  const std::filesystem::path folder = ::testing::TempDir();
+  const test::TemporaryFolder own;
+  const std::filesystem::path& folder = own.path();
   const std::uint64_t disk = std::filesystem::space(folder).available;
   const std::uint64_t memory = world.queue().device().free_bytes;
   if (disk < total + (1u << 30) || memory < total + (2u << 30)) {
@@ -398,7 +397,7 @@ TEST(Files, CiphertextsPassFourGibibytes) {
     saved.push_back(std::move(x));
   }
   saved.insert(saved.begin(), count - 2, saved[0]);
-  const std::string path = (folder / "latticino_large_file_test").string();
+  const std::string path = (folder / "ciphertexts").string();
   write_file(path, [&](Sink& sink) { save_ciphertexts(sink, saved, "note"); });
   EXPECT_GT(std::filesystem::file_size(path), std::uint64_t{1} << 32);
   {
@@ -415,7 +414,6 @@ TEST(Files, CiphertextsPassFourGibibytes) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   FileSource cut(path);
   EXPECT_THROW(load_ciphertexts(cut, world.context), FileError);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

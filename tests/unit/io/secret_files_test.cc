@@ -15,6 +15,7 @@
 #include "io/files.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
+#include "support/temporary_folder.h"
 #include "support/tfhe_support.h"
 
 namespace latticino::io {
@@ -24,12 +25,7 @@ namespace fs = std::filesystem;
 
 class SecretFiles : public testing::Test {
  protected:
-  SecretFiles() {
-    std::string name = testing::TempDir() + "latticino-secrets-XXXXXX";
-    folder_ = mkdtemp(name.data());
-    umask(022);
-  }
-  ~SecretFiles() override { fs::remove_all(folder_); }
+  SecretFiles() { umask(022); }
 
   std::string path(const char* name = "key") const { return (folder_ / name).string(); }
   std::vector<std::string> listing() const {
@@ -41,7 +37,8 @@ class SecretFiles : public testing::Test {
   }
   static void two_bytes(Sink& sink) { sink.write(std::vector<std::uint8_t>{1, 2}); }
 
-  fs::path folder_;
+  const test::TemporaryFolder own_;
+  const fs::path& folder_ = own_.path();
 };
 
 const std::vector<std::string> kOnlyKey{"key"};

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "io/files.h"
 #include "io/tfhe_files.h"
 #include "math/errors.h"
 #include "support/io_support.h"
 #include "support/ring_support.h"
+#include "support/temporary_folder.h"
 #include "support/tfhe_support.h"
 
 namespace latticino::io {
@@ -82,17 +82,17 @@ TEST_P(TfheFiles, CiphertextsRoundTrip) {
 }
 
 TEST_P(TfheFiles, SecretKeyRoundTripOnDisk) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "latticino_tfhe_secret_test";
-  save_secret_key(path.string(), w.secret);
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "secret";
+  save_secret_key(path, w.secret);
   struct stat info {};
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  FileSource source(path.string());
+  FileSource source(path);
   const tfhe::SecretKey key = load_tfhe_secret_key(source, w.params);
   EXPECT_EQ(key.id(), w.secret.id());
   EXPECT_TRUE(std::ranges::equal(key.lwe(), w.secret.lwe()));
   EXPECT_TRUE(std::ranges::equal(key.glwe(), w.secret.glwe()));
-  std::filesystem::remove(path);
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, TfheFiles,

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "session/note.h"
+#include "support/temporary_folder.h"
 #include "unit/session/public_world.h"
 
 namespace latticino {
@@ -14,14 +15,8 @@ constexpr const char* kLeveled = "test-n10-leveled-insecure";
 
 class FilesFront : public testing::Test {
  protected:
-  FilesFront() {
-    folder = testing::TempDir() + "/files_front_" +
-             testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directory(folder);
-  }
-  ~FilesFront() override { std::filesystem::remove_all(folder); }
-  std::string at(const std::string& name) const { return folder + "/" + name; }
-  std::string folder;
+  std::string at(const std::string& name) const { return folder / name; }
+  const test::TemporaryFolder folder;
 };
 
 TEST_F(FilesFront, CarriesAProgramToAnotherProcess) {
