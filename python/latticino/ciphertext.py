@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
 
 import numpy as np
 
-from . import _native, align, arrays, errors, joint, matrix, noise, powers, roles, shapes, sums, views
+from . import _native, align, arrays, errors, joint, matrix, noise, powers, shapes, sums, views
 from . import switching as switching_of
 from .functions import evaluate
 from .functions import inverse as inverses
 from .functions import sign as signs
 from .functions.chebyshev import Fit
+from .functions.ufuncs import OfNumpy
 from .known import Known, as_range, check_fits
 from .layout import Layout, weakest
 from .recording import Scope
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
 
 
-class Ciphertext:
+class Ciphertext(OfNumpy):
     """An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
 
     Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - * / @ **`` take
@@ -59,8 +60,13 @@ class Ciphertext:
     """
 
     __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
-    __array_ufunc__ = None  # numpy leaves mixed operators to this class
-    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
+    _FUNCTION = "x.approximate(np.{name}, domain, bits)"
+    _INSTEAD: ClassVar[dict[str, str]] = {
+        **{name: f"lt.{name}(x, domain, bits)" for name in ("exp", "log", "sin", "cos", "tanh")},
+        "sqrt": "x.sqrt(domain, bits)", "reciprocal": "x.inverse(domain, bits)", "absolute": "x.abs(bound, bits)",
+        "fabs": "x.abs(bound, bits)", "sign": "x.sign(bound, gap, bits)", "maximum": "x.maximum(y, bound, bits)",
+        "fmax": "x.maximum(y, bound, bits)", "minimum": "x.minimum(y, bound, bits)",
+        "fmin": "x.minimum(y, bound, bits)", "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(bound=bound)"}
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: Known) -> None:
@@ -163,9 +169,6 @@ class Ciphertext:
         cannot be checked: the precision claimed from here on holds only if the declaration is true. It costs nothing.
         """
         return self._like(self._parts, self._known.declared(as_range(low if high is None else (low, high))))
-
-    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
-        roles.refuse_numpy(self)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import errors
+from .functions.ufuncs import OfNumpy
 
 _MARK = "  # not to be shared: see decrypt_for_sharing"
 _TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
@@ -123,6 +124,8 @@ class PrivateArray(_Methods):
         return array.view(PrivateArray)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
+        if any(isinstance(x, OfNumpy) for x in inputs):
+            return NotImplemented  # the encrypted array computes, and the result is encrypted
         _require_marked(ufunc.__name__, inputs[0] if method == "at" else out)
         options = {name: _plain(x) for name, x in options.items()}
         if out:

@@ -14,21 +14,21 @@ from . import errors
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
     """UnsupportedError unless the value is of that class, or of one of those."""
     if not isinstance(value, kinds):
-        names = [_name(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
-        raise errors.UnsupportedError.explain(operation, _name(type(value)), " or ".join(names), remedy)
+        names = [name_of(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
+        raise errors.UnsupportedError.explain(operation, name_of(type(value)), " or ".join(names), remedy)
 
 
 def require_function(operation: str, f: Any) -> None:
     """UnsupportedError for what cannot be called."""
     if not callable(f):
-        raise errors.UnsupportedError.explain(operation, _name(type(f)), "a function",
+        raise errors.UnsupportedError.explain(operation, name_of(type(f)), "a function",
                                               "pass one, a lambda for instance")
 
 
 def refuse_numpy(x: Any) -> NoReturn:
     """UnsupportedError in place of an array of Python objects, which numpy would make."""
     raise errors.UnsupportedError.explain(
-        "numpy", _name(type(x)), "numbers in the clear",
+        "numpy", name_of(type(x)), "numbers in the clear",
         "decrypt first, or use the array's own methods and the functions of latticino")
 
 
@@ -38,7 +38,7 @@ def refuse_numpy_function(x: Any, function: Callable[..., Any], _: Any, argument
     if function in _OF_SHAPES and arguments and arguments[0] is x:
         return function(np.broadcast_to(np.False_, x.shape), *arguments[1:], **options)
     raise errors.UnsupportedError.explain(
-        f"numpy.{function.__name__}", _name(type(x)), "numbers in the clear",
+        f"numpy.{function.__name__}", name_of(type(x)), "numbers in the clear",
         "decrypt first, or use the array's own methods and the functions of latticino")
 
 
@@ -62,7 +62,7 @@ class Handle:
         return self
 
 
-def _name(kind: type) -> str:
+def name_of(kind: type) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 

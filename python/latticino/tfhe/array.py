@@ -6,12 +6,13 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 import numpy as np
 
 from .. import arrays, errors, powers, roles, views
 from .._native import Comparison, Gate
+from ..functions.ufuncs import OfNumpy
 from ..recording import Scope
 from . import engine, modular, reductions, types
 from .pieces import each, each_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
 
 
-class EncryptedArray(roles.Handle):
+class EncryptedArray(OfNumpy, roles.Handle):
     """Encrypted booleans, unsigned integers of 2 to 64 bits, or integers modulo 16, of any shape.
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
@@ -38,8 +39,12 @@ class EncryptedArray(roles.Handle):
     """
 
     __slots__ = ("_context", "_shape", "_bits", "_held", "_scope")
-    __array_ufunc__ = None  # numpy leaves mixed operators to this class
-    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
+    _FUNCTION = "x.apply(f), any function of small integers"
+    _INSTEAD: ClassVar[dict[str, str]] = {
+        "maximum": "lt.maximum(x, y)", "minimum": "lt.minimum(x, y)", "logical_and": "x & y of booleans",
+        "logical_or": "x | y of booleans", "logical_xor": "x ^ y of booleans", "logical_not": "~x of booleans",
+        "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(axis)", "minimum.reduce": "x.min(axis)",
+        "logical_and.reduce": "x.all(axis)", "logical_or.reduce": "x.any(axis)"}
     __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
@@ -97,9 +102,6 @@ class EncryptedArray(roles.Handle):
     def log_failure(self) -> float:
         """log2 of the probability that the next bootstrapping on one of the values goes wrong."""
         return max((p.log_failure for p in self._parts if p.norm2 > 0), default=-math.inf)
-
-    def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
-        roles.refuse_numpy(self)
 
     def __len__(self) -> int:
         if not self.shape:

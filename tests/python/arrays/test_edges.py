@@ -177,7 +177,7 @@ def test_masked_arrays_are_refused(ctx, client):
     masked = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
     x = client.encrypt(np.ones(3))
     for use in (lambda: client.encrypt(masked), lambda: x + masked, lambda: x * masked, lambda: masked * x, lambda: x @ masked):
-        with pytest.raises((lt.ShapeError, TypeError), match="mask|operand"):
+        with pytest.raises((lt.ShapeError, lt.UnsupportedError), match="mask|numbers in the clear"):
             use()
 
 
@@ -191,7 +191,7 @@ def test_operators_that_would_need_the_values_are_refused(client):
         with pytest.raises(lt.UnsupportedError, match="compare|bool"):
             use()
     for use in (lambda: hash(x), lambda: float(x), lambda: int(x), lambda: complex(x), lambda: abs(x), lambda: round(x),
-                lambda: 1.0 in x, lambda: {x: 1}, lambda: np.add(x, y), lambda: x // 2):
+                lambda: 1.0 in x, lambda: {x: 1}, lambda: x // 2):
         with pytest.raises((TypeError, lt.UnsupportedError)):
             use()
 
