@@ -46,7 +46,7 @@ FITS = [(np.tanh, (-4, 4), 20), (np.exp, (-1, 1), 25), (np.sqrt, (0.01, 1), 20),
         (lambda v: abs(v) if v else 0.0, (-1, 1), 6)]
 
 
-@pytest.mark.parametrize("f, domain, bits", FITS, ids=str)
+@pytest.mark.parametrize("f, domain, bits", FITS)
 def test_a_fit_is_as_close_as_it_says_with_the_smallest_degree(rng, f, domain, bits):
     fit = lt.fit(f, domain, bits)
     x = np.concatenate([uniform(rng, domain, 5000), domain])
