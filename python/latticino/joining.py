@@ -76,7 +76,7 @@ def _joined(xs: list[Ciphertext], join: Callable[[Sequence[np.ndarray]], np.ndar
             axis: Any) -> Ciphertext:
     arrays.as_integer(axis, operation, "axis")
     try:
-        join([np.broadcast_to(np.zeros(1), x.shape) for x in xs])
+        join([np.broadcast_to(0.0, x.shape) for x in xs])
     except Exception as why:  # numpy's
         raise errors.ShapeError.explain(
             operation, f"shapes {', '.join(str(x.shape) for x in xs)} ({first_line(why)})",

@@ -102,6 +102,7 @@ METHODS = {
     "roll axes": (lambda a: a.roll((1, 2), (0, 1)), lambda a: np.roll(a, (1, 2), (0, 1))),
     "flip": (lambda a: a.flip(), np.flip), "flip axis": (lambda a: a.flip(1), lambda a: np.flip(a, 1)),
     "stack": (lambda a: lt.stack([a, a[::-1]], axis=1), lambda a: np.stack([a, a[::-1]], axis=1)),
+    "stacked numbers": (lambda a: lt.stack([a[0, 0], a.sum()]), lambda a: np.stack([a[0, 0], a.sum()])),
     "stacked iteration": (lambda a: lt.stack(list(a)[::-1]), lambda a: a[::-1]),
     "concatenate": (lambda a: lt.concatenate([a, a[:2], a[1:2]]), lambda a: np.concatenate([a, a[:2], a[1:2]])),
     "concatenate axis": (lambda a: lt.concatenate((a, a[:, :3]), axis=-1), lambda a: np.concatenate((a, a[:, :3]), axis=-1)),
