@@ -19,7 +19,8 @@ from unittest import mock
 import numpy as np
 
 import latticino as lt
-from latticino import _native, devices
+from latticino import _native
+from latticino.common import devices
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/performance.md", "docs/choose.md", "docs/functions.md")

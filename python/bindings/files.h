@@ -82,7 +82,7 @@ using Kdf = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, nb::bytes>;
 inline crypto::SealKey seal_key(const nb::bytes& key) {
   if (key.size() != crypto::kSealKeyBytes) {
     throw ValueError("save_secret_key", std::to_string(key.size()) + " bytes of key", "64",
-                     "derive it with latticino.secret_files");
+                     "derive it with latticino.files.secret_files");
   }
   return crypto::SealKey(static_cast<const std::uint8_t*>(key.data()), crypto::kSealKeyBytes);
 }

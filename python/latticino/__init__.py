@@ -9,13 +9,20 @@ See docs/guide.md for a walk from zero, docs/api.md for every name.
 
 from . import errors, tfhe
 from ._native import Params, __version__  # type: ignore[attr-defined]
-from .answer import Answer
+from .array_functions import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, tanh
 from .arrays import PrivateArray
-from .choice import Candidate, Choice, choose
-from .ciphertext import Ciphertext
-from .client import Client, ServerKeys, SharedValues, keygen
-from .context import Context, preset, presets
-from .debug import SecretWarning, debug
+from .ckks.answer import Answer
+from .ckks.ciphertext import Ciphertext
+from .ckks.client import Client, ServerKeys, SharedValues, keygen
+from .ckks.context import Context, preset, presets
+from .ckks.debug import SecretWarning, debug
+from .ckks.plan import Plan, Shape
+from .ckks.session import Session
+from .claims.known import Range, RangeWarning
+from .claims.measured import Noise
+from .claims.precision import Precision, precision
+from .common.progress_bar import progress
+from .common.tenancy import BundleUse, Residency
 from .errors import (
                      ContextError,
                      DeviceError,
@@ -32,7 +39,7 @@ from .errors import (
                      UnsupportedError,
                      ValueError,
 )
-from .files import (
+from .files.saving import (
                      from_bytes,
                      load_ciphertext,
                      load_client,
@@ -46,19 +53,12 @@ from .files import (
 )
 from .functions.chebyshev import Fit, fit
 from .functions.composite import Sign, fit_sign
-from .functions.names import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, tanh
 from .joining import concatenate, stack
-from .joint import dot
-from .known import Range, RangeWarning
-from .measured import Noise
+from .ops.joint import dot
 from .pickling import loads, unpickling
-from .plan import Plan, Shape
-from .precision import Precision, precision
-from .profiling import Profile, ProfileRow, profile
-from .program import Program, record
-from .progress_bar import progress
-from .session import Session
-from .tenancy import BundleUse, Residency
+from .programs.choice import Candidate, Choice, choose
+from .programs.profiling import Profile, ProfileRow, profile
+from .programs.program import Program, record
 from .tfhe.functions import where
 
 __all__ = [

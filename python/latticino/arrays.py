@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import errors
-from .private import PrivateArray
+from .common.private import PrivateArray
 
 __all__ = ["PrivateArray"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import __version__, _native, arrays, errors, tfhe
-from .context import preset, presets
+from .ckks.context import preset, presets
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
 MOST_THREADS = 4096

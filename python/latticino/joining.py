@@ -7,9 +7,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from . import arrays, errors, moves
-from .ciphertext import Ciphertext
-from .shapes import first_line
+from . import arrays, errors
+from .ckks.ciphertext import Ciphertext
+from .ops import moves
+from .ops.shapes import first_line
 from .tfhe import functions as of_tfhe
 from .tfhe.array import EncryptedArray
 

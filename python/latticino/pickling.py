@@ -18,11 +18,13 @@ from collections import deque
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-from . import _native, errors, files, roles, tfhe
-from .ciphertext import Ciphertext
-from .client import ServerKeys
-from .context import Context
-from .debug import refuse
+from . import _native, errors, tfhe
+from .ckks.ciphertext import Ciphertext
+from .ckks.client import ServerKeys
+from .ckks.context import Context
+from .ckks.debug import refuse
+from .common import roles
+from .files import saving as files
 
 _KEPT = 4  # contexts and sessions made by loading pickles that a process keeps for pickles that come later
 
@@ -193,7 +195,7 @@ def reduce_session(session: Any) -> tuple[Any, ...]:
 
 def _bind_clear(context: Any) -> Any:
     """Nothing is encrypted: a session is its context and keys of no bytes."""
-    from .client import keygen
+    from .ckks.client import keygen
 
     return context.bind(keygen(context).server_keys())
 

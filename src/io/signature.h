@@ -1,5 +1,5 @@
 // Optional signatures of files: one block behind the container's trailer. The library has no
-// signature scheme of its own: the caller signs and verifies (Python: latticino/signing.py,
+// signature scheme of its own: the caller signs and verifies (Python: latticino/files/signing.py,
 // Ed25519).
 //
 //   block     magic 8 | version u32 | algorithm u32 (1: Ed25519) | public key 32 | signature 64:

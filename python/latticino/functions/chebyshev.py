@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .. import _native, arrays, errors, roles
+from .. import _native, arrays, errors
+from ..common import roles
 
 MOST_DEGREE = 4095
 DEGREE = 511  # the largest that is tried where nobody says otherwise

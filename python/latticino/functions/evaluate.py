@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _native, align, arrays, errors, joint, noise
-from ..known import Known, report
+from .. import _native, arrays, errors
+from ..claims import noise
+from ..claims.known import Known, report
+from ..ops import align, joint
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
 
 if TYPE_CHECKING:
-    from ..ciphertext import Ciphertext
+    from ..ckks.ciphertext import Ciphertext
 
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 _LARGE = 2.0**8  # of T_n: values outside of the interval that may leave the modulus

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .. import arrays, errors, joint, noise
+from .. import arrays, errors
+from ..claims import noise
+from ..ops import joint
 from . import evaluate
 from .chebyshev import DEGREE, Series, as_bits, as_domain
 
 if TYPE_CHECKING:
-    from ..ciphertext import Ciphertext, Operand
+    from ..ckks.ciphertext import Ciphertext, Operand
 
 Function = Callable[[np.ndarray], np.ndarray]
 Restated = Callable[["Ciphertext", float, float], "Ciphertext"]  # with values known to lie between two ends

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import arrays, errors, joint
-from ..known import Known
+from .. import arrays, errors
+from ..claims.known import Known
+from ..ops import joint
 from . import composite, evaluate
 from .chebyshev import Series
 from .composite import Sign
 
 if TYPE_CHECKING:
-    from ..ciphertext import Ciphertext, Operand
+    from ..ckks.ciphertext import Ciphertext, Operand
 
 
 class Outline(NamedTuple):

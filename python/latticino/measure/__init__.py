@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from .. import errors, tfhe
-from ..context import preset
+from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",

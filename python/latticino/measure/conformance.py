@@ -7,9 +7,10 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from .. import _native, devices, errors
-from ..context import preset, presets
-from ..progress_bar import Task
+from .. import _native, errors
+from ..ckks.context import preset, presets
+from ..common import devices
+from ..common.progress_bar import Task
 from . import records
 
 SAMPLED = 5  # levels of a large set, both ends included

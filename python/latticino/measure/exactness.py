@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, progress_bar, tfhe
+from .. import tfhe
 from .._provenance import cpu_name
-from ..client import keygen
+from ..ckks.client import keygen
+from ..common import devices, progress_bar
 from ..tfhe.functions import maximum, minimum, where
 from .records import Row, stamped
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .. import devices, errors
+from .. import errors
 from .._provenance import cpu_name
-from ..ciphertext import Ciphertext
-from ..client import Client, keygen
-from ..context import Context
-from ..known import Range
-from ..precision import precision
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.client import Client, keygen
+from ..ckks.context import Context
+from ..claims.known import Range
+from ..claims.precision import precision
+from ..common import devices
 from . import records
 
 PRESET = "n16-d40-boot-v1"

@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .. import _native, devices, errors
+from .. import _native, errors
+from ..common import devices
 from . import peer_environments, targets
 from .records import Row, provenance, read, stamped
 

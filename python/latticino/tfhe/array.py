@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Union
 
 import numpy as np
 
-from .. import arrays, errors, powers, roles, views
+from .. import arrays, errors
 from .._native import Comparison, Gate
-from ..functions.ufuncs import OfNumpy
-from ..recording import Scope
+from ..common import powers, roles, views
+from ..common.recording import Scope
+from ..common.ufuncs import OfNumpy
 from . import engine, modular, reductions, types
 from .pieces import each, each_of
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .. import _native, arrays, errors, roles, views
-from ..progress_bar import Task, as_shown
+from .. import _native, arrays, errors
+from ..common import roles, views
+from ..common.progress_bar import Task, as_shown
 from . import types
 from .array import EncryptedArray
 from .context import Context
 
 if TYPE_CHECKING:
-    from ..measured import TfheNoise
+    from ..claims.measured import TfheNoise
 
 
 class ServerKeys(roles.Handle):
@@ -149,7 +150,7 @@ class Client(roles.Handle):
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
         the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
         encrypted."""
-        from ..measured import tfhe_noise
+        from ..claims.measured import tfhe_noise
 
         return tfhe_noise(self, x)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _native, arrays, devices, errors, roles, views
-from ..tenancy import Tenancy, checked_budget
+from .. import _native, arrays, errors
+from ..common import devices, roles, views
+from ..common.tenancy import Tenancy, checked_budget
 from . import types
 from .array import EncryptedArray
 from .engine import NotEncryptedEvaluator

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import errors, progress_bar
+from .. import errors
+from ..common import progress_bar
 from . import engine
 
 if TYPE_CHECKING:

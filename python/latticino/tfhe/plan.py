@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _native, arrays, devices, errors, views
+from .. import _native, arrays, errors
+from ..common import devices, views
 from . import types
 from .array import EncryptedArray
 

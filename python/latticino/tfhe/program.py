@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _native
-from ..recording import Recording
+from ..common.recording import Recording
 from .array import EncryptedArray
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import roles, views
-from ..tenancy import BoundSession
+from ..common import roles, views
+from ..common.tenancy import BoundSession
 from .array import EncryptedArray
 from .context import Context
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..client import Client, keygen
-from ..context import Context
-from ..precision import Precision, precision
-from ..progress_bar import track
+from ..ckks.client import Client, keygen
+from ..ckks.context import Context
+from ..claims.precision import Precision, precision
+from ..common.progress_bar import track
 from . import data, helr
 
 MIB = 2**20

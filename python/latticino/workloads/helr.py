@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ciphertext import Ciphertext
-from ..client import Client
-from ..context import Context
-from ..known import Range
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.client import Client
+from ..ckks.context import Context
+from ..claims.known import Range
 
 LEVELS = 4  # of one step
 # All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
@@ -153,7 +153,7 @@ class Trainer:
 
     def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""
-        from ..plan import Shape
+        from ..ckks.plan import Shape
 
         shapes = self._packings(batch, lambda x: Shape(x.shape, self.start_level))
         parts = shapes[0] if len(shapes[0]) == 1 else (*shapes[0], shapes[1])

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import latticino as lt
-from latticino import _native, files
+from latticino import _native
+from latticino.files import saving as files
 
 PRESET = "test-n10-boot-insecure"
 SLOTS = 512

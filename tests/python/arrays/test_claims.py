@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import cli, files, known
+from latticino import cli
+from latticino.claims import known
+from latticino.files import saving as files
 from latticino.measure import fuzz, records
 from latticino.measure.fuzz import of_ckks
 from latticino.measure.fuzz.result import Claimed

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import plan as plans
-from latticino.constants import ConstantCache
+from latticino.ckks import plan as plans
+from latticino.common.constants import ConstantCache
 
 SLOTS = 512
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latticino import arrays, errors, layout
+from latticino import arrays, errors
+from latticino.common import layout
 
 
 @given(st.integers(1, 200), st.sampled_from([1, 2, 8, 32]), st.integers(-300, 300))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import devices
+from latticino.common import devices
 
 
 @pytest.fixture
@@ -421,3 +421,11 @@ def test_the_version_of_the_command(capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(["--version"])
     assert end.value.code == 0 and lt.__version__ in capsys.readouterr().out
+
+
+def test_errors_name_classes_as_users_import_them():
+    ctx, tfhe = lt.Context("test-n10-leveled-insecure", "cpu"), lt.tfhe.Context("test-tfhe-gates-insecure", "cpu")
+    with pytest.raises(lt.UnsupportedError, match=r"had latticino\.tfhe\.Context; needs latticino\.ServerKeys;"):
+        ctx.use(tfhe)
+    with pytest.raises(lt.UnsupportedError, match=r"had latticino\.Context; needs latticino\.tfhe\.ServerKeys;"):
+        tfhe.use(ctx)

@@ -1,7 +1,7 @@
 """Records that `latticino conformance` and `latticino demo` write."""
 
 from latticino import cli
-from latticino.context import preset
+from latticino.ckks.context import preset
 from latticino.measure import conformance, records, targets
 from latticino.workloads import demo
 

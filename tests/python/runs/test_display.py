@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import display
+from latticino.common import display
 
 
 class Balanced(HTMLParser):

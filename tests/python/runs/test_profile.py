@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import profiling
+from latticino.programs import profiling
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import progress_bar
-from latticino.progress_bar import Task, track
+from latticino.common import progress_bar
+from latticino.common.progress_bar import Task, track
 
 
 class Terminal(io.StringIO):
@@ -152,7 +152,7 @@ def test_keys_files_plans_and_encryptions_tell(ctx, client, monkeypatch, tmp_pat
             if self.total is not None:
                 assert 0 <= self.total - self.done <= 256, self.title  # checks at the end do not count
 
-    for module in ("client", "context", "bundles", "files", "tfhe.client", "tfhe.files"):
+    for module in ("ckks.client", "ckks.context", "files.bundles", "files.saving", "tfhe.client", "files.saving_tfhe"):
         monkeypatch.setattr(sys.modules[f"latticino.{module}"], "Task", Noted)
     x = np.zeros(17 * ctx.slots)
     ctx.use(client.server_keys(lambda a: a * a, np.zeros(8)))

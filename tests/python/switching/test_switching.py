@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino import devices
+from latticino.common import devices
 
 SLOTS = 64
 ERROR = 2**-6  # of the bound: five deviations of the small set

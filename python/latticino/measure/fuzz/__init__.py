@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import _native, devices, errors
+from ... import _native, errors
 from ..._provenance import cpu_name
-from ...progress_bar import Task
+from ...common import devices
+from ...common.progress_bar import Task
 from .. import records
 from . import of_ckks, of_switching, of_tfhe
 from .result import Claimed, Result

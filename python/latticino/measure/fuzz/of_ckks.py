@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...client import Client, keygen
-from ...context import Context
-from ...joint import dot
-from ...known import Range, RangeWarning
-from ...program import record
+from ...ckks.client import Client, keygen
+from ...ckks.context import Context
+from ...claims.known import Range, RangeWarning
+from ...ops.joint import dot
+from ...programs.program import record
 from .result import Claimed, Result
 
 LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"

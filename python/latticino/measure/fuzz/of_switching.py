@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...client import keygen
-from ...context import Context
-from ...program import record
+from ...ckks.client import keygen
+from ...ckks.context import Context
+from ...programs.program import record
 from .result import Result
 
 PRESET = "test-n10-boot-insecure"

@@ -1,0 +1,1 @@
+"""The scheme CKKS: contexts, clients, keys, encrypted arrays, plans, sessions."""

@@ -1,0 +1,97 @@
+"""Final answers: ciphertexts without what their owner does not need to decrypt them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+from .. import _native, errors
+from .ciphertext import Ciphertext
+
+_SHARE = 0.25  # of the expected error: what cutting may add. Both together are 3 % more, 0.04 bits
+
+
+class Answer(Ciphertext):
+    """An answer that ``lt.from_bytes`` read from ``lt.to_bytes(y, final=True)``: for ``client.decrypt`` and nothing
+    else. Coefficients that its values do not need are not there, so operations raise UnsupportedError."""
+
+    __slots__ = ()
+
+    @property
+    def _parts(self) -> list[_native.Ciphertext]:
+        _refuse("compute")
+
+    @property
+    def _to_decrypt(self) -> list[_native.Ciphertext]:
+        return self._held
+
+    @property
+    def _key(self) -> str:
+        return self._held[0].key
+
+    @property
+    def level(self) -> int:
+        """0."""
+        return 0
+
+    @property
+    def scale(self) -> float:
+        """The factor by which the values are multiplied inside the ciphertext."""
+        return self._held[0].scale
+
+    @property
+    def slots(self) -> int:
+        """Slots of each ciphertext behind this object."""
+        return self._held[0].slots
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory of the ciphertexts."""
+        return sum(p.bytes for p in self._held)
+
+    def __repr__(self) -> str:
+        return f"Answer(shape={self.shape}, slots={self.slots}, {self._precision()})"
+
+    def __reduce__(self) -> NoReturn:
+        _refuse("pickle")
+
+
+def _refuse(operation: str) -> NoReturn:
+    raise errors.UnsupportedError.explain(
+        operation, "a final answer, which is for decrypting alone", "a ciphertext that can be computed with",
+        "decrypt it, keep its bytes, or have it sent with lt.to_bytes(y)")
+
+
+def to_bytes(y: Ciphertext, sign: Any, note: Any) -> bytes:
+    """See files.to_bytes. ``note``: what describes an array with a `Known` of its own."""
+    x = y.to_level(0) if y.level else y
+    params, scale, slots = y.context.params, x.scale, x.slots
+    factor = _factor(x)
+    weight = params.hamming_weight or 2 * params.n / 3  # ones of the secret, which the second part meets
+    # A slot reads 2 n coefficients; half of what may be added is for each part.
+    allowed = _SHARE * x._known.error * scale * factor / math.sqrt(2 * slots) * math.sqrt(12 / 2)
+    shift_b, shift_a = _shift(x, allowed), _shift(x, allowed / math.sqrt(weight))
+    variance = (_step(shift_b) ** 2 + weight * _step(shift_a) ** 2) / 12
+    known = x._known.plus_error(math.sqrt(2 * slots * variance) / (scale * factor)).detached(x.size)
+    return _native.ciphertexts_to_final_bytes(x._parts, note(x, known), factor, shift_b, shift_a, sign)
+
+
+def _factor(x: Ciphertext) -> int:
+    """What the answer can be multiplied by within a quarter of the modulus: 1 unless its range was declared."""
+    if x.range.claim != "declared":
+        return 1
+    r = x.range
+    bound = min(r.rms, math.hypot(max(abs(r.low), abs(r.high)), max(abs(r.imag_low), abs(r.imag_high))))
+    bound = max(bound, x.layout.bound)  # of slots that hold no value
+    room = x.context.params.log_q(0) - 2 - math.log2(max(bound * x.scale, 1.0))
+    return max(1, int(2.0 ** min(room, 40.0)))
+
+
+def _shift(x: Ciphertext, step: float) -> int:
+    """Low bits of a part that may go where rounding to `step` may be."""
+    most = math.ceil(x.context.params.log_q(0)) - 9  # files keep 8 bits of each coefficient
+    return 0 if step < 2 else min(math.floor(math.log2(step)), most)
+
+
+def _step(shift: int) -> float:
+    return 2.0**shift if shift else 0.0

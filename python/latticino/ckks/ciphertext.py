@@ -1,0 +1,811 @@
+"""Encrypted vectors with operators."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Union
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..claims import noise
+from ..claims.known import Known, as_range, check_fits
+from ..common import powers, views
+from ..common.layout import Layout, weakest
+from ..common.recording import Scope
+from ..common.ufuncs import OfNumpy
+from ..functions import evaluate
+from ..functions import inverse as inverses
+from ..functions import sign as signs
+from ..functions.chebyshev import Fit
+from ..ops import align, joint, matrix, shapes, sums
+from . import switching as switching_of
+
+if TYPE_CHECKING:
+    from .context import Context
+
+Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
+
+
+class Ciphertext(OfNumpy):
+    """An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
+
+    Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - * / @ **`` take
+    ciphertexts, numbers and arrays, and broadcast as numpy does. Levels and scales are aligned automatically.
+
+    Each array has a *layout*: which slot holds which value. Operations that only read slots in another order are
+    free. After them the slots beside the values may hold unknown numbers; functions clear these slots first, which
+    costs a level. Two arrays with different layouts are brought to one layout, which costs a level of one of
+    them. `contiguous` makes the layout of a fresh array.
+
+    ======================================  ====================  =========================================
+    operation                               levels                rotations of each ciphertext
+    ======================================  ====================  =========================================
+    ``+ -`` in one layout, ``* n`` integer  0                     none
+    ``*`` number, array, ciphertext         1                     none
+    operands of two layouts                 1 more, of one        2 sqrt(d) where values move by d distances,
+                                                                  log2(n) to repeat each n times
+    ``x[...]``, reshape, T, stack, roll ..  0                     none
+    `sum` over axes                         0; 1 where a sum's    log2(n) for n values, 2 sqrt(d) more for
+                                            values lie in several d pieces of sums
+                                            ciphertexts
+    `mean`; `var`                           1; 3 or 4 with sums   those of one sum; of two, and of a move
+    ``x @ w``, ``w @ x``                    1                     2 sqrt(d) for d diagonals
+    `contiguous`                            0 or 1                2 sqrt(d) where values move by d distances
+    `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 2 log2(n)
+    functions after slicing, sums of axes   1 more                none: a mask
+    ======================================  ====================  =========================================
+
+    Operations raise LevelError, KeyError, ContextError, ShapeError, or UnsupportedError where values would move by more
+    distances than there may be masks for (2^26 slots of them).
+    """
+
+    __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
+    _FUNCTION = "x.approximate(np.{name}, domain, bits)"
+    _INSTEAD: ClassVar[dict[str, str]] = {
+        **{name: f"lt.{name}(x, domain, bits)" for name in ("exp", "log", "sin", "cos", "tanh")},
+        "sqrt": "x.sqrt(domain, bits)", "reciprocal": "x.inverse(domain, bits)", "absolute": "x.abs(bound, bits)",
+        "fabs": "x.abs(bound, bits)", "sign": "x.sign(bound, gap, bits)", "maximum": "x.maximum(y, bound, bits)",
+        "fmax": "x.maximum(y, bound, bits)", "minimum": "x.minimum(y, bound, bits)",
+        "fmin": "x.minimum(y, bound, bits)", "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(bound=bound)"}
+    __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
+
+    def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: Known) -> None:
+        self._context, self._layout = context, layout
+        self._held, self._known = parts, known
+        self._scope = Scope.current()
+
+    @property
+    def _parts(self) -> list[_native.Ciphertext]:
+        if self._scope is not None:
+            self._scope.require()
+        return self._held
+
+    @property
+    def _key(self) -> str:
+        """The id of the key that it is under: of its sender's claim."""
+        return self._parts[0].key
+
+    @property
+    def _evaluator(self) -> _native.Evaluator:
+        evaluator: _native.Evaluator = self.context._evaluator_for(self._key)
+        return evaluator
+
+    # ---- facts ----
+
+    @property
+    def context(self) -> Context:
+        """The context or the session that the array belongs to."""
+        return self._context
+
+    @property
+    def layout(self) -> Layout:
+        """Which slot holds which value."""
+        return self._layout
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths along the axes."""
+        return self.layout.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.layout.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type that `decrypt` returns: float64 if all inputs were real, else complex128."""
+        return np.dtype(np.float64 if self._known.range.is_real else np.complex128)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.layout.size
+
+    @property
+    def level(self) -> int:
+        """Number of multiplications in sequence that are left."""
+        return min(p.level for p in self._parts)
+
+    @property
+    def scale(self) -> float:
+        """The factor by which the values are multiplied inside the ciphertext."""
+        return self._parts[0].scale
+
+    @property
+    def slots(self) -> int:
+        """Slots of each ciphertext behind this object."""
+        return self._parts[0].slots
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory of the ciphertexts."""
+        return sum(p.bytes for p in self._parts)
+
+    @property
+    def expected_bits(self) -> float:
+        """Expected mean precision in bits, ``-log2`` of the mean absolute error; infinite where the values are exact.
+
+        It depends on the range of the values (`range`): assumed, declared or calibrated on sample data. With a
+        declared range the real precision can be higher, because only the range of the values is known.
+        """
+        return self._known.bits(self.size, self._full)[0]
+
+    @property
+    def expected_worst_bits(self) -> float:
+        """The same of the value with the largest error."""
+        return self._known.bits(self.size, self._full)[1]
+
+    @property
+    def range(self) -> _native.Range:
+        """The range of the values. ``range.claim`` says where it comes from: ``"assumed"`` (nothing was stated: -1 to
+        1), ``"declared"`` or ``"calibrated"``."""
+        return self._known.range
+
+    def declare(self, low: float | _native.Range, high: float | None = None) -> Ciphertext:
+        """The same values, declared to lie within ``low`` to ``high``, or within an ``lt.Range``.
+
+        Use it where the computed range is much too wide, for example for the weights of an iterative training. It
+        cannot be checked: the precision claimed from here on holds only if the declaration is true. It costs nothing.
+        """
+        return self._like(self._parts, self._known.declared(as_range(low if high is None else (low, high))))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a single encrypted value")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Ciphertext]:
+        if not self.shape:
+            raise TypeError("iteration over a single encrypted value")
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "bool", "an encrypted value", "a value in the clear",
+            "choose with compare() and products, or decrypt first")
+
+    def _no_order(self, other: Any) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "compare", "an operator such as == or < on encrypted approximate numbers", "the method compare()",
+            "x.compare(y, bound) gives encrypted ones and zeros; test identity with `is`")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order
+
+    def __copy__(self) -> Ciphertext:
+        return self  # immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ciphertext:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ..pickling import reduce_array
+
+        return reduce_array(self)
+
+    def __repr__(self) -> str:
+        several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
+        return (f"Ciphertext(shape={self.shape}{several}, level={self.level}, "
+                f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, {self._precision()})")
+
+    def _repr_html_(self) -> str:
+        return views.ciphertext(self)
+
+    # ---- helpers ----
+
+    @property
+    def _to_decrypt(self) -> list[_native.Ciphertext]:
+        """The parts for the key's owner, who may read more than operations may."""
+        return self._parts
+
+    def _precision(self) -> str:
+        mean, worst = self._known.bits(self.size, self._full)
+        kind = {"declared": "at least"}.get(self._known.kind, "about")
+        if not self.context.encrypted:
+            return f"NOT ENCRYPTED, as if about {mean:.1f} bits; {self._known.within()}"
+        bits = f"{kind} {mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
+        return f"{bits}; {self._known.within()}"
+
+    @property
+    def _full(self) -> bool:
+        """Whether all slots of the ring are in use: then errors of a few slots stand out."""
+        return self.slots == self.context.slots
+
+    @property
+    def _padded(self) -> bool:
+        return not self.layout.full
+
+    @property
+    def _clean(self) -> bool:
+        """Whether slots without values are zero."""
+        return self.layout.clean
+
+    def _like(self, parts: list[_native.Ciphertext], known: Known, clean: bool | None = None,
+              shape: tuple[int, ...] | None = None, *, layout: Layout | None = None) -> Ciphertext:
+        """A result: in this layout, with zeros in slots without values (`clean`) or other things; in the plain one
+        where a shape is given; or in `layout`."""
+        if layout is None and shape is not None:
+            layout = Layout.plain(shape, parts[0].slots, bool(clean), known.range.reach)
+        elif layout is None and clean is not None:
+            layout = self.layout.changed(clean, max(self.layout.bound, known.range.reach))
+        layout = self.layout if layout is None else layout
+        if parts:
+            rest = layout.bound if layout.rest == "unknown" else 0.0
+            known = check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
+        out = Ciphertext(self.context, parts, layout, known)
+        debugger = self.context._debugger
+        return out if debugger is None or not parts else debugger.followed(out)
+
+    def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
+        """What the rescaling adds that made `parts` from this."""
+        return noise.rescaled(self.context.params, self.level, parts[0].slots, parts[0].scale)
+
+    def _switched(self, slots: int | None = None) -> float:
+        """What a key switch of this adds to each of its slots, or of fewer."""
+        return noise.switched(self.context.params, self.level, slots or self.slots, self.scale)
+
+    def _multiplied(self, parts: list[_native.Ciphertext]) -> float:
+        """What the key switch adds that made the product `parts` from this."""
+        return noise.multiplied(self.context.params, self.level, parts[0].slots, parts[0].scale)
+
+    def _ready(self, levels: int) -> Ciphertext:
+        """This, refreshed if the context bootstraps on its own and should do so before `levels` more are taken."""
+        return self.bootstrap() if self.context._refreshes(self.level, levels, self.slots) else self
+
+    def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
+        """Both with one shape and layout."""
+        return align.aligned(self, other, operation)
+
+    def _settled(self, levels: int, operation: str) -> Ciphertext:
+        """For a function that takes `levels`: refreshed where the context does so, without unknown values in slots."""
+        return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
+
+    def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
+        """An array of this shape as slot vectors."""
+        values = arrays.as_slots(array, operation)
+        return arrays.chunks(values, self.slots) if self.layout.is_plain else list(self.layout.rows(values))
+
+    # ---- sums ----
+
+    def __add__(self, other: Operand) -> Ciphertext:
+        e = self._evaluator
+        if isinstance(other, Ciphertext):
+            x, y = self._aligned(other, "add")
+            parts = e.add(x._parts, y._parts)
+            known = x._known_at(y.level).plus(y._known_at(x.level))
+            return x._like(parts, known, layout=_of_sum(x, y))
+        if isinstance(other, numbers.Number):
+            number = _finite(other, "add")
+            parts = e.add_scalar(self._parts, number)
+            known = self._known.plus_plain(np.array(number), 1, self.scale)
+            where = self.layout.changed(False, _rest(self) + abs(number)) if self._padded else self.layout
+            return self._like(parts, known, layout=where)
+        x, array = align.operand(self, other, "add")
+        parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
+                 for p, v in zip(x._parts, x._pieces(array, "add"))]
+        return x._like(parts, x._known.plus_plain(array, x.slots, x.scale, x.layout))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Ciphertext:
+        return self._like(self._evaluator.multiply_integer(self._parts, -1), self._known.times_number(-1))
+
+    def __sub__(self, other: Operand) -> Ciphertext:
+        if isinstance(other, Ciphertext):
+            x, y = self._aligned(other, "subtract")
+            parts = self._evaluator.sub(x._parts, y._parts)
+            known = x._known_at(y.level).minus(y._known_at(x.level))
+            return x._like(parts, known, layout=_of_sum(x, y))
+        return self + (-_plain(other) if isinstance(other, numbers.Number)
+                       else -arrays.as_numpy(other, "subtract").astype(complex))
+
+    def __rsub__(self, other: Operand) -> Ciphertext:
+        return -self + other
+
+    # ---- products ----
+
+    def __mul__(self, other: Operand) -> Ciphertext:
+        if isinstance(other, Ciphertext):
+            return self._times(other)
+        if isinstance(other, numbers.Number):
+            return self._times_number(other)
+        x, array = align.operand(self._ready(1), other, "multiply")
+        x = x._ready(1)
+        factors = [x.context.encode(v, p.level, x._factor_scale(p))
+                   for p, v in zip(x._parts, x._pieces(array, "multiply"))]
+        parts = x._evaluator.multiply_plain(x._parts, factors)
+        known = x._known.times_plain(array, x.slots, factors[0].scale, x._rescaled(parts), x.layout)
+        return x._like(parts, known, True)
+
+    __rmul__ = __mul__
+
+    def _factor_scale(self, part: _native.Ciphertext) -> float:
+        """The scale of a factor with which the rescaled product has the canonical one of the level below.
+
+        Where the operand's scale is so large that such a factor would be rounded by more than the rescaling
+        adds, the scale with which the product keeps the operand's.
+        """
+        params, level = self.context.params, part.level
+        if level < 1:
+            raise errors.LevelError.explain(
+                "multiply", "level 0", "level 1 or more", joint.more_levels(self.context))
+        factor: float = params.rescale_factor(level)
+        canonical: float = params.scale(level - 1) * factor / part.scale
+        rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
+        return canonical if noise.encoded(part.slots, canonical) <= rescaled else factor
+
+    def _rounded(self, c: complex, parts: list[_native.Ciphertext]) -> complex:
+        """What a factor was rounded to that made the rescaled `parts` from this."""
+        params = self.context.params
+        factor = params.rescale_factor(self.level) * (parts[0].scale / self.scale)
+        return complex(round(c.real * factor) / factor, round(c.imag * factor) / factor)
+
+    def _known_at(self, level: int) -> Known:
+        """What is known of this once operations have brought it down to `level`."""
+        if level >= self.level:
+            return self._known
+        params = self.context.params
+        scale = params.scale(level)
+        factor = scale * params.rescale_factor(level + 1) / self.scale
+        return self._known.lowered(noise.rescaled(params, level + 1, self.slots, scale), factor)
+
+    def _canonical(self) -> Ciphertext:
+        """This, or one level below it where its scale is not the canonical one."""
+        if self._is_canonical:
+            return self
+        return self.to_level(self.level - 1) if self.level else self.to_level(0)
+
+    @property
+    def _is_canonical(self) -> bool:
+        return all(p.scale == self.context.params.scale(p.level) for p in self._parts)
+
+    def _times(self, other: Ciphertext) -> Ciphertext:
+        x, y = self._aligned(other, "multiply")
+        same = x is y
+        x = x._ready(1)
+        y = x if same else y._ready(1)
+        parts = self._evaluator.multiply(x._parts, y._parts)
+        lower = x if x.level < y.level else y
+        if lower._multiplied(parts) > 1:
+            raise errors.ScaleError.explain(
+                "multiply", f"a product of scale 2^{math.log2(parts[0].scale):.1f}, smaller than its error",
+                f"factors of scales near 2^{math.log2(self.context.params.scale(lower.level)):.0f}",
+                "encrypt without a scale of your own")
+        known = x._known_at(y.level).times(y._known_at(x.level), same, lower._multiplied(parts))
+        return x._like(parts, known, layout=_of_product(x, y))
+
+    def _times_number(self, number: Any) -> Ciphertext:
+        _finite(number, "multiply")
+        e = self._evaluator
+        c = int(number) if isinstance(number, numbers.Integral) else complex(number)
+        if isinstance(c, int) and abs(c) < 2**31:
+            return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c), layout=self._scaled(c))
+        if c in (1j, -1j):
+            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._known.times_number(complex(c)))
+        x = self._ready(1)
+        parts = e.multiply_scalar(x._parts, complex(c))
+        known = x._known.times_number(complex(c), x._rescaled(parts), x._rounded(complex(c), parts))
+        return x._like(parts, known, layout=x._scaled(c))
+
+    def _scaled(self, c: complex) -> Layout:
+        """The layout after a product with a number."""
+        return self.layout.with_rest(self.layout.rest, abs(c) * self.layout.bound)
+
+    def __truediv__(self, other: Operand) -> Ciphertext:
+        if isinstance(other, Ciphertext):
+            return inverses.divide(self, other, None, 20, None)
+        number = isinstance(other, numbers.Number)
+        divisor: Any = _finite(other, "divide") if number else arrays.as_numpy(other, "divide")
+        if not np.all(divisor):
+            raise errors.ValueError.explain("divide", "the divisor 0", "other numbers", "check the data")
+        # In double precision, whatever the type of the divisor.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            inverse = 1 / (np.complex128(divisor) if isinstance(other, numbers.Number)
+                           else divisor.astype(complex if divisor.dtype.kind == "c" else float))
+        if not np.isfinite(inverse).all():
+            raise errors.ValueError.explain(
+                "divide", "a divisor whose inverse exceeds the double range", "larger numbers", "scale the data")
+        return self * (complex(inverse) if isinstance(other, numbers.Number) else inverse)
+
+    def __rtruediv__(self, other: Operand) -> Ciphertext:
+        return inverses.divide(other, self, None, 20, None)
+
+    def __pow__(self, n: int) -> Ciphertext:
+        return powers.power(self, n, "use polyval for other functions")
+
+    def __matmul__(self, w: Operand) -> Ciphertext:
+        """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted vectors.
+
+        Sizes and batches are any that numpy takes; the library pads. A vector of n values times an n x m matrix takes
+        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
+        Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes the
+        fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
+        smaller than n. Arrays of several ciphertexts are multiplied block by block.
+
+        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and
+        where there are more diagonals than fit 2^26 slots.
+        """
+        if isinstance(w, Ciphertext):
+            return matrix.inner(self, w)
+        return matrix.multiply(self, w)
+
+    def __rmatmul__(self, w: Any) -> Ciphertext:
+        return matrix.multiply(self, w, left=True)
+
+    # ---- slots ----
+
+    def rotate(self, k: int) -> Ciphertext:
+        """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
+
+        It costs no level where the values fill their slots, and one level for masks otherwise. `roll` costs nothing:
+        it does not move the values.
+        """
+        return sums.rotate(self, k)
+
+    def conj(self) -> Ciphertext:
+        """Complex conjugates; no level."""
+        parts = self._evaluator.conjugate(self._parts)
+        return self._like(parts, self._known.conjugated(self._switched()))
+
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
+        """numpy's sum of all values, over an axis or over several.
+
+        About log2(n) rotations for sums of n values. No level where the values of each sum lie in one ciphertext (one
+        level where slots behind the values may not be zero, for sums of all and over leading axes of power-of-two
+        arrays), else one. Sums over some axes leave unknown values between the results, which a product with an array
+        clears.
+        """
+        return sums.total(self, axis, keepdims)
+
+    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
+        """numpy's mean: a sum, and one level."""
+        return sums.mean(self, axis, keepdims)
+
+    def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
+        """numpy's variance, divided by n - ddof: squares of differences from the mean.
+
+        Three levels over all values of an array that fills its slots; four over axes, because the means must be moved
+        to the slots of the values.
+        """
+        return sums.variance(self, axis, ddof, keepdims)
+
+    def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
+        """Each row's sum, times `factor`, in every place of the row: one level.
+
+        For shapes (..., c) with c a power of two; 2 log2(c) rotations. `sum` with ``keepdims`` takes any shape.
+        """
+        return sums.spread(self, factor)
+
+    # ---- shapes: free, the ciphertexts stay as they are ----
+
+    def __getitem__(self, index: Any) -> Ciphertext:
+        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
+
+        ShapeError for what numpy refuses, and where no value is left.
+        """
+        for one in index if isinstance(index, tuple) else (index,):
+            if isinstance(one, Ciphertext):
+                raise errors.UnsupportedError.explain(
+                    "index", "an encrypted index", "indices in the clear", "choose with compare() and products")
+        return shapes.moved(self, lambda places: places[index], "index")
+
+    def reshape(self, *shape: Any) -> Ciphertext:
+        """The values in another shape, row by row; -1 stands for what is left."""
+        return shapes.moved(self, lambda places: places.reshape(*shape), "reshape")
+
+    def ravel(self) -> Ciphertext:
+        """All values in one row."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> Ciphertext:
+        """The axes in another order; reversed where none are named."""
+        return shapes.moved(self, lambda places: places.transpose(*axes), "transpose")
+
+    @property
+    def T(self) -> Ciphertext:
+        """The axes reversed."""
+        return self.transpose()
+
+    def swapaxes(self, axis1: int, axis2: int) -> Ciphertext:
+        """Two axes exchanged."""
+        return shapes.moved(self, lambda places: places.swapaxes(axis1, axis2), "swapaxes")
+
+    def moveaxis(self, source: Any, destination: Any) -> Ciphertext:
+        """numpy's moveaxis."""
+        return shapes.moved(self, lambda places: np.moveaxis(places, source, destination), "moveaxis")
+
+    def squeeze(self, axis: Any = None) -> Ciphertext:
+        """Without axes of length 1: all of them, or those that are named."""
+        return shapes.moved(self, lambda places: places.squeeze(axis), "squeeze")
+
+    def expand_dims(self, axis: Any) -> Ciphertext:
+        """With new axes of length 1."""
+        return shapes.moved(self, lambda places: np.expand_dims(places, axis), "expand_dims")
+
+    def broadcast_to(self, shape: Any) -> Ciphertext:
+        """The values repeated as numpy broadcasts them. Equal values share a slot."""
+        return shapes.moved(self, lambda places: np.broadcast_to(places, shape), "broadcast_to")
+
+    def roll(self, shift: Any, axis: Any = None) -> Ciphertext:
+        """numpy's roll. Free, unlike `rotate`: later operations read the slots in another order."""
+        return shapes.moved(self, lambda places: np.roll(places, shift, axis), "roll")
+
+    def flip(self, axis: Any = None) -> Ciphertext:
+        """The values in reverse order along all axes, or along those that are named."""
+        return shapes.moved(self, lambda places: np.flip(places, axis), "flip")
+
+    def contiguous(self) -> Ciphertext:
+        """The same values in the layout of a fresh array: row by row from the first slot on.
+
+        Use it for an array that is combined many times with arrays of that layout, and to pack slices or stacks into
+        fewer ciphertexts.
+        Free where it has that layout already, one level otherwise.
+        """
+        return align.plain(self, "contiguous")
+
+    # ---- functions ----
+
+    def polyval(self, coefficients: Sequence[complex], basis: str = "monomial",
+                domain: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext:
+        """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
+
+        ``basis="chebyshev"``: a series of T_k. `domain` is mapped to [-1, 1] first, in either basis, as
+        numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more, and so does a
+        scale that is not the canonical one of the level.
+        """
+        return evaluate.polyval(self, coefficients, basis, domain)
+
+    def approximate(self, f: Callable[..., Any] | Fit, domain: tuple[float, float] | None = None,
+                    bits: float | None = None, *, max_degree: int = 511) -> Ciphertext:
+        """``f(x)`` of every real value in a domain by a Chebyshev polynomial: docs/functions.md.
+
+        ``f``: a numpy function such as ``np.tanh``, any function of an array or of a number, or what `lt.fit` gives.
+        ``domain``: where the values lie; left out, the declared range. The smallest degree up to ``max_degree`` is
+        taken whose largest error, with the expected error of evaluating it, is at most ``2**-bits`` (20 where
+        nothing is said). The error that the values have already passes through with the slope of f;
+        ``expected_bits`` counts all.
+
+        Takes ceil(log2(degree + 1)) levels, and one more where the domain has to be scaled to [-1, 1]; arrays that
+        do not fill their slots may take one for a mask. ``lt.fit(f, domain, bits)`` shows the choice. Complex values
+        only where the polynomial is near f on the complex range as well, which is measured: true of exp or sin, not
+        of abs.
+
+        Values outside of the domain give wrong results in all slots: a RangeWarning tells where a known range leaves
+        it (a plan raises ScaleError). PrecisionError where the bits cannot be reached, LevelError, and ValueError
+        without a domain.
+        """
+        return evaluate.approximate(self, f, domain, bits, max_degree)
+
+    def inverse(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+                method: str | None = None) -> Ciphertext:
+        """``1 / x`` of every real value in a domain on one side of 0, within ``2**-bits``: docs/functions.md.
+
+        ``domain`` left out: the declared range. One Chebyshev polynomial where degree 511 suffices, which takes the
+        fewest levels; else a coarse one and iterations that square its error (Goldschmidt). ``method="polynomial"``
+        or ``"iterations"`` insists on one. The degree grows with the square root of the quotient of the ends of the
+        domain. Errors as of
+        `approximate`.
+        """
+        return inverses.inverse(self, domain, bits, method)
+
+    def divide(self, other: Ciphertext, domain: tuple[float, float] | None = None, bits: float = 20, *,
+               method: str | None = None) -> Ciphertext:
+        """``x / other`` for an encrypted divisor in a domain on one side of 0: x times ``other.inverse(domain, bits)``.
+
+        The inverse is within ``2**-bits``; the quotient's error is that times x. ``x / other`` does the same where
+        the divisor's range is declared. Numbers and arrays in the clear divide by ``/`` without a domain.
+        """
+        if not isinstance(other, Ciphertext):
+            if domain is not None:
+                raise errors.UnsupportedError.explain(
+                    "divide", "a divisor in the clear with a domain", "none", "leave it out")
+            return self / other
+        return inverses.divide(self, other, domain, bits, method)
+
+    def sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+             method: str | None = None) -> Ciphertext:
+        """The root of every real value in a domain, within ``2**-bits``.
+
+        As `inverse`, with iterations of Newton's for the inverse root. A domain that begins at 0 allows few bits,
+        because each bit doubles the degree. A domain that begins above 0 allows more.
+        """
+        return inverses.sqrt(self, domain, bits, method)
+
+    def inverse_sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
+                     method: str | None = None) -> Ciphertext:
+        """``1 / sqrt(x)`` of every positive value in a domain, within ``2**-bits``. As `inverse`."""
+        return inverses.inverse_sqrt(self, domain, bits, method)
+
+    def sign(self, bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Ciphertext:
+        """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
+
+        Minimax polynomials one after another, of the degrees that take the fewest levels (`lt.fit_sign` shows them).
+        ``gap=None``: 1/256 of the bound. Values nearer to 0 give a value between -1 and 1, and 0 gives 0. The claimed
+        precision holds for values beyond the gap. A bound that is not 1 over an integer takes one level more, at
+        most.
+
+        LevelError says how many levels it takes; ``auto_bootstrap`` refreshes between the polynomials.
+        PrecisionError for bits that no composition, or no scale like this one, reaches.
+        """
+        return signs.sign(self, bound, gap, bits)
+
+    def abs(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """``|x|`` of real values up to ``bound``, within ``2**-bits``, as x times its sign: a level more than that."""
+        return signs.absolute(self, bound, bits)
+
+    def relu(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """``max(x, 0)`` of real values up to ``bound`` in size, within ``2**-bits``. As `abs`."""
+        return signs.relu(self, bound, bits)
+
+    def maximum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """The larger of two, element by element, both real and within ``bound``: within ``2**-bits``, by polynomials.
+
+        As `abs`, of their difference, which must not exceed twice the bound. `max` goes through tables of TFHE.
+        """
+        return signs.maximum(self, other, bound, bits)
+
+    def minimum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """The smaller of two, element by element. As `maximum`."""
+        return signs.minimum(self, other, bound, bits)
+
+    def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
+                  over_mod_raise: bool | None = None, *, arcsine: int | None = None,
+                  log_message_ratio: int | None = None, random_like: bool = False) -> Ciphertext:
+        """The same values at a higher level; which one depends on the form.
+
+        The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan say which and why.
+        At levels that SlotToCoeff can use (3 and above in the named sets) it is mostly SlotToCoeff first, and the
+        result is at
+        ``params.default_level``. Below, data declared random-like end at ``params.level_after_bootstrap``, all
+        other data at most 3 levels lower, with a correction that keeps large coefficients (constant or
+        positive data have them).
+
+        ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box.
+        ``random_like=True`` declares values without structure: no mean, no pattern (a declared `lt.Range` with
+        ``random=True`` does as well).
+
+        Options that are not None are used as given. ``minimal_keys``: a third of the keys, slower.
+        ``slot_to_coeff_first``: LevelError where the level is too low. ``over_mod_raise``: one CoeffToSlot factor
+        more that costs no level. ``arcsine``: 3, 5 or 7, the degree of the correction, for 2, 3 and 3 levels; 1: none.
+        ``log_message_ratio``: r, values are raised to q0 / 2^r; 0: the set's. ParameterError for what the set cannot
+        meet. docs/bootstrapping.md compares all of them.
+        """
+        return joint.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+                               log_message_ratio, random_like)
+
+    def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
+                       over_mod_raise: bool | None = None, *, arcsine: int | None = None,
+                       log_message_ratio: int | None = None, random_like: bool = False,
+                       ) -> tuple[Ciphertext, Ciphertext]:
+        """This and `other`, both of real values and one shape, refreshed as one: half the work.
+
+        They become the real and the imaginary part of one ciphertext, so the imaginary error of each is added to the
+        other. Options as of `bootstrap`. ShapeError where the shapes differ.
+        """
+        return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+                                    log_message_ratio, random_like)
+
+    def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
+                  switching: str | None = None, minimal_keys: bool = False,
+                  route: str = "automatic") -> Ciphertext:
+        """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
+
+        Values must be at most ``bound`` in size, or results are wrong. ``lt.debug`` raises ValueError for larger
+        ones, and there is a RangeWarning where the
+        range of the values is declared or calibrated and exceeds the bound (a plan
+        raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs one
+        level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
+        bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with
+        the default sets, times the slope of f (`Context.table_report`).
+        ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
+        ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
+        """
+        return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
+
+    def compare(self, other: Operand, bound: float = 1.0, method: str = "table", *, gap: float | None = None,
+                bits: float | None = None, **options: Any) -> Ciphertext:
+        """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
+
+        (It is their difference that must not exceed twice the bound.) ``method="table"`` goes through TFHE: where
+        they are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
+        determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
+
+        ``method="polynomial"`` takes minimax polynomials as `sign` does: within ``2**-bits`` (20) where they differ
+        by ``gap`` or more (1/128 of the bound), something between 0 and 1 elsewhere, 1/2 where they are equal.
+        """
+        if method == "polynomial":
+            if options:
+                raise errors.UnsupportedError.explain(
+                    "compare", f"the option {next(iter(options))} with polynomials", "gap and bits", "leave it out")
+            return signs.compare(self, other, bound, gap, bits)
+        if method != "table" or gap is not None or bits is not None:
+            raise errors.UnsupportedError.explain(
+                "compare", f"method={arrays.shown(method)}" + ("" if gap is bits is None else " with gap or bits"),
+                '"table", or "polynomial" with gap and bits', "name one of them")
+        return switching_of.compare(self, other, bound, **options)
+
+    def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
+        """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
+
+        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). The
+        chosen value keeps its precision. Of two values that differ by less than about 2^-6 of the bound either may be
+        chosen.
+        """
+        if other is not None:
+            return switching_of.larger(self, other, bound, **options)
+        return switching_of.largest(self, bound, **options)[0]
+
+    def argmax(self, bound: float = 1.0, **options: Any) -> Ciphertext:
+        """Where the largest value is, as an index into the flat array, of shape (). As `max`.
+
+        Of values that are equal, or differ by less than about 2^-6 of the bound, it is the index of any one. (numpy
+        returns the first.)"""
+        return switching_of.largest(self, bound, **options)[1]
+
+    def to_level(self, level: int) -> Ciphertext:
+        """The same values at a lower `level` and its canonical scale. ScaleError for the array's own level if it has
+        another scale."""
+        level = arrays.as_integer(level, "to_level", "level")
+        if not 0 <= level <= self.level:
+            higher = level > 0 and self.context.params.has_bootstrap and (
+                level <= self.context.params.level_after_bootstrap)
+            raise errors.LevelError.explain(
+                "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
+                "call bootstrap() to reach a higher level" if higher else "pass a level in that range")
+        parts = self._evaluator.to_level(self._parts, level)
+        return self._like(parts, self._known_at(level))
+
+
+def _rest(x: Ciphertext) -> float:
+    """A bound of what lies in slots without values."""
+    return 0.0 if x.layout.rest == "zero" else max(x.layout.bound, x._known.range.reach)
+
+
+def _of_sum(x: Ciphertext, y: Ciphertext) -> Layout:
+    return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) + _rest(y))
+
+
+def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
+    if x._clean or y._clean:
+        return x.layout.with_rest("zero")
+    return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
+
+
+def _plain(c: numbers.Number) -> Any:
+    """Python's number: numpy's unsigned ones have no negative."""
+    return c.item() if isinstance(c, np.generic) else c
+
+
+def _finite(c: Any, operation: str) -> complex:
+    try:
+        finite = np.isfinite(complex(c))
+    except (OverflowError, TypeError):  # integers beyond the double range, numbers that are not complex
+        finite = False
+    if not finite:
+        raise errors.ValueError.explain(operation, f"the number {arrays.shown(c)}", "a finite one", "check the data")
+    return complex(c)

@@ -1,0 +1,216 @@
+"""Functions by tables: every value of a ciphertext through TFHE and back (docs/switching.md)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..claims.known import range_of, report
+from ..common import roles
+from ..ops import align
+
+if TYPE_CHECKING:
+    from .ciphertext import Ciphertext, Operand
+    from .context import Context
+
+
+class TableReport(NamedTuple):
+    """Predicted errors of a table, absolute, for values uniform within the bound: docs/switching.md.
+
+    ``route`` of the way back; ``argument``: deviation of the noise beside a value when it is looked up;
+    ``mean``: of the error's size; ``deviation`` of the error; ``largest``: error of any value, with noise up
+    to five deviations.
+    """
+
+    route: str
+    argument: float
+    mean: float
+    deviation: float
+    largest: float
+
+
+def table_report(context: Context, f: Callable[[float], float], bound: float, slots: int | None, name: str | None,
+                 route: str) -> TableReport:
+    """See Context.table_report."""
+    name = context.switch_set(name)
+    twin, _ = context._dry(context)
+    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
+    table = _native.SwitchTable.make(twin.switching(name), f, bound)
+    switcher = twin.switcher(name, twin.slots if slots is None else slots, bound, route=route)
+    report = table.report(switcher)
+    return TableReport(switcher.route, **{name: report[name] for name in TableReport._fields[1:]})
+
+
+def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
+    """f with doubles as values; ValueError where one is no real number."""
+    roles.require_function("apply_lut", f)
+
+    def real(v: float) -> float:
+        y = f(v)
+        try:
+            return float(y)
+        except Exception as why:  # whatever an object's own conversion raises
+            raise errors.ValueError.explain(
+                "apply_lut", f"f({v:.6g}) = {arrays.shown(y)}", "a real number", "correct f") from why
+
+    return real
+
+
+def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
+              minimal_keys: bool, route: str) -> Ciphertext:
+    """See Ciphertext.apply_lut."""
+    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
+    x = align.plain(x, "apply_lut")
+    _check_within("apply_lut", x, where, bound)
+    name = x.context.switch_set(name, x._key)
+    native = x.context.switching(name)
+    arguments = _native.table_arguments(native, bound)
+    values = np.array([f(v) for v in arguments])
+    table = x.context.table((name, bound, hashlib.sha256(values.tobytes()).digest()),
+                            lambda: _native.SwitchTable.make(native, f, bound))
+
+    def look_up(v: np.ndarray) -> np.ndarray:
+        if v.size * values.size >= 1 << 24:
+            return np.asarray(np.interp(v, arguments, values))
+        nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
+        return np.asarray(values[nearest])
+
+    return _through(x, table, (look_up, range_of(values), "deviation"), where, name, minimal_keys, route)
+
+
+def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
+              route: str = "automatic") -> Ciphertext:
+    """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
+    bound = arrays.as_real(bound, "compare", "bound", above=0)
+    x = align.plain(x, "compare")
+    _check_within("compare", x, None, 2 * bound)
+    name = x.context.switch_set(switching, x._key)
+    native = x.context.switching(name)
+    table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
+    # What is claimed holds for values that differ by more than the resolution.
+    step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), "packed"
+    return _through(x, table, step, None, name, minimal_keys, route) + 0.5
+
+
+def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, str], where: Any, name: str,
+             minimal_keys: bool, route: str) -> Ciphertext:
+    ctx = x.context
+    switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
+    x = x._ready(switcher.input_level)
+    chosen = _slots(x, where)
+    parts = [p if which is None else switcher.apply(x._evaluator, p, table, which)
+             for p, which in zip(x._parts, chosen)]
+    f, result, error = facts
+    report = table.report(switcher)
+    chosen_here = None if where is None else _mask(x, where)
+    if ctx._debugger is not None:  # what happens by chance near an edge of the table is no mistake
+        error = "deviation"
+    known = x._known.looked_up(f, result, report[error], (report["argument"], report["packed"]), chosen_here)
+    return x._like(parts, known, x._clean if where is not None else not x._padded)
+
+
+def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> None:
+    """What a table takes: ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound; ValueError for
+    values beyond it where they are known (not encrypted, or debugged).
+
+    A value at the bound has noise: six deviations of it are allowed for.
+    """
+    slack = 6 * x._known.error
+    largest = max(abs(v) for v in (x.range.low, x.range.high))
+    if where is None and x.range.claim != "assumed" and largest > bound * (1 + 1e-9) + slack:
+        report(operation, x.context, f"values that may reach {largest:.4g} ({x._known.within()})",
+               f"values within {bound:.4g}", "raise the bound, or scale the values down")
+    if x.context._debugger is not None:
+        values = x.context._debugger.values(x)
+    elif x._known.sample is not None and not x.context.encrypted:
+        values = x._known.sample[1]
+    else:
+        return
+    beyond = ~(np.abs(values.real) <= bound + slack).reshape(-1)
+    if where is not None:
+        beyond &= _mask(x, where).reshape(-1)
+    if beyond.any():
+        raise errors.ValueError.explain(
+            operation, f"a value outside of the bound at index {int(np.argmax(beyond))}", f"values within {bound:.6g}",
+            "raise the bound, or scale the values down")
+
+
+def _mask(x: Ciphertext, where: Any) -> np.ndarray:
+    try:
+        mask = np.asarray(where)
+    except Exception:  # ragged lists, and what objects raise
+        mask = np.empty(0, object)
+    if mask.dtype != bool or mask.shape != x.shape:
+        raise errors.ShapeError.explain(
+            "apply_lut", f"where of shape {mask.shape} and type {mask.dtype}", f"booleans of shape {x.shape}",
+            "compare an array of that shape")
+    return mask
+
+
+def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
+    """The slots of each ciphertext that a mask chooses: [] for all, None for none."""
+    if where is None:
+        return [[] for _ in x._parts]
+    mask = _mask(x, where)
+    flat = np.zeros(len(x._parts) * x.slots, bool)
+    flat[: x.size] = mask.reshape(-1)
+    rows = [np.flatnonzero(row).tolist() for row in flat.reshape(-1, x.slots)]
+    return [row or None for row in rows]
+
+
+def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
+    """See Ciphertext.compare."""
+    return _positive(x - y, bound, **options)
+
+
+def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
+    """See Ciphertext.max."""
+    difference = x - y
+    return _positive(difference, bound, **options) * difference + y
+
+
+def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
+    """The largest value and its index, by rounds of comparisons: parts with parts, then halves with halves."""
+    bound = arrays.as_real(bound, "max", "bound", above=0)
+    x = align.plain(x, "max")
+    values = np.arange(len(x._parts) * x.slots, dtype=float)
+    if x._padded and not x._clean:
+        raise errors.ShapeError.explain(
+            "max", f"{x.size} values with other values in the slots behind them",
+            "a number of values that is a power of two", "reshape or pad the data before encrypting")
+    filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
+    entries: list[tuple[Any, Any]] = []
+    for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):
+        one = x._like([part], x._known.part(i, x.slots), True, (x.slots,))
+        entries.append((one + fill if fill.any() else one, index))
+
+    def better(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+        difference = a[0] - b[0]
+        chosen = _positive(difference, bound, **options)
+        return chosen * difference + b[0], chosen * (a[1] - b[1]) + b[1]
+
+    while len(entries) > 1:
+        pairs = [better(a, b) for a, b in zip(entries[::2], entries[1::2])]
+        entries = pairs + (entries[-1:] if len(entries) % 2 else [])
+    best, shift = entries[0], x.slots // 2
+    while shift:
+        index = best[1].rotate(shift) if not isinstance(best[1], np.ndarray) else np.roll(best[1], -shift)
+        best = better(best, (best[0].rotate(shift), index))
+        shift //= 2
+    value, index = best
+    if isinstance(index, np.ndarray):  # a single value
+        index = value * 0 + float(index[0])
+    return _single(value), _single(index)
+
+
+def _single(x: Ciphertext) -> Ciphertext:
+    """The value of the first slot. Others may hold another one: of equal values each slot has chosen for itself."""
+    if x.slots == 1:
+        return x._like(x._parts, x._known, True, ())
+    first = np.zeros(x.slots)
+    first[0] = 1
+    return (x * first).sum()

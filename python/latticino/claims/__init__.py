@@ -1,0 +1,1 @@
+"""What is stated of values and errors: ranges, estimates, and measurements beside them."""

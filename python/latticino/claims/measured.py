@@ -1,0 +1,135 @@
+"""Errors that ciphertexts really have, for the owner of the key: beside what is claimed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from .. import arrays, errors
+from ..common import display, roles
+from ..common.private import PrivateArray
+
+if TYPE_CHECKING:
+    from .. import tfhe
+    from ..ckks.ciphertext import Ciphertext
+    from ..ckks.client import Client
+
+_MARK = "not to be shared: it depends on the secret key"
+_MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
+
+
+class Noise(roles.Handle):
+    """The measured error of a ciphertext, beside its claim. **Not to be shared**: it depends on the secret key.
+
+    ``mean``, ``worst`` and ``rms``: of the absolute errors of its values; ``bits`` and ``worst_bits``: ``-log2`` of the
+    mean and of the worst. These are `PrivateArray` of shape (). ``claimed_bits`` and ``claimed_worst_bits`` are what
+    the ciphertext says of itself, and ``claim`` what that rests on. ``basis``: ``"values"`` that were given, or
+    ``"imaginary parts"``.
+    """
+
+    def __init__(self, error: np.ndarray, claimed: tuple[float, float], claim: str, basis: str) -> None:
+        own = [error.mean(), error.max(), math.sqrt(float((error**2).mean()))]
+        if basis != "values":  # of one of two parts that have as much
+            own = [_MEAN * math.sqrt(2) * own[2], math.sqrt(2) * own[1], math.sqrt(2) * own[2]]
+        self.mean, self.worst, self.rms = (_private(v) for v in own)
+        self.bits, self.worst_bits = (_private(math.inf if v == 0 else -math.log2(v)) for v in own[:2])
+        self.claimed_bits, self.claimed_worst_bits = claimed
+        self.claim, self.basis = claim, basis
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        mean, worst, rms, bits, worst_bits = (
+            float(x.unmarked()) for x in (self.mean, self.worst, self.rms, self.bits, self.worst_bits))
+        return [("mean error", f"{mean:.3g}"), ("worst error", f"{worst:.3g}"), ("root mean square", f"{rms:.3g}"),
+                ("measured", f"{bits:.1f} bits, worst value {worst_bits:.1f}"),
+                ("claimed", f"{self.claimed_bits:.1f} bits, worst value {self.claimed_worst_bits:.1f} ({self.claim})"),
+                ("measured on", self.basis)]
+
+    def __repr__(self) -> str:
+        return "\n".join([*(f"{name:<18} {value}" for name, value in self._facts()), f"# {_MARK}"])
+
+    def _repr_html_(self) -> str:
+        return display.facts("Noise", self._facts(), [_MARK])
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("measured noise, which depends on the secret key", "what others may see",
+                            "keep it with the key's owner")
+
+
+class TfheNoise(roles.Handle):
+    """The measured noise of an array, beside its estimate. **Not to be shared**: it depends on the secret key.
+
+    ``deviation`` and ``worst`` of the phase's error in units of the torus, `PrivateArray` of shape (); ``expected``:
+    the deviation that the array counts with; ``count`` of ciphertexts; ``margin``: the error, in units of the torus,
+    from which on a value decrypts wrong.
+    """
+
+    def __init__(self, error: np.ndarray, expected: float, margin: float) -> None:
+        self.deviation, self.worst = _private(math.sqrt(float((error**2).mean()))), _private(np.abs(error).max())
+        self.expected, self.count, self.margin = expected, error.size, margin
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        deviation, worst = (float(x.unmarked()) for x in (self.deviation, self.worst))
+        return [("deviation", f"2^{_log2(deviation):.2f}"), ("counted with", f"2^{_log2(self.expected):.2f}"),
+                ("worst", f"2^{_log2(worst):.2f}"), ("wrong from", f"2^{_log2(self.margin):.2f}"),
+                ("ciphertexts", self.count)]
+
+    def __repr__(self) -> str:
+        return "\n".join([*(f"{name:<18} {value}" for name, value in self._facts()), f"# {_MARK}"])
+
+    def _repr_html_(self) -> str:
+        return display.facts("Noise, in units of the torus", self._facts(), [_MARK])
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("measured noise, which depends on the secret key", "what others may see",
+                            "keep it with the key's owner")
+
+
+def _log2(x: float) -> float:
+    return math.log2(x) if x > 0 else -math.inf
+
+
+def _private(value: Any) -> PrivateArray:
+    return np.array(float(value)).view(PrivateArray)
+
+
+def noise(client: Client, x: Ciphertext, values: Any) -> Noise:
+    """See Client.noise."""
+    got, claimed = _with_imaginary_parts(client, x), (x.expected_bits, x.expected_worst_bits)
+    if values is None:
+        r = x.range
+        if r.imag_low or r.imag_high:
+            raise errors.UnsupportedError.explain(
+                "noise", "an array of complex values", "the values that it should have",
+                "pass them: client.noise(x, values)")
+        return Noise(np.abs(got.imag), claimed, x._known.kind, "imaginary parts")
+    expected = arrays.as_numpy(values, "noise")
+    if expected.shape != x.shape:
+        raise errors.ShapeError.explain("noise", f"values of shape {expected.shape}", f"the array's shape, {x.shape}",
+                                        "pass a value for each")
+    return Noise(np.abs(got - expected), claimed, x._known.kind, "values")
+
+
+def _with_imaginary_parts(client: Client, x: Ciphertext) -> np.ndarray:
+    """What decrypting gives, before errors of real arrays are cut off."""
+    values: np.ndarray = client.decrypt(x).unmarked()  # refuses what is not its own
+    if np.iscomplexobj(values):
+        return values
+    if not x.context.encrypted:
+        sample: np.ndarray = np.asarray(x._known.sample)[1].reshape(x.shape)
+        return sample
+    return np.asarray(x.layout.read(np.concatenate(client._native.decrypt(x._to_decrypt))))
+
+
+def tfhe_noise(client: tfhe.Client, x: tfhe.EncryptedArray) -> TfheNoise:
+    """See tfhe.Client.noise."""
+    client.decrypt(x)  # refuses what is not its own
+    if not x.context.encrypted:
+        raise errors.UnsupportedError.explain(
+            "noise", "values in the clear", "an encrypted array", "take a device that encrypts")
+    params = x.context.params
+    variance, _ = params.variances(x.context.arithmetic == "fft64")
+    error = np.concatenate([client._native.errors(p) for p in x._parts])
+    margin = 0.125 if params.booleans else 2.0 ** -(params.message_bits + params.carry_bits + (1 if x.bits < 0 else 2))
+    return TfheNoise(error, math.sqrt(max(p.norm2 for p in x._parts) * variance), margin)

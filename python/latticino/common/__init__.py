@@ -1,0 +1,1 @@
+"""What both schemes use: devices, argument checks, layouts, tables for notebooks, progress, bundles of many clients."""

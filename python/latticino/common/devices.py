@@ -1,0 +1,74 @@
+"""Which device a context computes on. Never a silent fallback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _native, arrays, errors
+
+NOT_ENCRYPTED = "not-encrypted"
+
+
+def choose(device: str | None) -> tuple[str, int]:
+    """``None`` is CUDA where it was built and a GPU answers, the CPU otherwise.
+
+    ``"cpu"``, ``"cuda"`` and ``"cuda:1"`` mean just that; DeviceError where it cannot be.
+    """
+    if device is None:
+        device = "cuda" if _native.cuda_built() and _native.cuda_device_count() > 0 else "cpu"
+    kind, _, index = (device if isinstance(device, str) else "").partition(":")
+    numbered = index.isascii() and index.isdecimal() and len(index) < 4
+    if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not numbered)):
+        raise errors.DeviceError.explain(
+            "Context", f"device {arrays.shown(device)}",
+            '"cpu", "cuda", "cuda:1" or "not-encrypted"', "name one of them")
+    number = int(index or 0)
+    if kind == "cuda":
+        _require_cuda(number)
+    return kind, number
+
+
+MOST_THREADS = 4096
+
+
+def as_threads(number: Any) -> int:
+    """A number of CPU threads, 0 for all cores; ValueError for anything else."""
+    return arrays.as_integer(number, "Context", "threads", 0, MOST_THREADS)
+
+
+def as_tuning(file: Any) -> str:
+    """The name of a table of kernels, empty for none."""
+    return "" if isinstance(file, str) and not file else arrays.as_path(file, "Context")
+
+
+def threads(number: int) -> int:
+    """CPU threads that a context computes with; 0 stands for all cores that this process may use."""
+    return _native.cpu_choice(number, True)[1]
+
+
+def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
+    """Whose measured rates predict a context's times: ``"cuda"``, or the kernels of this CPU and how many of
+    its threads run at once."""
+    if device.startswith("cuda"):
+        return "cuda", 1
+    kernels, _, usable = _native.cpu_choice(number, simd)
+    return kernels, usable
+
+
+def fast_doubles(kind: str, index: int, number: int, simd: bool) -> bool:
+    """Whether blind rotations in FP64 are the faster ones: GPUs made for it, and vector code on a CPU."""
+    if kind == "cuda":
+        return _native.cuda_has_fast_doubles(index)
+    return _native.cpu_choice(number, simd)[0] != "reference"
+
+
+def _require_cuda(index: int) -> None:
+    if not _native.cuda_built():
+        raise errors.DeviceError.explain(
+            "Context", "a build without CUDA", "the CUDA backend for device \"cuda\"",
+            "build with nvcc (LATTICINO_CUDA=on), or say device=\"cpu\"")
+    count = _native.cuda_device_count()
+    if index >= count:
+        raise errors.DeviceError.explain(
+            "Context", f"{count} CUDA devices", f"device {index}",
+            "check nvidia-smi and the driver, or say device=\"cpu\"")

@@ -1,0 +1,31 @@
+"""Powers of encrypted arrays of either scheme."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, TypeVar
+
+from .. import arrays, errors
+
+_MOST = 2**31 - 1
+T = TypeVar("T")
+
+
+def power(x: T, n: Any, remedy: str) -> T:
+    """x ** n in ceil(log2(n)) products one after another. UnsupportedError but for integers from 1."""
+    try:
+        count = operator.index(n)
+    except Exception:  # TypeError, or what an object's own conversion raises
+        count = 0
+    if not 1 <= count <= _MOST:
+        raise errors.UnsupportedError.explain(
+            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MOST}", remedy)
+    known: dict[int, Any] = {1: x}
+
+    def of(k: int) -> Any:
+        if k not in known:
+            known[k] = of(k - k // 2) * of(k // 2)
+        return known[k]
+
+    result: T = of(count)
+    return result

@@ -1,0 +1,188 @@
+"""Decrypted values, marked as not to be shared."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import errors
+from .ufuncs import OfNumpy
+
+_MARK = "  # not to be shared: see decrypt_for_sharing"
+_TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
+_PRINTING = {np.array2string, np.array_repr, np.array_str}
+# Functions that write into their first argument.
+_WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask}
+
+
+def _refuse(operation: str) -> NoReturn:
+    raise errors.UnsupportedError.explain(
+        operation, "decrypted values marked as not to be shared", "values meant for others",
+        "use decrypt_for_sharing, or x.unmarked() where the values stay with the key's owner")
+
+
+def _require_marked(operation: str, outputs: Any) -> None:
+    """Values with a mark go into arrays with a mark: b += x would take it off."""
+    for out in outputs if isinstance(outputs, tuple) else (outputs,):
+        if isinstance(out, np.ndarray) and not isinstance(out, PrivateArray):
+            raise errors.UnsupportedError.explain(
+                operation, "a plain array as the place for decrypted values marked as not to be shared",
+                "an array with the mark, or values without it",
+                "leave the output out, as in b = b + x; or use x.unmarked() where the values stay with the key's owner")
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, PrivateArray) else x
+
+
+def _marked(result: Any, objects: bool = False) -> Any:
+    """The arrays and numpy scalars of a result as private ones; Python's objects too where they came from an array."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        return np.asanyarray(result).view(PrivateArray)
+    if objects and isinstance(result, (numbers.Number, str)):
+        return np.array(result, dtype=object).view(PrivateArray)
+    if type(result) in (tuple, list):
+        return type(result)(_marked(r) for r in result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):  # np.linalg's results
+        return type(result)(*(_marked(r) for r in result))
+    return result
+
+
+def _marking(name: str) -> Callable[..., Any]:
+    method = getattr(np.ndarray, name)
+
+    def marked(self: np.ndarray, *arguments: Any, **options: Any) -> Any:
+        _require_marked(name, options.get("out"))
+        # On plain views: inside, numpy computes with plain outputs of its own.
+        result = method(_plain(self), *(_plain(x) for x in arguments), **{n: _plain(x) for n, x in options.items()})
+        if any(result is x for x in arguments):
+            _require_marked(name, result)
+        return _marked(result, self.dtype.hasobject)
+
+    marked.__name__, marked.__doc__ = name, method.__doc__
+    return marked
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refused(self: np.ndarray, *arguments: Any, **options: Any) -> NoReturn:
+        _refuse(name.strip("_"))
+
+    refused.__name__ = name
+    return refused
+
+
+class _Methods(np.ndarray):
+    """numpy's methods with results that are marked, or refused."""
+
+
+# Methods that go past __array_wrap__, or turn results of shape () into scalars there.
+for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj",
+              "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
+              "round", "searchsorted", "std", "sum", "take", "trace", "var"):
+    setattr(_Methods, _name, _marking(_name))
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__dlpack__", "__float__",
+              "__index__",
+              "__int__"):
+    setattr(_Methods, _name, _refusing(_name))
+
+
+class PrivateArray(_Methods):
+    """Decrypted values for the key's owner only: **not to be shared**.
+
+    A CKKS decryption carries noise that depends on the secret key. Somebody who sees enough of it together with the
+    ciphertexts can compute the key (Li and Micciancio, EUROCRYPT 2021). For values that others will see use
+    ``decrypt_for_sharing``.
+
+    Behaves as a numpy array. Whatever numpy computes from it keeps the mark: slices, copies, results of
+    functions and methods, and single values, which are arrays of shape (). Printing shows the values and
+    the mark. UnsupportedError for what loses the mark on the way out of the process: pickling, ``tobytes``,
+    ``tofile``, ``dump``, ``tolist``, ``item``, ``flat``, ``np.save`` and the like, conversions to Python's numbers, and
+    plain arrays as outputs (``b += x``, ``out=b``, ``np.copyto(b, x)``). ``bool(x)`` gives what a decision in the
+    owner's program needs.
+
+    ``x.unmarked()`` is a copy without the mark, for the owner's own files.
+
+    **Where the mark is lost.** It is a reminder for the owner and not a protection. numpy copies the values into a
+    plain array, without a call to this class,
+    in ``np.array(x)`` and ``np.asarray(x)`` (so also where a list of such arrays becomes one),
+    ``b[...] = x``, ``np.nditer``, the generators of ``np.random``, ``x.view(np.ndarray)`` and buffers.
+    """
+
+    shareable = False
+    __array_priority__ = 1e6  # results of plain.dot(x) are of this type
+
+    def unmarked(self) -> np.ndarray:
+        """A plain copy. The owner decides where it goes."""
+        return np.array(self)
+
+    # ---- computing: results are marked ----
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        return array.view(PrivateArray)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
+        if any(isinstance(x, OfNumpy) for x in inputs):
+            return NotImplemented  # the encrypted array computes, and the result is encrypted
+        _require_marked(ufunc.__name__, inputs[0] if method == "at" else out)
+        options = {name: _plain(x) for name, x in options.items()}
+        if out:
+            options["out"] = tuple(_plain(x) for x in out)
+        result = getattr(ufunc, method)(*(_plain(x) for x in inputs), **options)
+        if out:
+            return out[0] if len(out) == 1 else out
+        return _marked(result, any(isinstance(x, np.ndarray) and x.dtype.hasobject for x in inputs))
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, arguments: Any, options: Any) -> Any:
+        if function in _TO_FILES:
+            _refuse(function.__name__)
+        if function in _WRITING:
+            _require_marked(function.__name__, arguments[0] if arguments else next(iter(options.values())))
+        _require_marked(function.__name__, options.get("out"))
+        if function in _PRINTING:
+            plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
+            return str(function(*plain, **options)) + _MARK
+        result = super().__array_function__(function, types, arguments, options)
+        return _marked(result)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _marked(super().__getitem__(index), self.dtype.hasobject)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise TypeError("iteration over a single value")
+        return (self[i] for i in range(len(self)))
+
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self, digits)
+
+    # ---- printing: the mark goes with the values ----
+
+    def __repr__(self) -> str:
+        return np.array_repr(self.unmarked()).replace("array(", "PrivateArray(", 1) + _MARK
+
+    def __str__(self) -> str:
+        return str(self.unmarked()) + _MARK
+
+    def __format__(self, spec: str) -> str:
+        return format(self.unmarked()[()], spec) + _MARK
+
+    # ---- the ways out ----
+
+    def __reduce__(self) -> NoReturn:
+        _refuse("pickle")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("pickle")
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    @property
+    def flat(self) -> NoReturn:
+        _refuse("flat")

@@ -1,0 +1,101 @@
+"""What the roles of both schemes have in common."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import errors
+
+
+def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
+    """UnsupportedError unless the value is of that class, or of one of those."""
+    if not isinstance(value, kinds):
+        names = [name_of(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
+        raise errors.UnsupportedError.explain(operation, name_of(type(value)), " or ".join(names), remedy)
+
+
+def require_function(operation: str, f: Any) -> None:
+    """UnsupportedError for what cannot be called."""
+    if not callable(f):
+        raise errors.UnsupportedError.explain(operation, name_of(type(f)), "a function",
+                                              "pass one, a lambda for instance")
+
+
+def refuse_numpy(x: Any) -> NoReturn:
+    """UnsupportedError in place of an array of Python objects, which numpy would make."""
+    raise errors.UnsupportedError.explain(
+        "numpy", name_of(type(x)), "numbers in the clear",
+        "decrypt first, or use the array's own methods and the functions of latticino")
+
+
+def refuse_numpy_function(x: Any, function: Callable[..., Any], _: Any, arguments: tuple[Any, ...],
+                          options: dict[str, Any]) -> Any:
+    """UnsupportedError for numpy's functions of encrypted arrays, some of which answer without looking at values."""
+    if function in _OF_SHAPES and arguments and arguments[0] is x:
+        return function(np.broadcast_to(np.False_, x.shape), *arguments[1:], **options)
+    raise errors.UnsupportedError.explain(
+        f"numpy.{function.__name__}", name_of(type(x)), "numbers in the clear",
+        "decrypt first, or use the array's own methods and the functions of latticino")
+
+
+_OF_SHAPES = (np.shape, np.ndim, np.size)
+
+
+def refuse_pickle(had: str, needs: str, remedy: str) -> NoReturn:
+    """UnsupportedError for what must not be pickled, or cannot be."""
+    raise errors.UnsupportedError.explain("pickle", had, needs, remedy)
+
+
+class Handle:
+    """Copies of objects that stand for something on a device, or that never change, are the objects themselves."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+
+def name_of(kind: type) -> str:
+    """By the name under which users import it, where it has one."""
+    for package in ("latticino", "latticino.tfhe"):
+        if getattr(sys.modules.get(package), kind.__qualname__, None) is kind:
+            return f"{package}.{kind.__qualname__}"
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def require_keys_of(context: Any, keys: Any) -> None:
+    """ContextError unless the server keys are of the context's parameters, and in its memory."""
+    if keys.params_hash != context.params.hash:
+        raise errors.ContextError.explain(
+            "use", "keys for other parameters", f"keys for {context.params.name}",
+            "generate them with a client of this context")
+    if keys._context is not context._root:
+        raise errors.ContextError.explain(
+            "use", "keys in the memory of another context", "keys of this one",
+            "bring them over with save_server_keys and load_server_keys")
+
+
+_LEAST_SHARED = -128  # log2 of a failure probability with which decryptions may be shared
+
+
+def warn_of_security(operation: str, params: Any) -> None:
+    """A SecurityWarning for parameters below 128 bits, and for TFHE's that fail more often than 2^-128.
+
+    Reported where the caller of this function's caller is.
+    """
+    if not params.secure:
+        kind = "legacy" if "legacy" in params.name else "insecure"
+        warnings.warn(f"{operation}: the {kind} set {params.name} is not held to 128 bits of security; choose a set "
+                      "without that word in its name for data that matter", errors.SecurityWarning, stacklevel=3)
+    elif getattr(params, "stated_log_failure", _LEAST_SHARED) > _LEAST_SHARED:
+        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with "
+                      f"2^{params.stated_log_failure:.0f}; "
+                      "do not share decryptions under it (docs/security.md)", errors.SecurityWarning, stacklevel=3)

@@ -1,0 +1,1 @@
+"""Files and bytes: the objects of both schemes, notes, bundles, signatures, secrets."""

@@ -1,0 +1,154 @@
+"""Operands brought into one layout, and arrays into the plain one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import arrays, errors
+from ..common import layout
+from ..common.layout import Layout
+from . import moves
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+
+def aligned(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
+    """Both with numpy's broadcast shape and one layout. Free where they have one already or repeat; else one of them
+    moves, for one level: the one whose move leaves the most levels, then the cheaper one."""
+    if x.context is not y.context:
+        raise errors.ContextError.explain(
+            operation, "ciphertexts of two contexts or sessions", "one of them",
+            "encrypt both in the same one, or adopt one")
+    if x.layout.same(y.layout):
+        return x, y
+    if x.layout.is_plain and y.layout.is_plain:
+        if layout.repeats_over(y.shape, x.shape) and y.size == y.slots and x.shape != y.shape:
+            return x, repeated(y, x)
+        if layout.repeats_over(x.shape, y.shape) and x.size == x.slots and x.shape != y.shape:
+            return repeated(x, y), y
+    x, y = broadcast(x, shape_of(x, y, operation)), broadcast(y, shape_of(x, y, operation))
+    if x.layout.same(y.layout):
+        return x, y
+    if _repeats(y, x.layout):
+        return x, repeated(y, x)
+    if _repeats(x, y.layout):
+        return repeated(x, y), y
+    slots = max(x.slots, y.slots)
+    x, y = moves.widened(x, slots), moves.widened(y, slots)
+    return (x, y) if x.layout.same(y.layout) else _moved(x, y, operation)
+
+
+def shape_of(x: Ciphertext, y: Any, operation: str) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(x.shape, y.shape)
+    except ValueError as why:
+        raise errors.ShapeError.explain(
+            operation, f"shapes {x.shape} and {y.shape}", "equal shapes, or such that numpy broadcasts",
+            "reshape or transpose one of them") from why
+
+
+def _moved(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
+    choices = []
+    for first, (still, moving) in enumerate(((x, y), (y, x))):
+        if still.layout.injective:
+            level = min(still.level, moving.level - 1)
+            choices.append((-level, moves.move(moving.layout, still.layout).cost, first))
+    if not choices:  # both repeat values, along different axes
+        where = Layout.plain(x.shape, _slots(x))
+        return moves.placed(x, where, operation), moves.placed(y, where, operation)
+    if min(choices)[2] == 0:
+        return x, moves.placed(_lowered(y, x), x.layout, operation)
+    return moves.placed(_lowered(x, y), y.layout, operation), y
+
+
+def _lowered(moving: Ciphertext, still: Ciphertext) -> Ciphertext:
+    """Brought down to the level above the other's: nothing is lost, and the move is cheaper."""
+    return moving.to_level(still.level + 1) if moving.level > still.level + 1 and _canonical(moving) else moving
+
+
+def _canonical(x: Ciphertext) -> bool:
+    return all(p.scale == x.context.params.scale(p.level) for p in x._parts)
+
+
+def _slots(x: Ciphertext) -> int:
+    return max(x.slots, arrays.slots_for(x.size, x.context.slots, "move"))
+
+
+def _repeats(x: Ciphertext, other: Layout) -> bool:
+    """Whether x, whose slots repeat, has its values where the other layout wants them."""
+    return len(x._parts) == 1 and x.slots < other.slots and np.array_equal(other.places % x.slots, x.layout.places)
+
+
+def repeated(x: Ciphertext, larger: Ciphertext) -> Ciphertext:
+    """x, which repeats periodically, in the layout of a larger array."""
+    part = x._parts[0].with_slots(larger.slots)
+    growth = math.sqrt(larger.slots / x.slots)  # decoding reads more coefficients
+    where = larger.layout.with_rest("zero").changed(larger.layout.full, x._known.range.reach)
+    if x.layout.rest == "unknown":
+        where = where.with_rest("unknown", x.layout.bound)
+    return x._like([part] * len(larger._parts), x._known.repeated(larger.shape, growth), layout=where)
+
+
+def broadcast(x: Ciphertext, shape: tuple[int, ...]) -> Ciphertext:
+    """numpy's broadcast_to; free: values share slots."""
+    if shape == x.shape:
+        return x
+    try:
+        index = np.broadcast_to(np.arange(x.size).reshape(x.shape), shape)
+    except ValueError as why:
+        raise errors.ShapeError.explain(
+            "broadcast_to", f"shape {x.shape}", f"one that broadcasts to {shape}",
+            "reshape it, or check the shape") from why
+    return moves.taken(x, index)
+
+
+def distinct(x: Ciphertext, operation: str) -> Ciphertext:
+    """With a slot for each value: one level where values share slots."""
+    return x if x.layout.injective else moves.placed(x, Layout.plain(x.shape, _slots(x)), operation)
+
+
+def cleared(x: Ciphertext, operation: str) -> Ciphertext:
+    """The same layout; zeros where the other slots hold what is not known: one level."""
+    if x.layout.rest != "unknown":
+        return x
+    x = x._ready(1)
+    moves.require_level(x, operation)
+    mask = x.layout.used.astype(complex).reshape(-1, x.slots)
+    factors = [x.context.encode(m, p.level, x._factor_scale(p)) for m, p in zip(mask, x._parts)]
+    parts = x._evaluator.multiply_plain(x._parts, factors)
+    known = x._known.times_plain(np.ones(x.shape), x.slots, factors[0].scale, x._rescaled(parts), x.layout)
+    return x._like(parts, known, True)
+
+
+def plain(x: Ciphertext, operation: str) -> Ciphertext:
+    """The plain layout. Free where it is that one, with zeros or fillers behind; one level otherwise."""
+    if x.layout.is_plain and x.layout.rest != "unknown":
+        return x
+    if x.layout.is_plain:
+        return cleared(x, operation)
+    return moves.placed(x, Layout.plain(x.shape, _slots(x)), operation)
+
+
+def operand(x: Ciphertext, values: Any, operation: str) -> tuple[Ciphertext, np.ndarray]:
+    """x, and a clear array of its shape. x is broadcast where the array is larger, which takes a level where it then
+    has different values in what shared a slot."""
+    array = arrays.as_numpy(values, operation)
+    if array.shape != x.shape:
+        shape = shape_of(x, array, operation)
+        x = broadcast(x, shape)
+    if not x.layout.injective and not _constant(array, x.layout):
+        x = distinct(x, operation)
+    return x, np.ascontiguousarray(np.broadcast_to(array, x.shape)).reshape(x.shape)
+
+
+def _constant(array: np.ndarray, where: Layout) -> bool:
+    """Whether an array is one value along the axes along which the layout repeats one, and all others are distinct."""
+    axes = [a for a in range(len(where.shape)) if where.shape[a] > 1 and not np.diff(where.places, axis=a).any()]
+    own = (1,) * (len(where.shape) - array.ndim) + array.shape
+    at = tuple(slice(0, 1) if a in axes else slice(None) for a in range(len(where.shape)))
+    first = where.places[at]
+    return all(own[a] == 1 for a in axes) and np.unique(first).size == first.size

@@ -1,0 +1,176 @@
+"""Work on several ciphertexts at once: refreshing, and sums of products with one key switch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _native, errors
+from ..claims import noise
+from ..claims.known import Known, Range, largest_coefficient, report
+from ..common.layout import Rest
+from . import align
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+    from ..ckks.context import Context
+
+
+_LARGEST_ARCSINE = 7
+
+
+def more_levels(ctx: Context) -> str:
+    """What to do where levels are lacking."""
+    if not ctx.params.has_bootstrap:
+        return "multiply fewer times in sequence, or take parameters with more levels"
+    if ctx.auto_bootstrap:
+        return "take parameters with more levels after bootstrapping"
+    return "bootstrap() first, or use auto_bootstrap"
+
+
+def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
+    """See Ciphertext.bootstrap."""
+    ctx = x.context
+    _require_bootstrap(ctx, "bootstrap")
+    if isinstance(message, str) and message == "merged":
+        raise errors.UnsupportedError.explain(
+            "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
+            "a.bootstrap_with(b) refreshes both as one")
+    x = _prepared(x)
+    if not x._is_canonical and x.level == ctx.params.default_level - ctx.params.level_after_bootstrap:
+        x = x._canonical()  # SlotToCoeff first, at its own level, has none to spare
+    booter, slots_first, arcsine = _chosen([x], message, *options)
+    parts = [booter.bootstrap(x._evaluator, p) for p in x._parts]
+    ctx.count_bootstraps(len(parts))
+    return x._like(parts, _refreshed(x, booter, slots_first, arcsine))
+
+
+def _prepared(x: Ciphertext) -> Ciphertext:
+    """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
+    SlotToCoeff can come first. What is left counts as values do (`_refreshed`)."""
+    params = x.context.params
+    if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
+        return x
+    return align.cleared(x, "bootstrap")
+
+
+def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_coeff_first: bool | None,
+            over_mod_raise: bool | None, arcsine: int | None, log_message_ratio: int | None,
+            random_like: bool) -> tuple[_native.Bootstrapper, bool, int]:
+    """What refreshes these, whether SlotToCoeff comes first, and the arcsine's degree (0: the set's).
+
+    Only what is declared counts as known: sample data of a plan do not, as the run may have none."""
+    ctx, slots, level = xs[0].context, xs[0].slots, min(x.level for x in xs)
+    declared = all(x._known.range.claim == "declared" and x._known.range.random for x in xs)
+    form = ctx.bootstrap_form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+                              log_message_ratio, random_like or declared)
+    ctx.note(f"bootstrapping of {slots} slots at level {level}: {form.reason}")
+    booter = ctx.bootstrapper(slots, message, minimal_keys, form.slot_to_coeff_first, form.over_mod_raise,
+                              form.arcsine, form.log_message_ratio)
+    return booter, form.slot_to_coeff_first, form.arcsine
+
+
+def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, arcsine: int) -> Known:
+    """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
+    ctx, ratio, known = x.context, booter.message_ratio, x._known
+    rest = x.layout.bound if x.layout.rest == "unknown" else 0.0
+    if slots_first:
+        reach, limit = max(known.range.reach, rest), 2.0**-ctx.params.log_message_ratio / ratio
+    else:  # at most the corners of the unit box
+        reach, limit = max(largest_coefficient(known, x.slots), rest), math.sqrt(2)
+    if reach > 1.001 * limit:
+        report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({known.within()})",
+               f"at most {limit:.3g}", "scale the values down before, or state a smaller range with declare()")
+        known = known.lost()
+    sine = booter.sine_ratio
+    if not slots_first and reach > 1:
+        # An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not with its square.
+        sine *= min(reach, limit) ** (((arcsine or _LARGEST_ARCSINE) - 1) / 2)
+    known = known.refreshed(booter.noise, sine, slots_first, x.slots)
+    if not rest or slots_first:  # there, each slot errs by its own value
+        return known
+    others = _native.Estimate(Range(-rest, rest, (-rest, rest)), 0.0)
+    return known.plus_error(others.refreshed(0.0, sine, False, x.slots).rms)
+
+
+def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphertext, Ciphertext]:
+    """See Ciphertext.bootstrap_with."""
+    ctx, operation = x.context, "bootstrap_with"
+    _require_ciphertexts([x, y], operation)
+    _require_bootstrap(ctx, operation)
+    if ctx is not y.context:
+        raise errors.ContextError.explain(
+            operation, "ciphertexts of two contexts", "one context", "encrypt both in the same one")
+    if x.shape != y.shape:
+        raise errors.ShapeError.explain(
+            operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")
+    if not x.layout.same(y.layout):
+        x, y = align.plain(x, operation), align.plain(y, operation)
+    x, y = _prepared(x), _prepared(y)
+    booter, slots_first, arcsine = _chosen([x, y], "merged", *options)
+    pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(x._parts, y._parts)]
+    ctx.count_bootstraps(len(pairs))
+    # Imaginary errors of either become errors of the other.
+    first, second = (_refreshed(a, booter, slots_first, arcsine).plus_error(b._known.error, b._known.error_seen)
+                     for a, b in ((x, y), (y, x)))
+    return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
+
+
+def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
+    """The sum of ``x * y`` over pairs of ciphertexts of one shape: one level, and one key switch in all.
+
+    Cheaper than ``sum(x * y ...)``, which switches keys and rescales for every product. ShapeError
+    for lists that are empty, of different lengths or with other things than ciphertexts.
+    """
+    if not all(isinstance(several, Sequence) for several in (xs, ys)):
+        raise errors.ShapeError.explain("dot", "what is no list", "two lists of ciphertexts", "put them into lists")
+    xs, ys = list(xs), list(ys)
+    _require_ciphertexts(xs + ys, "dot")
+    if not xs or len(xs) != len(ys):
+        raise errors.ShapeError.explain(
+            "dot", f"{len(xs)} and {len(ys)} ciphertexts", "as many on both sides, at least one", "pair them")
+    pairs = [x._aligned(y, "dot") for x, y in zip(xs, ys)]
+    first = pairs[0][0]
+    for x, _ in pairs[1:]:
+        if x.context is not first.context:
+            raise errors.ContextError.explain(
+                "dot", "ciphertexts of two contexts", "one context", "encrypt all in the same one")
+        if x.shape != first.shape:
+            raise errors.ShapeError.explain(
+                "dot", f"products of shapes {first.shape} and {x.shape}", "one shape", "reshape or pad the data")
+    if not all(x.layout.same(first.layout) for x, _ in pairs):
+        pairs = [(align.plain(x, "dot"), align.plain(y, "dot")) for x, y in pairs]
+        first = pairs[0][0]
+    pairs = [(x._ready(1), y._ready(1)) for x, y in pairs]
+    level = min(c.level for pair in pairs for c in pair)
+    if level < 1:
+        raise errors.LevelError.explain(
+            "dot", "level 0", "level 1 or more", more_levels(first.context))
+    parts = first._evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
+    added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
+    x, y = pairs[0]
+    known = x._known_at(level).times(y._known_at(level), x is y, added)
+    for x, y in pairs[1:]:
+        known = known.plus(x._known_at(level).times(y._known_at(level), x is y, 0.0))
+    clean = all(x._clean or y._clean for x, y in pairs)
+    unknown = any("unknown" in (x.layout.rest, y.layout.rest) and not (x._clean or y._clean) for x, y in pairs)
+    bound = sum(max(x.layout.bound, x._known.range.reach) * max(y.layout.bound, y._known.range.reach) for x, y in pairs)
+    rest: Rest = "zero" if clean else "unknown" if unknown else "filler"
+    return first._like(parts, known, layout=first.layout.with_rest(rest, bound))
+
+
+def _require_bootstrap(ctx: Context, operation: str) -> None:
+    if not ctx.params.has_bootstrap:
+        raise errors.ParameterError.explain(
+            operation, ctx.params.name, "a parameter set with bootstrapping",
+            "choose a preset with boot in its name")
+
+
+def _require_ciphertexts(values: Sequence[object], operation: str) -> None:
+    from ..ckks.ciphertext import Ciphertext as CiphertextClass
+
+    for v in values:
+        if not isinstance(v, CiphertextClass):
+            raise errors.ShapeError.explain(
+                operation, f"a {type(v).__name__}", "ciphertexts", "encrypt it, or use * for plain values")

@@ -1,0 +1,108 @@
+"""Products of encrypted arrays and plain matrices, with numpy's shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import arrays, errors
+from ..claims import noise
+from . import products
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+# Entries of the matrix of a whole linear map: 256 MiB of complex numbers on the host.
+_MOST_ENTRIES = 1 << 24
+
+
+def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of numpy's ``a @ b``; ShapeError where there is none."""
+    why = ""
+    if not a or not b:
+        why = "at least one dimension on both sides; use * for single values"
+    elif a[-1] != b[-2 if len(b) > 1 else 0]:
+        why = "(..., n) and (n,) or (..., n, m)"
+    else:
+        try:
+            lead = np.broadcast_shapes(a[:-2], b[:-2])
+            return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+        except ValueError:
+            why = "leading dimensions that broadcast"
+    raise errors.ShapeError.explain("matmul", f"shapes {a} and {b}", why, "reshape or transpose")
+
+
+def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
+    """``x @ w``, or ``w @ x``, for a plain `w`: see Ciphertext.__matmul__."""
+    w = arrays.as_numpy(w, "matmul")
+    shape = result_shape(w.shape, x.shape) if left else result_shape(x.shape, w.shape)
+    if w.size == 0:
+        raise errors.ShapeError.explain(
+            "matmul", f"shapes {x.shape} and {w.shape}", "at least one value", "check the data")
+    if not np.isfinite(w).all():
+        raise errors.ValueError.explain("matmul", "NaN or infinity", "finite numbers", "clean the data")
+    if x.layout.is_plain and x.layout.rest != "unknown":
+        if len(x.shape) == 1 and w.ndim <= 2:
+            return _apply(x, w.reshape(-1, w.shape[-1]).T if left else w.reshape(len(w), -1), shape)
+        if x.size * max(x.size, math.prod(shape)) <= _MOST_ENTRIES:
+            return _apply(x, _whole_map(x.shape, w, left, shape), shape)
+    return products.sparse(x, w, left, shape)
+
+
+def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
+    """``x @ y`` of two encrypted vectors."""
+    result_shape(x.shape, y.shape)
+    if len(x.shape) != 1 or len(y.shape) != 1:
+        raise errors.UnsupportedError.explain(
+            "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
+            "two encrypted vectors, or one plain operand",
+            "build the product from x * y and sums")
+    return (x * y).sum()
+
+
+def _whole_map(shape: tuple[int, ...], w: np.ndarray, left: bool, result: tuple[int, ...]) -> np.ndarray:
+    """The matrix M with ``result.ravel() = x.ravel() @ M``: numpy's product with each unit vector."""
+    size, out = math.prod(shape), math.prod(result)
+    own = shape if len(shape) > 1 else ((shape[0], 1) if left else (1, shape[0]))
+    other = w if w.ndim > 1 else (w[None, :] if left else w[:, None])
+    units = np.eye(size).reshape(size, *(1,) * max(0, other.ndim - len(own)), *own)
+    return np.asarray(np.matmul(other, units) if left else np.matmul(units, other)).reshape(size, out)
+
+
+def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
+    """The flat values of x times a matrix of shape (x.size, m), as an array of `shape`."""
+    x = x._ready(1)
+    out_slots = arrays.slots_for(w.shape[1], x.context.slots, "matmul")
+    # Columns of zeros fill the last ciphertext: a narrower block would repeat behind its values.
+    w = np.pad(w, ((0, 0), (0, -w.shape[1] % out_slots if w.shape[1] > out_slots else 0)))
+    parts = [_row_of_blocks(x, w[:, at : at + out_slots], out_slots) for at in range(0, w.shape[1], out_slots)]
+    # Longer inputs leave each result in pieces, which rotations add up (src/ckks/linear/matrix.h).
+    pieces = max(1, x.slots // out_slots)
+    params = x.context.params
+    switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
+    slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
+    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
+    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
+    w = w[:, : math.prod(shape)]
+    # Rotations of x meet the weights with what their keys leave.
+    weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
+    added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
+    known = x._known.repeated(x.shape, math.sqrt(slots / x.slots))
+    return x._like(parts, known.mapped(w, shape, added, rounded), True, shape)
+
+
+def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:
+    """The product with all rows of `w`: one block of rows for each ciphertext of x."""
+    total: Any = None
+    slots = max(x.slots, out_slots)
+    for i, part in enumerate(x._parts):
+        block = w[i * x.slots : (i + 1) * x.slots]
+        if not block.any() and (total is not None or i + 1 < len(x._parts)):
+            continue
+        block = np.pad(block, ((0, x.slots - len(block)), (0, 0)))
+        product = x.context.matrix_product(block, slots, part.level)
+        y = product.apply(x._evaluator, part.with_slots(slots))
+        total = y if total is None else x._evaluator.add(total, y)
+    return total.with_slots(out_slots)

@@ -1,0 +1,482 @@
+"""What is done between layouts. All that moves values between slots is made of five steps:
+
+=============  ======  =====================================================================
+step           levels  rotations of each ciphertext
+=============  ======  =====================================================================
+`taken`        0       none: other values are read, or the same in another order
+`joined`       0       none: the ciphertexts of several arrays behind one object
+`apply`        1       about 2 sqrt(d) for d diagonals of a sparse map
+`placed`       1       those of a map; log2(n) more where values are repeated n times
+`windows`      0       about log2(n) for sums of n slots, a step apart
+=============  ======  =====================================================================
+
+Range and error of the result are tracked here and in what is older than layouts (`sums`, `matrix`), nowhere above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial, reduce
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from .. import _native, errors
+from ..claims import noise
+from ..common.layout import Layout, Rest, weakest
+from ..common.locks import Lock
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+MOST_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
+MOST_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
+_MOST_MAPS = 64  # of sums and products that are remembered
+_FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
+
+
+# ---- free steps ----
+
+
+def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
+    """The values with these flat indices, in an array of their shape. Free."""
+    if index.size > MOST_VALUES:
+        raise errors.ShapeError.explain(
+            "array", f"a result of shape {index.shape}",
+            f"at most {MOST_VALUES:,} values, because the host stores where each one is",
+            "compute on the smaller arrays first, or on parts")
+    where, parts = x.layout.taken(index, x._known.range.reach)
+    held = x._parts
+    return x._like([held[p] for p in parts], x._known.taken(index), layout=where)
+
+
+def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str) -> Ciphertext:
+    """One array of several, which `f` puts together. Free; operands of higher levels are brought down."""
+    level, slots = min(x.level for x in xs), max(x.slots for x in xs)
+    xs = [x.to_level(level) if any(p.level != level for p in x._parts) else x for x in xs]
+    if len({p.scale for x in xs for p in x._parts}) > 1:
+        raise errors.ScaleError.explain(
+            operation, "arrays of several scales at one level", "one scale",
+            "encrypt without a scale of your own, or bring all of them one level down with to_level")
+    xs = [widened(x, slots) for x in xs]
+    wide = [x.layout for x in xs]
+    starts = np.cumsum([0, *(w.count for w in wide)])
+    places = f([w.places + start * slots for w, start in zip(wide, starts)])
+    rest = weakest(*(w.rest for w in wide))
+    where = Layout(places.shape, slots, int(starts[-1]), places, rest, max(_reach(x, w) for x, w in zip(xs, wide)))
+    known = xs[0]._known.joined([x._known for x in xs[1:]], [x.size for x in xs], f)
+    return xs[0]._like([p for x in xs for p in x._parts], known, layout=where)
+
+
+def _reach(x: Ciphertext, where: Layout) -> float:
+    """A bound of what lies in slots without values."""
+    return max(where.bound, x._known.range.reach) if where.rest != "zero" else 0.0
+
+
+def widened(x: Ciphertext, slots: int) -> Ciphertext:
+    """In ciphertexts of more slots, which repeat what was in fewer. Free."""
+    if slots == x.slots:
+        return x
+    where = x.layout.widened(slots)
+    growth = math.sqrt(slots / x.slots)  # decoding reads more coefficients
+    return x._like([p.with_slots(slots) for p in x._parts], x._known.repeated(x.shape, growth),
+                   layout=where.with_rest(where.rest, _reach(x, where)))
+
+
+# ---- linear maps ----
+
+
+@dataclass(frozen=True)
+class Group:
+    """Diagonals between one source and one target ciphertext. The source is rotated by `first`; diagonal k multiplies
+    that, rotated by distances[k]."""
+
+    source: int
+    distances: tuple[int, ...]
+    first: int = 0
+
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source addresses, weights
+
+
+class Map:
+    """A sparse linear map: to a target address comes the sum of weight times source address, for all its entries.
+
+    Only which diagonals there are is kept; `build` gives the entries again where they must be encoded.
+    """
+
+    def __init__(self, name: tuple[Any, ...], slots: int, period: int, target: Layout,
+                 build: Callable[[], Entries], count: int | None = None) -> None:
+        self.name, self.slots, self.target = name, slots, target
+        self.count = target.count if count is None else count  # of target ciphertexts
+        self._period, self._build = period, build
+        self._groups: list[list[Group]] | None = None
+        entries = build()
+        self._sources = int(entries[1].max(initial=0)) // slots + 1
+        self._unique = np.unique(self._keys(entries))
+
+    @property
+    def diagonals(self) -> int:
+        return len(self._unique)
+
+    def _keys(self, entries: Entries) -> np.ndarray:
+        t, s, _ = entries
+        pair = t // self.slots * self._sources + s // self.slots
+        return np.asarray(pair * self._period + (s - t) % self.slots % self._period)
+
+    def require_possible(self, operation: str) -> None:
+        if self.diagonals * self.slots > MOST_ENTRIES:
+            raise errors.UnsupportedError.explain(
+                operation, f"values that move by {self.diagonals:,} different distances in {self.slots:,} slots",
+                f"at most {MOST_ENTRIES // self.slots:,} distances",
+                "lay out the data for the operation before encrypting, or work on parts of the array")
+
+    def groups(self) -> list[list[Group]]:
+        """For each target ciphertext, its sources."""
+        if self._groups is None:
+            out: list[list[Group]] = [[] for _ in range(self.count)]
+            pairs = self._unique // self._period
+            found = [(int(p), self._unique[pairs == p] % self._period) for p in np.unique(pairs)]
+            firsts = [self._first(distances) for _, distances in found]
+            apart = len(set().union(*(set(((d - f) % self._period).tolist()) for (_, d), f in zip(found, firsts))))
+            # Ciphertexts that lie shifted to each other share keys where distances are counted from the first one.
+            alone = len(np.unique(self._unique % self._period))
+            shared = apart + min(len(set(firsts)), self._period.bit_length()) < alone
+            for (p, distances), first in zip(found, firsts if shared else [0] * len(found)):
+                counted = tuple(int(d) for d in (distances - first) % self._period)
+                out[p // self._sources].append(Group(p % self._sources, counted, first))
+            self._groups = out
+        return self._groups
+
+    def _first(self, distances: np.ndarray) -> int:
+        """The one after the widest gap of the circle."""
+        gaps = np.diff(distances, prepend=distances[-1] - self._period)
+        return int(distances[int(np.argmax(gaps))])
+
+    @property
+    def keys(self) -> float:
+        """Rotations that need a key of their own, about."""
+        groups = [g for several in self.groups() for g in several]
+        firsts = len({g.first for g in groups} - {0})
+        return min(firsts, self._period.bit_length()) + 2 * math.sqrt(len({d for g in groups for d in g.distances}))
+
+    def matrices(self) -> Callable[[int, Group], np.ndarray]:
+        """What gives the diagonals of a group of a target ciphertext."""
+        entries = self._build()
+        which = np.searchsorted(self._unique, self._keys(entries))
+        order = np.argsort(which, kind="stable")
+        slot, weight = entries[0][order] % self.slots, entries[2][order]
+        ends = np.cumsum(np.bincount(which, minlength=len(self._unique)))
+
+        def of(target: int, group: Group) -> np.ndarray:
+            out = np.zeros((len(group.distances), self.slots), complex)
+            if not self.groups()[target]:
+                return out
+            start = (target * self._sources + group.source) * self._period
+            for row, distance in zip(out, group.distances):
+                k = int(np.searchsorted(self._unique, start + (distance + group.first) % self._period))
+                at = slice(0 if k == 0 else ends[k - 1], ends[k])
+                np.add.at(row, slot[at], weight[at])
+            return out
+
+        return of
+
+
+Made = TypeVar("Made")
+_made: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+_lock = Lock()
+
+
+def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+    """The map, or what has one, that `name` stands for: made once as long as it is in use."""
+    with _lock:
+        if name in _made:
+            _made.move_to_end(name)
+            return cast("Made", _made[name])
+    made = make()
+    with _lock:
+        _made[name] = made
+        while len(_made) > _MOST_MAPS:
+            _made.popitem(last=False)
+    return made
+
+
+@contextmanager
+def _named(operation: str) -> Iterator[None]:
+    """Errors of the core name what was asked for."""
+    try:
+        yield
+    except errors.Error as why:
+        if operation == why.operation or why.operation != "matmul":
+            raise
+        raise type(why)(operation + str(why).removeprefix(why.operation), operation) from None
+
+
+def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str,
+          gain: float = 1.0) -> tuple[list[_native.Ciphertext], float]:
+    """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range.
+    `gain`: the root of the sum of squares of the weights of any one result."""
+    parts, added = _applied(x, sources, m, operation, gain, False)
+    return [p for p in parts if p is not None], added
+
+
+def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str, gain: float,
+             empty: bool) -> tuple[list[_native.Ciphertext | None], float]:
+    """Where nothing comes there are zeros, or None (`empty`)."""
+    ctx, e = x.context, x._evaluator
+    matrices: Callable[[int, Group], np.ndarray] | None = None
+
+    def encoded(target: int, group: Group, level: int) -> _native.LinearTransform:
+        nonlocal matrices
+        matrices = matrices or m.matrices()
+        return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level)
+
+    firsts = {group.first for groups in m.groups() for group in groups} - {0}
+    bits = len(firsts) > m.slots.bit_length()  # then a key for each power of two is less
+    parts: list[_native.Ciphertext | None] = []
+    turns = 0
+    for i, groups in enumerate(m.groups()):
+        if empty and not groups:
+            parts.append(None)
+            continue
+        products = []
+        for group in groups or [Group(0, (0,))]:  # nothing comes there: zeros
+            part = sources[group.source].with_slots(m.slots)
+            steps = [1 << b for b in range(group.first.bit_length()) if group.first >> b & 1] if bits else [group.first]
+            for step in steps if group.first else ():
+                part = e.rotate(part, step)
+            turns = max(turns, len(steps) if group.first else 0)
+            key = (*m.name, i, group.source, part.level)
+            made = ctx._products.get(key, partial(encoded, i, group, part.level))
+            with _named(operation):
+                products.append(made.apply(e, part))
+        parts.append(reduce(e.add, products))
+    widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
+    turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
+    params, level = ctx.params, x.level
+    scale = next(p.scale for p in parts if p is not None)
+    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest) * x._known.range.rms
+    each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
+    before = gain * noise.switched(params, level, m.slots, x.scale) * math.sqrt(turns)
+    return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), rounded, before)
+
+
+# ---- to other slots ----
+
+
+@dataclass(frozen=True)
+class Move:
+    """How values come from one layout into another: a map, and rotations that repeat what it left.
+
+    `spreads`: (step, count), one after the other. `runs`: a step and a number of bits; the map has targets for each
+    bit, and what comes to those of bit k is repeated 2^k times.
+    """
+
+    map: Map
+    spreads: tuple[tuple[int, int], ...] = ()
+    runs: tuple[int, int] | None = None
+    rest: Rest = "zero"
+
+    @property
+    def cost(self) -> float:
+        """Diagonals and rotations."""
+        turns = sum(2 * math.log2(c) for _, c in self.spreads) + (self.runs[1] if self.runs else 0)
+        return self.map.diagonals + turns * self.map.target.count + 8 * self.map.keys
+
+
+class _ByName:
+    """A layout as the key of a cache."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def __hash__(self) -> int:
+        return hash(self.layout.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByName) and self.layout.name == other.layout.name
+
+
+def move(source: Layout, target: Layout) -> Move:
+    """From one layout to another of the same shape."""
+    return _move(_ByName(source), _ByName(target))
+
+
+@lru_cache(maxsize=32)
+def _move(source_: _ByName, target_: _ByName) -> Move:
+    source, target = source_.layout, target_.layout
+    slots, period = target.slots, source.slots
+    s = source.places // period * slots + source.places % period
+    direct = _map(source, target, s, target.places, "move")
+    if direct.diagonals <= _FEW:
+        return Move(direct)
+    axes = tuple(a for a in range(s.ndim) if s.shape[a] > 1 and not np.diff(s, axis=a).any())
+    shorter = (_spread(source, target, s, axes) or _runs(source, target, s, axes)) if axes else None
+    return min((Move(direct), shorter), key=lambda m: m.cost) if shorter else Move(direct)
+
+
+def _map(source: Layout, target: Layout, s: np.ndarray, t: np.ndarray, name: str) -> Map:
+    flat = t.reshape(-1)
+    _, first = np.unique(flat, return_index=True)  # equal values may share a slot: each moves once
+    entries = flat[first], s.reshape(-1)[first], np.ones(len(first))
+    return Map((name, source.name, target.name), target.slots, source.slots, target, lambda: entries)
+
+
+def runs_of(t: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int] | None:
+    """Rows of addresses as runs of slots a fixed step apart, each in one ciphertext: the row, first address and length
+    of each run, and the step; None where there is no such step."""
+    parts = t // slots
+    inside = parts[:, 1:] == parts[:, :-1]
+    steps = ((t[:, 1:] - t[:, :-1]) % slots)[inside]
+    if steps.size and (steps != steps[0]).any():
+        return None
+    starts = np.concatenate([np.ones((len(t), 1), bool), ~inside], axis=1)
+    begin = np.flatnonzero(starts.reshape(-1))
+    length = np.diff(np.append(begin, t.size))
+    return begin // t.shape[1], t.reshape(-1)[begin], length, int(steps[0]) if steps.size else 0
+
+
+def by_bits(first: np.ndarray, length: np.ndarray, step: int, slots: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Runs as windows of powers of two, the smallest first: which runs have one of 2^k slots, and where it begins."""
+    for k in range(int(length.max()).bit_length()):
+        has = np.flatnonzero(length >> k & 1)
+        offset = (length[has] & (1 << k) - 1) * step
+        yield has, first[has] // slots * slots + (first[has] + offset) % slots
+
+
+def _runs(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) -> Move | None:
+    """As `_spread`, where repeated values lie in several ciphertexts."""
+    last = range(-len(axes), 0)
+    rows = math.prod(n for a, n in enumerate(s.shape) if a not in axes)
+    t = np.sort(np.moveaxis(target.places, axes, last).reshape(rows, -1), axis=1)
+    if np.unique(t).size != t.size or (found := runs_of(t, target.slots)) is None:
+        return None
+    row, first, length, step = found
+    values = np.moveaxis(s, axes, last).reshape(rows, -1)[:, 0]
+    bits = list(by_bits(first, length, step, target.slots))
+    to = np.concatenate([at + k * target.count * target.slots for k, (_, at) in enumerate(bits)])
+    come = np.concatenate([values[row[has]] for has, _ in bits])
+    entries = to, come, np.ones(len(to))
+    made = Map(("runs", source.name, target.name), target.slots, source.slots, target, lambda: entries,
+               len(bits) * target.count)
+    return Move(made, runs=(step, len(bits)))
+
+
+def _spread(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) -> Move | None:
+    """Where axes repeat values: the first of each goes to its slot, and rotations fill the others."""
+    t, slots = target.places, target.slots
+    spreads = []
+    for a in axes:
+        steps = np.diff(t, axis=a)
+        parts = np.diff(t // slots, axis=a)
+        if parts.any() or (steps != steps.reshape(-1)[0]).any():
+            return None
+        spreads.append((int(steps.reshape(-1)[0]), s.shape[a]))
+    at = tuple(slice(0, 1) if a in axes else slice(None) for a in range(s.ndim))
+    counts = np.zeros((target.count, slots))
+    labels = counts.copy()
+    np.add.at(counts.reshape(-1), t[at].reshape(-1), 1)
+    labels.reshape(-1)[t[at].reshape(-1)] = 1.0 + np.arange(t[at].size)
+    for step, count in spreads:
+        counts, labels = (_window(v, _rolled, np.add, -step, count, slots) for v in (counts, labels))
+    wanted = np.broadcast_to(1.0 + np.arange(t[at].size).reshape(t[at].shape), t.shape)
+    if (counts.reshape(-1)[t] != 1).any() or (labels.reshape(-1)[t] != wanted).any():
+        return None
+    beside = counts.reshape(-1).copy()
+    beside[t.reshape(-1)] = 0
+    return Move(_map(source, target, s[at], t[at], "spread"), tuple(spreads), rest="filler" if beside.any() else "zero")
+
+
+def _rolled(rows: np.ndarray, k: int) -> np.ndarray:
+    return np.roll(rows, -k, axis=1)
+
+
+def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
+    """The values in the slots of another layout of the same shape; in the others zeros, or copies of values (the layout
+    of the result says which). One level."""
+    target = Layout(x.shape, target.slots, target.count, target.places)
+    if target.slots < x.slots:
+        raise AssertionError("moves lead to as many slots, or more")
+    plan = move(x.layout, target)
+    plan.map.require_possible(operation)
+    x = x._ready(1)
+    require_level(x, operation)
+    made, added = _applied(x, x._parts, plan.map, operation, 1.0, plan.runs is not None)
+    parts = [p for p in made if p is not None]
+    growth = math.sqrt(target.slots / x.slots)
+    known = x._known if growth == 1 else x._known.repeated(x.shape, growth)
+    switched = noise.switched(x.context.params, parts[0].level, target.slots, parts[0].scale)
+    for step, count in plan.spreads:
+        parts = windows(x._evaluator, parts, -step, count, target.slots)
+        added = math.hypot(added * math.sqrt(count), switched * math.sqrt(count - 1))
+    if plan.runs is not None:
+        step, bits = plan.runs
+        parts = [_filled(x._evaluator, made[i :: target.count], step, target.slots) for i in range(target.count)]
+        added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
+    where = target.with_rest(plan.rest, x._known.range.reach)
+    return x._like(parts, known.placed(target.name, 1.0, added), layout=where)
+
+
+def _filled(e: _native.Evaluator, by_bit: Sequence[_native.Ciphertext | None], step: int,
+            slots: int) -> _native.Ciphertext:
+    """The sum over k of ciphertext k with each slot repeated 2^k times, a step apart."""
+    out = None
+    for k in range(len(by_bit) - 1, -1, -1):
+        if out is not None:
+            turn = -(step << k) % slots
+            out = e.add(out, e.rotate(out, turn) if turn else out)
+        here = by_bit[k]
+        if here is not None:
+            out = here if out is None else e.add(out, here)
+    assert out is not None
+    return out
+
+
+def require_level(x: Ciphertext, operation: str) -> None:
+    if x.level < 1:
+        from .joint import more_levels
+
+        raise errors.LevelError.explain(
+            operation, "level 0, and values that must move to other slots", "level 1 or more", more_levels(x.context))
+
+
+# ---- sums of slots ----
+
+
+def _window(x: Any, rotate: Callable[[Any, int], Any], add: Callable[[Any, Any], Any], step: int, count: int,
+            slots: int) -> Any:
+    """The sum of `count` copies of x, rotated left by 0, step, 2 step .."""
+    total, done, power, terms = None, 0, x, 1
+    while True:
+        if count & terms:
+            turned = rotate(power, done * step % slots) if done * step % slots else power
+            total = turned if total is None else add(total, turned)
+            done += terms
+        if done == count:
+            return total
+        turn = terms * step % slots
+        power = add(power, rotate(power, turn) if turn else power)
+        terms *= 2
+
+
+def windows(e: _native.Evaluator, parts: Sequence[_native.Ciphertext], step: int, count: int,
+            slots: int) -> list[_native.Ciphertext]:
+    """In each slot the sum of `count` slots, `step` apart, beginning there."""
+    return [_window(p, e.rotate, e.add, step, count, slots) for p in parts]
+
+
+def doublings(e: _native.Evaluator, part: _native.Ciphertext, step: int, most: int,
+              slots: int) -> Iterator[_native.Ciphertext]:
+    """Windows of 1, 2, 4 .. up to `most` slots."""
+    terms = 1
+    while True:
+        yield part
+        terms *= 2
+        if terms > most:
+            return
+        turn = terms // 2 * step % slots
+        part = e.add(part, e.rotate(part, turn) if turn else part)

@@ -1,0 +1,36 @@
+"""Indexing and reshaping: numpy does them on the places of values, and the ciphertexts stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors
+from . import moves
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+
+def moved(x: Ciphertext, move: Callable[[np.ndarray], Any], operation: str) -> Ciphertext:
+    """What numpy's `move` of an array makes of x."""
+    try:
+        places = np.asarray(move(np.arange(x.size).reshape(x.shape)))
+    except Exception as why:  # numpy's, or what an object's own conversion raises
+        raise errors.ShapeError.explain(
+            operation, f"an array of shape {x.shape} ({first_line(why)})", "indices, axes and shapes that exist",
+            "check the arguments") from why
+    if not places.size:
+        raise errors.ShapeError.explain(operation, "no values", "at least one", "check the index")
+    if places.dtype.kind != "i":  # a field of a record, for instance
+        raise errors.ShapeError.explain(
+            operation, "an object that is no index", "integers, slices or masks", "check the index")
+    if places.shape == x.shape and np.array_equal(places.reshape(-1), np.arange(x.size)):
+        return x
+    return moves.taken(x, places)
+
+
+def first_line(why: Exception) -> str:
+    return str(why).partition("\n")[0] or type(why).__name__

@@ -1,0 +1,265 @@
+"""What moves values between slots: rotations, and the sums that are made of them."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..claims import noise
+from ..claims.known import rounding
+from ..common import layout
+from ..common.layout import Layout
+from . import align, moves
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+
+def rotate(x: Ciphertext, k: int) -> Ciphertext:
+    """See Ciphertext.rotate."""
+    k = arrays.as_integer(k, "rotate", "steps") % x.size
+    if k == 0:
+        return x
+    if not x.layout.is_plain or x.layout.rest == "unknown":  # read in another order: free
+        return moves.taken(x, np.roll(np.arange(x.size), -k).reshape(x.shape))
+    e, groups = x._evaluator, layout.rotation_groups(x.size, x.slots, k)
+    masked = any(mask is not None for group in groups for _, _, mask in group)
+    x = x._ready(1) if masked else x
+    parts, encoded, scale = [], 0.0, 1.0
+    for i, group in enumerate(groups):
+        total: Any = None
+        for source, turn, mask in group:
+            y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
+            if mask is not None:
+                name = ("rotation", x.size, x.slots, k, i, source, turn)
+                factor = x.context._encode_named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
+                y = e.multiply_plain(y, factor)
+                encoded = noise.encoded(x.slots, factor.scale) * math.sqrt(len(group))
+                scale = factor.scale
+            total = y if total is None else e.add(total, y)
+        parts.append(total)
+    # A result without a mask next to masked ones keeps its level: sums and products align it.
+    added = math.hypot(x._switched(), x._rescaled(parts) if masked else 0.0)
+    off = _off(x, groups, scale) if masked and x._known.sample is not None else None
+    return x._like(parts, x._known.rotated(k, masked, added, encoded * x._known.range.rms, off))
+
+
+def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
+    """What the rounding of a rotation's masks adds to the sample's values."""
+    sample: Any = x._known.sample
+    rows = arrays.rows(sample[0].reshape(-1), x.slots)
+    out = np.zeros((len(groups), x.slots), dtype=np.complex128)
+    for row, group in zip(out, groups):
+        for source, turn, mask in group:
+            if mask is not None:
+                row += np.roll(rows[source], -turn) * rounding(mask.astype(complex), x.slots, scale)
+    return out.reshape(-1)[: x.size].reshape(x.shape)
+
+
+def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: complex = 1) -> Ciphertext:
+    """See Ciphertext.sum; `factor` multiplies the sums."""
+    axes, keepdims = as_axes(axis, len(x.shape), "sum"), arrays.as_flag(keepdims, "sum", "keepdims")
+    if not axes:
+        return x * factor if factor != 1 else x
+    if _plainly(x, axes):
+        out = _in_ciphertexts(x, axes)
+        out = out * factor if factor != 1 else out
+    else:
+        out = _along(x, axes, factor)
+    if not keepdims:
+        return out
+    return moves.taken(out, np.arange(out.size).reshape([1 if a in axes else n for a, n in enumerate(x.shape)]))
+
+
+def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
+    """Axes as numpy takes them, in order; all of them for None."""
+    if axis is None:
+        return tuple(range(dimensions))
+    every = [arrays.as_integer(a, operation, "axis") for a in (axis if isinstance(axis, tuple) else (axis,))]
+    out = sorted(a + dimensions if a < 0 else a for a in every)
+    if len(set(out)) != len(out) or not all(0 <= a < dimensions for a in out):
+        raise errors.ShapeError.explain(
+            operation, f"axis={arrays.shown(axis)} of {dimensions} dimensions", "axes that exist, each once",
+            "check the axis")
+    return tuple(out)
+
+
+def _plainly(x: Ciphertext, axes: tuple[int, ...]) -> bool:
+    """Whether rotations by all that the sums are apart add up the slots: the other slots hold nothing else."""
+    if len(axes) == len(x.shape):
+        return x.layout.injective and x.layout.rest != "unknown"
+    kept = math.prod(x.shape[len(axes):])
+    leading = x.layout.is_plain and axes == tuple(range(len(axes)))
+    return leading and x.layout.rest != "unknown" and kept & (kept - 1) == 0 and kept <= x.slots
+
+
+def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
+    """Sums over leading axes in ciphertexts of as many slots as there are sums."""
+    shape = x.shape[len(axes):]
+    if x._padded and not x._clean:
+        x = x * np.ones(x.shape)
+    e = x._evaluator
+    part = x._parts[0]
+    for other in x._parts[1:]:
+        part = e.add(part, other)
+    kept = math.prod(shape)
+    count = x.slots // kept
+    if count > 1:
+        part = e.inner_sum(part, kept, count)
+    full = x.slots == x.context.slots
+    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count), full)
+    return x._like([part.with_slots(kept)], known, True, shape)
+
+
+def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
+    """Sums over any axes: together where their values are equally far apart, else one after the other."""
+    out = _windowed(x, axes, factor)
+    if out is None and len(axes) > 1:
+        out = _along(_along(x, axes[-1:], 1), axes[:-1], factor)
+    if out is None:  # one axis, along which values lie anywhere
+        out = _windowed(align.plain(x, "sum"), axes, factor)
+    assert out is not None
+    return out
+
+
+def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext | None:
+    """Sums of slots a fixed step apart; None where there is no such step. No level where the values of each sum lie in
+    one ciphertext, else one: a map collects the pieces."""
+    where, slots = x.layout, x.slots
+    shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
+    terms = np.moveaxis(where.places, axes, range(-len(axes), 0)).reshape(math.prod(shape), -1)
+    terms = np.sort(terms, axis=1) if len(axes) > 1 else terms
+    found = moves.runs_of(terms, slots)
+    if found is None:
+        return None
+    if len(found[0]) > len(terms):
+        return _collected(x, axes, factor, terms, found)
+    count, step = terms.shape[1], found[3]
+    bound = count * max(x._known.range.reach, where.bound)
+    out, kept = _where_begun(terms, shape, slots)
+    made = moves.windows(x._evaluator, [x._parts[p] for p in kept], step, count, slots)
+    known = x._known.reduced(axes, False, count, 1, x._switched() * math.sqrt(count - 1))
+    y = x._like(made, known, layout=out.with_rest("unknown", bound))
+    return y * factor if factor != 1 else y
+
+
+def _where_begun(terms: np.ndarray, shape: tuple[int, ...], slots: int) -> tuple[Layout, list[int]]:
+    """The layout of sums that lie where their first values do, and which ciphertexts those are in."""
+    kept = np.unique(terms[:, 0] // slots)
+    places = np.searchsorted(kept, terms[:, 0] // slots) * slots + terms[:, 0] % slots
+    return Layout(shape, slots, len(kept), places.reshape(shape)), kept.tolist()
+
+
+def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.ndarray,
+               found: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> Ciphertext:
+    """Sums of values that lie in several ciphertexts. A run of n values is made of windows of powers of two."""
+    x = x._ready(1)
+    moves.require_level(x, "sum")
+    where, slots = x.layout, x.slots
+    shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
+    row, first, length, step = found
+    bits = list(moves.by_bits(first, length, step, slots))
+    rows = np.concatenate([row[has] for has, _ in bits])
+    s = np.concatenate([at + k * where.count * slots for k, (_, at) in enumerate(bits)])
+    weights = np.full(len(s), complex(factor))
+    most = 1 << (int(length.max()).bit_length() - 1)
+    windows = list(zip(*(moves.doublings(x._evaluator, p, step, most, slots) for p in x._parts)))
+    targets = [Layout.plain(shape, slots), _where_begun(terms, shape, slots)[0]]
+
+    def entries_to(target: Layout) -> moves.Entries:
+        return target.places.reshape(-1)[rows], s, weights
+
+    def cheapest() -> moves.Map:
+        made = [moves.Map((*name, i), slots, slots, target, partial(entries_to, target))
+                for i, target in enumerate(targets) if target.injective]
+        return min(made, key=lambda m: m.diagonals)
+
+    name = ("sum", where.name, axes, complex(factor))
+    m = moves.remembered(name, cheapest)
+    m.require_possible("sum")
+    count = terms.shape[1]
+    parts, added = moves.apply(x, [p for several in windows for p in several], m, "sum", abs(factor) * math.sqrt(count))
+    before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
+    return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=m.target)
+
+
+def mean(x: Ciphertext, axis: Any, keepdims: bool) -> Ciphertext:
+    """See Ciphertext.mean."""
+    axes = as_axes(axis, len(x.shape), "mean")
+    count = math.prod(x.shape[a] for a in axes)
+    return total(x, axes, keepdims, 1 / count if count > 1 else 1)
+
+
+def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertext:
+    """See Ciphertext.var."""
+    axes, ddof = as_axes(axis, len(x.shape), "var"), arrays.as_real(ddof, "var", "ddof")
+    count = math.prod(x.shape[a] for a in axes)
+    if count <= ddof:
+        raise errors.ValueError.explain(
+            "var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
+    off = x - mean(x, axes, True)
+    if x._known.range.is_real:
+        square = off * off
+    else:
+        square = off * off.conj()
+        square = square._like(square._parts, square._known.as_real())
+    return total(square, axes, keepdims, 1 / (count - ddof))
+
+
+def spread(x: Ciphertext, factor: complex) -> Ciphertext:
+    """See Ciphertext.spread_sum."""
+    x = align.plain(x, "spread_sum")
+    c, factor = _columns(x, "spread_sum"), arrays.as_complex(factor, "spread_sum", "factor")
+    x, e = x._ready(1), x._evaluator
+    # Steps along the row: what one leaves in a slot meets what it left in others.
+    summed = e.inner_sum(x._parts, 1, c)
+    first_error = x._switched() * math.sqrt(c - 1)
+    masks = [_first_of_rows(x, i, c, factor) for i in range(len(x._parts))]
+    first = e.multiply_plain(summed, masks)
+    parts = e.inner_sum(first, -1, c)
+    level, scale = first[0].level, first[0].scale
+    added = math.hypot(abs(factor) * first_error, x._rescaled(first) * math.sqrt(c),
+                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1))
+    # The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
+    rounding_of_mask = noise.encoded(x.slots, masks[0].scale) * math.sqrt(c)
+    known = x._known
+    rounded = rounding_of_mask * known.estimate.summed(c, 0.0).range.rms
+    in_sample = 0.0
+    if known.sample is not None:
+        in_sample = rounding_of_mask * _rms_of_windows(known.sample[0].reshape(-1), x.slots, c)
+    rounded, in_sample = math.hypot(added, rounded), math.hypot(added, in_sample)
+    return x._like(parts, known.spread(factor, c, rounded, in_sample), True)
+
+
+def _rms_of_windows(values: np.ndarray, slots: int, c: int) -> float:
+    """Root mean square of the sums of each value and the c - 1 behind it, cyclically in a ciphertext; at least that of
+    values without a mean, whose sums may be small by chance."""
+    rows = arrays.rows(values, slots)
+    total = np.cumsum(np.concatenate([np.zeros((len(rows), 1)), rows, rows], axis=1), axis=1)
+    sums = np.abs(total[:, c : c + slots] - total[:, :slots])
+    return float(max(np.sqrt((sums**2).mean()), np.sqrt(c * (np.abs(rows) ** 2).mean())))
+
+
+def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:
+    """For ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere."""
+    part, filled = x._parts[i], min(x.slots, x.size - i * x.slots)
+
+    def values() -> np.ndarray:
+        mask = np.zeros(x.slots, complex)
+        mask[:filled:c] = factor
+        return mask
+
+    name = ("first of rows", x.slots, filled, c, complex(factor))
+    return x.context._encode_named(name, values, part.level, x._factor_scale(part))
+
+
+def _columns(x: Ciphertext, operation: str) -> int:
+    c = x.shape[-1] if x.shape else 1
+    if c & (c - 1) or c > x.slots:
+        raise errors.ShapeError.explain(
+            operation, f"rows of {c} values", f"a power of two up to {x.slots}", "pad the rows")
+    return c

@@ -1,0 +1,1 @@
+"""Work with whole programs: recording, choosing a preset, profiling."""

@@ -1,0 +1,140 @@
+"""Which preset runs a program at the least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .. import _native, arrays, errors
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.context import Context, presets
+from ..ckks.plan import Plan
+from ..common import devices, display, roles
+from ..common.progress_bar import Task
+
+
+class Candidate(NamedTuple):
+    """A preset that `choose` looked at. ``bootstraps``: with a context that bootstraps by itself. ``seconds``,
+    ``bytes`` (peak memory with keys) and ``bits`` (expected mean precision of the least precise result) of the plan;
+    None where there is none. ``refused``: why the preset cannot be used; empty if it can."""
+
+    preset: str
+    bootstraps: bool
+    seconds: float | None
+    bytes: int | None
+    bits: float | None
+    refused: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What `choose` found: ``preset`` and ``bootstraps`` for ``lt.Context(preset, auto_bootstrap=bootstraps)``, the
+    ``plan`` with it, ``table`` of all candidates, the chosen one first, ``bits`` that were asked for, and ``device``
+    whose times were compared."""
+
+    preset: str
+    bootstraps: bool
+    plan: Plan
+    table: tuple[Candidate, ...]
+    bits: float
+    device: str
+
+    @property
+    def reason(self) -> str:
+        """Why this one, in a sentence."""
+        fit = [c for c in self.table if not c.refused]
+        first = self.table[0]
+        others = "no other one does"
+        if len(fit) > 1:
+            others = f"the next takes {display.seconds(fit[1].seconds or 0)} ({fit[1].preset})"
+        how = " with auto_bootstrap=True" if first.bootstraps else ""
+        return (f"{first.preset}{how} runs the program with {first.bits:.1f} bits in "
+                f"{display.seconds(first.seconds or 0)} and {display.size(first.bytes or 0)} on {self.device}; "
+                f"{others}")
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(c.preset + (" + bootstrapping" if c.bootstraps else ""),
+                 "" if c.seconds is None else display.seconds(c.seconds),
+                 "" if c.bytes is None else display.size(c.bytes), "" if c.bits is None else f"{c.bits:.1f}",
+                 c.refused or ("chosen" if c is self.table[0] else "possible")) for c in self.table]
+
+    def __repr__(self) -> str:
+        rows = [("preset", "time", "memory", "bits", "")] + self._rows()
+        widths = [max(len(r[i]) for r in rows) for i in range(4)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(r, [*widths, 0])).rstrip() for r in rows]
+        return "\n".join([self.reason, *lines])
+
+    def _repr_html_(self) -> str:
+        return display.table(f"Choice of a preset: {self.preset}", ("preset", "time", "memory", "bits", "verdict"),
+                             self._rows(), [self.reason])
+
+
+def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: str | None = None) -> Choice:
+    """The cheapest preset that runs a program with the precision asked for: ``lt.choose(program, x, bits=20)``.
+
+    Plans the program with every preset of 128-bit security, those with bootstrapping also with ``auto_bootstrap=True``,
+    and takes the one with the least predicted time, then the least memory. ``inputs``: arrays or `Shape`, as in
+    ``ctx.plan``; state their ranges, because precision depends on
+    them. ``bits``: mean precision of the least precise result.
+    ``device``: whose times are compared, as for `Context`; ``"cuda"`` needs no GPU here (times are an H200's).
+
+    Nothing is encrypted and no key made. ParameterError where no preset is precise enough, with the reasons. Errors
+    of the program itself are raised as they are. UnsupportedError for ciphertexts as inputs: they have a preset.
+    """
+    roles.require_function("choose", program)
+    bits = arrays.as_real(bits, "choose", "bits")
+    for x in inputs:
+        if isinstance(x, Ciphertext):
+            raise errors.UnsupportedError.explain(
+                "choose", "a ciphertext, which has its parameters", "arrays or lt.Shape",
+                "pass the values or their shape")
+    on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
+    kind = "cuda" if on_gpu else devices.choose(device)[0]
+    names = [name for name in presets() if _native.preset(name).secure]
+    tries = [(name, auto) for name in names for auto in (False, True)
+             if not auto or _native.preset(name).has_bootstrap]
+    found: list[tuple[Candidate, Plan | None]] = []
+    with Task("choosing a preset", len(tries)) as step:
+        for name, auto in tries:
+            found.append(_tried(name, auto, kind, program, inputs, bits))
+            step.advance()
+    found = _without_repeats(found)
+    # Of equal cost the first: presets are in the order of their size.
+    found.sort(key=lambda f: (bool(f[0].refused), f[0].seconds or 0.0, f[0].bytes or 0))
+    table = tuple(candidate for candidate, _ in found)
+    best, plan = found[0]
+    if best.refused or plan is None:
+        reasons = "\n".join(f"  {c.preset}: {c.refused}" for c in table)
+        raise errors.ParameterError.explain(
+            "choose", "a program that no preset runs", f"{bits:g} bits and enough levels",
+            f"ask for fewer bits, use fewer levels, or state ranges of the inputs\n{reasons}")
+    return Choice(best.preset, best.bootstraps, plan, table, bits, kind)
+
+
+def _tried(name: str, auto: bool, kind: str, program: Callable[..., Any], inputs: tuple[Any, ...],
+           bits: float) -> tuple[Candidate, Plan | None]:
+    try:
+        plan = Context._for_plans(name, kind, auto).plan(program, *inputs)
+    except errors.Error as why:
+        return Candidate(name, auto, None, None, None, f"{type(why).__name__}: {why}"), None
+    if not plan.bits:
+        raise errors.ShapeError.explain(
+            "choose", "a program that returns no ciphertext", "encrypted results", "return them")
+    least = min(mean for mean, _, _ in plan.bits)
+    refused = "" if least >= bits else f"precision: {least:.1f} bits of {bits:g}"
+    return Candidate(name, auto, plan.seconds, plan.peak_bytes, least, refused), plan
+
+
+def _without_repeats(found: list[tuple[Candidate, Plan | None]]) -> list[tuple[Candidate, Plan | None]]:
+    """Without tries with auto_bootstrap that never bootstrapped by themselves: they are the same as without."""
+    by_name = {(c.preset, c.bootstraps): (c, p) for c, p in found}
+    out = []
+    for candidate, plan in found:
+        plain = by_name.get((candidate.preset, False))
+        if candidate.bootstraps and plain is not None:
+            same = plain[1] is not None and plan is not None and plain[1].bootstraps == plan.bootstraps
+            if same or (plan is None and plain[0].refused == candidate.refused):
+                continue
+        out.append((candidate, plan))
+    return out
