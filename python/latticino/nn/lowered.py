@@ -194,7 +194,8 @@ class Node:
 
     ``inputs``: indices of earlier nodes. ``shape`` without the batch. ``maps``: one for each input of an affine node,
     whose result is their sum plus ``bias``. ``bound``: values lie within -bound to bound (the calibrated maximum times
-    a margin). ``layer``: the user's name of the layer, for messages and tables.
+    a margin). ``layer``: the user's name of the layer, for messages and tables. ``like``: an earlier node of as many
+    values whose slots those of an affine node take, where the planner moved an operand to another.
     """
 
     name: str
@@ -206,6 +207,7 @@ class Node:
     series: Series | None = None
     bound: float = 1.0
     layer: str = ""
+    like: int | None = None
 
     @property
     def size(self) -> int:
@@ -250,6 +252,8 @@ class Lowered:
             _refuse(f"{node.name} with the bound {node.bound}", "a positive number")
         if (node.op == "polynomial") != (node.series is not None) or (not affine and node.maps):
             _refuse(f"{node.name}, {node.op}, with maps or a series of another operation", "its own options alone")
+        if node.like is not None and not (affine and 0 <= node.like < i and self.nodes[node.like].size == node.size):
+            _refuse(f"{node.name} packed like node {node.like}", "an affine node, and an earlier one of as many values")
         sizes = [self.nodes[j].size for j in node.inputs]
         if affine:
             for size, m in zip(sizes, node.maps):
