@@ -1,0 +1,142 @@
+"""Units of the values of a network: what a ciphertext holds is a value divided by the unit of its node.
+
+With units near the largest values everything lies within -1 and 1, as bootstrapping needs it. Units cost no level: they
+become factors of the weights of affine maps and of the coefficients of polynomials. Operands and results of a sum have
+one unit; that of a product is the product of its factors' units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .lowered import Affine, Lowered, Node, Series
+from .packing import renames
+
+_ROUNDED = 1e-9  # relative
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A graph whose values are those of another one, divided by ``units`` (of each node)."""
+
+    graph: Lowered
+    units: tuple[float, ...]
+
+
+def scaled(graph: Lowered) -> Scaled:
+    """The graph in units of its own; with a factor of its own where products meet in a sum."""
+    units = _units(graph)
+    while isinstance(units, int):
+        graph = _with_factor(graph, units)
+        units = _units(graph)
+    nodes: list[Node] = []
+    for i, node in enumerate(graph.nodes):
+        own, before = units[i], [units[j] for j in node.inputs]
+        node = replace(node, bound=node.bound / own)
+        if node.op == "affine":
+            node = replace(node, maps=tuple(m if u == own else m.scaled(u / own) for m, u in zip(node.maps, before)),
+                           bias=None if node.bias is None else np.asarray(node.bias, float) / own)
+        elif node.series is not None:
+            node = replace(node, series=_snapped(node.series.scaled(before[0], 1 / own)))
+        nodes.append(node)
+    return Scaled(Lowered(tuple(nodes), graph.output, graph.facts), tuple(units))
+
+
+def _snapped(series: Series) -> Series:
+    """With ends that exactly an integer brings to -1 and 1, where they nearly are: that takes no level."""
+    low, high = series.domain
+    k, centre = round(2 / (high - low)), (low + high) / 2
+    if k < 1 or abs(k * (high - low) / 2 - 1) > _ROUNDED:
+        return series
+    centre = 0.0 if abs(centre) < _ROUNDED else centre
+    ends = centre - 1 / k, centre + 1 / k
+    return Series(series.coefficients, ends) if 2 / (ends[1] - ends[0]) == k else series
+
+
+class _Classes:
+    """Nodes that share a unit: operands and results of sums, and renamed values."""
+
+    def __init__(self, graph: Lowered) -> None:
+        self._parent = list(range(len(graph.nodes)))
+        for i, node in enumerate(graph.nodes):
+            if node.op in ("add", "sub") or renames(node):
+                for j in node.inputs:
+                    self._parent[self.of(j)] = self.of(i)
+
+    def of(self, i: int) -> int:
+        while self._parent[i] != i:
+            i = self._parent[i]
+        return i
+
+    def members(self) -> dict[int, list[int]]:
+        out: dict[int, list[int]] = {}
+        for i in range(len(self._parent)):
+            out.setdefault(self.of(i), []).append(i)
+        return out
+
+
+def _with_factor(graph: Lowered, after: int) -> Lowered:
+    """With an identity map behind a node, which all its users read."""
+    node = graph.nodes[after]
+    at = after + 1
+    new = Node(f"{node.name}.unit", "affine", (after,), node.shape, maps=(Affine.identity(node.size),),
+               bias=np.zeros(node.size), bound=node.bound, layer=node.layer, like=after)
+    moved = [replace(n, inputs=tuple(at if j == after else j + (j >= at) for j in n.inputs),
+                     like=None if n.like is None else n.like + (n.like >= at)) for n in graph.nodes[at:]]
+    output = at if graph.output == after else graph.output + (graph.output >= at)
+    return Lowered((*graph.nodes[:at], new, *moved), output, graph.facts)
+
+
+def _free_factor(graph: Lowered, i: int, users: Sequence[Sequence[int]],
+                 classes: dict[int, list[int]]) -> int | None:
+    """The factor of a product whose unit nothing else decides."""
+    alone = {members[0] for members in classes.values() if len(members) == 1}
+    for j in reversed(graph.nodes[i].inputs):
+        if j in alone and users[j] == [i] and j != graph.output and graph.nodes[j].op in ("affine", "polynomial"):
+            return j
+    return None
+
+
+def _units(graph: Lowered) -> list[float] | int:
+    """The unit of each node; or the product that a sum asks for another unit of than that of its factors."""
+    classes = _Classes(graph)
+    members, users = classes.members(), graph.users
+    free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op == "mul"}
+    units = {root: _wanted(graph, several, users) for root, several in members.items()}
+    settled = set()  # classes whose unit something has read, or a product decides
+    for i, j in free.items():
+        if j is None:
+            a, b, own = (classes.of(k) for k in (*graph.nodes[i].inputs, i))
+            product = units[a] * units[b]
+            settled |= {a, b}
+            if own in settled and abs(units[own] / product - 1) > _ROUNDED:
+                return i
+            units[own] = product
+            settled.add(own)
+    for i, j in free.items():
+        if j is not None:
+            other = next((k for k in graph.nodes[i].inputs if k != j), j)
+            units[classes.of(j)] = units[classes.of(i)] / units[classes.of(other)]
+    return [units[classes.of(i)] for i in range(len(graph.nodes))]
+
+
+def _wanted(graph: Lowered, several: Sequence[int], users: Sequence[Sequence[int]]) -> float:
+    """At least the largest bound; a multiple of half the domain of the polynomials that read the values, where they
+    agree, so that no level goes to scaling."""
+    most = max(graph.nodes[i].bound for i in several)
+    halves = set()
+    for i in several:
+        for j in users[i]:
+            series = graph.nodes[j].series
+            if series is not None:
+                low, high = series.domain
+                halves.add((high - low) / 2)
+                most = max(most, abs(low), abs(high))
+    if len(halves) != 1:
+        return most
+    half = halves.pop()
+    return half * math.ceil(most / half * (1 - _ROUNDED))
