@@ -330,16 +330,16 @@ def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarra
     return np.asarray({"add": np.add, "sub": np.subtract, "mul": np.multiply}[node.op](*xs))
 
 
-def require_within(node: Node, x: np.ndarray) -> None:
-    """ValueError where values leave the domain of a polynomial, which names the layer."""
+def require_within(node: Node, x: np.ndarray, unit: float = 1.0) -> None:
+    """ValueError where values leave the domain of a polynomial, which names the layer. `unit` of the values."""
     assert node.series is not None
     low, high = node.series.domain
     slack = _OUTSIDE * (high - low)
     least, most = float(x.min(initial=low)), float(x.max(initial=high))
     if least < low - slack or most > high + slack:
         raise errors.ValueError.explain(
-            f"layer {node.title}", f"values from {least:.4g} to {most:.4g}",
-            f"values from {low:.4g} to {high:.4g}, the range that its polynomial was fitted for",
+            f"layer {node.title}", f"values from {least * unit:.4g} to {most * unit:.4g}",
+            f"values from {low * unit:.4g} to {high * unit:.4g}, the range that its polynomial was fitted for",
             "calibrate with data that show such values, or compile with a larger margin")
 
 

@@ -2,7 +2,8 @@
 
 With units near the largest values everything lies within -1 and 1, as bootstrapping needs it. Units cost no level: they
 become factors of the weights of affine maps and of the coefficients of polynomials. Operands and results of a sum have
-one unit; that of a product is the product of its factors' units.
+one unit; that of a product is the product of its factors' units. The unit of the result is 1: who decrypts it finds the
+values themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class Scaled:
 
 
 def scaled(graph: Lowered) -> Scaled:
-    """The graph in units of its own; with a factor of its own where products meet in a sum."""
+    """The graph in units of its own; with a factor of its own where products meet in a sum, and behind a result whose
+    unit something else decides."""
+    if not _is_free(graph, graph.output):
+        graph = _with_factor(graph, graph.output)
     units = _units(graph)
     while isinstance(units, int):
         graph = _with_factor(graph, units)
@@ -79,6 +83,12 @@ class _Classes:
         return out
 
 
+def _is_free(graph: Lowered, i: int) -> bool:
+    """Whether nothing but node i itself decides its unit."""
+    alone = len(_Classes(graph).members()[_Classes(graph).of(i)]) == 1
+    return alone and not graph.users[i] and graph.nodes[i].op in ("affine", "polynomial")
+
+
 def _with_factor(graph: Lowered, after: int) -> Lowered:
     """With an identity map behind a node, which all its users read."""
     node = graph.nodes[after]
@@ -107,6 +117,7 @@ def _units(graph: Lowered) -> list[float] | int:
     members, users = classes.members(), graph.users
     free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op == "mul"}
     units = {root: _wanted(graph, several, users) for root, several in members.items()}
+    units[classes.of(graph.output)] = 1.0
     settled = set()  # classes whose unit something has read, or a product decides
     for i, j in free.items():
         if j is None:

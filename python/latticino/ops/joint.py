@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST_ARCSINE = 7
+_OPTIONS = (False, None, None, None, None, False)  # of bootstrapping, where nobody asked for any
 
 
 def more_levels(ctx: Context) -> str:
@@ -115,6 +116,29 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphert
     first, second = (_refreshed(a, booter, slots_first, arcsine).plus_error(b._known.error, b._known.error_seen)
                      for a, b in ((x, y), (y, x)))
     return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
+
+
+def bootstrap_pairs(x: Ciphertext) -> Ciphertext:
+    """The ciphertexts of an array of real values refreshed in pairs, as `bootstrap_pair` does it; one that is left over
+    by itself."""
+    ctx, operation = x.context, "bootstrap"
+    _require_bootstrap(ctx, operation)
+    if len(x._parts) < 2:
+        return bootstrap(x, "real", *_OPTIONS)
+    x = _prepared(x)
+    held = x._parts
+    booter, slots_first, arcsine = _chosen([x], "merged", *_OPTIONS)
+    pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(held[::2], held[1::2])]
+    parts = [part for pair in pairs for part in pair]
+    ctx.count_bootstraps(len(pairs))
+    known = _refreshed(x, booter, slots_first, arcsine).plus_error(x._known.error, x._known.error_seen)
+    if len(held) % 2:
+        alone, _, _ = _chosen([x], "real", *_OPTIONS)
+        parts.append(alone.bootstrap(x._evaluator, held[-1]))
+        ctx.count_bootstraps(1)
+        level = min(p.level for p in parts)
+        parts = [p if p.level == level else x._evaluator.to_level([p], level)[0] for p in parts]
+    return x._like(parts, known)
 
 
 def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:

@@ -71,10 +71,11 @@ def test_domains_take_no_level_and_values_fit(make):
             low, high = node.series.domain
             assert (2 / (high - low)).is_integer()
         if not any(s.graph.nodes[j].op == "mul" for j in s.graph.users[i]):
-            assert node.bound <= 1.0 + 1e-12
+            assert node.bound <= 1.0 + 1e-12 or i == s.graph.output
+    assert s.units[s.graph.output] == 1
 
 
 def test_products_that_disagree_get_a_factor_of_their_own():
     graph = squares()
     s = scaled(graph)
-    assert len(s.graph.nodes) == len(graph.nodes) + 2
+    assert len(s.graph.nodes) == len(graph.nodes) + 3  # one more behind the result, whose unit is 1

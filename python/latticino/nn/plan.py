@@ -1,0 +1,106 @@
+"""What running a network takes, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import display
+from ..plan import Plan
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """Of a layer of the user's model.
+
+    ``packing`` of its result; ``level`` and ``limbs`` at which it begins; ``bootstraps`` before or in it; ``diagonals``
+    of its maps; ``keys`` that no layer before it used; ``bytes`` of its encoded weights; ``seconds`` predicted;
+    ``bits``: expected precision of its result, relative to the largest value that it was calibrated for.
+    """
+
+    layer: str
+    operations: str
+    packing: str
+    level: int
+    limbs: int
+    bootstraps: int
+    diagonals: int
+    keys: int
+    bytes: int
+    seconds: float
+    bits: float
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """What a network needs to run encrypted. ``print`` it for a table.
+
+    ``layers``: a `LayerPlan` each; ``program``: keys, memory and predicted time as of ``Context.plan``; ``preset`` and
+    ``device`` that it is for; ``images`` of a run; ``level`` at which inputs are encrypted; ``bits`` of the result,
+    relative to its largest calibrated value; ``notes``: what was chosen, and why.
+    """
+
+    layers: tuple[LayerPlan, ...]
+    program: Plan
+    preset: str
+    device: str
+    images: int
+    level: int
+    bits: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Predicted for a run."""
+        return self.program.seconds
+
+    @property
+    def bootstraps(self) -> int:
+        return self.program.bootstraps
+
+    @property
+    def key_bytes(self) -> int:
+        return self.program.key_bytes
+
+    @property
+    def peak_bytes(self) -> int:
+        """Device memory at the worst moment, keys and weights included."""
+        return self.program.peak_bytes
+
+    def _facts(self) -> list[tuple[str, str]]:
+        each = f", {display.seconds(self.seconds / self.images)} an image" if self.images > 1 else ""
+        p = self.program
+        return [
+            ("preset", f"{self.preset}, for {self.device}"),
+            ("input", f"{self.images} a run, encrypted at level {self.level}"),
+            ("evaluation keys", f"{len(p.keys)}, {display.size(p.key_bytes)}"),
+            ("encoded weights", display.size(p.constant_bytes)),
+            ("peak memory", display.size(p.peak_bytes)),
+            ("bootstrappings", f"{p.bootstraps}"),
+            ("predicted time", display.seconds(self.seconds) + each),
+            ("expected precision", f"{self.bits:.1f} bits of the largest result"),
+        ]
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(r.layer, r.operations, r.packing, str(r.level), str(r.limbs), str(r.bootstraps or ""),
+                 f"{r.diagonals:,}" if r.diagonals else "", str(r.keys or ""), display.size(r.bytes) if r.bytes else "",
+                 display.seconds(r.seconds), f"{r.bits:.1f}") for r in self.layers]
+
+    def __repr__(self) -> str:
+        return "\n".join([*_aligned([_COLUMNS, *self._rows()]), "",
+                          *(f"{name:<20}{value}" for name, value in self._facts()), *self.notes])
+
+    def _repr_html_(self) -> str:
+        title = f"Plan of a network: {display.seconds(self.seconds)} on {self.device}"
+        return display.table(title, _COLUMNS, self._rows()) + display.facts("In all", self._facts(), self.notes)
+
+
+_COLUMNS = ("layer", "operations", "packing", "level", "limbs", "boots", "diagonals", "new keys", "weights", "time",
+            "bits")
+_LEFT = 3  # columns of words
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(text.ljust(w) if i < _LEFT else text.rjust(w)
+                      for i, (text, w) in enumerate(zip(row, widths))).rstrip() for row in rows]

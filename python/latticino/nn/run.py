@@ -1,0 +1,111 @@
+"""The encrypted run of a network: steps on ciphertexts, in dry runs as on real data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .. import joint, moves
+from ..layout import Layout
+from .lowered import Lowered, Node
+from .packing import Packing, Transform, packings, renames
+
+if TYPE_CHECKING:
+    from ..ciphertext import Ciphertext
+
+Form = Literal["real", "merged"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done next: node ``node`` of operands brought to ``level``; or, with a ``form`` of bootstrapping, node
+    ``node`` is refreshed from that level."""
+
+    node: int
+    level: int
+    form: Form | None = None
+
+
+Watch = Callable[[Step, "Ciphertext"], "Ciphertext"]
+
+
+class Machine:
+    """A graph with the packing of each node and the map of each affine one: all that a step needs but its level."""
+
+    def __init__(self, graph: Lowered, slots: int, images: int = 1) -> None:
+        self.graph, self.images = graph, images
+        self.packings: list[Packing] = packings(graph, slots, images)
+        self.transforms: list[tuple[Transform, ...]] = [
+            tuple(Transform(m, self.packings[j], self.packings[i]) for j, m in zip(n.inputs, n.maps))
+            if n.op == "affine" and not renames(n) else () for i, n in enumerate(graph.nodes)]
+        users = graph.users
+        self._last = [max(u, default=i) for i, u in enumerate(users)]
+        self._last[graph.output] = len(graph.nodes)
+
+    def run(self, steps: Sequence[Step], inputs: Sequence[Ciphertext], watch: Watch | None = None) -> Ciphertext:
+        """The result of all steps. `watch` sees the result of each, and says what later steps go on with."""
+        held: dict[int, Ciphertext] = dict(zip(self.graph.inputs, inputs))
+        for step in steps:
+            if step.form is not None:
+                held[step.node] = refreshed(held[step.node], step.level, step.form)
+            else:
+                node = self.graph.nodes[step.node]
+                held[step.node] = self.computed(step.node, [held[j] for j in node.inputs], step.level)
+                for j in set(node.inputs):
+                    if self._last[j] <= step.node:
+                        del held[j]  # its memory is free for what comes next
+            if watch is not None:
+                held[step.node] = watch(step, held[step.node])
+        return held[self.graph.output]
+
+    def computed(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
+        """Node i of its operands, which are brought to `level`."""
+        node, target = self.graph.nodes[i], self.packings[i]
+        y = self._affine(i, xs, level) if node.op == "affine" else self._of_values(node, xs, level)
+        return _in(y, target.layout).declare(-node.bound, node.bound)
+
+    def _affine(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
+        node, shape = self.graph.nodes[i], self.packings[i].layout.shape
+        if not self.transforms[i]:  # the same values in another order
+            return moves.taken(xs[0], _index(node, self.images))
+        y = self.transforms[i][0].apply(xs[0], level)
+        for t, x in zip(self.transforms[i][1:], xs[1:]):
+            y = y + t.apply(x, level)
+        if node.bias is None or not node.bias.any():
+            return y
+        return y + np.ascontiguousarray(np.broadcast_to(node.bias.reshape(node.shape), shape))
+
+    def _of_values(self, node: Node, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
+        shape = (self.images, *node.shape)
+        xs = [_in(at_level(x, level), x.layout, shape) for x in xs]
+        if node.series is not None:
+            s = node.series
+            return xs[0].polyval(s.coefficients[: s.degree + 1], "chebyshev", s.domain)
+        a, b = xs if node.inputs[0] != node.inputs[1] else (xs[0], xs[0])
+        return a * b if node.op == "mul" else a + b if node.op == "add" else a - b
+
+
+def at_level(x: Ciphertext, level: int) -> Ciphertext:
+    return x if x.level == level else x.to_level(level)
+
+
+def _index(node: Node, images: int) -> np.ndarray:
+    columns = node.maps[0].columns
+    return np.asarray((np.arange(images)[:, None] * columns.size + columns).reshape(images, *node.shape))
+
+
+def _in(x: Ciphertext, like: Layout, shape: tuple[int, ...] | None = None) -> Ciphertext:
+    """x, whose values lie as in `like`, with that layout's shape, or another one of as many values."""
+    shape = like.shape if shape is None else shape
+    return x if x.shape == shape else x.reshape(shape)
+
+
+def refreshed(x: Ciphertext, level: int, form: Form) -> Ciphertext:
+    """x bootstrapped from `level`. ``"merged"``: its ciphertexts in pairs, each as one complex message."""
+    x = at_level(x, level)
+    if form == "real":
+        return x.bootstrap(message="real")
+    return joint.bootstrap_pairs(x)

@@ -1,0 +1,68 @@
+"""The shadow of an encrypted run: the same steps in float, for whole batches, with or without noise.
+
+Noise of a step has the deviation that a dry run predicts for it; later steps carry it on as the network does. What the
+noisy shadow is away from the exact one is the precision that a plan predicts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .lowered import Lowered, Node, require_within, result_of
+from .run import Step
+
+CHUNK = 256  # samples at once
+_REAL = math.sqrt(0.5)  # the real part has half of the variance of a complex error
+
+
+class Shadow:
+    """Steps in float on a graph in units of its own.
+
+    ``errors``: of the input, then of each step, the deviation that it adds.
+    """
+
+    def __init__(self, graph: Lowered, units: Sequence[float], steps: Sequence[Step],
+                 errors: Sequence[float]) -> None:
+        self.graph, self.units, self.steps, self.errors = graph, units, steps, errors
+
+    def results(self, x: np.ndarray, noise: np.random.Generator | None = None) -> np.ndarray:
+        """Of samples as rows, shape (batch, size), in the user's units: the result of each, of its shape.
+
+        ValueError where a value leaves the domain of a polynomial, naming the layer.
+        """
+        out = [self._run(x[at : at + CHUNK], noise)[self.graph.output] for at in range(0, len(x), CHUNK)]
+        node = self.graph.nodes[self.graph.output]
+        return np.asarray(np.concatenate(out).reshape(len(x), *node.shape) * self.units[self.graph.output])
+
+    def layers(self, x: np.ndarray, noise: np.random.Generator | None = None) -> list[np.ndarray]:
+        """The values of all nodes, in the units of the graph, shape (batch, size)."""
+        return self._run(x, noise)
+
+    def _run(self, x: np.ndarray, noise: np.random.Generator | None) -> list[np.ndarray]:
+        out: list[np.ndarray] = [np.zeros(0)] * len(self.graph.nodes)
+        for i in self.graph.inputs:
+            out[i] = _noisy(x / self.units[i], self.errors[0], noise)
+        held = dict(enumerate(out))  # where bootstrapping adds its own noise, later steps alone see it
+        for step, error in zip(self.steps, self.errors[1:]):
+            i = step.node
+            if step.form is not None:
+                held[i] = _noisy(held[i], error, noise)
+                continue
+            node = self.graph.nodes[i]
+            xs = [held[j] for j in node.inputs]
+            self._require_within(node, xs)
+            out[i] = held[i] = _noisy(result_of(node, xs, check=False), error, noise)
+        return out
+
+    def _require_within(self, node: Node, xs: list[np.ndarray]) -> None:
+        if node.series is not None:
+            require_within(node, xs[0], self.units[node.inputs[0]])
+
+
+def _noisy(x: np.ndarray, error: float, noise: np.random.Generator | None) -> np.ndarray:
+    if noise is None or not error:
+        return x
+    return x + noise.standard_normal(x.shape) * (error * _REAL)
