@@ -7,7 +7,7 @@
 See docs/guide.md for a walk from zero, docs/api.md for every name.
 """
 
-from . import errors, tfhe
+from . import errors, nn, tfhe
 from ._native import Params, __version__  # type: ignore[attr-defined]
 from .array_functions import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, tanh
 from .arrays import PrivateArray
@@ -70,6 +70,6 @@ __all__ = [
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",
     "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
-    "load_params", "load_server_keys", "maximum", "minimum", "precision", "preset", "presets", "record",
+    "load_params", "load_server_keys", "maximum", "minimum", "nn", "precision", "preset", "presets", "record",
     "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",
 ]

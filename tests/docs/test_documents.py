@@ -81,7 +81,8 @@ def test_the_api_reference_is_up_to_date():
         "write it again: ./latticino python docs/make_api.py > docs/api.md")
     listed = {name for names in module.GROUPS.values() for name in names}
     assert set(lt.__all__) - {"__version__", "errors"} == {name for name in listed if "." not in name}
-    assert {f"tfhe.{name}" for name in lt.tfhe.__all__} == {name for name in listed if "." in name}
+    inner = {f"{room.__name__.split('.')[-1]}.{name}" for room in (lt.tfhe, lt.nn) for name in room.__all__}
+    assert inner == {name for name in listed if "." in name}
 
 
 def test_the_reference_of_cpp_is_up_to_date():

@@ -192,6 +192,59 @@ def _require_params(context: Context, program: Plan) -> None:
 
 # ---- compiling ----
 
+_UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: str | None = None,
+            device: str | None = None, bits: float = 8.0, memory: int | str | None = None, images: int = 1) -> Compiled:
+    """A network for encrypted data: ``enc = lt.nn.compile(model, sample, calibration=batch)``.
+
+    ``model``: a `Lowered` graph. ``calibration``: a batch of typical samples, shape (n, *shape of one); the precision
+    that the plan predicts is that of a simulation on 32 of them. ``preset``: parameters; None: those of 128-bit
+    security that take the least predicted time and leave ``bits`` of the largest result. ``device``: as of `Context`;
+    ``"cuda"`` needs no GPU to compile. ``memory``: bytes of device memory that a run may take, or a text such as
+    ``"16GiB"``; weights that do not fit beside keys are encoded at each run. ``images``: samples of one run, side by
+    side in the slots.
+
+    Nothing is encrypted and no key made. ParameterError or LevelError where the model is too deep, and OutOfMemoryError
+    where the memory does not suffice.
+    """
+    if not isinstance(model, Lowered):
+        raise errors.UnsupportedError.explain("compile", f"a {type(model).__name__}", "a lowered graph",
+                                              "build it of lt.nn.Node")
+    images = arrays.as_integer(images, "compile", "images", 1, 2**15)
+    if device is not None:
+        device = arrays.as_text(device, "compile", "device")
+    given = calibration if calibration is not None else None if sample is None else np.asarray(sample)[None]
+    samples = None if given is None else _calibration(model, given)
+    return compiled(model, samples, preset, device, arrays.as_real(bits, "compile", "bits"),
+                    None if memory is None else _as_bytes(memory), images)
+
+
+def _calibration(graph: Lowered, given: Any) -> np.ndarray:
+    """Samples of the shape of the input, without NaN."""
+    x, shape = arrays.as_numpy(given, "compile"), graph.nodes[graph.inputs[0]].shape
+    if x.dtype.kind == "c" or x.shape[1:] != shape or not len(x):
+        raise errors.ShapeError.explain("compile", f"calibration data of shape {x.shape} and type {x.dtype}",
+                                        f"real numbers of shape (n, {', '.join(map(str, shape))})",
+                                        "stack samples along a first axis")
+    if not np.isfinite(x).all():
+        raise errors.ValueError.explain("compile", "NaN or infinity", "finite calibration data", "clean the data")
+    return x.astype(np.float64)
+
+
+def _as_bytes(memory: int | str) -> int:
+    """Of a number, or a text such as "16GiB"."""
+    if not isinstance(memory, str):
+        return arrays.as_integer(memory, "compile", "memory", 1)
+    text = memory.strip().upper().replace(" ", "")
+    number = text.rstrip("BIKMGT")
+    try:
+        return int(float(number) * _UNITS[text[len(number):]])
+    except (ValueError, LookupError, OverflowError) as why:
+        raise errors.ValueError.explain("compile", f"memory={arrays.shown(memory)}", 'bytes, or a text such as "16GiB"',
+                                        "correct it") from why
+
 
 def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | None = None, device: str | None = None,
              bits: float = 8.0, memory: int | None = None, images: int = 1) -> Compiled:

@@ -245,3 +245,18 @@ def test_memory_that_does_not_suffice():
     graph, x = residual_block()
     with pytest.raises(lt.OutOfMemoryError, match="memory=1"):
         compiled(graph, x, BOOT, "cpu", memory=1024)
+
+
+def test_compile_from_outside():
+    graph, x = mlp()
+    enc = lt.nn.compile(graph, x[0], calibration=x, preset=BOOT, device="cpu", memory="1 GiB", images=2)
+    assert enc.images == 2 and isinstance(enc, lt.nn.Compiled)
+    assert enc.shadow(x).shape == (40, 3) and enc.shadow(x[0]).shape == (1, 3)
+    options = dict(preset=BOOT, device="cpu")
+    for wrong, error in [(dict(calibration=x[:, 1:]), lt.ShapeError), (dict(calibration=x * np.nan), lt.ValueError),
+                         (dict(memory="many"), lt.ValueError), (dict(memory=0), lt.ValueError),
+                         (dict(images=0), lt.ValueError), (dict(preset="n13"), lt.ParameterError)]:
+        with pytest.raises(error):
+            lt.nn.compile(graph, **{**options, **wrong})
+    with pytest.raises(lt.UnsupportedError, match="compile"):
+        lt.nn.compile(lambda x: x, x, **options)
