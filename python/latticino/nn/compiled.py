@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _native, arrays, devices, display, errors, noise, roles
-from ..ciphertext import Ciphertext
-from ..context import Context, presets
-from ..known import Known, Range
-from ..layout import Layout
-from ..locks import Lock
-from ..plan import Plan
-from ..program import Program
-from ..progress_bar import Task
+from .. import _native, arrays, errors
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.context import Context, presets
+from ..ckks.plan import Plan
+from ..claims import noise
+from ..claims.known import Known, Range
+from ..common import devices, display, roles
+from ..common.layout import Layout
+from ..common.locks import Lock
+from ..common.progress_bar import Task
+from ..programs.program import Program
 from .lowered import Lowered
 from .packing import Packing, with_moves
 from .placement import Placement, Rates, placed, stand_in
@@ -29,7 +31,7 @@ from .scaling import Scaled, scaled
 from .shadow import Shadow
 
 if TYPE_CHECKING:
-    from ..client import Client, ServerKeys
+    from ..ckks.client import Client, ServerKeys
 
 _SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
 _MEAN = math.sqrt(2 / math.pi)  # of the size of a normal number, in units of its deviation

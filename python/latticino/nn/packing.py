@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import moves, noise
-from ..layout import Layout
+from ..claims import noise
+from ..common.layout import Layout
+from ..ops import moves
 from .lowered import Affine, Grid, Lowered, Node
 
 if TYPE_CHECKING:
-    from ..ciphertext import Ciphertext
+    from ..ckks.ciphertext import Ciphertext
 
 Gap = tuple[int, int]
 

@@ -14,11 +14,11 @@ from itertools import product
 from typing import NamedTuple
 
 from .. import _native, errors
-from ..ciphertext import Ciphertext
-from ..context import Context
-from ..known import Known, Range
-from ..layout import Layout
-from ..progress_bar import Task
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.context import Context
+from ..claims.known import Known, Range
+from ..common.layout import Layout
+from ..common.progress_bar import Task
 from .lowered import Node
 from .packing import Packing
 from .run import Form, Machine, Step, refreshed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .. import display
-from ..plan import Plan
+from ..ckks.plan import Plan
+from ..common import display
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .. import joint, moves
-from ..layout import Layout
+from ..common.layout import Layout
+from ..ops import joint, moves
 from .lowered import Lowered, Node
 from .packing import Packing, Transform, packings, renames
 
 if TYPE_CHECKING:
-    from ..ciphertext import Ciphertext
+    from ..ckks.ciphertext import Ciphertext
 
 Form = Literal["real", "merged"]
 
