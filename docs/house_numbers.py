@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -88,10 +88,24 @@ def at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from at_import(handler.body)
 
 
-def imports(files: Tree, everywhere: bool = False) -> dict[str, set[str]]:
-    """{module: modules of the package that it imports}: when it is imported itself, or ``everywhere``.
+def at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """All that can run, in functions too: nothing under TYPE_CHECKING."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            yield from at_run_time(ast.Module(child.orelse, []))
+        else:
+            yield child
+            yield from at_run_time(child)
 
-    Everywhere also counts imports inside functions and those for type checkers alone.
+
+WALKS: dict[str, Callable[[ast.Module], Iterator[ast.AST]]] = {
+    "import": lambda parsed: at_import(parsed.body), "run time": at_run_time, "types": ast.walk}
+
+
+def imports(files: Tree, when: str = "import") -> dict[str, set[str]]:
+    """{module: modules of the package that it imports}: when it is imported itself, at ``"run time"`` (imports inside
+    functions too), or for ``"types"`` (also those for type checkers alone).
+
     ``from .a import b`` names the module a.b where there is one, else a. That importing a.b runs the ``__init__`` of a
     first is not counted: the language does so for every module of a package.
     """
@@ -103,7 +117,7 @@ def imports(files: Tree, everywhere: bool = False) -> dict[str, set[str]]:
         package = module if name.endswith("__init__.py") else module.rpartition(".")[0]
         used = uses[module] = set[str]()
         parsed = ast.parse(source[name])
-        for node in ast.walk(parsed) if everywhere else at_import(parsed.body):
+        for node in WALKS[when](parsed):
             if isinstance(node, ast.Import):
                 used |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
@@ -153,8 +167,8 @@ def column(files: Tree) -> dict[str, str]:
         return f"{len(held)} files, {sum(text.count(chr(10)) for text in held.values()):,} lines" if held else "-"
 
     rooms = sorted({"/".join(name.split("/")[:2]) for name in code(files, "src") if name.count("/") > 1})
-    def circles(everywhere: bool) -> str:
-        uses = imports(files, everywhere)
+    def circles(when: str) -> str:
+        uses = imports(files, when)
         found = cycles(uses)
         return f"{len(found)} group{'s' * (len(found) != 1)}, {sum(map(len, found))} of {len(uses)} modules"
 
@@ -165,8 +179,9 @@ def column(files: Tree) -> dict[str, str]:
     table["largest folder of source, files"] = f"`{largest[0]}`, {largest[1]}"
     table["folders of source with more than 30 files"] = str(sum(n > 30 for n in folders.values()))
     table["upward includes of C++"] = str(len(upward(files)))
-    table["import cycles of the Python package, when it is imported"] = circles(False)
-    table["the same, with imports inside functions and for types"] = circles(True)
+    table["import cycles of the Python package, when it is imported"] = circles("import")
+    table["the same, with imports inside functions"] = circles("run time")
+    table["the same, with imports for type checkers too"] = circles("types")
     table[f"files that name the record `{RECORD}`"] = str(len(places_of_record(files, RECORD)))
     for method in METHODS:
         table[f"files that name the method `{method}`"] = str(len(places_of_method(files, method)) or "-")

@@ -13,11 +13,11 @@ from .array_functions import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt
 from .arrays import PrivateArray
 from .ckks.answer import Answer
 from .ckks.ciphertext import Ciphertext
-from .ckks.client import Client, ServerKeys, SharedValues, keygen
-from .ckks.context import Context, preset, presets
+from .ckks.client import Client, ServerKeys, SharedValues
+from .ckks.context import Context, Session, preset, presets
 from .ckks.debug import SecretWarning, debug
+from .ckks.dot import dot
 from .ckks.plan import Plan, Shape
-from .ckks.session import Session
 from .claims.known import Range, RangeWarning
 from .claims.measured import Noise
 from .claims.precision import Precision, precision
@@ -54,7 +54,7 @@ from .files.saving import (
 from .functions.chebyshev import Fit, fit
 from .functions.composite import Sign, fit_sign
 from .joining import concatenate, stack
-from .ops.joint import dot
+from .key_generation import keygen
 from .pickling import loads, unpickling
 from .programs.choice import Candidate, Choice, choose
 from .programs.profiling import Profile, ProfileRow, profile

@@ -24,7 +24,9 @@ from .ckks.client import ServerKeys
 from .ckks.context import Context
 from .ckks.debug import refuse
 from .common import roles
+from .common.tenancy import BoundSession
 from .files import saving as files
+from .key_generation import keygen
 
 _KEPT = 4  # contexts and sessions made by loading pickles that a process keeps for pickles that come later
 
@@ -195,8 +197,6 @@ def reduce_session(session: Any) -> tuple[Any, ...]:
 
 def _bind_clear(context: Any) -> Any:
     """Nothing is encrypted: a session is its context and keys of no bytes."""
-    from .ckks.client import keygen
-
     return context.bind(keygen(context).server_keys())
 
 
@@ -206,6 +206,11 @@ def _load_params(of_tfhe: bool, data: bytes) -> Any:
 
 copyreg.pickle(_native.Params, lambda p: (_load_params, (False, _native.params_to_bytes(p))))
 copyreg.pickle(_native.TfheParams, lambda p: (_load_params, (True, _native.tfhe_params_to_bytes(p))))
+
+
+roles.REDUCERS.update({
+    Ciphertext: reduce_array, tfhe.EncryptedArray: reduce_array, ServerKeys: reduce_keys, tfhe.ServerKeys: reduce_keys,
+    Context: reduce_context, tfhe.Context: reduce_context, BoundSession: reduce_session})
 
 
 def _refuse_secret(thing: Any) -> NoReturn:

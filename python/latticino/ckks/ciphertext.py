@@ -12,7 +12,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import Known, as_range, check_fits
-from ..common import powers, views
+from ..common import powers, roles, views
 from ..common.layout import Layout, weakest
 from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
@@ -20,7 +20,7 @@ from ..functions import evaluate
 from ..functions import inverse as inverses
 from ..functions import sign as signs
 from ..functions.chebyshev import Fit
-from ..ops import align, joint, matrix, shapes, sums
+from ..ops import align, levels, matrix, refreshing, shapes, sums
 from . import switching as switching_of
 
 if TYPE_CHECKING:
@@ -202,9 +202,7 @@ class Ciphertext(OfNumpy):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_array
-
-        return reduce_array(self)
+        return roles.reduced(self)
 
     def __repr__(self) -> str:
         several = f" in {len(self._parts)} ciphertexts" if len(self._parts) > 1 else ""
@@ -351,7 +349,7 @@ class Ciphertext(OfNumpy):
         params, level = self.context.params, part.level
         if level < 1:
             raise errors.LevelError.explain(
-                "multiply", "level 0", "level 1 or more", joint.more_levels(self.context))
+                "multiply", "level 0", "level 1 or more", levels.more_levels(self.context))
         factor: float = params.rescale_factor(level)
         canonical: float = params.scale(level - 1) * factor / part.scale
         rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
@@ -695,7 +693,7 @@ class Ciphertext(OfNumpy):
         ``log_message_ratio``: r, values are raised to q0 / 2^r; 0: the set's. ParameterError for what the set cannot
         meet. docs/bootstrapping.md compares all of them.
         """
-        return joint.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+        return refreshing.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                log_message_ratio, random_like)
 
     def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
@@ -707,7 +705,10 @@ class Ciphertext(OfNumpy):
         They become the real and the imaginary part of one ciphertext, so the imaginary error of each is added to the
         other. Options as of `bootstrap`. ShapeError where the shapes differ.
         """
-        return joint.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
+        if not isinstance(other, Ciphertext):
+            raise errors.ShapeError.explain(
+                "bootstrap_with", f"a {type(other).__name__}", "ciphertexts", "encrypt it, or use * for plain values")
+        return refreshing.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                     log_message_ratio, random_like)
 
     def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from .. import _native, arrays, errors, tfhe
+from .. import _native, arrays, errors
 from .._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
+from ..claims import measured
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
 from .ciphertext import Ciphertext
-from .context import Context
 from .plan import Plan
 
 if TYPE_CHECKING:
-    from ..claims.measured import Noise
+    from .context import Context
 
 
 class SharedValues(NamedTuple):
@@ -107,9 +107,7 @@ class ServerKeys(roles.Handle):
         return views.server_keys(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_keys
-
-        return reduce_keys(self)
+        return roles.reduced(self)
 
 
 class Client(roles.Handle):
@@ -242,7 +240,7 @@ class Client(roles.Handle):
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
 
-    def noise(self, x: Ciphertext, values: Any = None) -> Noise:
+    def noise(self, x: Ciphertext, values: Any = None) -> measured.Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 
         It is the complex error, because claims are about that one. `decrypt` of real data leaves out the imaginary
@@ -254,9 +252,7 @@ class Client(roles.Handle):
         ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
         arrays without values, ShapeError for values of another shape, KeyError where another key made it.
         """
-        from ..claims.measured import noise
-
-        return noise(self, x, values)
+        return measured.noise(self, x, values)
 
     def _noise_bound(self, x: Ciphertext, stated: float | None) -> float:
         """The stated bound, or twice the expected norm of the tracked error's polynomial; never less than that norm."""
@@ -290,26 +286,3 @@ class Client(roles.Handle):
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
         values = x.layout.read(np.concatenate(decrypt(x._to_decrypt)))
         return values.real.copy() if x.dtype.kind == "f" else values
-
-
-@overload
-def keygen(context: Context) -> Client: ...
-
-
-@overload
-def keygen(context: tfhe.Context) -> tfhe.Client: ...
-
-
-def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:
-    """A new secret key for the context's parameters, from the operating system's randomness."""
-    if isinstance(context, tfhe.Context):
-        if context.encrypted:
-            roles.warn_of_security("keygen", context.params)
-        return tfhe.client.keygen(context)
-    from .debug import NotEncryptedClient
-
-    roles.require_kind("keygen", context, Context, "make one with lt.Context(preset), or lt.tfhe.Context(preset)")
-    if not context.encrypted:
-        return NotEncryptedClient(context)
-    roles.warn_of_security("keygen", context.params)
-    return Client(context, _native.Client(context._native))

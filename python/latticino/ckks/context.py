@@ -6,7 +6,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +17,12 @@ from ..common import devices, roles, views
 from ..common.constants import ConstantCache
 from ..common.layout import Layout
 from ..common.progress_bar import Task
-from ..common.tenancy import Tenancy, checked_budget
+from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from . import switching as switching_of
 from .ciphertext import Ciphertext
+from .client import ServerKeys
 from .plan import Plan, RepackRoute, dry_run
 from .switching import TableReport
-
-if TYPE_CHECKING:
-    from .client import ServerKeys
-    from .session import Session
-
 
 NOT_ENCRYPTED = devices.NOT_ENCRYPTED
 _MAX_BATCH = 16  # ciphertexts that are encoded and encrypted in one go
@@ -125,17 +121,16 @@ class Context(Tenancy, roles.Handle):
         out._setup(_native.Context.create_dry(out.params), auto_bootstrap, fast)
         return out
 
-    @classmethod
-    def _dry(cls, like: Context) -> tuple[Context, _native.KeyRecorder]:
+    def _dry(self) -> tuple[Context, _native.KeyRecorder]:
         """A twin without data, and what will have noted the keys that a program uses on it."""
         twin = Context.__new__(Context)
-        twin.params, twin.device, twin.threads, twin.simd = like.params, "dry", 0, like.simd
-        twin._setup(_native.Context.create_dry(like.params), like.auto_bootstrap)
-        twin._switch_sets = like._sets_of_switching()
+        twin.params, twin.device, twin.threads, twin.simd = self.params, "dry", 0, self.simd
+        twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap)
+        twin._switch_sets = self._sets_of_switching()
         twin._products.limit = math.inf  # a plan counts them all
-        twin._timed = devices.timed_as(like.device, like.threads, like.simd)
-        twin._known_repack_routes = like._known_repack_routes
-        twin._forms = like._forms
+        twin._timed = devices.timed_as(self.device, self.threads, self.simd)
+        twin._known_repack_routes = self._known_repack_routes
+        twin._forms = self._forms
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
@@ -204,9 +199,7 @@ class Context(Tenancy, roles.Handle):
                 "auto_bootstrap": self.auto_bootstrap, "tuning": self._tuning, "key_budget": budget}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_context
-
-        return reduce_context(self)
+        return roles.reduced(self)
 
     # ---- keys ----
 
@@ -220,17 +213,12 @@ class Context(Tenancy, roles.Handle):
         `bind`. Raises ContextError where they were made for other parameters or lie on another
         context's device, UnsupportedError for what is no bundle of keys.
         """
-        from .client import ServerKeys as Bundle
-
-        self._use(keys, Bundle, "client.server_keys(program, x) makes them")
+        self._use(keys, ServerKeys, "client.server_keys(program, x) makes them")
         return self
 
     def bind(self, keys: ServerKeys) -> Session:
         """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
-        from .client import ServerKeys as Bundle
-        from .session import Session
-
-        roles.require_kind("bind", keys, Bundle, "client.server_keys(program, x) makes them")
+        roles.require_kind("bind", keys, ServerKeys, "client.server_keys(program, x) makes them")
         roles.require_keys_of(self, keys)
         return Session(self, keys)
 
@@ -541,3 +529,32 @@ class Context(Tenancy, roles.Handle):
 
         product: _native.MatrixProduct = self._products.get(key, encoded)
         return product
+
+
+class Session(BoundSession, Context):
+    """One client's keys on a context: ``ctx.bind(keys)``.
+
+    Takes the place of a context: ``encrypt`` (with the bundle's public key), ``plan``, ``lt.from_bytes(data, session)``
+    and so on. Ciphertexts that it makes, loads or adopts belong to it, and operations on them use its bundle only: a
+    ciphertext under another key is a KeyError, one of another session or of the context itself beside them a
+    ContextError. Sessions share the context's device, constants and memory budget, and may be used side by side in
+    threads.
+    """
+
+    def __init__(self, context: Context, keys: Any) -> None:
+        self._bind(context, keys)
+
+    def adopt(self, x: Ciphertext) -> Ciphertext:
+        """A ciphertext of the session's context as one of the session; no copy. KeyError where another key made it,
+        ContextError for one of another session."""
+        roles.require_kind("adopt", x, Ciphertext, "encrypt or load one first")
+        if x.context is self:
+            return x
+        self._require_adoptable(x)
+        self._admit("adopt", [p.key for p in x._parts])
+        return Ciphertext(self, x._parts, x.layout, x._known)
+
+    def _repr_html_(self) -> str:
+        return views.context(self, f"Session of key {self.key_id}")
+
+    __call__ = adopt

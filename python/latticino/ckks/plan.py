@@ -126,9 +126,7 @@ class Plan:
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
     """The plan of a program for arguments like these."""
-    from .context import Context as ContextClass
-
-    twin, recorder = ContextClass._dry(context)
+    twin, recorder = context._dry()
     inputs = [_stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes
     results = _ciphertexts(program(*inputs))

@@ -37,7 +37,7 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
                  route: str) -> TableReport:
     """See Context.table_report."""
     name = context.switch_set(name)
-    twin, _ = context._dry(context)
+    twin, _ = context._dry()
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     table = _native.SwitchTable.make(twin.switching(name), f, bound)
     switcher = twin.switcher(name, twin.slots if slots is None else slots, bound, route=route)

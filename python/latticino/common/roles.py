@@ -46,6 +46,14 @@ def refuse_numpy_function(x: Any, function: Callable[..., Any], _: Any, argument
 _OF_SHAPES = (np.shape, np.ndim, np.size)
 
 
+REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}  # by class: what `pickling` makes of its objects
+
+
+def reduced(x: Any) -> tuple[Any, ...]:
+    """What ``__reduce__`` gives: by the function for its class, or for the nearest base."""
+    return next(REDUCERS[kind] for kind in type(x).__mro__ if kind in REDUCERS)(x)
+
+
 def refuse_pickle(had: str, needs: str, remedy: str) -> NoReturn:
     """UnsupportedError for what must not be pickled, or cannot be."""
     raise errors.UnsupportedError.explain("pickle", had, needs, remedy)

@@ -185,9 +185,7 @@ class BoundSession(Tenancy):
             "bind", "a session, which has its keys", "a context", "call session.context.bind(keys) for another session")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_session
-
-        return reduce_session(self)
+        return roles.reduced(self)
 
     def __repr__(self) -> str:
         return f"Session({self.params.name!r}, key {self.key_id})"

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import Known, report
-from ..ops import align, joint
+from ..ops import align, levels
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def require_levels(operation: str, x: Ciphertext, p: _native.Polynomial) -> None
         scaling = " (one of them for the domain)" if p.levels > depth_of(p) else ""
         raise errors.LevelError.explain(
             operation, f"level {x.level}", f"{p.levels} levels for degree {p.degree}{scaling}",
-            f"{joint.more_levels(x.context)}; fewer bits or a narrower domain need fewer levels")
+            f"{levels.more_levels(x.context)}; fewer bits or a narrower domain need fewer levels")
 
 
 # ---- levels whose scales suit ----

@@ -15,7 +15,7 @@ from numpy.polynomial import chebyshev
 
 from .. import arrays, errors
 from ..claims import noise
-from ..ops import joint
+from ..ops import levels
 from . import evaluate
 from .chebyshev import DEGREE, Series, as_bits, as_domain
 
@@ -281,7 +281,7 @@ def _iterate(operation: str, x: Ciphertext, domain: tuple[float, float], plan: I
         raise errors.LevelError.explain(
             operation, f"level {x.level}",
             f"{plan.levels} levels for degree {plan.start.native.degree} and {plan.steps} iterations",
-            f"{joint.more_levels(x.context)}; fewer bits or a narrower domain need fewer levels")
+            f"{levels.more_levels(x.context)}; fewer bits or a narrower domain need fewer levels")
     x, rest = evaluate.filled(x, low, high)
     v = _grid(domain)
     largest = 1.01 * float(np.abs(f(v)).max()) + plan.error

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import arrays, errors
 from ..claims.known import Known
-from ..ops import joint
+from ..ops import levels
 from . import composite, evaluate
 from .chebyshev import Series
 from .composite import Sign
@@ -180,7 +180,7 @@ def _require_levels(operation: str, x: Ciphertext, fit: Sign, after: int) -> Non
         degrees = ", ".join(map(str, fit.degrees))
         raise errors.LevelError.explain(
             operation, f"level {x.level}", f"{fit.levels + after} levels for polynomials of degrees {degrees}",
-            f"{joint.more_levels(x.context)}; fewer bits or a wider gap need fewer levels")
+            f"{levels.more_levels(x.context)}; fewer bits or a wider gap need fewer levels")
 
 
 def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import tfhe
 from .._provenance import cpu_name
-from ..ckks.client import keygen
 from ..common import devices, progress_bar
+from ..key_generation import keygen
 from ..tfhe.functions import maximum, minimum, where
 from .records import Row, stamped
 

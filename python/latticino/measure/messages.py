@@ -11,11 +11,12 @@ import numpy as np
 from .. import errors
 from .._provenance import cpu_name
 from ..ckks.ciphertext import Ciphertext
-from ..ckks.client import Client, keygen
+from ..ckks.client import Client
 from ..ckks.context import Context
 from ..claims.known import Range
 from ..claims.precision import precision
 from ..common import devices
+from ..key_generation import keygen
 from . import records
 
 PRESET = "n16-d40-boot-v1"

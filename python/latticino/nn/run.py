@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..common.layout import Layout
-from ..ops import joint, moves
+from ..ops import moves, refreshing
 from .lowered import Lowered, Node
 from .packing import Packing, Transform, packings, renames
 
@@ -108,4 +108,4 @@ def refreshed(x: Ciphertext, level: int, form: Form) -> Ciphertext:
     x = at_level(x, level)
     if form == "real":
         return x.bootstrap(message="real")
-    return joint.bootstrap_pairs(x)
+    return refreshing.bootstrap_pairs(x)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import arrays, errors
 from ..common import layout
 from ..common.layout import Layout
-from . import moves
+from . import levels, moves
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -116,7 +116,7 @@ def cleared(x: Ciphertext, operation: str) -> Ciphertext:
     if x.layout.rest != "unknown":
         return x
     x = x._ready(1)
-    moves.require_level(x, operation)
+    levels.require_one(x, operation)
     mask = x.layout.used.astype(complex).reshape(-1, x.slots)
     factors = [x.context.encode(m, p.level, x._factor_scale(p)) for m, p in zip(mask, x._parts)]
     parts = x._evaluator.multiply_plain(x._parts, factors)

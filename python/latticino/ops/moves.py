@@ -29,6 +29,7 @@ from .. import _native, errors
 from ..claims import noise
 from ..common.layout import Layout, Rest, weakest
 from ..common.locks import Lock
+from . import levels
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -404,7 +405,7 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     plan = move(x.layout, target)
     plan.map.require_possible(operation)
     x = x._ready(1)
-    require_level(x, operation)
+    levels.require_one(x, operation)
     made, added = _applied(x, x._parts, plan.map, operation, 1.0, plan.runs is not None)
     parts = [p for p in made if p is not None]
     growth = math.sqrt(target.slots / x.slots)
@@ -434,14 +435,6 @@ def _filled(e: _native.Evaluator, by_bit: Sequence[_native.Ciphertext | None], s
             out = here if out is None else e.add(out, here)
     assert out is not None
     return out
-
-
-def require_level(x: Ciphertext, operation: str) -> None:
-    if x.level < 1:
-        from .joint import more_levels
-
-        raise errors.LevelError.explain(
-            operation, "level 0, and values that must move to other slots", "level 1 or more", more_levels(x.context))
 
 
 # ---- sums of slots ----

@@ -18,7 +18,7 @@ import numpy as np
 from .. import arrays, errors
 from ..claims import noise
 from ..common.layout import Layout
-from . import moves
+from . import levels, moves
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -82,7 +82,7 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
             f"at most {_MOST_WEIGHTS:,} products of single values ({entries:,} here)",
             "multiply the rows in groups, and join the results with lt.concatenate")
     x = x._ready(1)
-    moves.require_level(x, "matmul")
+    levels.require_one(x, "matmul")
     size = np.abs(terms.weights)
     l1, l2 = float(size.sum(axis=-2).max()), float(np.sqrt((size**2).sum(axis=-2)).max())
     bound = l1 * max(x._known.range.reach, x.layout.bound)

@@ -13,7 +13,7 @@ from ..claims import noise
 from ..claims.known import rounding
 from ..common import layout
 from ..common.layout import Layout
-from . import align, moves
+from . import align, levels, moves
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -158,7 +158,7 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
                found: tuple[np.ndarray, np.ndarray, np.ndarray, int]) -> Ciphertext:
     """Sums of values that lie in several ciphertexts. A run of n values is made of windows of powers of two."""
     x = x._ready(1)
-    moves.require_level(x, "sum")
+    levels.require_one(x, "sum")
     where, slots = x.layout, x.slots
     shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     row, first, length, step = found

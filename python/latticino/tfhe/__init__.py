@@ -11,10 +11,9 @@ Keys, files and devices as for CKKS; docs/tfhe.md has the costs.
 
 from .array import EncryptedArray
 from .client import Client, ServerKeys
-from .context import Context, preset, presets
+from .context import Context, Session, preset, presets
 from .debug import NotEncryptedArray
 from .plan import Plan, Shape
-from .session import Session
 
 __all__ = ["Client", "Context", "EncryptedArray", "NotEncryptedArray", "Plan", "ServerKeys", "Session", "Shape",
            "preset", "presets"]

@@ -121,9 +121,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return views.array(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_array
-
-        return reduce_array(self)
+        return roles.reduced(self)
 
     def __bool__(self) -> bool:
         raise errors.UnsupportedError.explain(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .. import _native, arrays, errors
+from ..claims import measured
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
 from . import types
 from .array import EncryptedArray
-from .context import Context
 
 if TYPE_CHECKING:
-    from ..claims.measured import TfheNoise
+    from .context import Context
 
 
 class ServerKeys(roles.Handle):
@@ -68,9 +68,7 @@ class ServerKeys(roles.Handle):
         return views.tfhe_server_keys(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_keys
-
-        return reduce_keys(self)
+        return roles.reduced(self)
 
 
 class Client(roles.Handle):
@@ -146,25 +144,14 @@ class Client(roles.Handle):
                 "use the client that was made for that context")
         return self._decrypt(x._parts).astype(types.numpy_type(x.bits)).reshape(x.shape)
 
-    def noise(self, x: EncryptedArray) -> TfheNoise:
+    def noise(self, x: EncryptedArray) -> measured.TfheNoise:
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
         the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
         encrypted."""
-        from ..claims.measured import tfhe_noise
-
-        return tfhe_noise(self, x)
+        return measured.tfhe_noise(self, x)
 
     def _encrypt(self, values: np.ndarray, bits: int) -> Any:
         return self._native.encrypt(values, bits)
 
     def _decrypt(self, parts: Any) -> np.ndarray:
         return np.asarray(self._native.decrypt(parts))
-
-
-def keygen(context: Context) -> Client:
-    """A new secret key for the context's parameters, from the operating system's randomness."""
-    from .debug import NotEncryptedClient
-
-    if not context.encrypted:
-        return NotEncryptedClient(context)
-    return Client(context, _native.TfheClient(context._native))

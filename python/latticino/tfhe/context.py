@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _native, arrays, errors
 from ..common import devices, roles, views
-from ..common.tenancy import Tenancy, checked_budget
+from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from . import types
 from .array import EncryptedArray
+from .client import ServerKeys
+from .debug import NotEncryptedArray
 from .engine import NotEncryptedEvaluator
 from .plan import Plan, dry_run
-
-if TYPE_CHECKING:
-    from .client import ServerKeys
-    from .session import Session
 
 NOT_ENCRYPTED = "not-encrypted"
 # Bootstrappings of the largest round that run at once: bounded by memory on a GPU, and
@@ -93,16 +91,15 @@ class Context(Tenancy, roles.Handle):
         self._kind = kind
         self._store = _native.KeyStore.of_tfhe(self._native, budget)
 
-    @classmethod
-    def _dry(cls, like: Context) -> tuple[Context, int]:
+    def _dry(self) -> tuple[Context, int]:
         """A twin without data, that cuts its work as the device would, and the bytes of its keys."""
         twin = Context.__new__(Context)
         twin._begin_tenancy(None)
-        twin.params, twin.device = like.params, "dry"
-        twin.threads, twin.simd, twin.rerandomizes = like.threads, like.simd, like.rerandomizes
-        twin._kind = (like.device if like.encrypted else devices.choose(None)[0]).partition(":")[0]
-        twin.arithmetic = like.arithmetic
-        twin._native = _native.TfheContext.create_dry(like.params, like.arithmetic, like.rerandomizes)
+        twin.params, twin.device = self.params, "dry"
+        twin.threads, twin.simd, twin.rerandomizes = self.threads, self.simd, self.rerandomizes
+        twin._kind = (self.device if self.encrypted else devices.choose(None)[0]).partition(":")[0]
+        twin.arithmetic = self.arithmetic
+        twin._native = _native.TfheContext.create_dry(self.params, self.arithmetic, self.rerandomizes)
         keys = _native.tfhe_shape_of_keys(twin._native)
         twin._evaluator = _native.TfheEvaluator(twin._native, keys)
         return twin, keys.device_bytes(twin._native)
@@ -153,9 +150,7 @@ class Context(Tenancy, roles.Handle):
                 "arithmetic": self.arithmetic, "rerandomize": self.rerandomizes, "key_budget": budget}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ..pickling import reduce_context
-
-        return reduce_context(self)
+        return roles.reduced(self)
 
     # ---- keys ----
 
@@ -165,11 +160,9 @@ class Context(Tenancy, roles.Handle):
         Raises ContextError where they were made for other parameters or lie on another context's
         device, UnsupportedError for what is no bundle of keys.
         """
-        from .client import ServerKeys as Bundle
-
-        roles.require_kind("use", keys, Bundle, "client.server_keys() makes them")
+        roles.require_kind("use", keys, ServerKeys, "client.server_keys() makes them")
         self._require_public("use", keys)
-        self._use(keys, Bundle, "client.server_keys() makes them")
+        self._use(keys, ServerKeys, "client.server_keys() makes them")
         return self
 
     def _require_public(self, operation: str, keys: ServerKeys) -> None:
@@ -181,10 +174,7 @@ class Context(Tenancy, roles.Handle):
 
     def bind(self, keys: ServerKeys) -> Session:
         """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
-        from .client import ServerKeys as Bundle
-        from .session import Session
-
-        roles.require_kind("bind", keys, Bundle, "client.server_keys() makes them")
+        roles.require_kind("bind", keys, ServerKeys, "client.server_keys() makes them")
         roles.require_keys_of(self, keys)
         self._require_public("bind", keys)
         return Session(self, keys)
@@ -225,6 +215,27 @@ class Context(Tenancy, roles.Handle):
         return max(1, most // (blocks * blocks))
 
     def _array(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
-        from .debug import NotEncryptedArray
-
         return (EncryptedArray if self.encrypted else NotEncryptedArray)(self, parts, shape, bits)
+
+
+class Session(BoundSession, Context):
+    """One client's keys on a context: ``ctx.bind(keys)``, as ``lt.Session`` of CKKS."""
+
+    def __init__(self, context: Context, keys: Any) -> None:
+        self._bind(context, keys)
+
+    def adopt(self, x: EncryptedArray) -> EncryptedArray:
+        """An array of the session's context as one of the session; no copy. KeyError where another key made it,
+        ContextError for one of another session."""
+        roles.require_kind("adopt", x, EncryptedArray, "encrypt or load one first")
+        if x.context is self:
+            return x
+        self._require_adoptable(x)
+        if self.encrypted:
+            self._admit("adopt", [p.key for p in x._parts])
+        return type(x)(self, x._parts, x.shape, x.bits)
+
+    def _repr_html_(self) -> str:
+        return views.tfhe_context(self, f"TFHE session of key {self.key_id}")
+
+    __call__ = adopt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from .. import errors
 from . import engine, types
 from .array import EncryptedArray
 from .client import Client, ServerKeys
-from .context import Context
+
+if TYPE_CHECKING:
+    from .context import Context
 
 
 class NotEncryptedArray(EncryptedArray):

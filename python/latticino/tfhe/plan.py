@@ -68,9 +68,7 @@ class Plan:
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
     """The plan of a program for arguments like these."""
-    from .context import Context as ContextClass
-
-    twin, key_bytes = ContextClass._dry(context)
+    twin, key_bytes = context._dry()
     before = twin._native.live_bytes
     inputs = [_stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes - before

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..ckks.client import Client, keygen
+from ..ckks.client import Client
 from ..ckks.context import Context
 from ..claims.precision import Precision, precision
 from ..common.progress_bar import track
+from ..key_generation import keygen
 from . import data, helr
 
 MIB = 2**20

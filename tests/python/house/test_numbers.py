@@ -22,9 +22,13 @@ def test_circles_of_imports_are_found():
              PACKAGE + "d.py": "from latticino.inner import c\n"}
     circle = ["latticino.a", "latticino.b", "latticino.inner.c"]
     assert numbers.cycles(numbers.imports(files)) == [circle]
-    assert numbers.cycles(numbers.imports(files, everywhere=True)) == [sorted([*circle, "latticino.d"])]
+    assert numbers.cycles(numbers.imports(files, "run time")) == [sorted([*circle, "latticino.d"])]
     files[PACKAGE + "b.py"] = "def f():\n    from .inner.c import two\n"
     assert numbers.cycles(numbers.imports(files)) == []
+    assert numbers.cycles(numbers.imports(files, "run time")) == [sorted([*circle, "latticino.d"])]
+    files[PACKAGE + "b.py"] = "if TYPE_CHECKING:\n    from .inner.c import two\n"
+    assert numbers.cycles(numbers.imports(files, "run time")) == [["latticino.d", "latticino.inner.c"]]
+    assert numbers.cycles(numbers.imports(files, "types")) == [sorted([*circle, "latticino.d"])]
 
 
 def test_includes_and_folders_are_counted():
@@ -36,10 +40,31 @@ def test_includes_and_folders_are_counted():
     assert numbers.places_of_method(files, "relu") == ["python/latticino/f.py"]
 
 
-def test_the_package_has_no_circle_of_imports():
+@pytest.fixture(scope="module")
+def package_imports():
+    """{module of the Python package: modules that it may import when it runs}, imports inside functions too."""
     try:
-        files = numbers.working_tree()
+        uses = numbers.imports(numbers.working_tree(), "run time")
     except subprocess.CalledProcessError:
         pytest.skip("not a git checkout")
-    assert len(numbers.imports(files)) > 50
-    assert numbers.cycles(numbers.imports(files)) == []
+    assert len(uses) > 50
+    return uses
+
+
+def test_the_package_has_no_circle_of_imports(package_imports):
+    assert numbers.cycles(package_imports) == []
+
+
+# Each room of the Python package may import itself and those before it. `arrays` reads arguments: it is of `common`.
+ROOMS = ["_native", "_provenance", "errors", "common", "claims", "ops", "functions", "ckks", "tfhe", "programs", "files",
+         "key_generation", "pickling", "joining", "array_functions", "nn", "latticino", "measure", "workloads", "cli", "__main__"]
+
+
+def test_imports_of_the_package_point_down(package_imports):
+    def room(module):
+        name = module.split(".")[:2][-1]  # the package itself is latticino
+        return "common" if name == "arrays" else name
+
+    assert {room(m) for m in package_imports} <= set(ROOMS), "a room without a place in the order"
+    assert [f"{module} imports {used}" for module, several in package_imports.items() for used in several
+            if ROOMS.index(room(used)) > ROOMS.index(room(module))] == []

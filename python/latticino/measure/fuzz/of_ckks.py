@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...ckks.client import Client, keygen
+from ...ckks.client import Client
 from ...ckks.context import Context
+from ...ckks.dot import dot
 from ...claims.known import Range, RangeWarning
-from ...ops.joint import dot
+from ...key_generation import keygen
 from ...programs.program import record
 from .result import Claimed, Result
 

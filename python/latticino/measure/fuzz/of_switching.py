@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ckks.client import keygen
 from ...ckks.context import Context
+from ...key_generation import keygen
 from ...programs.program import record
 from .result import Result
 

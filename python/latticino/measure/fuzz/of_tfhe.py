@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ... import tfhe
-from ...ckks.client import keygen
+from ...key_generation import keygen
 from ...tfhe.functions import maximum, minimum, stack, where
 from .result import Result, WrongValue
 
