@@ -1,6 +1,7 @@
 """Pickles hold the file format: round trips, worker processes, and what refuses."""
 
 import copy
+import copyreg
 import pickle
 import subprocess
 import sys
@@ -156,3 +157,17 @@ def test_a_process_without_the_context_says_what_to_do(client, child_environment
             "except lt.ContextError as e: print(e)")
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=child_environment)
     assert "lt.unpickling" in done.stdout and "test-n10-boot-insecure" in done.stdout, done.stderr
+
+
+def test_pickles_name_functions_that_stay_where_they_are(ctx, client, keys, exact):
+    """A pickle finds what loads it by module and name: one of an earlier version must find it still."""
+    clear = lt.Context("test-n10-boot-insecure", "not-encrypted")
+    things = [client.encrypt([1.0]), keys, ctx, ctx.bind(keys), ctx.params, exact[0], exact[0].params,
+              exact[0].bind(exact[0].keys), exact[1].encrypt([1], "u8"), clear.bind(lt.keygen(clear).server_keys())]
+    named = {(x.__module__, x.__qualname__) for x in map(_loader, things)}
+    assert named == {("latticino.pickling", name) for name in (
+        "_load_array", "_load_keys", "_load_context", "_load_session", "_load_params", "_bind_clear")}
+
+
+def _loader(thing):
+    return copyreg.dispatch_table.get(type(thing), lambda x: x.__reduce__())(thing)[0]
