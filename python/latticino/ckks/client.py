@@ -11,6 +11,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from .._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
 from ..claims import measured
+from ..claims.measured import Noise
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
 from .ciphertext import Ciphertext
@@ -240,7 +241,7 @@ class Client(roles.Handle):
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
 
-    def noise(self, x: Ciphertext, values: Any = None) -> measured.Noise:
+    def noise(self, x: Ciphertext, values: Any = None) -> Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 
         It is the complex error, because claims are about that one. `decrypt` of real data leaves out the imaginary

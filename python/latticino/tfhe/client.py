@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import measured
+from ..claims.measured import TfheNoise
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
 from . import types
@@ -144,7 +145,7 @@ class Client(roles.Handle):
                 "use the client that was made for that context")
         return self._decrypt(x._parts).astype(types.numpy_type(x.bits)).reshape(x.shape)
 
-    def noise(self, x: EncryptedArray) -> measured.TfheNoise:
+    def noise(self, x: EncryptedArray) -> TfheNoise:
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
         the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
         encrypted."""
