@@ -1,9 +1,12 @@
 // Linear transforms, polynomials, bootstrapping.
+#include <nanobind/stl/tuple.h>
+
 #include <cmath>
 
 #include "bindings.h"
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/choice.h"
+#include "ckks/linear/block_transform.h"
 #include "ckks/linear/matrix.h"
 #include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
@@ -11,6 +14,7 @@
 namespace latticino::python {
 namespace {
 
+using ckks::BlockTransform;
 using ckks::BootstrapOptions;
 using ckks::Bootstrapper;
 using ckks::Ciphertext;
@@ -53,6 +57,45 @@ void bind_transform(nb::module_& m) {
            "evaluator"_a, "x"_a, ReleaseGil())
       .def_prop_ro("rotations", &LinearTransform::rotations)
       .def_prop_ro("bytes", &LinearTransform::bytes);
+}
+
+void bind_blocks(nb::module_& m) {
+  nb::class_<BlockTransform>(m, "BlockTransform",
+                             "A linear map of the slots of several ciphertexts to those of several "
+                             "others; see ckks/linear/block_transform.h.")
+      .def(
+          "__init__",
+          [](BlockTransform* self, const ContextPtr& context,
+             const std::vector<std::tuple<int, int, std::vector<int>>>& blocks, int sources,
+             int targets, int slots, int level) {
+            std::vector<BlockTransform::Block> given;
+            for (const auto& [target, source, rotations] : blocks) {
+              given.push_back({target, source, rotations});
+            }
+            const Released release;
+            new (self)
+                BlockTransform(context, std::move(given), sources, targets, slots, level);
+          },
+          "context"_a, "blocks"_a, "sources"_a, "targets"_a, "slots"_a, "level"_a)
+      .def(
+          "encode",
+          [](BlockTransform& self, int block, int first, const MatrixInput& diagonals) {
+            const std::span<const ckks::Complex> values(diagonals.data(), diagonals.size());
+            const Released release;
+            self.encode(block, first, values);
+          },
+          "block"_a, "first"_a, "diagonals"_a)
+      .def(
+          "apply",
+          [](const BlockTransform& self, const Evaluator& e, const std::vector<Ciphertext>& x) {
+            return self.apply(e, x);
+          },
+          "evaluator"_a, "x"_a, ReleaseGil())
+      .def_prop_ro("rotations", &BlockTransform::rotations)
+      .def_prop_ro("babies", &BlockTransform::babies)
+      .def_prop_ro("giants", &BlockTransform::giants)
+      .def_prop_ro("bytes", &BlockTransform::bytes)
+      .def_prop_ro("working_bytes", &BlockTransform::working_bytes);
 }
 
 void bind_matrix(nb::module_& m) {
@@ -177,6 +220,7 @@ void bind_bootstrap(nb::module_& m) {
 
 void bind_circuits(nb::module_& m) {
   bind_transform(m);
+  bind_blocks(m);
   bind_matrix(m);
   bind_polynomial(m);
   bind_bootstrap(m);

@@ -69,6 +69,12 @@ void bind_lists(nb::class_<Evaluator>& evaluator) {
           "conjugate", [](const Evaluator& e, const Ciphertexts& x) { return e.conjugate(x); },
           ReleaseGil())
       .def(
+          "rotate_hoisted",
+          [](const Evaluator& e, const Ciphertext& x, const std::vector<int>& r) {
+            return e.rotate_hoisted(x, r);
+          },
+          "x"_a, "r"_a, ReleaseGil())
+      .def(
           "inner_sum",
           [](const Evaluator& e, const Ciphertexts& x, int step, int count) {
             return e.inner_sum(x, step, count);

@@ -21,6 +21,7 @@ from .ckks.plan import Plan, Shape
 from .claims.known import Range, RangeWarning
 from .claims.measured import Noise
 from .claims.precision import Precision, precision
+from .common.layout import Layout
 from .common.progress_bar import progress
 from .common.tenancy import BundleUse, Residency
 from .errors import (
@@ -55,6 +56,7 @@ from .functions.chebyshev import Fit, fit
 from .functions.composite import Sign, fit_sign
 from .joining import concatenate, stack
 from .key_generation import keygen
+from .linear import LinearMap, MapCost, diagonal_map, linear_map, matrix_map
 from .pickling import loads, unpickling
 from .programs.choice import Candidate, Choice, choose
 from .programs.profiling import Profile, ProfileRow, profile
@@ -64,6 +66,7 @@ from .tfhe.functions import where
 __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
     "choose", "loads", "profile", "progress", "unpickling",
+    "Layout", "LinearMap", "MapCost", "diagonal_map", "linear_map", "matrix_map",
     "Fit", "Sign", "cos", "exp", "fit", "fit_sign", "log", "sigmoid", "sin", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",

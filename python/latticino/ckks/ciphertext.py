@@ -25,6 +25,7 @@ from . import switching as switching_of
 
 if TYPE_CHECKING:
     from .context import Context
+    from ..linear import LinearMap
 
 Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
 
@@ -452,6 +453,13 @@ class Ciphertext(OfNumpy):
 
     def __rmatmul__(self, w: Any) -> Ciphertext:
         return matrix.multiply(self, w, left=True)
+
+    def apply(self, m: LinearMap) -> Ciphertext:
+        """``m(self)``: a sparse linear map of the values, one level. See `linear_map`."""
+        from ..linear import LinearMap
+
+        roles.require_kind("apply", m, LinearMap, "make one with lt.linear_map")
+        return m(self)
 
     # ---- slots ----
 

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -95,6 +96,8 @@ class Context(Tenancy, roles.Handle):
         self.bootstraps = 0  # done so far, in all threads
         self._bootstrappers: dict[tuple[Any, ...], _native.Bootstrapper] = {}
         self._products: ConstantCache[Any] = ConstantCache(4 * 2**30, lambda m: m.bytes)
+        # Encoded diagonals of linear maps, as long as those live.
+        self._maps: WeakKeyDictionary[LinearMap, dict[tuple[Any, ...], _native.BlockTransform]] = WeakKeyDictionary()
         self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
         self._forms: dict[tuple[Any, ...], _native.BootstrapChoice] = {}
         self._notes: list[str] = []  # of a twin's program, for its plan

@@ -132,6 +132,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     results = _ciphertexts(program(*inputs))
     report = twin._native.report
     constants = sum(b.bytes for b in twin._bootstrappers.values())
+    constants += sum(t.bytes for kept in twin._maps.values() for t in kept.values())
     constants += twin._products.bytes + sum(s.bytes for s in twin._switchers.values())
     products = {(name, *shape): size for name, keys in twin._switch_keys.items()
                 for shape, size in keys.products.items()}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
 MOST_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
+_SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
 _MOST_MAPS = 64  # of sums and products that are remembered
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
@@ -118,7 +119,7 @@ class Map:
         self._groups: list[list[Group]] | None = None
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1
-        self._unique = np.unique(self._keys(entries))
+        self._unique = _distinct(self._keys(entries))
 
     @property
     def diagonals(self) -> int:
@@ -153,6 +154,14 @@ class Map:
             self._groups = out
         return self._groups
 
+    def blocks(self) -> list[list[Group]]:
+        """As `groups`, with all distances counted from 0: for transforms that rotate each source once for all targets."""
+        out: list[list[Group]] = [[] for _ in range(self.count)]
+        pairs, distances = np.divmod(self._unique, self._period)
+        for p in np.unique(pairs):
+            out[int(p) // self._sources].append(Group(int(p) % self._sources, tuple(distances[pairs == p].tolist())))
+        return out
+
     def _first(self, distances: np.ndarray) -> int:
         """The one after the widest gap of the circle."""
         gaps = np.diff(distances, prepend=distances[-1] - self._period)
@@ -168,7 +177,7 @@ class Map:
     def matrices(self) -> Callable[[int, Group], np.ndarray]:
         """What gives the diagonals of a group of a target ciphertext."""
         entries = self._build()
-        which = np.searchsorted(self._unique, self._keys(entries))
+        which = _positions(self._unique, self._keys(entries))
         order = np.argsort(which, kind="stable")
         slot, weight = entries[0][order] % self.slots, entries[2][order]
         ends = np.cumsum(np.bincount(which, minlength=len(self._unique)))
@@ -185,6 +194,26 @@ class Map:
             return out
 
         return of
+
+
+def _distinct(keys: np.ndarray) -> np.ndarray:
+    """np.unique, without sorting where the keys are small."""
+    most = int(keys.max(initial=0)) + 1
+    if most > _SMALL_KEYS:
+        return np.unique(keys)
+    there = np.zeros(most, bool)
+    there[keys] = True
+    return np.flatnonzero(there)
+
+
+def _positions(distinct: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """np.searchsorted for keys that are there; few positions are small integers, which numpy sorts fast."""
+    most = int(distinct[-1]) + 1 if distinct.size else 1
+    if most > _SMALL_KEYS:
+        return np.searchsorted(distinct, keys)
+    at = np.zeros(most, np.uint16 if len(distinct) < 1 << 16 else np.int64)
+    at[distinct] = np.arange(len(distinct))
+    return np.asarray(at[keys])
 
 
 Made = TypeVar("Made")
@@ -207,7 +236,7 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
 
 
 @contextmanager
-def _named(operation: str) -> Iterator[None]:
+def named(operation: str) -> Iterator[None]:
     """Errors of the core name what was asked for."""
     try:
         yield
@@ -253,7 +282,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
             turns = max(turns, len(steps) if group.first else 0)
             key = (*m.name, i, group.source, part.level)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
-            with _named(operation):
+            with named(operation):
                 products.append(made.apply(e, part))
         parts.append(reduce(e.add, products))
     widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())

@@ -10,7 +10,7 @@ namespace {
 
 using rlwe::ExtendedPair;
 
-// One application of a HoistedSum to a batch; the stages in order, each a batched record or two.
+// Applications of a HoistedSum to a batch; the stages in order, each a batched record or two.
 class DoubleHoisting {
  public:
   DoubleHoisting(const Evaluator& evaluator, const HoistedSum& sum, std::span<const Ciphertext> x)
@@ -18,7 +18,12 @@ class DoubleHoisting {
         context_(*evaluator.context()),
         sum_(sum),
         x_(x),
-        level_(x[0].level) {}
+        level_(x[0].level),
+        used_(sum.sources, std::vector<bool>(sum.babies.size())) {
+    for (const auto& row : sum.rows) {
+      for (const HoistedSum::Term& term : row) used_[term.source][term.baby] = true;
+    }
+  }
 
   std::vector<Ciphertext> run() const {
     std::vector<ExtendedPair> inner = inner_sums(baby_rotations());
@@ -33,51 +38,73 @@ class DoubleHoisting {
   const rlwe::SwitchKey& key(const Ciphertext& x, int r) const {
     return evaluator_.key("ckks.LinearTransform", x, {rlwe::KeyKind::Galois, galois(r)});
   }
+  int applications() const { return static_cast<int>(x_.size()) / sum_.sources; }
+  // Whether a rotation of input i is among the terms.
+  bool used(std::size_t i, std::size_t baby) const { return used_[i % sum_.sources][baby]; }
+  bool turns(std::size_t i) const {
+    for (std::size_t b = 0; b < sum_.babies.size(); ++b) {
+      if (sum_.babies[b] != 0 && used(i, b)) return true;
+    }
+    return false;
+  }
 
   // Every baby rotation but 0 of every input modulo P Q, input by input in the order of
-  // sum_.babies. All rotations of an input share its ModUp.
+  // sum_.babies: those that a term takes. All rotations of an input share its ModUp.
   std::vector<std::vector<ExtendedPair>> baby_rotations() const {
     std::vector<PolyView> a;
-    for (const Ciphertext& x : x_) a.push_back(x.parts[1].view);
-    const bool any = sum_.babies.back() != 0;
-    const std::vector<rlwe::ModUpResult> raised =
-        any ? rlwe::mod_up(queue(), constants(), a, level_) : std::vector<rlwe::ModUpResult>();
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (turns(i)) a.push_back(x_[i].parts[1].view);
+    }
+    std::vector<std::vector<ExtendedPair>> out(x_.size());
+    if (a.empty()) return out;
+    const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue(), constants(), a, level_);
     std::vector<rlwe::InnerGroup> groups;
-    for (std::size_t i = 0; any && i < x_.size(); ++i) {
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (!turns(i)) continue;
       rlwe::InnerGroup& group = groups.emplace_back();
-      group.raised = &raised[i];
-      for (const int r : sum_.babies) {
-        if (r == 0) continue;
+      group.raised = &raised[groups.size() - 1];
+      for (std::size_t b = 0; b < sum_.babies.size(); ++b) {
+        const int r = sum_.babies[b];
+        if (r == 0 || !used(i, b)) continue;
         group.targets.push_back(
             {&key(x_[i], r), {x_[i].parts[0].view, {}}, galois(r), false, false});
       }
     }
-    if (!any) return std::vector<std::vector<ExtendedPair>>(x_.size());
-    return rlwe::key_inner(queue(), constants(), groups);
+    auto turned = rlwe::key_inner(queue(), constants(), groups);
+    for (std::size_t i = 0, k = 0; i < x_.size(); ++i) {
+      if (turns(i)) out[i] = std::move(turned[k++]);
+    }
+    return out;
   }
 
-  // For every input and giant: sum_b factor * baby. One record reads each baby once; baby 0 is the
-  // input itself, whose factors have P in them.
+  // For every application, target and giant with terms: sum_b factor * baby. One record reads each
+  // baby once; baby 0 is the input itself, whose factors have P in them.
   std::vector<ExtendedPair> inner_sums(
       const std::vector<std::vector<ExtendedPair>>& rotated) const {
     Dot op;
     std::vector<ExtendedPair> out;
+    std::vector<std::vector<int>> places(x_.size(), std::vector<int>(sum_.babies.size()));
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      if (sum_.babies.front() == 0) {
-        op.inputs.push_back({x_[i].parts[0].view, x_[i].parts[1].view, {}});
-      }
-      for (const ExtendedPair& b : rotated[i]) {
-        op.inputs.push_back({b.part[0].view, b.part[1].view, {}});
+      for (std::size_t b = 0, k = 0; b < sum_.babies.size(); ++b) {
+        if (!used(i, b)) continue;
+        places[i][b] = static_cast<int>(op.inputs.size());
+        if (sum_.babies[b] == 0) {
+          op.inputs.push_back({x_[i].parts[0].view, x_[i].parts[1].view, {}});
+        } else {
+          const ExtendedPair& turned = rotated[i][k++];
+          op.inputs.push_back({turned.part[0].view, turned.part[1].view, {}});
+        }
       }
     }
-    for (std::size_t i = 0; i < x_.size(); ++i) {
-      const int first = static_cast<int>(i * sum_.babies.size());
+    for (int n = 0; n < applications(); ++n) {
       for (const auto& row : sum_.rows) {
+        if (row.empty()) continue;
         out.push_back(rlwe::allocate_extended(queue(), constants(), level_));
         Dot::Output& output = op.outputs.emplace_back();
         output.out = {out.back().part[0].view, out.back().part[1].view, {}};
         for (const HoistedSum::Term& term : row) {
-          output.terms.push_back({first + term.baby, term.factor.poly.view});
+          output.terms.push_back(
+              {places[n * sum_.sources + term.source][term.baby], term.factor.poly.view});
         }
       }
     }
@@ -85,9 +112,10 @@ class DoubleHoisting {
     return out;
   }
 
-  // Key-switches every inner sum with a giant rotation: its `a` comes down to Q and up again, its
+  // Key-switches every inner sum with its giant rotation: its `a` comes down to Q and up again, its
   // `b` stays modulo P Q and is added as it is. The rotation itself is left to giant_sum().
-  std::vector<ExtendedPair> switched(const std::vector<ExtendedPair>& inner) const {
+  std::vector<ExtendedPair> switched(const std::vector<ExtendedPair>& inner,
+                                     const std::vector<int>& giants) const {
     std::vector<rlwe::DownItem> items;
     for (const ExtendedPair& s : inner) {
       items.push_back(rlwe::down_item(constants(), s, 1, false));
@@ -96,12 +124,12 @@ class DoubleHoisting {
     std::vector<PolyView> views;
     for (const Poly& p : a) views.push_back(p.view);
     const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue(), constants(), views, level_);
+    const std::size_t each = giants.size() / applications();
     std::vector<rlwe::InnerGroup> groups;
-    const std::size_t giants = sum_.giants.size() - (sum_.giants.front() == 0);
     for (std::size_t k = 0; k < inner.size(); ++k) {
-      const int r = sum_.giants[sum_.giants.size() - giants + k % giants];
-      groups.push_back(
-          {&raised[k], {{&key(x_[k / giants], r), {inner[k].part[0].view, {}}, 1, false, false}}});
+      const Ciphertext& x = x_[k / each * sum_.sources];
+      groups.push_back({&raised[k],
+                        {{&key(x, giants[k]), {inner[k].part[0].view, {}}, 1, false, false}}});
     }
     std::vector<ExtendedPair> out;
     for (auto& group : rlwe::key_inner(queue(), constants(), groups, rlwe::Addend::Extended)) {
@@ -110,34 +138,49 @@ class DoubleHoisting {
     return out;
   }
 
-  // For every input: sum_g rot_g(inner_g), automorphisms and sum in one record (paper: Cheddar,
-  // Eq. 5).
+  // For every application and target: sum_g rot_g(inner_g), automorphisms and sum in one record
+  // (paper: Cheddar, Eq. 5).
   std::vector<ExtendedPair> giant_sum(std::vector<ExtendedPair> inner) const {
     if (sum_.giants.back() == 0) return inner;
-    const bool has_zero = sum_.giants.front() == 0;
-    const std::size_t giants = sum_.giants.size();
     std::vector<ExtendedPair> still, turning;
-    for (std::size_t k = 0; k < inner.size(); ++k) {
-      (has_zero && k % giants == 0 ? still : turning).push_back(std::move(inner[k]));
-    }
-    turning = switched(turning);
-    const std::size_t per_input = giants - has_zero;
+    std::vector<int> turns;  // of `turning`
+    for_rows([&](std::size_t k, std::size_t, int giant) {
+      (giant == 0 ? still : turning).push_back(std::move(inner[k]));
+      if (giant != 0) turns.push_back(giant);
+    });
+    turning = switched(turning, turns);
     Automorphism op;
     std::vector<ExtendedPair> out;
-    for (std::size_t i = 0; i < x_.size(); ++i) {
+    std::vector<std::vector<std::pair<const ExtendedPair*, int>>> sums(applications() *
+                                                                       sum_.targets);
+    std::size_t at_still = 0, at_turning = 0;
+    for_rows([&](std::size_t, std::size_t target, int giant) {
+      sums[target].push_back({giant == 0 ? &still[at_still++] : &turning[at_turning++], giant});
+    });
+    for (const auto& sum : sums) {
       out.push_back(rlwe::allocate_extended(queue(), constants(), level_));
       for (int h = 0; h < 2; ++h) {
         Automorphism::Item& item = op.items.emplace_back();
         item.out = out.back().part[h].view;
-        if (has_zero) item.terms.push_back({still[i].part[h].view, 1});
-        for (std::size_t k = 0; k < per_input; ++k) {
-          item.terms.push_back(
-              {turning[i * per_input + k].part[h].view, galois(sum_.giants[k + has_zero])});
+        for (const auto& [pair, giant] : sum) {
+          item.terms.push_back({pair->part[h].view, giant == 0 ? 1 : galois(giant)});
         }
       }
     }
     queue().submit(std::move(op));
     return out;
+  }
+
+  // f(k, which result, giant) for every inner sum k.
+  template <class F>
+  void for_rows(const F& f) const {
+    std::size_t k = 0;
+    for (int n = 0; n < applications(); ++n) {
+      for (std::size_t r = 0; r < sum_.rows.size(); ++r) {
+        if (sum_.rows[r].empty()) continue;
+        f(k++, n * sum_.targets + r / sum_.giants.size(), sum_.giants[r % sum_.giants.size()]);
+      }
+    }
   }
 
   std::vector<Ciphertext> finish(const std::vector<ExtendedPair>& total) const {
@@ -152,15 +195,16 @@ class DoubleHoisting {
       parts = rlwe::rescale(queue(), constants(), views, level_);
     }
     const Params& params = context_.params();
-    const double factor = sum_.rows[0][0].factor.scale / params.rescale_factor(level_);
+    const double factor = sum_.any_factor().scale / params.rescale_factor(level_);
     std::vector<Ciphertext> out;
-    for (std::size_t i = 0; i < x_.size(); ++i) {
+    for (std::size_t i = 0; i < total.size(); ++i) {
+      const Ciphertext& x = x_[i / sum_.targets * sum_.sources];
       out.push_back({evaluator_.context(),
                      {parts[2 * i], parts[2 * i + 1]},
                      level_ - 1,
-                     snap_scale(params, level_ - 1, x_[i].scale * factor),
-                     x_[i].slots,
-                     x_[i].key});
+                     snap_scale(params, level_ - 1, x.scale * factor),
+                     x.slots,
+                     x.key});
     }
     return out;
   }
@@ -170,6 +214,7 @@ class DoubleHoisting {
   const HoistedSum& sum_;
   std::span<const Ciphertext> x_;
   int level_;
+  std::vector<std::vector<bool>> used_;  // by source and position in sum_.babies
 };
 
 }  // namespace
@@ -188,10 +233,61 @@ std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& cont
   return out;
 }
 
+const Plaintext& HoistedSum::any_factor() const {
+  return std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.empty(); })
+      ->front()
+      .factor;
+}
+
 std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                     std::span<const Ciphertext> x) {
   if (x.empty()) return {};
   return DoubleHoisting(evaluator, sum, x).run();
+}
+
+std::vector<Ciphertext> plain_sum(const Evaluator& evaluator, const HoistedSum& sum,
+                                  std::span<const Ciphertext> x) {
+  const Context& context = *evaluator.context();
+  Dot op;
+  for (const Ciphertext& c : x) op.inputs.push_back({c.parts[0].view, c.parts[1].view, {}});
+  std::vector<Ciphertext> products;
+  for (std::size_t first = 0; first < x.size(); first += sum.sources) {
+    for (const auto& row : sum.rows) {
+      Ciphertext& y = products.emplace_back(x[first]);
+      y.scale *= sum.any_factor().scale;
+      Dot::Output& output = op.outputs.emplace_back();
+      for (int h = 0; h < 2; ++h) {
+        y.parts[h] =
+            context.queue().allocate(context.ring(), context.params().basis(y.level), Domain::Eval);
+        output.out[h] = y.parts[h].view;
+      }
+      for (const HoistedSum::Term& term : row) {
+        output.terms.push_back({static_cast<int>(first) + term.source, term.factor.poly.view});
+      }
+    }
+  }
+  context.queue().submit(std::move(op));
+  return evaluator.rescale(products);
+}
+
+std::vector<Ciphertext> transform_inputs(const char* operation, const Evaluator& evaluator,
+                                         std::span<const Ciphertext> x, int slots,
+                                         const Plaintext& factor) {
+  const Context& context = *evaluator.context();
+  const Params& params = context.params();
+  std::vector<Ciphertext> out;
+  for (const Ciphertext& c : x) {
+    require_context(operation, context, c);
+    require_context(operation, context, factor);
+    require_parts(operation, c, 2);
+    require_slots(operation, c.slots, slots);
+    require_level(operation, c.level, factor.level);
+    const bool canonical = same_scale(c.scale, params.scale(c.level));
+    out.push_back(evaluator.to_level_scale(c, factor.level,
+                                           canonical ? params.scale(factor.level) : c.scale));
+    require_capacity(operation, params, factor.level, out.back().scale * factor.scale);
+  }
+  return out;
 }
 
 namespace {

@@ -1,4 +1,5 @@
-// sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): the two ways of evaluating it.
+// sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): the two ways of evaluating it; the hoisted one also
+// for several ciphertexts x, the sources, and several such sums of them, the targets.
 #pragma once
 
 #include "ckks/encoding/encoder.h"
@@ -10,10 +11,14 @@ struct HoistedSum {
   struct Term {
     int baby;  // position in `babies`
     Plaintext factor;
+    int source = 0;
   };
+  int sources = 1, targets = 1;
   std::vector<int> babies, giants;      // rotations, increasing
-  std::vector<std::vector<Term>> rows;  // one a giant
+  std::vector<std::vector<Term>> rows;  // target by target, one a giant; empty where nothing comes
   bool merged = true;                   // one division by P and the rescale factor together
+  bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
+  const Plaintext& any_factor() const;  // there is at least one term
 };
 
 // Factors of hoisted_sum() for rotations of the input: over P Q; for the input itself (rotation 0),
@@ -24,9 +29,20 @@ std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& cont
 
 // Double hoisting (Bossuat et al. 2021; paper: Cheddar, Fig. 5): everything between the one
 // ModUp of x and the one ModDown + rescale at the end stays modulo P Q. Factors are made by
-// encode_hoisted(). All of x at the factors' level; results one level lower.
+// encode_hoisted(). `x`: all sources one after another, for one application or for several; all at
+// the factors' level. Results: all targets one after another, one level lower. Every source is
+// raised once, and each of its rotations is made once for all targets.
 std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                     std::span<const Ciphertext> x);
+
+// The same without any rotation: factors are made by encode_factors(), modulo Q alone.
+std::vector<Ciphertext> plain_sum(const Evaluator& evaluator, const HoistedSum& sum,
+                                  std::span<const Ciphertext> x);
+
+// Inputs of a transform, brought to the level of its factors; throws what they do not meet.
+std::vector<Ciphertext> transform_inputs(const char* operation, const Evaluator& evaluator,
+                                         std::span<const Ciphertext> x, int slots,
+                                         const Plaintext& factor);
 
 // Minimal keys (ARK, Kim et al. 2022): only rotations by `baby_step` and `giant_step`, one after
 // the other.

@@ -147,21 +147,8 @@ Ciphertext LinearTransform::apply(const Evaluator& evaluator, const Ciphertext& 
 std::vector<Ciphertext> LinearTransform::apply(const Evaluator& evaluator,
                                                std::span<const Ciphertext> x) const {
   const Plan& plan = *plan_;
-  const Context& context = *evaluator.context();
-  const int level = plan.options.level;
-  std::vector<Ciphertext> in;
-  for (const Ciphertext& c : x) {
-    require_context(kName, context, c);
-    require_context(kName, context, plan.sum.rows[0][0].factor);
-    require_parts(kName, c, 2);
-    require_slots(kName, c.slots, plan.slots);
-    require_level(kName, c.level, level);
-    const bool canonical = same_scale(c.scale, context.params().scale(c.level));
-    in.push_back(
-        evaluator.to_level_scale(c, level, canonical ? context.params().scale(level) : c.scale));
-    require_capacity(kName, context.params(), level,
-                     in.back().scale * plan.options.plaintext_scale);
-  }
+  const std::vector<Ciphertext> in =
+      transform_inputs(kName, evaluator, x, plan.slots, plan.sum.any_factor());
   if (!plan.rotates) {
     std::vector<Ciphertext> products;
     for (const Ciphertext& c : in) {

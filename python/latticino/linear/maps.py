@@ -1,0 +1,473 @@
+"""Sparse linear maps of encrypted arrays, made once and applied many times."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..ckks.ciphertext import Ciphertext
+from ..common import roles
+from ..common.layout import Layout
+from ..common.locks import Lock
+from ..ops import moves
+from . import placement
+from .placement import Placed
+
+if TYPE_CHECKING:
+    from ..ckks.context import Context
+
+MOST_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
+_MEMORY = 4 << 30
+_MOST_LAYOUTS = 16  # of arguments, that one map remembers
+Layouts = Callable[[Layout, int], Sequence[Layout]]  # of results, for a layout of arguments and the most slots
+
+
+class MapCost(roles.Handle):
+    """What a map costs for arrays of one layout, at one level.
+
+    ``diagonals``: products with clear values; ``rotations``: the distances that keys are needed for;
+    ``hoisted``: rotations of the argument's ciphertexts, which share one ModUp each; ``single``: all other rotations,
+    about three times as slow; ``source``, ``target``: the layouts; ``level`` of the argument.
+    """
+
+    def __init__(self, ctx: Context, way: Placed, level: int) -> None:
+        self._ctx, self._way, self.level = ctx, way, level
+        made = way.transform(ctx._native, level)
+        turns = [way.target.slots << k for k in range(way.pieces.bit_length() - 1)]
+        self.diagonals, self.source, self.target = way.map.diagonals, way.source, way.target
+        self.rotations = tuple(sorted({*made.rotations, *turns}))
+        self.hoisted, self.single = made.babies, made.giants + len(turns) * way.target.count
+        self._bytes: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Device memory of the encoded diagonals. Encodes them without data, which takes about as long as a call."""
+        from ..ckks.context import Context
+
+        if self._bytes is None:
+            dry = Context._dry(self._ctx)[0]
+            self._bytes = placement.encoded(dry, self._way, self.level, lambda _: None).bytes
+        return self._bytes
+
+    def __str__(self) -> str:
+        return (f"{self.diagonals} diagonals, {self.hoisted} hoisted rotations and {self.single} others, "
+                f"{len(self.rotations)} keys; {self.source.count} to {self.target.count} ciphertexts")
+
+    def __repr__(self) -> str:
+        return f"MapCost({self}, level {self.level})"
+
+
+class LinearMap(roles.Handle):
+    """A sparse matrix between the flat values of arrays of two shapes: ``y.flat[r] = sum of values * x.flat[c]``.
+
+    ``m(x)`` or ``x.apply(m)`` for an encrypted x of shape (..., *shape_in) gives (..., *shape_out), one level below.
+    Leading axes are a batch: rows in ciphertexts of their own, as `stack` leaves them, share the encoded diagonals and
+    the keys, which are read once. ``m(x, y, z)`` does the same with several arrays, and gives a tuple.
+
+    Encoded diagonals stay on the device for each context, level and layout as long as the map lives, up to ``memory``
+    bytes in a context (OutOfMemoryError beyond); ``keep=False`` encodes them at each call and drops them after it,
+    which takes longer, and which a recording refuses. Real weights act on real and imaginary parts alike.
+
+    Immutable, and safe to share between threads. Make one with `linear_map`, `matrix_map` or `diagonal_map`.
+    """
+
+    def __init__(self, rows: Any, columns: Any, values: Any, shape_in: Any, shape_out: Any, *,
+                 source: Layout | None = None, target: Layout | None = None, keep: bool = True,
+                 memory: int | None = None, operation: str = "linear_map", layouts: Layouts | None = None) -> None:
+        self._operation, self._layouts = operation, layouts
+        self.shape_in, self.shape_out = _shape(shape_in, operation), _shape(shape_out, operation)
+        self.keep = arrays.as_flag(keep, operation, "keep")
+        self.memory = _MEMORY if memory is None else arrays.as_integer(memory, operation, "memory", 1)
+        r, c, v = _entries(rows, columns, values, self.size_in, self.size_out, operation)
+        self._rows, self._columns, self._values = r, c, v
+        for layout, shape, name in ((source, self.shape_in, "source"), (target, self.shape_out, "target")):
+            _check_layout(layout, shape, name, operation)
+        if target is not None and not target.injective:
+            raise errors.ShapeError.explain(
+                operation, "a target layout in which several values share a slot", "a slot for each result",
+                "lay them out apart")
+        self._source, self._target = source, target
+        self._known_ways: dict[tuple[Any, ...], Placed] = {}
+        self._wide: dict[tuple[int, ...], LinearMap] = {}  # for arrays with leading axes in one ciphertext
+        self._lock = Lock()
+
+    # ---- facts ----
+
+    @property
+    def size_in(self) -> int:
+        return math.prod(self.shape_in)
+
+    @property
+    def size_out(self) -> int:
+        return math.prod(self.shape_out)
+
+    @property
+    def entries(self) -> int:
+        """Weights that are not zero."""
+        return int(self._values.size)
+
+    @property
+    def is_real(self) -> bool:
+        return self._values.dtype.kind != "c"
+
+    @cached_property
+    def gain(self) -> tuple[float, float]:
+        """Bounds of the sum of magnitudes and of the root of the sum of squares of the weights of any one result."""
+        size = np.abs(self._values)
+        l1 = np.bincount(self._rows, size, self.size_out)
+        l2 = np.bincount(self._rows, size**2, self.size_out)
+        return float(l1.max()), float(math.sqrt(l2.max()))
+
+    @cached_property
+    def _name(self) -> tuple[Any, ...]:
+        digest = hashlib.sha256()
+        for array in (self._rows, self._columns, self._values):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return ("linear map", self.shape_in, self.shape_out, self._values.dtype.str, digest.digest())
+
+    @property
+    def diagonals(self) -> int:
+        """Products with clear values: for arguments in the layout ``source``, or in the plain one."""
+        return self._own.map.diagonals
+
+    @property
+    def source(self) -> Layout:
+        """The layout of arguments that `diagonals` is for: the one given, or the plain one."""
+        return self._source or Layout.plain(self.shape_in, arrays.slots_for(self.size_in, 1 << 16, self._operation))
+
+    @property
+    def target(self) -> Layout:
+        """The layout of results for arguments in the layout `source`."""
+        return self._own.target
+
+    @property
+    def _own(self) -> Placed:
+        return self._way(self.source, max(self.source.slots, self._target.slots if self._target else 1 << 16))
+
+    def cost(self, where: Ciphertext | Context, source: Layout | None = None, level: int | None = None) -> MapCost:
+        """What it costs for an encrypted argument, or for arguments of a context in a layout (None: the one given, or the plain one) at a
+        level (None: fresh ones)."""
+        from ..ckks.context import Context
+
+        m = self
+        if isinstance(where, Ciphertext):
+            x = self._rows_of(where)[0][0]
+            ctx, source, level = x.context, x.layout, x.level
+            lead = self._lead(x.shape)
+            m = self._widened(lead) if lead else self
+        else:
+            roles.require_kind(self._operation, where, Context, "pass a context or a ciphertext")
+            ctx = where
+            level = ctx.level if level is None else arrays.as_integer(level, self._operation, "level")
+            if source is None:
+                source = self._source or Layout.plain(
+                    self.shape_in, arrays.slots_for(self.size_in, ctx.slots, self._operation))
+            _check_layout(source, self.shape_in, "source", self._operation)
+        if not 1 <= level <= ctx.params.top_level:
+            raise errors.LevelError.explain(
+                self._operation, f"level {level}", f"a level from 1 to {ctx.params.top_level}", "name another one")
+        return MapCost(ctx, m._way(source, ctx.slots), level)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_known_ways", "_wide", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._known_ways, self._wide, self._lock = {}, {}, Lock()
+
+    def __repr__(self) -> str:
+        kept = f"keeps up to {self.memory / 2**30:.3g} GiB" if self.keep else "encoded at each call"
+        return f"LinearMap({self.shape_in} to {self.shape_out}, {self.entries:,} weights, {kept})"
+
+    def evaluate(self, x: Any) -> np.ndarray:
+        """The same in the clear, of an array of shape (..., *shape_in)."""
+        x = arrays.as_numpy(x, self._operation)
+        lead = self._lead(x.shape)
+        return self._in_clear(x).reshape(*lead, *self.shape_out)
+
+    def _in_clear(self, x: np.ndarray) -> np.ndarray:
+        flat = x.reshape(-1, self.size_in)
+        real = self.is_real and flat.dtype.kind != "c"
+        out = np.empty((len(flat), self.size_out), float if real else complex)
+        for row, v in zip(out, flat):
+            products = self._values * v[self._columns]
+            row[:] = np.bincount(self._rows, products.real, self.size_out)
+            if not real:
+                row += 1j * np.bincount(self._rows, products.imag, self.size_out)
+        return out
+
+    # ---- use ----
+
+    @overload
+    def __call__(self, x: Ciphertext, /) -> Ciphertext: ...
+
+    @overload
+    def __call__(self, x: Ciphertext, y: Ciphertext, /, *more: Ciphertext) -> tuple[Ciphertext, ...]: ...
+
+    def __call__(self, *xs: Any) -> Any:
+        """The map of encrypted arrays of shape (..., *shape_in)."""
+        for x in xs:
+            roles.require_kind(self._operation, x, Ciphertext, "encrypt it first")
+            self._lead(x.shape)
+        if not xs:
+            raise errors.ShapeError.explain(self._operation, "no array", "one or more", "pass encrypted arrays")
+        split = [self._rows_of(x) for x in xs]
+        made = iter(self._of_all([row for rows, _ in split for row in rows]))
+        out = []
+        for x, (rows, lead) in zip(xs, split):
+            results = [next(made) for _ in rows]
+            out.append(results[0] if lead is None else _stacked(results, (*lead, *self.shape_out)))
+        return out[0] if len(out) == 1 else tuple(out)
+
+    def _lead(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The leading axes; ShapeError where the last ones are not those of an argument."""
+        k = len(shape) - len(self.shape_in)
+        if k < 0 or shape[k:] != self.shape_in:
+            raise errors.ShapeError.explain(
+                self._operation, f"an array of shape {shape}", f"shape {self.shape_in}, or that with leading axes",
+                "reshape it, or make the map for that shape")
+        return shape[:k]
+
+    def _rows_of(self, x: Ciphertext) -> tuple[list[Ciphertext], tuple[int, ...] | None]:
+        """The arrays of a batch, where each has ciphertexts of its own; else one with its leading axes."""
+        lead = self._lead(x.shape)
+        if not lead:
+            return [x], None
+        places = x.layout.places.reshape(-1, self.size_in)
+        parts = places // x.slots
+        first, last = parts.min(axis=1), parts.max(axis=1)
+        order = np.argsort(first)
+        apart = len(places) == 1 or bool((last[order][:-1] < first[order][1:]).all())
+        alike = bool((places - (first * x.slots)[:, None] == places[0] - first[0] * x.slots).all())
+        if not (apart and alike):
+            return [x], None
+        index = np.arange(x.size).reshape(len(places), *self.shape_in)
+        return [moves.taken(x, i) for i in index], lead
+
+    def _of_all(self, xs: Sequence[Ciphertext]) -> list[Ciphertext]:
+        """The results, those of one form together."""
+        forms: dict[Any, list[int]] = {}
+        xs = [x._ready(1) for x in xs]
+        for i, x in enumerate(xs):
+            moves.require_level(x, self._operation)
+            level = x.level
+            xs[i] = x = x if all(p.level == level for p in x._parts) else x.to_level(level)
+            form = (id(x.context), x._key, x.layout.name, level, tuple(p.scale for p in x._parts), x.shape)
+            forms.setdefault(form, []).append(i)
+        out: list[Any] = [None] * len(xs)
+        for members in forms.values():
+            for i, y in zip(members, self._alike([xs[i] for i in members])):
+                out[i] = y
+        return out
+
+    def _alike(self, xs: Sequence[Ciphertext]) -> list[Ciphertext]:
+        """Of arrays of one context, key, layout, level and scale."""
+        x = xs[0]
+        lead = self._lead(x.shape)
+        if lead:
+            return self._widened(lead)._alike(xs)
+        ctx, way = x.context, self._way(x.layout, x.context.slots)
+        transform = self._transform(ctx, way, x.level)
+        with moves.named(self._operation):
+            parts = placement.apply(xs, way, transform)
+        rotates = bool(transform.rotations) or way.pieces > 1
+        l1, l2 = self.gain
+        growth = math.sqrt(way.map.slots / x.slots)
+        out = []
+        for x, made in zip(xs, parts):
+            added = placement.added_error(x, way, made[0], rotates, l2)
+            known = x._known if growth == 1 else x._known.repeated(x.shape, growth)
+            known = known.transformed(
+                lambda v: self._in_clear(v).reshape(self.shape_out), l1, l2, self.is_real, added)
+            out.append(x._like(made, known, layout=way.target.with_rest("zero")))
+        return out
+
+    def _transform(self, ctx: Context, way: Placed, level: int) -> _native.BlockTransform:
+        """With its diagonals, kept or made for this call."""
+        if not self.keep:
+            if ctx._native.recording:
+                raise errors.UnsupportedError.explain(
+                    self._operation, "a map with keep=False in a recording", "diagonals that stay on the device",
+                    "make it with keep=True")
+            return placement.encoded(ctx, way, level, lambda _: None)
+        with ctx._lock:
+            kept = ctx._maps.get(self, {})
+            name = (way.source.name, way.target.name, way.map.slots, level)
+            if name not in kept:
+                before = sum(t.bytes for t in kept.values())
+                within = placement.require_budget(self._operation, self.memory)
+                kept[name] = placement.encoded(ctx, way, level, lambda size: within(before + size))
+                ctx._maps[self] = kept
+            return kept[name]
+
+    # ---- layouts ----
+
+    def _way(self, source: Layout, most: int) -> Placed:
+        """The map for arguments of a layout: to the target given, else to the layout that takes the least work."""
+        key = (source.name, most)
+        with self._lock:
+            if key not in self._known_ways:
+                made = self._made(source, most)
+                while len(self._known_ways) >= _MOST_LAYOUTS:
+                    self._known_ways.pop(next(iter(self._known_ways)))
+                self._known_ways[key] = made
+            return self._known_ways[key]
+
+    def _made(self, source: Layout, most: int) -> Placed:
+        for layout in (source, self._target):
+            if layout is not None and layout.slots > most:
+                raise errors.ShapeError.explain(
+                    self._operation, f"a layout of {layout.slots} slots", f"at most {most} here",
+                    "lay it out in more ciphertexts")
+        if self._target is not None:
+            targets: Sequence[Layout] = [self._target]
+        else:
+            targets = [*(self._layouts(source, most) if self._layouts else ()), *self._usual(source, most)]
+        ways = [placement.placed(self._name, self._rows, self._columns, self._values, source, t) for t in targets]
+        way = min(ways, key=lambda w: w.cost)
+        way.map.require_possible(self._operation)
+        return way
+
+    def _usual(self, source: Layout, most: int) -> list[Layout]:
+        """Layouts of results: the plain one, and that of the argument where results are no more than its values."""
+        out = [Layout.plain(self.shape_out, arrays.slots_for(self.size_out, most, self._operation))]
+        if out[0].slots < source.slots:
+            out.append(Layout.plain(self.shape_out, source.slots))
+        if self.size_out <= self.size_in and source.injective:
+            places = source.places.reshape(-1)[: self.size_out]
+            out.append(Layout(self.shape_out, source.slots, int(places.max()) // source.slots + 1,
+                              places.reshape(self.shape_out)))
+        return out
+
+    def _widened(self, lead: tuple[int, ...]) -> LinearMap:
+        """The map of arrays with leading axes, for those whose rows share ciphertexts."""
+        with self._lock:
+            if lead not in self._wide:
+                self._wide[lead] = self._repeated(lead)
+            return self._wide[lead]
+
+    def _repeated(self, lead: tuple[int, ...]) -> LinearMap:
+        count = math.prod(lead)
+        if count * self.entries > MOST_ENTRIES:
+            raise errors.UnsupportedError.explain(
+                self._operation, f"a batch of {count} in shared ciphertexts with {self.entries:,} weights",
+                f"at most {MOST_ENTRIES:,} weights in all", "stack arrays that were encrypted one by one")
+        if self._target is not None:
+            raise errors.UnsupportedError.explain(
+                self._operation, "a target layout, and a batch whose rows share ciphertexts",
+                "rows in ciphertexts of their own", "stack arrays that were encrypted one by one")
+        i = np.arange(count)[:, None]
+        return LinearMap(
+            (self._rows + i * self.size_out).reshape(-1), (self._columns + i * self.size_in).reshape(-1),
+            np.broadcast_to(self._values, (count, self.entries)).reshape(-1), (*lead, *self.shape_in),
+            (*lead, *self.shape_out), keep=self.keep, memory=self.memory, operation=self._operation)
+
+
+def _stacked(results: Sequence[Ciphertext], shape: tuple[int, ...]) -> Ciphertext:
+    y = moves.joined(results, np.stack, "linear_map") if len(results) > 1 else results[0]
+    return moves.taken(y, np.arange(y.size).reshape(shape))
+
+
+def _shape(x: Any, operation: str) -> tuple[int, ...]:
+    shape = arrays.as_shape(x, operation, moves.MOST_VALUES)
+    if math.prod(shape) < 1:
+        raise errors.ShapeError.explain(operation, f"the shape {shape}", "at least one value", "check the shape")
+    return shape
+
+
+def _check_layout(layout: Any, shape: tuple[int, ...], name: str, operation: str) -> None:
+    if layout is None:
+        return
+    roles.require_kind(operation, layout, Layout, "take x.layout of an encrypted array, or lt.Layout")
+    if layout.shape != shape:
+        raise errors.ShapeError.explain(
+            operation, f"a {name} layout of shape {layout.shape}", f"shape {shape}", "lay out an array of that shape")
+
+
+def _entries(rows: Any, columns: Any, values: Any, size_in: int, size_out: int,
+             operation: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row by row, without zeros; those of one place are added up."""
+    v = arrays.as_numpy(values, operation)
+    if not np.isfinite(v).all():
+        raise errors.ValueError.explain(operation, "NaN or infinity", "finite weights", "clean the data")
+    v = v.astype(complex if v.dtype.kind == "c" else float).reshape(-1)
+    if v.dtype.kind == "c" and not v.imag.any():
+        v = np.ascontiguousarray(v.real)
+    index = []
+    for given, name, most in ((rows, "rows", size_out), (columns, "columns", size_in)):
+        i = arrays.as_numpy(given, operation).reshape(-1)
+        if (i.size and i.dtype.kind not in "iu") or i.shape != v.shape or (
+                i.size and (int(i.min()) < 0 or int(i.max()) >= most)):
+            raise errors.ShapeError.explain(
+                operation, f"{i.size} {name} of dtype {i.dtype} for {v.size} values",
+                f"as many integers from 0 to {most - 1}", "check the indices")
+        index.append(i.astype(np.int64))
+    if v.size > MOST_ENTRIES:
+        raise errors.UnsupportedError.explain(
+            operation, f"{v.size:,} weights", f"at most {MOST_ENTRIES:,}", "split the map")
+    places, back = np.unique(index[0] * size_in + index[1], return_inverse=True)
+    total = np.zeros(places.size, v.dtype)
+    np.add.at(total, back.reshape(-1), v)
+    chosen = total != 0
+    places, total = places[chosen], total[chosen]
+    return places // size_in, places % size_in, total
+
+
+def linear_map(rows: Any, columns: Any, values: Any, shape_in: Any, shape_out: Any, *, source: Layout | None = None,
+               target: Layout | None = None, keep: bool = True, memory: int | None = None) -> LinearMap:
+    """The map with these entries: result ``rows[k]`` (an index into the flat result) gets ``values[k]`` times value
+    ``columns[k]`` of the flat argument. Entries of one place are added up.
+
+    ``shape_in``, ``shape_out``: of arrays, or a number of values. ``target``: the layout of results; left out, the one
+    that takes the least work. ``source``: a layout of arguments, for `LinearMap.diagonals` alone; calls look at the
+    layout that their argument has. ``keep``, ``memory`` (bytes, 4 GiB): see `LinearMap`. ShapeError for indices outside
+    of the shapes, ValueError for weights that are not finite, UnsupportedError for more diagonals than fit 2^26 slots.
+    """
+    return LinearMap(rows, columns, values, shape_in, shape_out, source=source, target=target, keep=keep, memory=memory)
+
+
+def matrix_map(w: Any, shape_in: Any = None, shape_out: Any = None, **options: Any) -> LinearMap:
+    """The map ``w @ x.ravel()`` of a matrix with a row for each result and a column for each value of the argument.
+
+    Shapes and options as of `linear_map`; left out, arguments and results are vectors.
+    """
+    w = arrays.as_numpy(w, "matrix_map")
+    if w.ndim != 2 or w.size == 0:
+        raise errors.ShapeError.explain("matrix_map", f"shape {w.shape}", "a matrix", "reshape it")
+    if not np.isfinite(w).all():
+        raise errors.ValueError.explain("matrix_map", "NaN or infinity", "finite weights", "clean the data")
+    shapes = [_shape(n if shape is None else shape, "matrix_map") for n, shape in zip(w.shape[::-1], (shape_in, shape_out))]
+    if (math.prod(shapes[1]), math.prod(shapes[0])) != w.shape:
+        raise errors.ShapeError.explain(
+            "matrix_map", f"a matrix of shape {w.shape} for shapes {shapes[0]} and {shapes[1]}",
+            "a column for each value of the argument and a row for each result", "transpose it, or check the shapes")
+    rows, columns = np.nonzero(w)
+    return LinearMap(rows, columns, w[rows, columns], *shapes, operation="matrix_map", **options)
+
+
+def diagonal_map(diagonals: Mapping[int, Any], shape: Any = None, **options: Any) -> LinearMap:
+    """The map ``y[i] = sum over d of diagonals[d][i] * x[(i + d) % n]`` of n values.
+
+    ``diagonals``: vectors of n numbers, or single numbers, which stand for n equal ones (`shape` says n then). Options
+    as of `linear_map`.
+    """
+    if not isinstance(diagonals, Mapping) or not diagonals:
+        raise errors.ShapeError.explain("diagonal_map", "no diagonals", "a dictionary of vectors", "pass {0: values}")
+    given = {arrays.as_integer(d, "diagonal_map", "diagonal"): arrays.as_numpy(v, "diagonal_map")
+             for d, v in diagonals.items()}
+    own = _shape(max(v.size for v in given.values()) if shape is None else shape, "diagonal_map")
+    n = math.prod(own)
+    if any(v.ndim > 1 or v.size not in (1, n) for v in given.values()):
+        raise errors.ShapeError.explain(
+            "diagonal_map", f"diagonals of shapes {[v.shape for v in given.values()]}",
+            f"vectors of {n} numbers, or single ones", "pad them, or pass shape=")
+    i = np.arange(n)
+    return LinearMap(np.tile(i, len(given)), np.concatenate([(i + d) % n for d in given]),
+                     np.concatenate([np.broadcast_to(v, n) for v in given.values()]), own, own,
+                     operation="diagonal_map", **options)

@@ -1,0 +1,141 @@
+"""Where a sparse map takes its values from and leaves its results: which diagonals that needs, and how it is applied.
+
+A map of 784 values in 1,024 slots to 128 results in 128 slots: value s adds to result t over the distance s - t. All
+results t + 128 k are the same once ciphertexts of 128 slots repeat, so distances count modulo 128: the map leaves 8
+pieces of each result, 128 slots apart, over 128 diagonals, and 3 rotations add them up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _native, errors
+from ..claims import noise
+from ..common.layout import Layout
+from ..common.progress_bar import Task
+from ..ops import moves
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+    from ..ckks.context import Context
+
+_AT_ONCE = 1 << 21  # slots of diagonals that are encoded in one go: 32 MiB on the host
+_MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts while several arrays go through a map together
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A map between two layouts. ``pieces``: of each result, which lie a target's slots apart."""
+
+    map: moves.Map
+    source: Layout
+    target: Layout
+    pieces: int = 1
+
+    @property
+    def cost(self) -> float:
+        """Diagonals and rotations, to compare layouts of the result."""
+        return self.map.diagonals + 8 * self.map.keys + 2 * math.log2(self.pieces) * self.target.count
+
+    def blocks(self) -> list[tuple[int, int, list[int]]]:
+        """Target, source, and distances of each block; a target that nothing comes to has one of zeros."""
+        every = [(t, g.source, list(g.distances)) for t, groups in enumerate(self.map.blocks()) for g in groups]
+        reached = {t for t, _, _ in every}
+        return every + [(t, 0, [0]) for t in range(self.target.count) if t not in reached]
+
+    def transform(self, native: _native.Context, level: int) -> _native.BlockTransform:
+        """Without its diagonals: `encode` makes them."""
+        return _native.BlockTransform(native, self.blocks(), self.source.count, self.target.count, self.map.slots, level)
+
+    def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
+        """All diagonals, a few at a time; `spent` is told how many bytes those so far take."""
+        matrices, at_once = self.map.matrices(), max(1, _AT_ONCE // self.map.slots)
+        blocks = self.blocks()
+        with Task("encoding a linear map", sum(len(d) for _, _, d in blocks)) as step:
+            for block, (target, source, distances) in enumerate(blocks):
+                for first in range(0, len(distances), at_once):
+                    some = distances[first : first + at_once]
+                    to.encode(block, first, matrices(target, moves.Group(source, tuple(some))))
+                    spent(to.bytes)
+                    step.advance(len(some))
+
+
+def placed(name: tuple[object, ...], rows: np.ndarray, columns: np.ndarray, values: np.ndarray, source: Layout,
+           target: Layout) -> Placed:
+    """Of a map of flat values, between these layouts."""
+    had, slots = source.slots, max(source.slots, target.slots)
+    name = (*name, source.name, target.name)
+    if target.slots >= had:
+
+        def build() -> moves.Entries:
+            s, t = source.places.reshape(-1)[columns], target.places.reshape(-1)[rows]
+            return t, s // had * slots + s % had, values
+
+        return Placed(moves.Map(name, slots, had, target, build), source, target)
+
+    def build_pieces() -> moves.Entries:
+        s, t = source.places.reshape(-1)[columns], target.places.reshape(-1)[rows]
+        distance = (s - t) % target.slots
+        return t // target.slots * slots + (s - distance) % slots, s, values
+
+    # Where the map alone leaves its results: the pieces.
+    wide = Layout(target.shape, slots, target.count, target.places // target.slots * slots + target.places % target.slots)
+    return Placed(moves.Map(name, slots, slots, wide, build_pieces), source, target, slots // target.slots)
+
+
+def apply(xs: Sequence[Ciphertext], way: Placed, transform: _native.BlockTransform) -> list[list[_native.Ciphertext]]:
+    """The target ciphertexts of each array. All are of one level, scale and key."""
+    e, slots, count = xs[0]._evaluator, way.map.slots, way.target.count
+    together = max(1, int(_MOST_WORKING // max(transform.working_bytes, 1)))
+    out: list[list[_native.Ciphertext]] = []
+    for first in range(0, len(xs), together):
+        some = xs[first : first + together]
+        made = transform.apply(e, [p.with_slots(slots) for x in some for p in x._parts])
+        step = way.target.slots
+        while step < slots:
+            made = e.inner_sum(made, step, 2)
+            step *= 2
+        if way.pieces > 1:
+            made = [p.with_slots(way.target.slots) for p in made]
+        out += [made[i : i + count] for i in range(0, len(made), count)]
+    return out
+
+
+def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: bool, l2: float) -> float:
+    """What the map adds to each result, `part` being one: by rounded weights, keys of rotations, and the division."""
+    params, slots, level = x.context.params, way.map.slots, x.level
+    widest = max((sum(len(g.distances) for g in groups) for groups in way.map.blocks()), default=1)
+    held = max(x._known.range.rms, x.layout.bound if x.layout.rest == "unknown" else 0.0)
+    rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(max(widest, 1)) * held
+    divided = (noise.multiplied if rotates else noise.rescaled)(params, level, slots, part.scale)
+    keys = l2 * noise.keys_alone(params, level, slots, x.scale) if rotates else 0.0
+    # Each piece has an error of its own, and so has each rotation that adds them up.
+    pieces = math.hypot(rounded, divided) * math.sqrt(way.pieces)
+    summed = 0.0
+    if way.pieces > 1:
+        summed = noise.switched(params, part.level, way.target.slots, part.scale) * noise.doubling(way.pieces)
+    return math.hypot(pieces, keys, summed)
+
+
+def require_budget(operation: str, limit: int) -> Callable[[int], None]:
+    """What is told how many bytes diagonals take, and refuses more than the limit."""
+
+    def spent(size: int) -> None:
+        if size > limit:
+            raise errors.OutOfMemoryError.explain(
+                operation, f"{size:,} bytes of encoded diagonals and more to come", f"at most {limit:,}",
+                "raise memory=, or take keep=False, which encodes them at each call and drops them after it")
+
+    return spent
+
+
+def encoded(ctx: Context, way: Placed, level: int, spent: Callable[[int], None]) -> _native.BlockTransform:
+    """The transform with its diagonals."""
+    out = way.transform(ctx._native, level)
+    way.encode(out, spent)
+    return out

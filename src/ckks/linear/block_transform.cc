@@ -1,0 +1,233 @@
+#include "ckks/linear/block_transform.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "ckks/encoding/encoder.h"
+#include "ckks/evaluator/checks.h"
+#include "ckks/linear/baby_giant.h"
+#include "ckks/linear/hoisting.h"
+#include "math/errors.h"
+
+namespace latticino::ckks {
+namespace {
+
+constexpr const char* kName = "ckks.LinearTransform";
+
+using Block = BlockTransform::Block;
+
+BabyGiant split(const std::vector<Block>& blocks, int stride, int steps) {
+  BabyGiant out{stride, steps, {}, {}};
+  std::set<int> babies, giants;
+  for (const Block& block : blocks) {
+    for (const int r : block.rotations) {
+      babies.insert(out.baby_of(r));
+      giants.insert(out.giant_of(r));
+    }
+  }
+  out.babies.assign(babies.begin(), babies.end());
+  out.giants.assign(giants.begin(), giants.end());
+  return out;
+}
+
+// Pairs (source, baby) and (target, giant) that rotate.
+std::pair<int, int> turns(const std::vector<Block>& blocks, const BabyGiant& steps) {
+  std::set<std::pair<int, int>> babies, giants;
+  for (const Block& block : blocks) {
+    for (const int r : block.rotations) {
+      if (steps.baby_of(r) != 0) babies.insert({block.source, steps.baby_of(r)});
+      if (steps.giant_of(r) != 0) giants.insert({block.target, steps.giant_of(r)});
+    }
+  }
+  return {static_cast<int>(babies.size()), static_cast<int>(giants.size())};
+}
+
+// A giant counts as three babies, as in split_rotations(); among equals the fewest keys.
+BabyGiant cheapest(const std::vector<Block>& blocks, int slots) {
+  int stride = slots;
+  for (const Block& block : blocks) {
+    for (const int r : block.rotations) stride = std::gcd(stride, r);
+  }
+  const auto price = [&](const BabyGiant& s) {
+    const auto [babies, giants] = turns(blocks, s);
+    return std::pair(babies + 3 * giants, s.babies.size() + s.giants.size());
+  };
+  BabyGiant best = split(blocks, stride, 1);
+  for (int n = 2; n <= slots / stride; n *= 2) {
+    BabyGiant candidate = split(blocks, stride, n);
+    if (price(candidate) < price(best)) best = std::move(candidate);
+  }
+  return best;
+}
+
+int position(const std::vector<int>& v, int x) {
+  return static_cast<int>(std::lower_bound(v.begin(), v.end(), x) - v.begin());
+}
+
+[[noreturn]] void refuse(const std::string& had, const std::string& needs) {
+  throw ShapeError(kName, had, needs, "check the blocks of the map");
+}
+
+void check(std::vector<Block>& blocks, int sources, int targets, int slots) {
+  std::set<std::pair<int, int>> seen;
+  std::vector<bool> reached(std::max(targets, 0));
+  for (Block& block : blocks) {
+    if (block.target < 0 || block.target >= targets || block.source < 0 ||
+        block.source >= sources || block.rotations.empty() ||
+        !seen.insert({block.target, block.source}).second) {
+      refuse("a block from " + std::to_string(block.source) + " to " + std::to_string(block.target),
+             "each block once, with diagonals, among " + std::to_string(sources) + " sources and " +
+                 std::to_string(targets) + " targets");
+    }
+    reached[block.target] = true;
+    std::set<int> rotations;
+    for (int& r : block.rotations) {
+      r = ((r % slots) + slots) % slots;
+      if (!rotations.insert(r).second) refuse("rotation " + std::to_string(r) + " twice", "once");
+    }
+  }
+  if (blocks.empty() || !std::all_of(reached.begin(), reached.end(), [](bool b) { return b; })) {
+    refuse("a target without blocks", "one block at least for each");
+  }
+}
+
+}  // namespace
+
+struct BlockTransform::Plan {
+  std::shared_ptr<const Context> context;
+  std::vector<Block> blocks;
+  int slots = 0, level = 0;
+  double scale = 0;
+  BabyGiant steps;
+  HoistedSum sum;
+  std::size_t diagonals = 0, encoded = 0;
+};
+
+BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
+                               std::vector<Block> blocks, int sources, int targets, int slots,
+                               int level)
+    : plan_(std::make_unique<Plan>()) {
+  const Params& params = context->params();
+  require_level(kName, level, 1);
+  require_level(kName, params.top_level(), level);
+  if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
+    throw ShapeError(kName, std::to_string(slots) + " slots",
+                     "a power of two up to " + std::to_string(params.max_slots()), "pad the map");
+  }
+  check(blocks, sources, targets, slots);
+  Plan& plan = *plan_;
+  plan.context = context;
+  plan.slots = slots;
+  plan.level = level;
+  const double keep = params.rescale_factor(level);
+  plan.scale = level > params.default_level()
+                   ? keep
+                   : keep * (params.scale(level - 1) / params.scale(level));
+  plan.steps = cheapest(blocks, slots);
+  plan.sum.sources = sources;
+  plan.sum.targets = targets;
+  plan.sum.babies = plan.steps.babies;
+  plan.sum.giants = plan.steps.giants;
+  plan.sum.rows.resize(targets * plan.sum.giants.size());
+  for (const Block& block : blocks) plan.diagonals += block.rotations.size();
+  plan.blocks = std::move(blocks);
+}
+
+BlockTransform::~BlockTransform() = default;
+BlockTransform::BlockTransform(BlockTransform&&) noexcept = default;
+BlockTransform& BlockTransform::operator=(BlockTransform&&) noexcept = default;
+
+void BlockTransform::encode(int block, int first, std::span<const Complex> values) {
+  Plan& plan = *plan_;
+  const auto slots = static_cast<std::size_t>(plan.slots);
+  const bool known = block >= 0 && block < static_cast<int>(plan.blocks.size());
+  const std::size_t all = known ? plan.blocks[block].rotations.size() : 0;
+  if (first < 0 || values.size() % slots != 0 || first + values.size() / slots > all) {
+    refuse(std::to_string(values.size()) + " numbers for block " + std::to_string(block),
+           std::to_string(slots) + " for each of its diagonals");
+  }
+  const Block& to = plan.blocks[block];
+  const bool rotates = plan.sum.rotates();
+  for (const bool rotated_input : {false, true}) {
+    std::vector<std::vector<Complex>> turned;  // the giant rotation comes after the product
+    std::vector<int> rotations;
+    for (std::size_t k = 0; k < values.size() / slots; ++k) {
+      const int r = to.rotations[first + k];
+      if ((plan.steps.baby_of(r) != 0) != rotated_input) continue;
+      const std::span<const Complex> row = values.subspan(k * slots, slots);
+      const auto turn = static_cast<std::ptrdiff_t>((slots - plan.steps.giant_of(r)) % slots);
+      std::rotate_copy(row.begin(), row.begin() + turn, row.end(),
+                       turned.emplace_back(slots).begin());
+      rotations.push_back(r);
+    }
+    if (turned.empty()) continue;
+    const std::vector<Values> batch(turned.begin(), turned.end());
+    std::vector<Plaintext> encoded =
+        rotates ? encode_hoisted(plan.context, batch, plan.level, plan.scale, rotated_input)
+                : encode_factors(plan.context, batch, plan.level, plan.scale, false);
+    for (std::size_t k = 0; k < rotations.size(); ++k) {
+      const int giant = position(plan.sum.giants, plan.steps.giant_of(rotations[k]));
+      const int baby = position(plan.sum.babies, plan.steps.baby_of(rotations[k]));
+      plan.sum.rows[to.target * plan.sum.giants.size() + giant].push_back(
+          {baby, std::move(encoded[k]), to.source});
+    }
+    plan.encoded += rotations.size();
+  }
+}
+
+std::vector<Ciphertext> BlockTransform::apply(const Evaluator& evaluator,
+                                              std::span<const Ciphertext> x) const {
+  const Plan& plan = *plan_;
+  if (plan.encoded != plan.diagonals) {
+    refuse(std::to_string(plan.encoded) + " encoded diagonals",
+           "all " + std::to_string(plan.diagonals));
+  }
+  if (x.empty()) return {};
+  if (x.size() % plan.sum.sources != 0) {
+    refuse(std::to_string(x.size()) + " ciphertexts",
+           "a multiple of the " + std::to_string(plan.sum.sources) + " sources");
+  }
+  const std::vector<Ciphertext> in =
+      transform_inputs(kName, evaluator, x, plan.slots, plan.sum.any_factor());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const Ciphertext& first = in[i - i % plan.sum.sources];
+    require_compatible(kName, in[i], first);
+    require_same_scale(kName, in[i].scale, first.scale);
+  }
+  return plan.sum.rotates() ? hoisted_sum(evaluator, plan.sum, in)
+                            : plain_sum(evaluator, plan.sum, in);
+}
+
+std::vector<int> BlockTransform::rotations() const {
+  std::vector<int> out;
+  for (const auto* steps : {&plan_->sum.babies, &plan_->sum.giants}) {
+    std::copy_if(steps->begin(), steps->end(), std::back_inserter(out),
+                 [](int r) { return r != 0; });
+  }
+  return out;
+}
+
+int BlockTransform::babies() const { return turns(plan_->blocks, plan_->steps).first; }
+int BlockTransform::giants() const { return turns(plan_->blocks, plan_->steps).second; }
+std::size_t BlockTransform::diagonals() const { return plan_->diagonals; }
+
+std::size_t BlockTransform::bytes() const {
+  std::size_t total = 0;
+  for (const auto& row : plan_->sum.rows) {
+    for (const auto& term : row) total += term.factor.poly.buffer->bytes();
+  }
+  return total;
+}
+
+std::size_t BlockTransform::working_bytes() const {
+  const Plan& plan = *plan_;
+  const Params& params = plan.context->params();
+  const std::size_t pair = std::size_t{8} * params.n() * params.extended(plan.level).size();
+  const auto [babies, giants] = turns(plan.blocks, plan.steps);
+  return pair * (babies + 2 * giants + 2 * plan.sum.targets);
+}
+
+}  // namespace latticino::ckks

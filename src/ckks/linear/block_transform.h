@@ -1,0 +1,50 @@
+// Linear maps of the slots of several ciphertexts, the sources, to those of several others, the
+// targets: a sparse matrix whose blocks are given by diagonals. For example a convolution whose
+// channels fill four ciphertexts has up to 16 blocks.
+//
+// All blocks share baby-step giant-step: every source is raised once, its baby rotations serve all
+// targets, and every target is divided by P once (ckks/linear/hoisting.h).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ckks/evaluator/evaluator.h"
+
+namespace latticino::ckks {
+
+class BlockTransform {
+ public:
+  struct Block {
+    int target = 0, source = 0;
+    std::vector<int> rotations;  // diagonal k multiplies the source rotated left by rotations[k]
+  };
+  // Values come later, by encode(). Rotations are taken modulo `slots`; a block and a rotation in it
+  // occur once. Every target has a block. `level`: of the inputs. Throws ShapeError, LevelError.
+  BlockTransform(const std::shared_ptr<const Context>& context, std::vector<Block> blocks,
+                 int sources, int targets, int slots, int level);
+  ~BlockTransform();
+  BlockTransform(BlockTransform&&) noexcept;
+  BlockTransform& operator=(BlockTransform&&) noexcept;
+
+  // The diagonals `first`, first + 1 .. of a block: `values` holds slots numbers for each. A
+  // diagonal whose values have a short period takes as much less memory (encode_factors).
+  void encode(int block, int first, std::span<const Complex> values);
+  // `x`: all sources one after another, for one application or several. The targets, likewise, one
+  // level lower. ShapeError before all diagonals are encoded; ScaleError for sources of two scales.
+  std::vector<Ciphertext> apply(const Evaluator& evaluator, std::span<const Ciphertext> x) const;
+
+  std::vector<int> rotations() const;  // all that apply() uses
+  int babies() const;                  // rotations of the sources
+  int giants() const;                  // rotations of sums, over all targets
+  std::size_t diagonals() const;
+  std::size_t bytes() const;          // of the encoded diagonals
+  std::size_t working_bytes() const;  // of the rotated sources and sums of one application, about
+
+ private:
+  struct Plan;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace latticino::ckks
