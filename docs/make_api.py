@@ -20,6 +20,7 @@ GROUPS = {
     "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "Answer", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
+    "Linear maps": ["linear_map", "matrix_map", "diagonal_map", "LinearMap", "MapCost", "Layout"],
     "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
     "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",
                            "record"],

@@ -73,8 +73,7 @@ void bind_blocks(nb::module_& m) {
               given.push_back({target, source, rotations});
             }
             const Released release;
-            new (self)
-                BlockTransform(context, std::move(given), sources, targets, slots, level);
+            new (self) BlockTransform(context, std::move(given), sources, targets, slots, level);
           },
           "context"_a, "blocks"_a, "sources"_a, "targets"_a, "slots"_a, "level"_a)
       .def(

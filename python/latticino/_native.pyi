@@ -485,6 +485,8 @@ class Evaluator:
 
     def conjugate(self, arg: Sequence[Ciphertext], /) -> list[Ciphertext]: ...
 
+    def rotate_hoisted(self, x: Ciphertext, r: Sequence[int]) -> list[Ciphertext]: ...
+
 class LinearTransform:
     """
     A sparse linear map of slots by its diagonals; see ckks/linear/linear_transform.h.
@@ -499,6 +501,32 @@ class LinearTransform:
 
     @property
     def bytes(self) -> int: ...
+
+class BlockTransform:
+    """
+    A linear map of the slots of several ciphertexts to those of several others; see ckks/linear/block_transform.h.
+    """
+
+    def __init__(self, context: Context, blocks: Sequence[tuple[int, int, Sequence[int]]], sources: int, targets: int, slots: int, level: int) -> None: ...
+
+    def encode(self, block: int, first: int, diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def apply(self, evaluator: Evaluator, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+
+    @property
+    def rotations(self) -> list[int]: ...
+
+    @property
+    def babies(self) -> int: ...
+
+    @property
+    def giants(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def working_bytes(self) -> int: ...
 
 class MatrixProduct:
     """x @ W for a packed vector; see ckks/linear/matrix.h."""

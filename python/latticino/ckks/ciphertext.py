@@ -20,12 +20,12 @@ from ..functions import evaluate
 from ..functions import inverse as inverses
 from ..functions import sign as signs
 from ..functions.chebyshev import Fit
+from ..linear import LinearMap
 from ..ops import align, levels, matrix, refreshing, shapes, sums
 from . import switching as switching_of
 
 if TYPE_CHECKING:
     from .context import Context
-    from ..linear import LinearMap
 
 Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
 
@@ -456,8 +456,6 @@ class Ciphertext(OfNumpy):
 
     def apply(self, m: LinearMap) -> Ciphertext:
         """``m(self)``: a sparse linear map of the values, one level. See `linear_map`."""
-        from ..linear import LinearMap
-
         roles.require_kind("apply", m, LinearMap, "make one with lt.linear_map")
         return m(self)
 

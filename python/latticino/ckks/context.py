@@ -19,6 +19,7 @@ from ..common.constants import ConstantCache
 from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
+from ..linear import LinearMap
 from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .client import ServerKeys

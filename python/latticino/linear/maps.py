@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..ckks.ciphertext import Ciphertext
 from ..common import roles
 from ..common.layout import Layout
 from ..common.locks import Lock
@@ -20,6 +19,7 @@ from . import placement
 from .placement import Placed
 
 if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
     from ..ckks.context import Context
 
 MOST_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
@@ -48,10 +48,8 @@ class MapCost(roles.Handle):
     @property
     def bytes(self) -> int:
         """Device memory of the encoded diagonals. Encodes them without data, which takes about as long as a call."""
-        from ..ckks.context import Context
-
         if self._bytes is None:
-            dry = Context._dry(self._ctx)[0]
+            dry = self._ctx._dry(self._ctx)[0]
             self._bytes = placement.encoded(dry, self._way, self.level, lambda _: None).bytes
         return self._bytes
 
@@ -151,18 +149,19 @@ class LinearMap(roles.Handle):
         return self._way(self.source, max(self.source.slots, self._target.slots if self._target else 1 << 16))
 
     def cost(self, where: Ciphertext | Context, source: Layout | None = None, level: int | None = None) -> MapCost:
-        """What it costs for an encrypted argument, or for arguments of a context in a layout (None: the one given, or the plain one) at a
-        level (None: fresh ones)."""
-        from ..ckks.context import Context
+        """What it costs for an encrypted argument, or for arguments of a context in a layout and at a level.
 
+        None: the layout ``source`` that was given, or the plain one; the level of fresh ciphertexts."""
         m = self
-        if isinstance(where, Ciphertext):
+        if _is_encrypted(where):
             x = self._rows_of(where)[0][0]
             ctx, source, level = x.context, x.layout, x.level
             lead = self._lead(x.shape)
             m = self._widened(lead) if lead else self
         else:
-            roles.require_kind(self._operation, where, Context, "pass a context or a ciphertext")
+            if not hasattr(where, "_maps"):
+                raise errors.UnsupportedError.explain(
+                    self._operation, roles.name_of(type(where)), "a context or an encrypted array", "pass one of them")
             ctx = where
             level = ctx.level if level is None else arrays.as_integer(level, self._operation, "level")
             if source is None:
@@ -213,14 +212,16 @@ class LinearMap(roles.Handle):
     def __call__(self, *xs: Any) -> Any:
         """The map of encrypted arrays of shape (..., *shape_in)."""
         for x in xs:
-            roles.require_kind(self._operation, x, Ciphertext, "encrypt it first")
+            if not _is_encrypted(x):
+                raise errors.UnsupportedError.explain(
+                    self._operation, roles.name_of(type(x)), "an encrypted array", "encrypt it, or use evaluate()")
             self._lead(x.shape)
         if not xs:
             raise errors.ShapeError.explain(self._operation, "no array", "one or more", "pass encrypted arrays")
         split = [self._rows_of(x) for x in xs]
         made = iter(self._of_all([row for rows, _ in split for row in rows]))
         out = []
-        for x, (rows, lead) in zip(xs, split):
+        for rows, lead in split:
             results = [next(made) for _ in rows]
             out.append(results[0] if lead is None else _stacked(results, (*lead, *self.shape_out)))
         return out[0] if len(out) == 1 else tuple(out)
@@ -369,6 +370,10 @@ class LinearMap(roles.Handle):
             (*lead, *self.shape_out), keep=self.keep, memory=self.memory, operation=self._operation)
 
 
+def _is_encrypted(x: Any) -> bool:
+    return isinstance(getattr(x, "layout", None), Layout)
+
+
 def _stacked(results: Sequence[Ciphertext], shape: tuple[int, ...]) -> Ciphertext:
     y = moves.joined(results, np.stack, "linear_map") if len(results) > 1 else results[0]
     return moves.taken(y, np.arange(y.size).reshape(shape))
@@ -442,7 +447,8 @@ def matrix_map(w: Any, shape_in: Any = None, shape_out: Any = None, **options: A
         raise errors.ShapeError.explain("matrix_map", f"shape {w.shape}", "a matrix", "reshape it")
     if not np.isfinite(w).all():
         raise errors.ValueError.explain("matrix_map", "NaN or infinity", "finite weights", "clean the data")
-    shapes = [_shape(n if shape is None else shape, "matrix_map") for n, shape in zip(w.shape[::-1], (shape_in, shape_out))]
+    given = zip(w.shape[::-1], (shape_in, shape_out))
+    shapes = [_shape(n if shape is None else shape, "matrix_map") for n, shape in given]
     if (math.prod(shapes[1]), math.prod(shapes[0])) != w.shape:
         raise errors.ShapeError.explain(
             "matrix_map", f"a matrix of shape {w.shape} for shapes {shapes[0]} and {shapes[1]}",

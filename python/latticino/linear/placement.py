@@ -50,7 +50,8 @@ class Placed:
 
     def transform(self, native: _native.Context, level: int) -> _native.BlockTransform:
         """Without its diagonals: `encode` makes them."""
-        return _native.BlockTransform(native, self.blocks(), self.source.count, self.target.count, self.map.slots, level)
+        counts = self.source.count, self.target.count
+        return _native.BlockTransform(native, self.blocks(), *counts, self.map.slots, level)
 
     def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
         """All diagonals, a few at a time; `spent` is told how many bytes those so far take."""
@@ -84,7 +85,8 @@ def placed(name: tuple[object, ...], rows: np.ndarray, columns: np.ndarray, valu
         return t // target.slots * slots + (s - distance) % slots, s, values
 
     # Where the map alone leaves its results: the pieces.
-    wide = Layout(target.shape, slots, target.count, target.places // target.slots * slots + target.places % target.slots)
+    places = target.places // target.slots * slots + target.places % target.slots
+    wide = Layout(target.shape, slots, target.count, places)
     return Placed(moves.Map(name, slots, slots, wide, build_pieces), source, target, slots // target.slots)
 
 

@@ -155,7 +155,7 @@ class Map:
         return self._groups
 
     def blocks(self) -> list[list[Group]]:
-        """As `groups`, with all distances counted from 0: for transforms that rotate each source once for all targets."""
+        """As `groups`, with all distances counted from 0: for transforms that rotate a source once for all targets."""
         out: list[list[Group]] = [[] for _ in range(self.count)]
         pairs, distances = np.divmod(self._unique, self._period)
         for p in np.unique(pairs):

@@ -20,8 +20,8 @@ class BlockTransform {
     int target = 0, source = 0;
     std::vector<int> rotations;  // diagonal k multiplies the source rotated left by rotations[k]
   };
-  // Values come later, by encode(). Rotations are taken modulo `slots`; a block and a rotation in it
-  // occur once. Every target has a block. `level`: of the inputs. Throws ShapeError, LevelError.
+  // Values come later, by encode(). Rotations are taken modulo `slots`; a block and a rotation in
+  // it occur once. Every target has a block. `level`: of the inputs. Throws ShapeError, LevelError.
   BlockTransform(const std::shared_ptr<const Context>& context, std::vector<Block> blocks,
                  int sources, int targets, int slots, int level);
   ~BlockTransform();

@@ -128,8 +128,8 @@ class DoubleHoisting {
     std::vector<rlwe::InnerGroup> groups;
     for (std::size_t k = 0; k < inner.size(); ++k) {
       const Ciphertext& x = x_[k / each * sum_.sources];
-      groups.push_back({&raised[k],
-                        {{&key(x, giants[k]), {inner[k].part[0].view, {}}, 1, false, false}}});
+      groups.push_back(
+          {&raised[k], {{&key(x, giants[k]), {inner[k].part[0].view, {}}, 1, false, false}}});
     }
     std::vector<ExtendedPair> out;
     for (auto& group : rlwe::key_inner(queue(), constants(), groups, rlwe::Addend::Extended)) {

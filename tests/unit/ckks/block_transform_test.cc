@@ -90,10 +90,10 @@ TEST(CkksBlockTransform, WhatDoesNotFitIsRefused) {
     return BlockTransform(world().context(), std::move(blocks), sources, targets, kSlots, 2);
   };
   EXPECT_THROW(made({}, 1, 1), ShapeError);
-  EXPECT_THROW(made({{0, 0, {0}}}, 1, 2), ShapeError);                // nothing comes to target 1
-  EXPECT_THROW(made({{0, 1, {0}}}, 1, 1), ShapeError);                // no such source
-  EXPECT_THROW(made({{0, 0, {0}}, {0, 0, {1}}}, 1, 1), ShapeError);   // a block twice
-  EXPECT_THROW(made({{0, 0, {1, 1 + kSlots}}}, 1, 1), ShapeError);    // a rotation twice
+  EXPECT_THROW(made({{0, 0, {0}}}, 1, 2), ShapeError);               // nothing comes to target 1
+  EXPECT_THROW(made({{0, 1, {0}}}, 1, 1), ShapeError);               // no such source
+  EXPECT_THROW(made({{0, 0, {0}}, {0, 0, {1}}}, 1, 1), ShapeError);  // a block twice
+  EXPECT_THROW(made({{0, 0, {1, 1 + kSlots}}}, 1, 1), ShapeError);   // a rotation twice
   BlockTransform t = made({{0, 0, {0, 1}}}, 1, 1);
   EXPECT_THROW(t.encode(0, 1, World::Values(2 * kSlots)), ShapeError);
   EXPECT_THROW(t.encode(1, 0, World::Values(kSlots)), ShapeError);
