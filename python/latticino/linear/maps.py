@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .. import _native, arrays, errors
 from ..common import roles
 from ..common.layout import Layout
 from ..common.locks import Lock
-from ..ops import moves
+from ..ops import levels, moves
 from . import placement
 from .placement import Placed
 
@@ -49,7 +49,7 @@ class MapCost(roles.Handle):
     def bytes(self) -> int:
         """Device memory of the encoded diagonals. Encodes them without data, which takes about as long as a call."""
         if self._bytes is None:
-            dry = self._ctx._dry(self._ctx)[0]
+            dry = self._ctx._dry()[0]
             self._bytes = placement.encoded(dry, self._way, self.level, lambda _: None).bytes
         return self._bytes
 
@@ -152,9 +152,9 @@ class LinearMap(roles.Handle):
         """What it costs for an encrypted argument, or for arguments of a context in a layout and at a level.
 
         None: the layout ``source`` that was given, or the plain one; the level of fresh ciphertexts."""
-        m = self
+        m: LinearMap = self
         if _is_encrypted(where):
-            x = self._rows_of(where)[0][0]
+            x = self._rows_of(cast("Ciphertext", where))[0][0]
             ctx, source, level = x.context, x.layout, x.level
             lead = self._lead(x.shape)
             m = self._widened(lead) if lead else self
@@ -162,7 +162,7 @@ class LinearMap(roles.Handle):
             if not hasattr(where, "_maps"):
                 raise errors.UnsupportedError.explain(
                     self._operation, roles.name_of(type(where)), "a context or an encrypted array", "pass one of them")
-            ctx = where
+            ctx = cast("Context", where)
             level = ctx.level if level is None else arrays.as_integer(level, self._operation, "level")
             if source is None:
                 source = self._source or Layout.plain(
@@ -256,7 +256,7 @@ class LinearMap(roles.Handle):
         forms: dict[Any, list[int]] = {}
         xs = [x._ready(1) for x in xs]
         for i, x in enumerate(xs):
-            moves.require_level(x, self._operation)
+            levels.require_one(x, self._operation)
             level = x.level
             xs[i] = x = x if all(p.level == level for p in x._parts) else x.to_level(level)
             form = (id(x.context), x._key, x.layout.name, level, tuple(p.scale for p in x._parts), x.shape)
