@@ -1,27 +1,54 @@
-// BitPacker selection (paper: BitPacker, Sec. 3): full words wherever possible, and as few smaller
-// primes as the scales ask for, with a target scale of its own for every level.
+// BitPacker selection (paper: BitPacker, Sec. 3.3 and Listing 7): full words wherever possible, and
+// at most a few smaller primes, the terminals, so that every level may have a scale of its own.
 //
-// The paper gives every level its own terminals. Here terminals form one list of which each level
-// takes a prefix (the inverted-terminal layout: every level one run of primes), so a search looks
-// for the shortest such list.
+// The paper gives every level terminals of its own. Here all levels choose from one short pool,
+// because keys are made for the product of all primes: each prime that only some level has costs
+// security at every level. Pools of 3 to 8 terminals serve any schedule, since their subsets have
+// many different products.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "params/chain/prime_chain.h"
-
 namespace latticino {
+
+// A bootstrapping level above the user levels: log2 of its rescale factor, and how far from it the
+// packed one may be. Equal steps within 0.05 bit are equal within 0.1 bit of each other.
+struct PackedStep {
+  double bits = 0;
+  double tolerance = 0.05;
+  // CoeffToSlot levels pull terminals back in, so that the top level has every prime: they may have
+  // more terminals than others, and their factor may be larger by up to four bits.
+  bool pulls = false;
+};
 
 struct PackingPlan {
   int log_n = 16;
   int word_bits = 28;                   // primes below 2^word_bits, 28..31; mains are the largest
   double base_bits = 0;                 // log2 Q_0
   std::vector<double> level_log_scale;  // log2 of the canonical scale wanted at level l
-  int alpha = 12;
+  int alpha = 12;                       // auxiliary primes
+  std::vector<PackedStep> raised = {};  // upwards; empty: no bootstrapping
+  int most_terminals = 4;               // of one level
+  // Prefix: every level has the first terminals of the list, so that it is one run of primes.
+  // Free: any subset. Either: a prefix where one is found.
+  enum class Terminals { Either, Prefix, Free } terminals = Terminals::Either;
 };
 
-// Every log2 Q_l is within 0.5 bit of what puts S_l on its target, given the actual S_(l-1): scales
-// end within 0.25 bit. Throws ParameterError for word sizes or supplies that do not exist.
-PrimeChain pack_primes(const PackingPlan& plan);
+struct PackedLevel {
+  int mains = 0;
+  std::uint32_t terminals = 0;  // bit i: the level has terminal i
+};
+
+struct PackedChain {
+  std::vector<std::uint32_t> terminals, mains, aux;
+  std::vector<PackedLevel> levels;  // user levels, then the raised ones
+  bool prefix() const;              // every level has the first terminals of the list
+};
+
+// Every log2 Q_l of a user level is within 0.5 bit of what puts S_l on its target, given the actual
+// S_(l-1): scales end within 0.25 bit (S_l^2 = S_(l-1) Q_l / Q_(l-1)). Throws ParameterError that
+// names the first level that cannot be met and the nearest scales that can.
+PackedChain pack_primes(const PackingPlan& plan);
 
 }  // namespace latticino

@@ -1,21 +1,15 @@
 #include "params/chain/prime_chain.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <string>
-#include <tuple>
 
 #include "math/errors.h"
 #include "math/primes.h"
+#include "params/chain/groups.h"
 
 namespace latticino {
 namespace {
-
-constexpr int kPool = 70;  // candidates a pair is chosen from
-const Log2 kWidths[] = {log2_fixed(0.25), log2_fixed(0.5), log2_fixed(1.0)};
-const Log2 kGood = log2_fixed(0.005);  // error of a pair above which wider pools are tried
-const Log2 kClose = log2_fixed(2e-4);  // below this, prefer primes of equal size
 
 Log2 sum_of_logs(const std::vector<std::uint32_t>& primes, std::size_t count) {
   Log2 sum = 0;
@@ -25,13 +19,13 @@ Log2 sum_of_logs(const std::vector<std::uint32_t>& primes, std::size_t count) {
 
 class Picker {
  public:
-  explicit Picker(const ChainPlan& plan) : plan_(plan) {}
+  explicit Picker(const ChainPlan& plan) : plan_(plan), groups_(plan.log_n, plan.main_bound) {}
 
   PrimeChain pick() {
     chain_.levels = plan_.shapes;
     chain_.aux = ntt_primes_below(plan_.log_n, plan_.aux_bound, plan_.alpha);
     if (static_cast<int>(chain_.aux.size()) < plan_.alpha) fail("auxiliary primes");
-    used_ = chain_.aux;
+    for (const std::uint32_t q : chain_.aux) groups_.reserve(q);
     pick_terminals();
     pick_user_mains();
     pick_raised_mains();
@@ -45,68 +39,6 @@ class Picker {
         "distinct primes q = 1 mod 2N near the target", "choose other word sizes or fewer levels");
   }
 
-  std::vector<std::uint32_t> near(Log2 target, Log2 width, int count) const {
-    std::vector<std::uint32_t> out;
-    for (const std::uint32_t q : ntt_primes_near(plan_.log_n, target, width, kPool, used_)) {
-      if (q < plan_.main_bound && static_cast<int>(out.size()) < count) out.push_back(q);
-    }
-    return out;
-  }
-
-  void take(std::uint32_t q, std::vector<std::uint32_t>& list) {
-    list.push_back(q);
-    used_.push_back(q);
-  }
-
-  void take_nearest(Log2 target) {
-    const std::vector<std::uint32_t> one = near(target, kWidths[2], 1);
-    if (one.empty()) fail("main primes near " + bits(target));
-    take(one[0], chain_.mains);
-  }
-
-  // Error first (all within kClose are equal), then distance from equal size.
-  using Rank = std::tuple<Log2, Log2, std::uint32_t, std::uint32_t>;
-
-  Rank best_pair(Log2 target, Log2 width) const {
-    const std::vector<std::uint32_t> pool = near(target / 2, width, kPool);
-    std::vector<Log2> logs;
-    for (const std::uint32_t q : pool) logs.push_back(log2_fixed(q));
-    Rank best{log2_fixed(4.0), 0, 0, 0};
-    for (std::size_t i = 0; i < pool.size(); ++i) {
-      for (std::size_t j = i + 1; j < pool.size(); ++j) {
-        const Log2 error = std::abs(logs[i] + logs[j] - target);
-        const Log2 spread = std::abs(2 * logs[i] - target) + std::abs(2 * logs[j] - target);
-        const auto [low, high] = std::minmax(pool[i], pool[j]);
-        best = std::min(best, Rank{std::max(error, kClose), spread, low, high});
-      }
-    }
-    return best;
-  }
-
-  // The pair whose product is nearest to 2^target, from a pool no wider than a good one needs.
-  void take_pair(Log2 target, std::vector<std::uint32_t>& list) {
-    Rank best;
-    for (const Log2 width : kWidths) {
-      best = best_pair(target, width);
-      if (std::get<0>(best) <= kGood) break;
-    }
-    if (std::get<2>(best) == 0) fail("primes for a pair of " + bits(target));
-    take(std::get<2>(best), list);
-    take(std::get<3>(best), list);
-  }
-
-  // `count` new mains with product 2^target.
-  void take_group(Log2 target, int count) {
-    for (; count > 2; --count) {
-      take_nearest(target / count);
-      target -= log2_fixed(chain_.mains.back());
-    }
-    if (count == 2) take_pair(target, chain_.mains);
-    if (count == 1) take_nearest(target);
-  }
-
-  static std::string bits(Log2 x) { return "2^" + std::to_string(to_double(x)); }
-
   void pick_terminals() {
     std::size_t count = 0;
     for (const LevelShape& s : plan_.shapes) count = std::max<std::size_t>(count, s.terminals);
@@ -114,11 +46,11 @@ class Picker {
       count = std::max<std::size_t>(count, r.shape.terminals);
     }
     while (chain_.terminals.size() < count) {
-      take_pair(log2_fixed(2 * plan_.terminal_bits), chain_.terminals);
+      groups_.take_pair(log2_fixed(2 * plan_.terminal_bits), chain_.terminals);
     }
     if (chain_.terminals.size() > count) {
       chain_.terminals.pop_back();
-      used_.pop_back();
+      groups_.release();
     }
   }
 
@@ -137,7 +69,8 @@ class Picker {
     Log2 reached = 0;
     for (const auto& [m, target] : targets) {
       if (m == 0) continue;
-      take_group(target.first / target.second - reached, m - static_cast<int>(chain_.mains.size()));
+      groups_.take_group(target.first / target.second - reached,
+                         m - static_cast<int>(chain_.mains.size()), chain_.mains);
       reached = sum_of_logs(chain_.mains, chain_.mains.size());
     }
   }
@@ -147,8 +80,8 @@ class Picker {
     for (const RaisedLevel& r : plan_.raised) {
       const Log2 pulled = sum_of_logs(chain_.terminals, r.shape.terminals) -
                           sum_of_logs(chain_.terminals, below.terminals);
-      take_group(log2_fixed(r.bits) - pulled,
-                 r.shape.mains - static_cast<int>(chain_.mains.size()));
+      groups_.take_group(log2_fixed(r.bits) - pulled,
+                         r.shape.mains - static_cast<int>(chain_.mains.size()), chain_.mains);
       chain_.levels.push_back(r.shape);
       below = r.shape;
     }
@@ -156,7 +89,7 @@ class Picker {
 
   const ChainPlan& plan_;
   PrimeChain chain_;
-  std::vector<std::uint32_t> used_;
+  PrimeGroups groups_;
 };
 
 }  // namespace

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "math/errors.h"
-#include "params/chain/bitpacker.h"
 #include "params/chain/prime_chain.h"
 #include "params/checks.h"
 #include "params/names.h"
 #include "params/params.h"
 #include "params/presets/legacy.h"
+#include "params/presets/packed.h"
 
 namespace latticino {
 namespace {
@@ -79,20 +79,6 @@ const std::vector<Recipe>& recipes() {
   return kRecipes;
 }
 
-// BitPacker sets: a scale a level, the largest words below 2^word_bits.
-struct PackedRecipe {
-  const char* name;
-  PackingPlan plan;
-  Security security = Security::Bits128;
-};
-
-std::vector<PackedRecipe> packed_recipes() {
-  return {
-      {"n14-d35-w28-leveled-v1", {14, 28, 45, std::vector<double>(8, 35), 3}},
-      {"test-n10-bitpacker-insecure", {10, 28, 50, {40, 38, 34.5, 33, 36}, 3}, Security::Insecure},
-  };
-}
-
 ChainPlan plan_of(const Recipe& r) {
   ChainPlan plan;
   plan.log_n = r.log_n;
@@ -135,22 +121,6 @@ ParamsLiteral literal_of(const Recipe& r) {
   return x;
 }
 
-ParamsLiteral literal_of(const PackedRecipe& r) {
-  PrimeChain chain = pack_primes(r.plan);
-  ParamsLiteral x;
-  x.name = r.name;
-  x.log_n = r.plan.log_n;
-  x.terminals = std::move(chain.terminals);
-  x.mains = std::move(chain.mains);
-  x.aux = std::move(chain.aux);
-  x.levels = std::move(chain.levels);
-  x.alpha = r.plan.alpha;
-  x.log_scale = r.plan.level_log_scale[0];
-  x.level_log_scale = r.plan.level_log_scale;
-  x.security = r.security;
-  return x;
-}
-
 // Edit distance, to suggest names.
 int distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
@@ -182,8 +152,8 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
   for (const Recipe& r : recipes()) {
     if (r.name == name) return literal_of(r);
   }
-  for (const PackedRecipe& r : packed_recipes()) {
-    if (r.name == name) return literal_of(r);
+  for (ParamsLiteral& x : params::packed_literals()) {
+    if (x.name == name) return std::move(x);
   }
   for (ParamsLiteral& x : params::cheddar_literals()) {
     if (x.name == name) return std::move(x);
@@ -221,7 +191,7 @@ std::shared_ptr<const Params> preset(const std::string& name) {
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const Recipe& r : recipes()) names.push_back(r.name);
-  for (const PackedRecipe& r : packed_recipes()) names.push_back(r.name);
+  for (const ParamsLiteral& x : params::packed_literals()) names.push_back(x.name);
   for (const ParamsLiteral& x : params::cheddar_literals()) names.push_back(x.name);
   return names;
 }

@@ -2,7 +2,6 @@
 
 #include "gtest/gtest.h"
 #include "math/errors.h"
-#include "params/chain/bitpacker.h"
 #include "params/chain/prime_chain.h"
 
 namespace latticino {
@@ -50,37 +49,6 @@ TEST(PrimeChain, SaysWhenPrimesRunOut) {
   plan.steps.assign(6, 38);
   plan.base_main_bits = 38;
   EXPECT_THROW(pick_primes(plan), ParameterError);
-}
-
-class Packing : public testing::TestWithParam<int> {};
-
-TEST_P(Packing, ScalesMeetTheirTargetsAndMainsAreTheLargestWords) {
-  const int word = GetParam();
-  for (const std::vector<double>& scales :
-       {std::vector<double>{35, 35, 35, 35, 35, 35}, std::vector<double>{40, 38.5, 33.25, 42, 30},
-        std::vector<double>{45, 45, 45, 45}}) {
-    const PrimeChain chain = pack_primes({12, word, scales[0] + 10, scales, 3});
-    double below = 0, scale = 0;
-    for (std::size_t l = 0; l < scales.size(); ++l) {
-      const LevelShape s = chain.levels[l];
-      const double q =
-          log2_product(chain.mains, s.mains) + log2_product(chain.terminals, s.terminals);
-      scale = l == 0 ? scales[0] : (scale + q - below) / 2;
-      EXPECT_NEAR(scale, scales[l], 0.25 + 1e-6) << "level " << l << " word " << word;
-      below = q;
-    }
-    EXPECT_GT(std::log2(chain.mains.back()), word - 0.02);
-    EXPECT_LE(chain.terminals.size(), scales.size() + 3);
-    for (const std::uint32_t q : chain.mains) EXPECT_LT(q, chain.aux.back());
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Words, Packing, testing::Values(28, 29, 30, 31));
-
-TEST(PackingPlans, RefuseOtherWordSizes) {
-  EXPECT_THROW(pack_primes({12, 27, 50, {40}, 3}), ParameterError);
-  EXPECT_THROW(pack_primes({12, 32, 50, {40}, 3}), ParameterError);
-  EXPECT_THROW(pack_primes({12, 28, 50, {}, 3}), ParameterError);
 }
 
 }  // namespace

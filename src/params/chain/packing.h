@@ -1,0 +1,105 @@
+// What the parts of pack_primes share. Internal to src/params/chain.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "math/primes.h"
+#include "params/chain/bitpacker.h"
+
+namespace latticino::packing {
+
+inline const Log2 kTolerance = log2_fixed(0.5);  // of log2 Q_l of a user level
+constexpr int kMostPool = 12;                    // terminals of a chain
+
+// The primes of a plan, by decreasing size.
+struct Supply {
+  explicit Supply(const PackingPlan& plan);  // throws ParameterError for word sizes and alpha
+
+  const PackingPlan& plan;
+  Log2 word = 0;
+  std::vector<std::uint32_t> aux, words;  // the largest, and those after them
+  std::vector<Log2> main_logs;            // [m]: log2 of the product of the first m words
+  int most_mains = 0;                     // of user levels: the words after them may be terminals
+  std::vector<std::uint32_t> candidates;  // for terminals, increasing
+
+  // The most mains whose product stays at or below 2^x; -1 for negative x.
+  int mains_below(Log2 x) const;
+};
+
+// A choice of terminals: log2 of their product.
+struct Choice {
+  Log2 sum = 0;
+  std::uint32_t set = 0;
+  int count = 0;
+};
+
+// Terminals and what levels may choose of them: the first ones, or any at most `most`.
+class Pool {
+ public:
+  Pool(bool prefix, int most) : prefix_(prefix), most_(most) {}
+  void add(std::uint32_t q);
+  bool has(std::uint32_t q) const;
+  Log2 sum(std::uint32_t set) const;
+
+  const std::vector<std::uint32_t>& primes() const { return primes_; }
+  int size() const { return static_cast<int>(primes_.size()); }
+  const std::vector<Choice>& choices() const { return choices_; }  // by increasing product
+
+ private:
+  bool prefix_;
+  int most_;
+  std::vector<std::uint32_t> primes_;
+  std::vector<Log2> logs_;
+  std::vector<Choice> choices_ = {Choice{}};
+};
+
+// User levels from the base up, as far as a pool serves them.
+struct Levels {
+  std::vector<PackedLevel> shape;
+  std::vector<Log2> log_q, scale;
+  int limbs = 0;  // of all levels together
+};
+
+struct Candidate {
+  Pool pool;
+  Levels levels;
+};
+
+// Pairs of choices that a search of raised levels may still compare, so that every answer comes
+// within a second.
+struct Work {
+  std::int64_t left = 1'200'000;
+};
+
+// log2 Q of the next level that puts its scale on its target.
+Log2 goal(const PackingPlan& plan, const Levels& below);
+// The choice for log2 Q = x with the fewest limbs, the nearest of these; none within `tolerance`.
+std::optional<PackedLevel> choose(const Supply& supply, const Pool& pool, const Levels& below,
+                                  Log2 x, Log2 tolerance);
+// Levels after those that `from` has, while the pool serves them.
+Levels walk(const Supply& supply, const Pool& pool, Levels from);
+
+// Candidates that serve all user levels, the smallest pools first; without any, the one that came
+// furthest.
+struct Found {
+  std::vector<Candidate> complete;
+  Candidate furthest;
+};
+Found search(const Supply& supply, bool prefix);
+
+// The raised levels above the user levels: their shapes, with all terminals at the top, their
+// mains, and terminals beyond the pool's. None where a step cannot be met: `stuck` becomes its
+// index.
+struct Raised {
+  std::vector<PackedLevel> shape;
+  std::vector<std::uint32_t> mains, terminals;
+};
+std::optional<Raised> raise(const Supply& supply, const Candidate& user, bool prefix, Work& work,
+                            int& stuck);
+
+[[noreturn]] void refuse_level(const Supply& supply, const Levels& below, bool prefix);
+[[noreturn]] void refuse_step(const Supply& supply, const Candidate& user, bool prefix, int step);
+
+}  // namespace latticino::packing

@@ -1,0 +1,335 @@
+// The user levels of a packing: primes at hand, and a search for the smallest pool of terminals.
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <iterator>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "math/errors.h"
+#include "params/chain/packing.h"
+
+namespace latticino::packing {
+namespace {
+
+constexpr int kWords = 200;   // mains that a chain may have
+constexpr int kBeam = 32;     // pools of one size that are extended
+constexpr int kMostIdle = 4;  // rounds without a further level after which a search ends
+constexpr int kPrefixBeam = 32;
+constexpr int kFound = 12;   // complete pools that are kept
+constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
+const Log2 kGrid = log2_fixed(0.125);
+const Log2 kNear = log2_fixed(0.4);   // of a goal while pools are compared
+const Log2 kLeast = log2_fixed(0.5);  // of Q_l / Q_(l-1)
+
+// A pool in the search, and how many levels it serves if scales stay on their targets.
+struct Draft {
+  Pool pool;
+  int served = 0, first_missed = 0;
+};
+
+// Drafts with one more terminal, or several where one alone would not serve a level.
+class Extension {
+ public:
+  Extension(const Supply& supply, bool prefix) : supply_(supply), prefix_(prefix) {
+    const PackingPlan& plan = supply.plan;
+    goals_.push_back(log2_fixed(plan.base_bits));
+    for (std::size_t l = 1; l < plan.level_log_scale.size(); ++l) {
+      goals_.push_back(goals_.back() + log2_fixed(2 * plan.level_log_scale[l]) -
+                       log2_fixed(plan.level_log_scale[l - 1]));
+    }
+  }
+
+  Draft drafted(Pool pool) const {
+    Draft out{std::move(pool), 0, -1};
+    for (std::size_t l = 0; l < goals_.size(); ++l) {
+      if (serves(out.pool, l)) {
+        ++out.served;
+      } else if (out.first_missed < 0) {
+        out.first_missed = static_cast<int>(l);
+      }
+    }
+    return out;
+  }
+
+  bool complete(const Draft& draft) const {
+    return draft.served == static_cast<int>(goals_.size());
+  }
+
+  void extend(const Draft& from, std::vector<Draft>& out) {
+    from_ = &from, out_ = &out;
+    bool better = false;
+    for (const std::uint32_t q : supply_.candidates) better |= add({q});
+    if (complete(from)) return;
+    for (int count = 2; !better && count <= supply_.plan.most_terminals; ++count) {
+      better = equal(goals_[from.first_missed], count);
+    }
+  }
+
+ private:
+  bool serves(const Pool& pool, std::size_t level) const {
+    const Log2 x = goals_[level];
+    const bool two = level == 0 && !supply_.plan.raised.empty();
+    for (int m = std::min(supply_.mains_below(x + kNear), supply_.most_mains); m >= 0; --m) {
+      const Log2 rest = x - supply_.main_logs[m];
+      if (rest - kNear > pool.choices().back().sum) return false;
+      auto c = std::lower_bound(pool.choices().begin(), pool.choices().end(), rest - kNear,
+                                [](const Choice& choice, Log2 s) { return choice.sum < s; });
+      for (; c != pool.choices().end() && c->sum <= rest + kNear; ++c) {
+        if (m + c->count > 0 && (!two || m + c->count <= 2)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether more levels are served.
+  bool add(const std::vector<std::uint32_t>& primes) {
+    Pool pool = from_->pool;
+    if (pool.size() + static_cast<int>(primes.size()) > kMostPool) return false;
+    for (const std::uint32_t q : primes) {
+      if (pool.has(q)) return false;
+      pool.add(q);
+    }
+    out_->push_back(drafted(std::move(pool)));
+    return out_->back().served > from_->served;
+  }
+
+  // `count` new terminals of about equal size, beside each choice of those at hand.
+  bool equal(Log2 goal, int count) {
+    bool better = false;
+    std::vector<Log2> tried;
+    for (int m = std::min(supply_.mains_below(goal), supply_.most_mains); m >= 0; --m) {
+      const Log2 rest = goal - supply_.main_logs[m];
+      if (rest > supply_.plan.most_terminals * supply_.word) break;
+      for (const Choice& c : from_->pool.choices()) {
+        if (c.count + count > supply_.plan.most_terminals) continue;
+        if (prefix_ && c.count != from_->pool.size()) continue;
+        const Log2 size = (rest - c.sum) / count;
+        if (size < log2_fixed(supply_.candidates.front()) - kTolerance || size >= supply_.word)
+          continue;
+        const bool known = std::any_of(tried.begin(), tried.end(), [&](Log2 other) {
+          return std::abs(other - size) < kTolerance / 2;
+        });
+        if (known) continue;
+        tried.push_back(size);
+        better |= near(size, count);
+      }
+    }
+    return better;
+  }
+
+  bool near(Log2 size, int count) {
+    std::vector<std::uint32_t> nearest = supply_.candidates;
+    const auto distance = [&](std::uint32_t q) { return std::abs(log2_fixed(q) - size); };
+    std::erase_if(nearest, [&](std::uint32_t q) { return from_->pool.has(q); });
+    const std::size_t most = std::min<std::size_t>(nearest.size(), kNearest);
+    std::partial_sort(nearest.begin(), nearest.begin() + static_cast<long>(most), nearest.end(),
+                      [&](auto a, auto b) { return distance(a) < distance(b); });
+    nearest.resize(most);
+    bool better = false;
+    for (std::uint32_t set = 0; set < (1u << most); ++set) {
+      if (std::popcount(set) != count) continue;
+      std::vector<std::uint32_t> primes;
+      for (std::size_t i = 0; i < most; ++i) {
+        if ((set >> i) & 1) primes.push_back(nearest[i]);
+      }
+      better |= add(primes);
+    }
+    return better;
+  }
+
+  const Supply& supply_;
+  bool prefix_;
+  std::vector<Log2> goals_;
+  const Draft* from_ = nullptr;
+  std::vector<Draft>* out_ = nullptr;
+};
+
+// The most levels first, then the smallest pool, then the fewest limbs; by value in the end.
+bool better(const Candidate& a, const Candidate& b) {
+  const auto rank = [](const Candidate& x) {
+    return std::tuple(-static_cast<int>(x.levels.shape.size()), x.pool.primes().size(),
+                      x.levels.limbs, x.pool.primes());
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace
+
+Supply::Supply(const PackingPlan& p) : plan(p) {
+  const auto need = [&](bool holds, const std::string& had, const std::string& needs) {
+    if (!holds) throw ParameterError("params.pack_primes", had, needs, "choose another");
+  };
+  need(p.log_n >= 10 && p.log_n <= 17, "N = 2^" + std::to_string(p.log_n), "N = 2^10 .. 2^17");
+  need(p.word_bits >= 28 && p.word_bits <= 31, "word size " + std::to_string(p.word_bits),
+       "28 to 31 bits");
+  need(!p.level_log_scale.empty() && p.level_log_scale.size() + p.raised.size() <= 200,
+       std::to_string(p.level_log_scale.size()) + " scales",
+       "a scale for every level, at most 200 levels");
+  need(p.alpha >= 1 && p.alpha <= 40, "alpha = " + std::to_string(p.alpha), "1 to 40");
+  need(p.most_terminals >= 1 && p.most_terminals <= kMostPool,
+       std::to_string(p.most_terminals) + " terminals of a level",
+       "1 to " + std::to_string(kMostPool));
+  for (const double s : p.level_log_scale) {
+    need(s >= 10 && s <= 120, "a scale of 2^" + std::to_string(s), "2^10 .. 2^120");
+  }
+  for (const PackedStep& s : p.raised) {
+    need(s.bits >= 10 && s.bits <= 120 && s.tolerance > 0 && s.tolerance <= 1,
+         "a bootstrapping level of " + std::to_string(s.bits) + " bits",
+         "10 to 120 bits, within at most one bit");
+  }
+  need(p.base_bits >= p.level_log_scale[0] && p.base_bits <= 240,
+       "a base of " + std::to_string(p.base_bits) + " bits", "the scale of level 0 to 240 bits");
+  word = log2_fixed(static_cast<double>(p.word_bits));
+  words = ntt_primes_below(p.log_n, std::uint32_t{1} << p.word_bits, kWords + p.alpha);
+  need(
+      static_cast<int>(words.size()) > p.alpha + 1,
+      "N = 2^" + std::to_string(p.log_n) + " and words of " + std::to_string(p.word_bits) + " bits",
+      "primes for mains beside the auxiliary ones");
+  aux.assign(words.begin(), words.begin() + p.alpha);
+  words.erase(words.begin(), words.begin() + p.alpha);
+  main_logs.push_back(0);
+  for (const std::uint32_t q : words) main_logs.push_back(main_logs.back() + log2_fixed(q));
+  // The highest user level's modulus if every scale meets its target.
+  double bits = p.base_bits, most = bits;
+  for (std::size_t l = 1; l < p.level_log_scale.size(); ++l) {
+    bits += 2 * p.level_log_scale[l] - p.level_log_scale[l - 1];
+    most = std::max(most, bits);
+  }
+  most_mains = std::min<int>(static_cast<int>(words.size()), mains_below(log2_fixed(most)) + 1);
+  for (Log2 size = log2_fixed(p.log_n + 1.0); size < word; size += kGrid) {
+    const auto found = ntt_primes_near(p.log_n, size, kGrid, 1, candidates);
+    if (found.empty() || found[0] >= (std::uint32_t{1} << p.word_bits)) continue;
+    const auto end = words.begin() + most_mains;
+    if (std::find(words.begin(), end, found[0]) != end) continue;
+    if (std::find(aux.begin(), aux.end(), found[0]) != aux.end()) continue;
+    candidates.push_back(found[0]);
+  }
+  std::sort(candidates.begin(), candidates.end());
+}
+
+int Supply::mains_below(Log2 x) const {
+  const auto above = std::upper_bound(main_logs.begin(), main_logs.end(), x);
+  return static_cast<int>(above - main_logs.begin()) - 1;
+}
+
+bool Pool::has(std::uint32_t q) const {
+  return std::find(primes_.begin(), primes_.end(), q) != primes_.end();
+}
+
+void Pool::add(std::uint32_t q) {
+  const std::uint32_t bit = std::uint32_t{1} << primes_.size();
+  const Log2 log = log2_fixed(q);
+  std::vector<Choice> with, merged;
+  for (const Choice& c : choices_) {
+    const bool all = c.set == bit - 1;
+    if (c.count < most_ && (all || !prefix_))
+      with.push_back({c.sum + log, c.set | bit, c.count + 1});
+  }
+  primes_.push_back(q);
+  logs_.push_back(log);
+  std::merge(choices_.begin(), choices_.end(), with.begin(), with.end(), std::back_inserter(merged),
+             [](const Choice& a, const Choice& b) {
+               return std::tie(a.sum, a.set) < std::tie(b.sum, b.set);
+             });
+  choices_ = std::move(merged);
+}
+
+Log2 Pool::sum(std::uint32_t set) const {
+  Log2 out = 0;
+  for (std::size_t i = 0; i < logs_.size(); ++i) {
+    if ((set >> i) & 1) out += logs_[i];
+  }
+  return out;
+}
+
+Log2 goal(const PackingPlan& plan, const Levels& below) {
+  const std::size_t level = below.shape.size();
+  if (level == 0) return log2_fixed(plan.base_bits);
+  return below.log_q.back() + 2 * log2_fixed(plan.level_log_scale[level]) - below.scale.back();
+}
+
+std::optional<PackedLevel> choose(const Supply& supply, const Pool& pool, const Levels& below,
+                                  Log2 x, Log2 tolerance) {
+  const bool base = below.shape.empty();
+  const PackedLevel last = base ? PackedLevel{} : below.shape.back();
+  const int most_limbs = base && !supply.plan.raised.empty() ? 2 : 1000;
+  std::optional<PackedLevel> best;
+  std::tuple<int, Log2, std::uint32_t> least{most_limbs + 1, 0, 0};
+  for (int m = std::min(supply.mains_below(x + tolerance), supply.most_mains); m >= 0; --m) {
+    const Log2 rest = x - supply.main_logs[m];
+    if (rest - tolerance > pool.choices().back().sum) break;
+    const auto first =
+        std::lower_bound(pool.choices().begin(), pool.choices().end(), rest - tolerance,
+                         [](const Choice& c, Log2 s) { return c.sum < s; });
+    for (auto c = first; c != pool.choices().end() && c->sum <= rest + tolerance; ++c) {
+      const bool leaves =
+          base ? m + c->count > 0 : m > last.mains || (c->set & ~last.terminals) != 0;
+      if (!leaves) continue;
+      if (!base && supply.main_logs[m] + c->sum < below.log_q.back() + kLeast) continue;
+      const std::tuple rank{m + c->count, std::abs(c->sum - rest), c->set};
+      if (rank < least) least = rank, best = PackedLevel{m, c->set};
+    }
+  }
+  return best;
+}
+
+Levels walk(const Supply& supply, const Pool& pool, Levels from) {
+  while (from.shape.size() < supply.plan.level_log_scale.size()) {
+    const Log2 x = goal(supply.plan, from);
+    const auto shape = choose(supply, pool, from, x, kTolerance);
+    if (!shape) break;
+    const Log2 log_q = supply.main_logs[shape->mains] + pool.sum(shape->terminals);
+    const Log2 scale = from.shape.empty() ? log2_fixed(supply.plan.level_log_scale[0])
+                                          : (from.scale.back() + log_q - from.log_q.back()) / 2;
+    from.shape.push_back(*shape);
+    from.log_q.push_back(log_q);
+    from.scale.push_back(scale);
+    from.limbs += shape->mains + std::popcount(shape->terminals);
+  }
+  return from;
+}
+
+Found search(const Supply& supply, bool prefix) {
+  const std::size_t all = supply.plan.level_log_scale.size();
+  const Pool none(prefix, supply.plan.most_terminals);
+  Extension extension(supply, prefix);
+  std::vector<Draft> beam = {extension.drafted(none)};
+  Found found{{}, {none, {}}};
+  int most_served = 0, idle = 0;  // rounds in which no more levels were served
+  for (int round = 0; !beam.empty() && found.complete.size() < kFound; ++round) {
+    for (const Draft& draft : beam) {
+      Candidate candidate{draft.pool, walk(supply, draft.pool, {})};
+      const std::size_t reached = candidate.levels.shape.size();
+      if (reached > found.furthest.levels.shape.size()) found.furthest = candidate;
+      if (reached == all) found.complete.push_back(std::move(candidate));
+    }
+    idle = beam.front().served > most_served ? 0 : idle + 1;
+    most_served = std::max(most_served, beam.front().served);
+    if (round == kMostPool || (idle == kMostIdle && found.complete.empty())) break;
+    std::vector<Draft> next;
+    for (const Draft& draft : beam) extension.extend(draft, next);
+    // Two levels are worth a terminal.
+    const auto rank = [](const Draft& d) { return d.pool.size() - 2 * d.served; };
+    std::sort(next.begin(), next.end(), [&](const Draft& a, const Draft& b) {
+      return rank(a) != rank(b) ? rank(a) < rank(b) : a.pool.primes() < b.pool.primes();
+    });
+    // A set of terminals is reached in several orders.
+    std::set<std::vector<std::uint32_t>> seen;
+    beam.clear();
+    for (Draft& draft : next) {
+      std::vector<std::uint32_t> key = draft.pool.primes();
+      if (!prefix) std::sort(key.begin(), key.end());
+      if (!seen.insert(std::move(key)).second) continue;
+      beam.push_back(std::move(draft));
+      if (static_cast<int>(beam.size()) == (prefix ? kPrefixBeam : kBeam)) break;
+    }
+  }
+  std::sort(found.complete.begin(), found.complete.end(), better);
+  if (found.complete.size() > kFound)
+    found.complete.erase(found.complete.begin() + kFound, found.complete.end());
+  return found;
+}
+
+}  // namespace latticino::packing

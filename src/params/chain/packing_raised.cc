@@ -1,0 +1,209 @@
+// The bootstrapping levels of a packing. Their rescale factors must be exact to 0.05 bit where
+// EvalMod multiplies, so their mains are chosen by size, as those of other chains are, and the
+// terminals change so that the mains can be nearly full words.
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <tuple>
+
+#include "math/errors.h"
+#include "params/chain/groups.h"
+#include "params/chain/packing.h"
+
+namespace latticino::packing {
+namespace {
+
+constexpr int kMostNew = 3;                // mains that one level adds
+constexpr int kMostExtra = 3;              // terminals added for the raised levels alone
+constexpr std::size_t kMostSwapped = 512;  // choices among which CoeffToSlot levels may go freely
+const Log2 kSmallest = log2_fixed(3.0);    // bits that a main may fall short of a word
+const Log2 kExcess = log2_fixed(4.0);      // by which the factor of a level that pulls may exceed
+const Log2 kExtraGrid = log2_fixed(0.5);
+
+// A step into a choice of terminals, by the fewest limbs so far.
+struct Reached {
+  int limbs = 0;
+  Log2 excess = 0;  // log2 Q above the sum of the steps' bits
+  int mains = 0, from = -1;
+  Log2 rest = 0;  // of the new mains that are to be chosen
+  bool known = false;
+};
+
+class Ladder {
+ public:
+  Ladder(const Supply& supply, const Candidate& user, bool prefix)
+      : supply_(supply), pool_(user.pool), levels_(user.levels) {
+    for (const PackedLevel& l : levels_.shape) fixed_ = std::max(fixed_, l.mains);
+    const std::uint32_t all = (std::uint32_t{1} << pool_.primes().size()) - 1;
+    for (std::uint32_t set = 0; set <= all; ++set) {
+      if (prefix && !std::has_single_bit(std::uint64_t{set} + 1)) continue;
+      sets_.push_back({pool_.sum(set), set, std::popcount(set)});
+    }
+  }
+
+  // How many steps can be met; at the last every terminal must be back.
+  int climb(Work& work) {
+    const auto& steps = supply_.plan.raised;
+    std::vector<Reached> below(sets_.size());
+    const PackedLevel top = levels_.shape.back();
+    for (std::size_t i = 0; i < sets_.size(); ++i) {
+      if (sets_[i].set == top.terminals) below[i] = {0, 0, top.mains, -1, 0, true};
+    }
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      std::vector<int> from;
+      for (std::size_t i = 0; i < sets_.size(); ++i) {
+        if (below[i].known) from.push_back(static_cast<int>(i));
+      }
+      std::vector<Reached> now(sets_.size());
+      bool any = false;
+      for (std::size_t j = 0; j < sets_.size(); ++j) {
+        if (!allowed(sets_[j], k)) continue;
+        work.left -= static_cast<std::int64_t>(from.size());
+        for (const int i : from) {
+          const bool swaps = (sets_[i].set & ~sets_[j].set) != 0;
+          if (swaps && steps[k].pulls && sets_.size() > kMostSwapped) continue;
+          step(steps[k], i, below[i], sets_[j], now[j]);
+        }
+        any = any || now[j].known;
+      }
+      if (!any || work.left < 0) return static_cast<int>(k);
+      reached_.push_back(now);
+      below = std::move(now);
+    }
+    return static_cast<int>(steps.size());
+  }
+
+  // Shapes and mains of the way that climb() found; throws ParameterError where primes run out.
+  Raised way() const {
+    const std::size_t steps = supply_.plan.raised.size();
+    std::vector<const Reached*> path(steps);
+    std::vector<int> index(steps);
+    int at = 0;
+    for (std::size_t j = 0; j < sets_.size(); ++j) {
+      if (reached_.back()[j].known) at = static_cast<int>(j);  // the full set alone is allowed
+    }
+    for (std::size_t k = steps; k-- > 0;) {
+      index[k] = at, path[k] = &reached_[k][at];
+      at = path[k]->from;
+    }
+    Raised out;
+    PrimeGroups groups(supply_.plan.log_n, std::uint32_t{1} << supply_.plan.word_bits);
+    for (const auto* list : {&supply_.aux, &pool_.primes()}) {
+      for (const std::uint32_t q : *list) groups.reserve(q);
+    }
+    for (int m = 0; m < fixed_; ++m) groups.reserve(supply_.words[m]);
+    Log2 missed = 0;  // what the mains so far fell short of
+    for (std::size_t k = 0; k < steps; ++k) {
+      const std::size_t before = out.mains.size();
+      const int total = path[k]->mains - fixed_;
+      const int count = std::max(0, total - static_cast<int>(before));
+      groups.take_group(path[k]->rest + missed, count, out.mains);
+      Log2 taken = 0;
+      for (std::size_t i = before; i < out.mains.size(); ++i) taken += log2_fixed(out.mains[i]);
+      const Log2 error = count == 0 ? 0 : path[k]->rest + missed - taken;
+      if (std::abs(error - missed) > log2_fixed(supply_.plan.raised[k].tolerance)) {
+        throw ParameterError("params.pack_primes", "no mains of the size that a step needs",
+                             "more primes below the word", "choose a larger word");
+      }
+      if (count > 0) missed = error;
+      out.shape.push_back({path[k]->mains, sets_[index[k]].set});
+    }
+    return out;
+  }
+
+ private:
+  bool allowed(const Choice& c, std::size_t k) const {
+    const auto& steps = supply_.plan.raised;
+    const bool full = std::popcount(c.set) == static_cast<int>(pool_.primes().size());
+    if (k + 1 == steps.size()) return full;
+    return steps[k].pulls || c.count <= supply_.plan.most_terminals;
+  }
+
+  // Mains of the list already fixed by user levels, then new ones.
+  void step(const PackedStep& s, int i, const Reached& from, const Choice& to,
+            Reached& best) const {
+    const Log2 bits = log2_fixed(s.bits), tolerance = log2_fixed(s.tolerance);
+    const Choice& have = sets_[i];
+    for (int add = 0; add <= kMostNew; ++add) {
+      if (add == 0 && (to.set & ~have.set) == 0) continue;
+      const int mains = from.mains + add;
+      if (mains > static_cast<int>(supply_.words.size())) break;
+      const int old = std::clamp(fixed_ - from.mains, 0, add), count = add - old;
+      const Log2 gained =
+          to.sum - have.sum + supply_.main_logs[from.mains + old] - supply_.main_logs[from.mains];
+      Log2 rest = bits - gained, excess = from.excess;
+      if (count == 0) {
+        const Log2 over = -rest;
+        if (over < -tolerance || over > (s.pulls ? kExcess : tolerance)) continue;
+        rest = 0, excess += std::max<Log2>(over, 0);
+      } else {
+        const Log2 least = count * (supply_.word - kSmallest);
+        const Log2 most = supply_.main_logs[mains] - supply_.main_logs[mains - count];
+        if (rest > most) continue;
+        if (rest < least) {
+          if (!s.pulls || least - rest > kExcess) continue;
+          excess += least - rest, rest = least;
+        }
+      }
+      const Reached next{from.limbs + mains + to.count, excess, mains, i, rest, true};
+      const auto rank = [](const Reached& x) { return std::tuple(!x.known, x.limbs, x.excess); };
+      if (rank(next) < rank(best)) best = next;
+    }
+  }
+
+  const Supply& supply_;
+  const Pool& pool_;
+  const Levels& levels_;
+  int fixed_ = 0;  // mains of the user levels
+  std::vector<Choice> sets_;
+  std::vector<std::vector<Reached>> reached_;  // [step][set]
+};
+
+std::optional<Raised> climb(const Supply& supply, const Candidate& user, bool prefix, Work& work,
+                            int& stuck) {
+  Ladder ladder(supply, user, prefix);
+  stuck = ladder.climb(work);
+  if (stuck < static_cast<int>(supply.plan.raised.size())) return std::nullopt;
+  try {
+    return ladder.way();
+  } catch (const ParameterError&) {
+    --stuck;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<Raised> raise(const Supply& supply, const Candidate& user, bool prefix, Work& work,
+                            int& stuck) {
+  if (supply.plan.raised.empty()) return Raised{};
+  Candidate now = user;
+  std::optional<Raised> out = climb(supply, now, prefix, work, stuck);
+  // The terminal that lets most steps be met, again and again.
+  for (int extra = 0; !out && extra < kMostExtra && now.pool.size() < kMostPool; ++extra) {
+    std::optional<Candidate> best;
+    int furthest = -1;
+    Log2 size = 0;
+    for (const std::uint32_t q : supply.candidates) {
+      if (log2_fixed(q) - size < kExtraGrid || now.pool.has(q)) continue;
+      if (work.left < 0) return std::nullopt;
+      size = log2_fixed(q);
+      Candidate next = now;
+      next.pool.add(q);
+      int reached = 0;
+      out = climb(supply, next, prefix, work, reached);
+      if (reached > furthest || out) furthest = reached, best = next;
+      if (out) break;
+    }
+    if (!best) break;
+    now = *std::move(best);
+    stuck = std::max(stuck, furthest);
+  }
+  if (out) {
+    const auto& all = now.pool.primes();
+    out->terminals.assign(all.begin() + user.pool.size(), all.end());
+  }
+  return out;
+}
+
+}  // namespace latticino::packing

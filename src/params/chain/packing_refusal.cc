@@ -1,0 +1,160 @@
+// What to say where a level cannot be packed: which one, and the nearest scales that can.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "math/errors.h"
+#include "params/chain/packing.h"
+
+namespace latticino::packing {
+namespace {
+
+constexpr int kMostTries = 3;                   // scales on either side of a refused one
+constexpr double kApart = 0.2;                  // bits between them
+const Log2 kReach = log2_fixed(24.0);           // of log2 Q around a refused one
+constexpr std::int64_t kMostWork = 5'000'000;  // to find factors that do
+
+std::string number(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.2f", x);
+  return buffer;
+}
+
+// log2 of products of 0 to `most` distinct candidates, increasing: all up to two, and those of more
+// on a grid (products of three and four lie close together).
+std::vector<Log2> products(const Supply& supply, int most) {
+  std::vector<std::vector<Log2>> by_count = {{0}};
+  std::vector<Log2> logs;
+  for (const std::uint32_t q : supply.candidates) logs.push_back(log2_fixed(q));
+  std::vector<Log2> all = {0};
+  const auto size = logs.size();
+  for (std::size_t i = 0; i < size; ++i) {
+    all.push_back(logs[i]);
+    for (std::size_t j = 0; most >= 2 && j < i; ++j) {
+      all.push_back(logs[i] + logs[j]);
+      // A third and a fourth next to these, so that no prime is taken twice.
+      for (std::size_t k = 0; most >= 3 && k < j; k += 3) {
+        all.push_back(logs[i] + logs[j] + logs[k]);
+        for (std::size_t n = 0; most >= 4 && n < k; n += 9) {
+          all.push_back(logs[i] + logs[j] + logs[k] + logs[n]);
+        }
+      }
+    }
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+// Scales of the next level (bits of the base) for which it has primes of its own, whatever others
+// need.
+std::vector<double> scales_in_reach(const Supply& supply, const Levels& below, bool two) {
+  const bool base = below.shape.empty();
+  const Log2 least = base ? 0 : below.log_q.back() + log2_fixed(0.5);
+  const Log2 x = goal(supply.plan, below);
+  const std::vector<Log2> sums = products(supply, two ? 2 : supply.plan.most_terminals);
+  std::vector<double> out;
+  for (int m = 0; m <= supply.most_mains; ++m) {
+    for (const Log2 sum : sums) {
+      const Log2 q = supply.main_logs[m] + sum;
+      if (q < least || q == 0 || std::abs(q - x) > kReach) continue;
+      if (two && (m > 2 || (m == 2 && sum != 0) || (m == 1 && sum > supply.word))) continue;
+      const double bits = to_double(q);
+      const double scale =
+          base ? bits : (bits - to_double(below.log_q.back()) + to_double(below.scale.back())) / 2;
+      out.push_back(std::round(100 * scale) / 100);  // as it is printed
+    }
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+// Whether a search with this scale (or base) gets beyond the level.
+bool passes(const PackingPlan& plan, std::size_t level, double value, bool prefix) {
+  PackingPlan other = plan;
+  if (level == 0) {
+    if (value < plan.level_log_scale[0]) return false;
+    other.base_bits = value;
+  } else {
+    other.level_log_scale[level] = value;
+  }
+  const Found found = search(Supply(other), prefix);
+  return !found.complete.empty() || found.furthest.levels.shape.size() > level;
+}
+
+}  // namespace
+
+void refuse_level(const Supply& supply, const Levels& below, bool prefix) {
+  const PackingPlan& plan = supply.plan;
+  const std::size_t level = below.shape.size();
+  const Log2 x = goal(plan, below);
+  const bool two = level == 0 && !plan.raised.empty();
+  std::vector<double> able = scales_in_reach(supply, below, two);
+  const double wanted = level == 0 ? plan.base_bits : plan.level_log_scale[level];
+  std::sort(able.begin(), able.end(),
+            [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
+  // The nearest on either side with which a search passes the level.
+  std::string nearest;
+  for (const bool over : {false, true}) {
+    double last = 0;
+    int tries = 0;
+    for (const double value : able) {
+      if ((value > wanted) != over || std::abs(value - last) < kApart) continue;
+      last = value;
+      if (++tries > kMostTries) break;
+      if (!passes(plan, level, value, prefix)) continue;
+      nearest += (nearest.empty() ? "2^" : " or 2^") + number(value);
+      break;
+    }
+  }
+  const std::string what = level == 0 ? "a base" : "a scale";
+  std::string had = "level " + std::to_string(level) + " with " + what + " of 2^" + number(wanted);
+  if (level > 0) had += " above 2^" + number(to_double(below.scale.back()));
+  throw ParameterError(
+      "params.pack_primes", had + ", that is log2 Q = " + number(to_double(x)),
+      "log2 Q within 0.5 bit from primes below 2^" + std::to_string(plan.word_bits) +
+          " that are 1 mod 2N, N = 2^" + std::to_string(plan.log_n) + ", at most " +
+          std::to_string(two ? 2 : plan.most_terminals) + (two ? " in all" : " beside the largest"),
+      nearest.empty() ? "choose fewer levels, a larger word or a smaller N"
+                      : "choose " + what + " of " + nearest + ", or a larger word");
+}
+
+void refuse_step(const Supply& supply, const Candidate& user, bool prefix, int step) {
+  const PackingPlan& plan = supply.plan;
+  const double wanted = plan.raised[step].bits;
+  std::int64_t spent = 0;
+  // Whether the step is met with these bits, and every one with the same bits like it.
+  const auto does = [&](double bits) {
+    PackingPlan other = plan;
+    for (PackedStep& s : other.raised) {
+      if (s.bits == wanted) s.bits = bits;
+    }
+    const Supply changed(other);
+    Work work;
+    const std::int64_t all = work.left;
+    int reached = 0;
+    const bool met = raise(changed, user, prefix, work, reached).has_value() || reached > step;
+    spent += all - work.left;
+    return met;
+  };
+  double under = 0, over = 0;
+  for (int i = 1; i <= 40 && spent < kMostWork && (under == 0 || over == 0); ++i) {
+    const double below = wanted - 0.25 * i, above = wanted + 0.25 * i;
+    if (under == 0 && below >= 10 && does(below)) under = below;
+    if (over == 0 && does(above)) over = above;
+  }
+  std::string nearest = under > 0 ? number(under) : "";
+  if (over > 0) nearest += (nearest.empty() ? "" : " or ") + number(over);
+  const int level = static_cast<int>(plan.level_log_scale.size()) + step;
+  throw ParameterError("params.pack_primes",
+                       "level " + std::to_string(level) + ", of bootstrapping, with a factor of " +
+                           number(wanted) + " bits",
+                       "mains of nearly " + std::to_string(plan.word_bits) +
+                           " bits and terminals that make it up, all of them at the top",
+                       nearest.empty() ? "choose other factors, a larger word or a smaller N"
+                                       : "choose " + nearest + " bits, or a larger word");
+}
+
+}  // namespace latticino::packing
