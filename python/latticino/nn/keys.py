@@ -31,7 +31,8 @@ def of_plan(plan: Plan, refreshes: Sequence[Refresh]) -> dict[str, Any]:
     its numbers."""
     return {"key_names": [repr(label) for label in plan.keys], "key_levels": list(plan.keys.values()),
             "refreshes": [int(n) for row in refreshes for n in row], "seconds": plan.seconds,
-            "levels": list(plan.levels), "notes": list(plan.notes), **{name: int(getattr(plan, name)) for name in _NUMBERS}}
+            "levels": list(plan.levels), "notes": list(plan.notes),
+            **{name: int(getattr(plan, name)) for name in _NUMBERS}}
 
 
 def plan_of(head: Note, context: Context) -> Plan:
