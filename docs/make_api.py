@@ -24,7 +24,7 @@ GROUPS = {
     "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
     "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",
                            "record"],
-    "Networks": ["nn", "nn.compile", "nn.Compiled", "nn.Network", "nn.NetworkPlan", "nn.LayerPlan", "nn.Lowered", "nn.Node",
+    "Networks": ["nn", "nn.compile", "nn.load", "nn.Compiled", "nn.Network", "nn.NetworkPlan", "nn.LayerPlan", "nn.Lowered", "nn.Node",
                  "nn.Affine", "nn.Series", "nn.Grid"],
     "Debugging": ["debug", "SecretWarning", "profile", "Profile", "ProfileRow", "Noise", "progress"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.Session", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",

@@ -27,7 +27,7 @@ Op = Literal["input", "affine", "add", "sub", "mul", "polynomial"]
 
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "polynomial": 1}  # an affine node has as many as it has maps
 _MOST_ENTRIES = 1 << 28  # of one matrix
-_OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
+OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,13 @@ class Affine:
             np.array_equal(self.rows, np.arange(self.size_out)))
 
     def scaled(self, factor: float) -> Affine:
-        return Affine(self.rows, self.columns, self.values * factor, self.size_in, self.size_out,
-                      grids=self.grids, stride=self.stride)
+        """Times a number that is not 0. Rows and columns are shared."""
+        if not (math.isfinite(factor) and factor):
+            _refuse(f"an affine map times {factor}", "a finite factor that is not 0")
+        out = Affine.__new__(Affine)
+        out.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_blocks"})
+        out.values = self.values * factor
+        return out
 
     def to_dense(self) -> np.ndarray:
         out = np.zeros((self.size_out, self.size_in))
@@ -330,11 +335,12 @@ def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarra
     return np.asarray({"add": np.add, "sub": np.subtract, "mul": np.multiply}[node.op](*xs))
 
 
-def require_within(node: Node, x: np.ndarray, unit: float = 1.0) -> None:
-    """ValueError where values leave the domain of a polynomial, which names the layer. `unit` of the values."""
+def require_within(node: Node, x: np.ndarray, unit: float = 1.0, outside: float = OUTSIDE) -> None:
+    """ValueError where values leave the domain of a polynomial, which names the layer. `unit` of the values; how far
+    `outside` they may lie, relative to the domain."""
     assert node.series is not None
     low, high = node.series.domain
-    slack = _OUTSIDE * (high - low)
+    slack = outside * (high - low)
     least, most = float(x.min(initial=low)), float(x.max(initial=high))
     if least < low - slack or most > high + slack:
         raise errors.ValueError.explain(

@@ -45,6 +45,17 @@ class Machine:
         self._last = [max(u, default=i) for i, u in enumerate(users)]
         self._last[graph.output] = len(graph.nodes)
 
+    @property
+    def consistent(self) -> bool:
+        """Whether both operands of each sum and product lie in the same slots."""
+        for node in self.graph.nodes:
+            if node.op in ("add", "sub", "mul"):
+                a, b = (self.packings[j].layout for j in node.inputs)
+                same = np.array_equal(a.places.reshape(-1), b.places.reshape(-1))
+                if not same or (a.slots, a.count) != (b.slots, b.count):
+                    return False
+        return True
+
     def run(self, steps: Sequence[Step], inputs: Sequence[Ciphertext], watch: Watch | None = None) -> Ciphertext:
         """The result of all steps. `watch` sees the result of each, and says what later steps go on with."""
         held: dict[int, Ciphertext] = dict(zip(self.graph.inputs, inputs))

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .lowered import Lowered, Node, require_within, result_of
+from .lowered import OUTSIDE, Lowered, require_within, result_of
 from .run import Step
 
 CHUNK = 256  # samples at once
+_NOISE_OUTSIDE = 2.0**-7  # relative: values at an end of a domain lie beyond it with noise
 _REAL = math.sqrt(0.5)  # the real part has half of the variance of a complex error
 
 
@@ -53,13 +54,11 @@ class Shadow:
                 continue
             node = self.graph.nodes[i]
             xs = [held[j] for j in node.inputs]
-            self._require_within(node, xs)
+            if node.series is not None:
+                outside = OUTSIDE if noise is None else _NOISE_OUTSIDE
+                require_within(node, xs[0], self.units[node.inputs[0]], outside)
             out[i] = held[i] = _noisy(result_of(node, xs, check=False), error, noise)
         return out
-
-    def _require_within(self, node: Node, xs: list[np.ndarray]) -> None:
-        if node.series is not None:
-            require_within(node, xs[0], self.units[node.inputs[0]])
 
 
 def _noisy(x: np.ndarray, error: float, noise: np.random.Generator | None) -> np.ndarray:

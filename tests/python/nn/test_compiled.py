@@ -8,7 +8,7 @@ from test_lowered import conv_entries, rng
 from test_scaling import gate, residual, squares
 
 import latticino as lt
-from latticino.nn.compiled import compiled
+from latticino.nn.compiling import compiled
 from latticino.nn.lowered import Affine, Grid, Lowered, Node, Series
 
 BOOT = "test-n10-boot-insecure"

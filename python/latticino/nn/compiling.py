@@ -1,0 +1,244 @@
+"""Lowered graphs compiled: a preset, levels, a plan and the noise that it predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.context import Context, presets
+from ..ckks.plan import Plan
+from ..claims import noise
+from ..claims.known import Known, Range
+from ..common import devices, display
+from ..common.progress_bar import Task
+from .compiled import Compiled
+from .lowered import Lowered
+from .packing import Packing, with_moves
+from .placement import Placement, Rates, placed, stand_in
+from .plan import LayerPlan, NetworkPlan
+from .run import Machine, Step
+from .scaling import Scaled, scaled
+from .shadow import Shadow
+
+_SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
+_MEAN = math.sqrt(2 / math.pi)  # of the size of a normal number, in units of its deviation
+_UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: str | None = None,
+            device: str | None = None, bits: float = 8.0, memory: int | str | None = None, images: int = 1) -> Compiled:
+    """A network for encrypted data: ``enc = lt.nn.compile(model, sample, calibration=batch)``.
+
+    ``model``: a `Lowered` graph. ``calibration``: a batch of typical samples, shape (n, *shape of one); the precision
+    that the plan predicts is that of a simulation on 32 of them. ``preset``: parameters; None: those of 128-bit
+    security that take the least predicted time and leave ``bits`` of the largest result. ``device``: as of `Context`;
+    ``"cuda"`` needs no GPU to compile. ``memory``: bytes of device memory that a run may take, or a text such as
+    ``"16GiB"``; weights that do not fit beside keys are encoded at each run. ``images``: samples of one run, side by
+    side in the slots.
+
+    Nothing is encrypted and no key made. ParameterError or LevelError where the model is too deep, and OutOfMemoryError
+    where the memory does not suffice.
+    """
+    if not isinstance(model, Lowered):
+        raise errors.UnsupportedError.explain("compile", f"a {type(model).__name__}", "a lowered graph",
+                                              "build it of lt.nn.Node")
+    images = arrays.as_integer(images, "compile", "images", 1, 2**15)
+    if device is not None:
+        device = arrays.as_text(device, "compile", "device")
+    given = calibration if calibration is not None else None if sample is None else np.asarray(sample)[None]
+    samples = None if given is None else _calibration(model, given)
+    return compiled(model, samples, preset, device, arrays.as_real(bits, "compile", "bits"),
+                    None if memory is None else as_bytes(memory), images)
+
+
+def _calibration(graph: Lowered, given: Any) -> np.ndarray:
+    """Samples of the shape of the input, without NaN."""
+    x, shape = arrays.as_numpy(given, "compile"), graph.nodes[graph.inputs[0]].shape
+    if x.dtype.kind == "c" or x.shape[1:] != shape or not len(x):
+        raise errors.ShapeError.explain("compile", f"calibration data of shape {x.shape} and type {x.dtype}",
+                                        f"real numbers of shape (n, {', '.join(map(str, shape))})",
+                                        "stack samples along a first axis")
+    if not np.isfinite(x).all():
+        raise errors.ValueError.explain("compile", "NaN or infinity", "finite calibration data", "clean the data")
+    return x.astype(np.float64)
+
+
+def as_bytes(memory: int | str) -> int:
+    """Of a number, or a text such as "16GiB"."""
+    if not isinstance(memory, str):
+        return arrays.as_integer(memory, "compile", "memory", 1)
+    text = memory.strip().upper().replace(" ", "")
+    number = text.rstrip("BIKMGT")
+    try:
+        return int(float(number) * _UNITS[text[len(number):]])
+    except (ValueError, LookupError, OverflowError) as why:
+        raise errors.ValueError.explain("compile", f"memory={arrays.shown(memory)}", 'bytes, or a text such as "16GiB"',
+                                        "correct it") from why
+
+
+def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | None = None, device: str | None = None,
+             bits: float = 8.0, memory: int | None = None, images: int = 1) -> Compiled:
+    """A lowered graph compiled: see `compile`. `samples`: of the calibration data, shape (n, *shape)."""
+    if len(graph.inputs) != 1:
+        raise errors.UnsupportedError.explain("compile", f"a model of {len(graph.inputs)} inputs", "one input",
+                                              "join them along an axis, and slice in the model")
+    network = scaled(graph)
+    on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
+    kind = "cuda" if on_gpu else devices.choose(device)[0]
+    if samples is None:
+        node = graph.nodes[graph.inputs[0]]
+        samples = np.random.default_rng(0).uniform(-node.bound, node.bound, (_SAMPLES, *node.shape)) / 2
+    if preset is not None:
+        return _tried(network, preset, kind, device, samples, memory, images)
+    return _chosen(network, kind, device, samples, bits, memory, images)
+
+
+def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray, bits: float, memory: int | None,
+            images: int) -> Compiled:
+    """With the preset of 128-bit security that takes the least predicted time."""
+    found: list[Compiled] = []
+    refused: list[str] = []
+    names = [name for name in presets() if _native.preset(name).secure]
+    with Task("choosing a preset", len(names)) as task:
+        for name in names:
+            try:
+                made = _tried(network, name, kind, device, samples, memory, images)
+            except (errors.LevelError, errors.ScaleError, errors.UnsupportedError) as why:
+                refused.append(f"  {name}: {why}")
+            else:
+                if made.plan.bits >= bits:
+                    found.append(made)
+                else:
+                    refused.append(f"  {name}: {made.plan.bits:.1f} bits of {bits:g}")
+            task.advance()
+    if not found:
+        raise errors.ParameterError.explain(
+            "compile", "a network that no preset runs", f"{bits:g} bits and enough levels",
+            "ask for fewer bits, or simplify the model\n" + "\n".join(refused))
+    return min(found, key=lambda c: (c.plan.seconds, c.plan.peak_bytes))
+
+
+def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples: np.ndarray, memory: int | None,
+           images: int) -> Compiled:
+    context = Context._for_plans(preset, kind, False)
+    graph = with_moves(network.graph, context.slots, images)
+    network = _moved(network, graph)
+    machine = Machine(graph, context.slots, images)
+    placement = placed(Rates(machine, context))
+    rows, own = _profiled(machine, placement, context)
+    program = _planned(machine, placement, context)
+    if memory is not None and program.peak_bytes > memory:
+        program_weights = program.peak_bytes - program.constant_bytes
+        if program_weights > memory:
+            raise errors.OutOfMemoryError.explain(
+                "compile", f"memory={display.size(memory)}", f"{display.size(program_weights)} without any weights",
+                "allow more memory, or run fewer images at once")
+    shadow = Shadow(graph, network.units, placement.steps, own)
+    measured = _bits(shadow, samples[:_SAMPLES])
+    layers = _by_layer(rows, machine, measured, context.params)
+    plan = NetworkPlan(tuple(layers), program, preset, kind, images, placement.level, measured[graph.output],
+                       tuple(program.notes))
+    return Compiled(network, placement, machine, context, plan, own, device, memory)
+
+
+def _moved(network: Scaled, graph: Lowered) -> Scaled:
+    """With the units of the maps that `with_moves` put in: those of what they move."""
+    units = {node.name: unit for node, unit in zip(network.graph.nodes, network.units)}
+    out: list[float] = []
+    for node in graph.nodes:
+        out.append(units[node.name] if node.name in units else out[node.inputs[0]])
+    return Scaled(graph, tuple(out))
+
+
+class _Row(NamedTuple):
+    """Of a step: what it took by itself, and the error that it added."""
+
+    step: Step
+    seconds: float
+    bootstraps: int
+    keys: int
+    bytes: int
+    error: float
+
+
+def _profiled(machine: Machine, placement: Placement, context: Context) -> tuple[list[_Row], list[float]]:
+    """What each step takes, and the errors of the input and of each step: from a dry run in which the operands of all
+    steps are exact."""
+    twin, recorder = Context._dry(context)
+    graph = machine.graph
+    first = graph.inputs[0]
+    rows: list[_Row] = []
+    sums = [0.0, 0, 0, 0]
+
+    def watch(step: Step, y: Ciphertext) -> Ciphertext:
+        now = [float(twin._native.predicted_seconds(*twin._timed)), twin.bootstraps, len(recorder.request),
+               twin._products.bytes]
+        took = [b - a for a, b in zip(sums, now)]
+        sums[:] = now
+        rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3]), y._known.estimate.rms))
+        bound = graph.nodes[step.node].bound
+        return y._like(y._parts, Known.fresh(Range(-bound, bound), 0.0))
+
+    packing = machine.packings[first]
+    fresh = _fresh_error(context.params, placement.level, packing)
+    machine.run(placement.steps, [stand_in(twin, packing, placement.level, graph.nodes[first].bound)], watch)
+    return rows, [fresh, *(row.error for row in rows)]
+
+
+def _fresh_error(params: _native.Params, level: int, packing: Packing) -> float:
+    return noise.fresh(params, params.scale(level), packing.slots)
+
+
+def _planned(machine: Machine, placement: Placement, context: Context) -> Plan:
+    """Keys, memory and time of the run."""
+    first = machine.graph.inputs[0]
+    packing, bound = machine.packings[first], machine.graph.nodes[first].bound
+    error = _fresh_error(context.params, placement.level, packing)
+    return context.plan(lambda x: machine.run(placement.steps, [x]),
+                        stand_in(context, packing, placement.level, bound, error))
+
+
+def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:
+    """Of each node: precision relative to its bound, from a noisy shadow of samples."""
+    flat = samples.reshape(len(samples), -1)
+    exact = shadow.layers(flat)
+    noisy = shadow.layers(flat, np.random.default_rng(1))
+    out = []
+    for node, a, b in zip(shadow.graph.nodes, exact, noisy):
+        error = _MEAN * float(np.sqrt(((a - b) ** 2).mean())) / node.bound
+        out.append(-math.log2(error) if error > 0 else math.inf)
+    return out
+
+
+def _by_layer(rows: Sequence[_Row], machine: Machine, bits: Sequence[float], params: _native.Params) -> list[LayerPlan]:
+    """Steps of one layer that follow one another, as one row. A bootstrapping belongs to the layer after it."""
+    titles: list[str] = []
+    for row in reversed(rows):
+        waits = row.step.form is not None and titles
+        titles.append(titles[-1] if waits else machine.graph.nodes[row.step.node].title)
+    out = []
+    for _, group in groupby(zip(reversed(titles), rows), key=itemgetter(0)):
+        out.append(_layer([row for _, row in group], machine, bits, params))
+    return out
+
+
+def _layer(group: Sequence[_Row], machine: Machine, bits: Sequence[float], params: _native.Params) -> LayerPlan:
+    own = [row for row in group if row.step.form is None]
+    last, level = own[-1].step.node, group[0].step.level
+    operations: dict[str, int] = {}
+    for row in own:
+        node = machine.graph.nodes[row.step.node]
+        name = f"degree {node.series.degree}" if node.series is not None else node.op
+        operations[name] = operations.get(name, 0) + 1
+    return LayerPlan(
+        machine.graph.nodes[last].title, ", ".join(k if n == 1 else f"{n} {k}" for k, n in operations.items()),
+        machine.packings[last].text, level, int(params.limbs(level)), sum(row.bootstraps for row in group),
+        sum(t.diagonals for row in own for t in machine.transforms[row.step.node]),
+        sum(row.keys for row in group), sum(row.bytes for row in group), sum(row.seconds for row in group), bits[last])

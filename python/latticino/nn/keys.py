@@ -1,0 +1,89 @@
+"""The keys of a plan in a file: by name and level, found again by dry runs of what uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .. import _native, errors
+from ..ckks.context import Context
+from ..ckks.plan import Plan
+from ..common.layout import Layout
+from ..files.notes import Note
+from .files import integer, integers, refuse, texts
+from .packing import Packing
+from .placement import stand_in
+from .run import refreshed
+
+_NUMBERS = ("constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations")  # of a plan
+
+
+class Refresh(NamedTuple):
+    """A bootstrapping: of ciphertexts of so many slots, from a level, of pairs of real values."""
+
+    slots: int
+    level: int
+    merged: bool
+
+
+def of_plan(plan: Plan, refreshes: Sequence[Refresh]) -> dict[str, Any]:
+    """What a head states of a plan: its keys with their levels, the bootstrappings that some of them belong to, and
+    its numbers."""
+    return {"key_names": [repr(label) for label in plan.keys], "key_levels": list(plan.keys.values()),
+            "refreshes": [int(n) for row in refreshes for n in row], "seconds": plan.seconds,
+            "levels": list(plan.levels), "notes": list(plan.notes),
+            **{name: int(getattr(plan, name)) for name in _NUMBERS}}
+
+
+def plan_of(head: Note, context: Context) -> Plan:
+    """The plan that a head states, for a context that need not have a device. FileError for keys that do not exist."""
+    params = context.params
+    names, levels = texts(head, "key_names"), integers(head, "key_levels", 0, params.top_level)
+    if len(names) != len(levels) or len(set(names)) != len(names):
+        refuse("keys that do not fit")
+    twin, recorder = Context._dry(context)
+    _use_all(twin, names, refreshes_of(head, params))
+    found = {repr(label): label for label, _ in recorder.request}
+    if not found.keys() >= set(names):
+        refuse("keys that do not exist")
+    keys = {found[name]: level for name, level in zip(names, levels)}
+    sizes = {label: int(_native.key_bytes(twin._native, label, level)) for label, level in keys.items()}
+    counts: dict[str, Any] = {name: integer(head, name) for name in _NUMBERS}
+    return Plan(params.hash, keys, sum(sizes.values()), levels=integers(head, "levels", 0, params.top_level),
+                seconds=head.number("seconds"), bytes_by_key=sizes, notes=list(texts(head, "notes")), **counts)
+
+
+def refreshes_of(head: Note, params: _native.Params) -> tuple[Refresh, ...]:
+    """The bootstrappings that a head states."""
+    flat = integers(head, "refreshes")
+    if len(flat) % 3 or (flat and not params.has_bootstrap):
+        refuse("bootstrappings for parameters without")
+    out = []
+    for slots, level, merged in zip(flat[::3], flat[1::3], flat[2::3]):
+        possible = 1 <= slots <= params.max_slots and slots & (slots - 1) == 0 and level <= params.top_level
+        if not possible or merged > 1:
+            refuse("bootstrappings that do not exist")
+        out.append(Refresh(slots, level, bool(merged)))
+    return tuple(out)
+
+
+def _use_all(twin: Context, names: Sequence[str], refreshes: Sequence[Refresh]) -> None:
+    """Operations that use keys of these names, and perhaps others."""
+    params = twin.params
+    part = _native.shape_only(twin._native, 1, params.scale(1), twin.slots)
+    e = twin._evaluator
+    e.multiply([part], [part])
+    e.conjugate([part])
+    elements = {name[7:-1] for name in names if name.startswith("galois(")}
+    power, whole = 1, 2 * params.n
+    for turn in range(params.n // 2):  # rotation by k has the element 5^k
+        if str(power) in elements and turn:
+            e.rotate(part, turn)
+        power = power * 5 % whole
+    for slots, level, merged in refreshes:
+        packing = Packing(Layout.plain(((1 + merged) * slots,), slots))
+        try:
+            refreshed(stand_in(twin, packing, level, 1.0, filled=True), level, "merged" if merged else "real")
+        except errors.Error as why:
+            raise errors.FileError.explain("load", f"a bootstrapping that is not possible ({why})",
+                                           "a file that enc.save wrote", "obtain it again") from why

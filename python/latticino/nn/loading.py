@@ -1,0 +1,99 @@
+"""Networks from files: every field comes from a stranger and is checked."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from .. import arrays, errors
+from ..ckks.context import Context, presets
+from ..ckks.plan import Plan
+from ..common.layout import Layout, from_runs
+from ..common.progress_bar import Task
+from ..files.notes import Note
+from . import files
+from . import keys as keys_of
+from .compiled import Compiled, Network
+from .compiling import as_bytes
+from .placement import Placement
+from .plan import LayerPlan, NetworkPlan
+from .run import Machine
+from .scaling import Scaled
+
+
+def load(path: str | os.PathLike[str], device: str | None = None, *, memory: int | str | None = None) -> Network:
+    """A network from a file that ``enc.save`` wrote: a `Network` from the client's, a `Compiled` from the server's.
+
+    ``device`` and ``memory`` of the server's, as of `compile`. FileError for damaged and foreign files.
+    """
+    with Task("reading a network"):
+        head, found = files.read(arrays.as_path(path, "load"))
+        return _loaded(head, found, device, None if memory is None else as_bytes(memory))
+
+
+def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory: int | None) -> Network:
+    kind, preset = head.text("kind"), head.text("preset")
+    if kind not in ("client", "server") or preset not in presets() or (kind == "client" and found):
+        files.refuse("a kind or a preset that does not exist")
+    on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
+    context = Context._for_plans(preset, "cuda" if on_gpu else "cpu", False)
+    params = context.params
+    if head.text("params") != params.hash:
+        raise errors.FileError.explain("load", f"other parameters of the name {preset}", "those of this version",
+                                       "compile the network again")
+    program = keys_of.plan_of(head, context)
+    images, level = files.integer(head, "images", 1, context.slots), files.integer(head, "level", 0, params.top_level)
+    shape, result_shape = head.shape("shape"), head.shape("result_shape")
+    unit, bound = head.number("unit"), head.number("bound")
+    slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
+    if min(unit, bound) <= 0 or images * math.prod(shape) > slots * count:
+        files.refuse("a packing that is none")
+    try:
+        packing = from_runs(head.runs("runs"), (images, *shape), slots, count, "zero", 0.0)
+    except ValueError as why:
+        raise errors.FileError.explain("load", "a packing that is none", "a file that enc.save wrote",
+                                       "obtain it again") from why
+    if kind == "client":
+        half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program)
+        half._refreshes = keys_of.refreshes_of(head, params)
+        return half
+    return _loaded_server(head, found, context, program, packing, device, memory)
+
+
+def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, program: Plan, packing: Layout,
+                   device: str | None, memory: int | None) -> Compiled:
+    graph = files.graph_of(head, found)
+    units, own = files.numbers(head, "units"), files.numbers(head, "errors")
+    steps = files.steps_of(head, graph, context.params.top_level)
+    images = packing.shape[0]
+    if len(units) != len(graph.nodes) or len(own) != len(steps) + 1 or min((*units, *own), default=0) < 0:
+        files.refuse("units or errors that do not fit")
+    if len(graph.inputs) != 1 or not all(units):
+        files.refuse("units or inputs that do not fit")
+    try:
+        machine = Machine(graph, context.slots, images)
+    except errors.Error as why:
+        raise errors.FileError.explain("load", f"a graph that cannot be packed ({why})", "a file that enc.save wrote",
+                                       "obtain it again") from why
+    first = machine.packings[graph.inputs[0]]
+    if not first.layout.same(packing) or not machine.consistent:
+        files.refuse("a packing that is not the graph's")
+    stated = head.part("plan")
+    if stated is None:
+        files.refuse("no plan")
+    layers = tuple(_layer_of(row) for row in files.parts(head, "layers"))
+    level = files.integer(head, "level")
+    plan = NetworkPlan(layers, program, context.params.name, stated.text("device"), images, level,
+                       stated.number("bits"), tuple(program.notes))
+    placement = Placement(steps, level, program.seconds)
+    return Compiled(Scaled(graph, units), placement, machine, context, plan, own, device, memory)
+
+
+def _layer_of(row: Note) -> LayerPlan:
+    words = [row.text(name) for name in ("layer", "operations", "packing")]
+    counts = [files.integer(row, name) for name in ("level", "limbs", "bootstraps", "diagonals", "keys", "bytes")]
+    rest: list[Any] = [*words, *counts, row.number("seconds"), row.number("bits")]
+    return LayerPlan(*rest)

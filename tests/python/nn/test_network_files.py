@@ -1,0 +1,166 @@
+"""Files of compiled networks: what they give back, and what damaged and hostile ones give."""
+
+import hashlib
+import json
+import os
+import struct
+
+import numpy as np
+import pytest
+from test_compiled import BOOT, lenet, mlp, residual_block, wide
+from test_lowered import rng
+
+import latticino as lt
+from latticino.nn import files
+from latticino.nn.compiling import compiled
+from latticino.nn.loading import _loaded
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A network with bootstrapping, in a folder."""
+    graph, x = residual_block()
+    enc = compiled(graph, x, BOOT, "cpu")
+    folder = tmp_path_factory.mktemp("network")
+    enc.save(folder)
+    return enc, x, folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make, images", [(mlp, 1), (lenet, 4), (residual_block, 1), (wide, 1)])
+def test_both_halves(make, images, device, tmp_path):
+    graph, x = make()
+    enc = compiled(graph, x, BOOT, device, images=images)
+    enc.save(tmp_path / "net")
+    half = lt.nn.load(tmp_path / "net" / "client.network")
+    server = lt.nn.load(tmp_path / "net" / "server.network", device)
+    assert type(half) is lt.nn.Network and isinstance(server, lt.nn.Compiled)
+    assert repr(server.plan) == repr(enc.plan)
+    client = lt.keygen(server.context)
+    server.context.use(half.server_keys(client))
+    given = x[0] if images == 1 else x[:images]
+    y = half.decrypt(client, server(half.encrypt(client, given))).unmarked()
+    want = enc.shadow(given)
+    assert np.allclose(server.shadow(given), want)
+    allowed = 2.0 ** (1.5 - enc.plan.bits) * graph.nodes[graph.output].bound
+    assert np.abs(y - (want[0] if images == 1 else want)).mean() < allowed
+    assert set(half.server_keys(client).labels) == set(enc.server_keys(client).labels)
+
+
+def test_the_client_file_has_no_weights(saved):
+    _, _, folder = saved
+    head, arrays = files.read(str(folder / "client.network"))
+    assert not arrays and head.text("kind") == "client" and "nodes" not in head._fields
+
+
+def test_a_file_stays_the_same(saved):
+    """Written again after loading, it has the same bytes."""
+    _, _, folder = saved
+    again = folder / "again"
+    lt.nn.load(folder / "server.network", "cpu").save(again)
+    for name in ("client.network", "server.network"):
+        assert (folder / name).read_bytes() == (again / name).read_bytes()
+    lt.nn.load(folder / "client.network").save(folder / "half.network")
+    assert (folder / "half.network").read_bytes() == (folder / "client.network").read_bytes()
+
+
+def test_damage_is_found(saved):
+    _, _, folder = saved
+    for name in ("client.network", "server.network"):
+        data = (folder / name).read_bytes()
+        for k in range(60):
+            at, bad = rng(k).integers(len(data)), bytearray(data)
+            bad[at] ^= 1 << rng(k).integers(8)
+            with pytest.raises(lt.FileError):
+                files.from_bytes(bytes(bad))
+        for cut in [0, 5, 20, len(data) // 2, len(data) - 1]:
+            with pytest.raises(lt.FileError):
+                files.from_bytes(data[:cut])
+        with pytest.raises(lt.FileError):
+            files.from_bytes(data + b"x")
+
+
+def test_files_of_later_versions_and_others(saved, tmp_path):
+    data = bytearray((saved[2] / "client.network").read_bytes())
+    data[8] = 9
+    with pytest.raises(lt.FileError, match="format version 9"):
+        files.from_bytes(bytes(data))
+    with pytest.raises(lt.FileError, match="another kind of file"):
+        files.from_bytes(b"PK" + bytes(200))
+    with pytest.raises(lt.FileError, match="check the path"):
+        lt.nn.load(tmp_path / "none")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(lt.FileError, match="save"):
+        saved[0].save(tmp_path / "file")
+
+
+def signed(head, blobs):
+    text = json.dumps(head).encode()
+    body = struct.pack("<8sIQ", files.MAGIC, files.VERSION, len(text)) + text + blobs
+    return body + hashlib.sha256(body).digest()
+
+
+def opened(path):
+    data = path.read_bytes()
+    length = struct.unpack_from("<8sIQ", data)[2]
+    return json.loads(data[20 : 20 + length]), data[20 + length : -32]
+
+
+WRONG = [None, -1, 0, 1, 7, 2.5, 1e300, 2**60, "", "x", [], [1], [-5], {}, {"a": 1}, True, [[0, 0, 1]], [2**52] * 3]
+
+
+def fields(head, path=()):
+    """Where numbers, texts and lists stand in a head."""
+    items = head.items() if isinstance(head, dict) else enumerate(head) if isinstance(head, list) else ()
+    for key, value in items:
+        yield (*path, key)
+        yield from fields(value, (*path, key))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["client.network", "server.network"])
+def test_hostile_heads(saved, name):
+    """Any field of another kind or size: a FileError, or a network that still can be asked. Nothing else is raised."""
+    head, blobs = opened(saved[2] / name)
+    where = list(fields(head))
+    refused = 0
+    for k in range(70):
+        r = rng(k)
+        path = where[r.integers(len(where))]
+        own = json.loads(json.dumps(head))
+        inner = own
+        for key in path[:-1]:
+            inner = inner[key]
+        if r.random() < 0.2 and isinstance(inner, dict):
+            del inner[path[-1]]
+        else:
+            inner[path[-1]] = WRONG[r.integers(len(WRONG))]
+        try:
+            note, arrays = files.from_bytes(signed(own, blobs))
+            repr(_loaded(note, arrays, "cpu", None))
+        except lt.FileError:
+            refused += 1
+    assert refused > 30
+
+
+@pytest.mark.parametrize("sizes", [(2**30, 100), (2**40, 100), (3, 2**40)])
+def test_arrays_that_would_inflate_without_end(sizes):
+    import zlib
+
+    blob = zlib.compress(bytes(1 << 22))
+    row = {"name": "a", "kind": "<f8", "length": 4, "bytes": len(blob)}
+    with pytest.raises(lt.FileError, match="another length"):
+        files.from_bytes(signed({"arrays": [row]}, blob))
+    row["length"], row["bytes"] = sizes
+    with pytest.raises(lt.FileError):
+        files.from_bytes(signed({"arrays": [row]}, blob))
+
+
+def test_nothing_is_left_where_writing_fails(saved, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(lt.FileError, match="no space"):
+        files.write(str(tmp_path / "a"), {}, {})
+    assert not list(tmp_path.iterdir())
