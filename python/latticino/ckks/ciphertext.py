@@ -445,8 +445,8 @@ class Ciphertext(OfNumpy):
         fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
         smaller than n. Arrays of several ciphertexts are multiplied block by block.
 
-        Of two encrypted arrays, values are multiplied and then summed along an axis. This takes one level, and more where
-        values of one must first move to the slots of the other.
+        Of two encrypted arrays, values are multiplied and then summed along an axis. This takes one level, and more
+        where values of one must first move to the slots of the other.
 
         ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted matrices, and where there are more
         diagonals than fit 2^26 slots.
