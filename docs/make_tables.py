@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import tokenize
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from latticino import _native
 from latticino.common import devices
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/performance.md", "docs/choose.md", "docs/functions.md")
+PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md")
 # The record of each subject: the newest one that was taken whole.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
@@ -289,9 +290,47 @@ def signs() -> str:
     return table(["Gap of the bound", *(f"{b} bits: degrees: levels, products" for b in (8, 13, 20))], rows)
 
 
+TRIES = {"a model of scikit-learn": ["sklearn_model"], "a multilayer perceptron": ["perceptron"],
+         "mean, variance, correlation of 10,000 values": ["columns"], "500 nearest neighbours": ["neighbours"],
+         "a convolution": ["convolution"], "gradient descent": ["gradient_descent"],
+         "a service over HTTP": ["service_server", "service_client"]}
+
+
+def lines_of_code(path: Path) -> int:
+    """Lines with code: none that are blank, comments or docstrings."""
+    with path.open("rb") as file:
+        tokens = list(tokenize.tokenize(file.readline))
+    beside = {tokenize.ENCODING, tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+              tokenize.ENDMARKER}
+    held, before = set[int](), tokenize.NEWLINE
+    for token in tokens:
+        if token.type in beside:
+            before = token.type if token.type not in (tokenize.COMMENT, tokenize.NL) else before
+        elif token.type != tokenize.STRING or before not in (tokenize.ENCODING, tokenize.NEWLINE, tokenize.INDENT):
+            held |= set(range(token.start[0], token.end[0] + 1))
+            before = token.type
+    return len(held)
+
+
+def tries() -> list[tuple[str, int, int]]:
+    """What a program does, and its lines in numpy and on encrypted data."""
+    folder = ROOT / "examples" / "side_by_side"
+    return [(what, *(sum(lines_of_code(folder / side / f"{name}.py") for name in names)
+                     for side in ("in_numpy", "encrypted"))) for what, names in TRIES.items()]
+
+
+def side_by_side() -> str:
+    """Lines of programs in numpy and here."""
+    rows = []
+    for (what, clear, encrypted), names in zip(tries(), TRIES.values()):
+        links = ", ".join(f"[{name}.py](../examples/side_by_side/encrypted/{name}.py)" for name in names)
+        rows.append([what, links, str(clear), str(encrypted)])
+    return table(["Program", "On encrypted data", "Lines in numpy", "Lines here"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
-                            switching, leveled, bootstrapped, tfhe_sets, functions, signs)}
+                            switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

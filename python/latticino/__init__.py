@@ -9,7 +9,7 @@ See docs/guide.md for a walk from zero, docs/api.md for every name.
 
 from . import errors, nn, tfhe
 from ._native import Params, __version__  # type: ignore[attr-defined]
-from .array_functions import cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, tanh
+from .array_functions import concatenate, cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, stack, tanh
 from .arrays import PrivateArray
 from .ckks.answer import Answer
 from .ckks.ciphertext import Ciphertext
@@ -54,7 +54,6 @@ from .files.saving import (
 )
 from .functions.chebyshev import Fit, fit
 from .functions.composite import Sign, fit_sign
-from .joining import concatenate, stack
 from .key_generation import keygen
 from .linear import LinearMap, MapCost, diagonal_map, linear_map, matrix_map
 from .pickling import loads, unpickling

@@ -436,7 +436,8 @@ class Ciphertext(OfNumpy):
         return powers.power(self, n, "use polyval for other functions")
 
     def __matmul__(self, w: Operand) -> Ciphertext:
-        """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted vectors.
+        """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted arrays
+        where one is a vector.
 
         Sizes and batches are any that numpy takes; the library pads. A vector of n values times an n x m matrix takes
         min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
@@ -444,8 +445,11 @@ class Ciphertext(OfNumpy):
         fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
         smaller than n. Arrays of several ciphertexts are multiplied block by block.
 
-        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted arrays other than vectors, and
-        where there are more diagonals than fit 2^26 slots.
+        Of two encrypted arrays, values are multiplied and then summed along an axis. This takes one level, and more
+        where values of one must first move to the slots of the other.
+
+        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted matrices, and where there are more
+        diagonals than fit 2^26 slots.
         """
         if isinstance(w, Ciphertext):
             return matrix.inner(self, w)

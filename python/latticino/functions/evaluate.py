@@ -182,7 +182,7 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> No
     if r.claim != "assumed" and (r.low < low - slack or r.high > high + slack):
         report(operation, x.context, f"values that may lie from {r.low:.4g} to {r.high:.4g} ({x._known.within()})",
                f"values within the domain {low:.4g} to {high:.4g}",
-               "widen the domain, or state a smaller range with declare()")
+               "widen the domain, state a smaller range with declare(), or encrypt with sample data (like=)")
     if x.context._debugger is not None and not x.context._native.recording:
         values = x.context._debugger.values(x)
     elif not x.context.encrypted and x._known.sample is not None:

@@ -52,14 +52,16 @@ def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
 
 
 def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
-    """``x @ y`` of two encrypted vectors."""
+    """``x @ y`` of encrypted arrays of which one is a vector."""
     result_shape(x.shape, y.shape)
-    if len(x.shape) != 1 or len(y.shape) != 1:
-        raise errors.UnsupportedError.explain(
-            "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
-            "two encrypted vectors, or one plain operand",
-            "build the product from x * y and sums")
-    return (x * y).sum()
+    if len(y.shape) == 1:
+        return (x * y).sum(axis=-1)
+    if len(x.shape) == 1:
+        return (x.expand_dims(1) * y).sum(axis=-2)
+    raise errors.UnsupportedError.explain(
+        "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
+        "an encrypted vector on one side, or one plain operand",
+        "build the product from x * y and sums")
 
 
 def _whole_map(shape: tuple[int, ...], w: np.ndarray, left: bool, result: tuple[int, ...]) -> np.ndarray:

@@ -71,7 +71,8 @@ def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, a
         reach, limit = max(largest_coefficient(known, x.slots), rest), math.sqrt(2)
     if reach > 1.001 * limit:
         report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({known.within()})",
-               f"at most {limit:.3g}", "scale the values down before, or state a smaller range with declare()")
+               f"at most {limit:.3g}", "scale the values down before, state a smaller range with declare(), or encrypt "
+                                       "with sample data (like=)")
         known = known.lost()
     sine = booter.sine_ratio
     if not slots_first and reach > 1:

@@ -292,6 +292,21 @@ def test_dot_and_pairs_of_several_layouts(agrees, rng):
 
 # ---- matrices ----
 
+
+@pytest.mark.parametrize("a, b", [((10, 8), (8,)), ((9,), (9, 5)), ((3, 4, 6), (6,)), ((7,), (2, 7, 3)), ((700, 3), (3,)), ((1, 5), (5,)),
+                                  ((5,), (5, 1))])
+def test_encrypted_matrices_times_encrypted_vectors(agrees, rng, a, b):
+    x, y = draw(rng, a) * 0.5, draw(rng, b) * 0.5
+    agrees(lambda x, y: x @ y, x, y, wanted=x @ y)
+
+
+def test_encrypted_products_in_a_row(agrees, rng):
+    """A step of gradient descent: of a transposed matrix, and of one that a product made."""
+    x, w = draw(rng, (12, 4)) * 0.4, draw(rng, (4,)) * 0.4
+    agrees(lambda x, w: w - x.T @ (x @ w) * 0.25, x, w, wanted=w - x.T @ (x @ w) / 4, bits=10)
+    agrees(lambda x, w: (x @ w) @ x, x, w, wanted=(x @ w) @ x, bits=10)
+    agrees(lambda x, w: x[::2, 1:] @ w[1:], x, w, wanted=x[::2, 1:] @ w[1:])
+
 PRODUCTS = [((40, 20), (20, 30)), ((40, 20), (20, 8)), ((100, 20), (20, 50)), ((128, 128), (128, 2)), ((7, 90, 10), (10, 3)),
             ((3, 200, 4), (3, 4, 9)), ((2000,), (2000, 3)), ((30, 40), (40,)), ((1, 600), (600, 2)), ((40, 100), (100, 7)), ((5, 100), (100, 3)), ((20, 250), (250, 10))]
 

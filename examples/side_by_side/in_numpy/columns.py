@@ -1,0 +1,15 @@
+"""Mean, variance and correlation of two columns of 10,000 values."""
+
+import numpy as np
+
+rng = np.random.default_rng(5)
+height = rng.normal(1.72, 0.09, 10_000)
+weight = 0.24 * height**2 + rng.normal(0, 0.09, 10_000)
+
+
+def statistics(x, y):
+    return x.mean(), y.mean(), x.var(), y.var(), ((x - x.mean()) * (y - y.mean())).mean()
+
+
+result = np.array(statistics(height, weight))
+print(f"means {result[0]:.3f} and {result[1]:.3f}, correlation {result[4] / np.sqrt(result[2] * result[3]):.3f}")
