@@ -101,7 +101,7 @@ class Graph:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Arrays that `from_arrays` reads: the structure as JSON text in bytes, and each node's arrays."""
-        rows = [{"op": n.op, "inputs": n.inputs, "layer": n.layer, "options": n.options, "arrays": sorted(n.arrays)}
+        rows = [{"op": n.op, "inputs": n.inputs, "layer": n.layer, "options": n.options, "arrays": list(n.arrays)}
                 for n in self.nodes]
         text = json.dumps({"version": _VERSION, "input": self.shape_in, "output": self.output, "nodes": rows})
         out = {"graph": np.frombuffer(text.encode(), np.uint8)}
@@ -368,7 +368,7 @@ class Builder:
 
     def recurrent(self, kind: str, x: int, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, *,
                   reverse: bool = False, function: str = "tanh", layer: str = "") -> int:
-        """One layer, one direction of "rnn", "lstm" or "gru" from states of zeros: (steps, width) to (steps, hidden)."""
+        """One layer, one direction of "rnn", "lstm" or "gru" from states of zeros; gives (steps, hidden)."""
         options: dict[str, Any] = {"reverse": bool(reverse)}
         if kind == "rnn":
             options["function"] = function

@@ -35,9 +35,26 @@ def lower(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[
     Its result has the shape and the values of the model's. UnsupportedError, naming the layer, for an operation without
     a lowered form.
     """
+    return lowered_and_wishes(graph, ranges, fits, facts)[0]
+
+
+def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
+                       facts: Mapping[str, Any] | None = None) -> tuple[Lowered, dict[int, float]]:
+    """The lowered graph; and for nodes of the model graph the bound with which their polynomial would need no level for
+    its domain: that of the largest part of a sum, where the sum itself has a smaller one."""
     structure = _Structure(graph, ranges, fits)
-    nodes, output = scaled(structure.nodes, structure.result())
-    return Lowered(tuple(nodes), output, dict(facts or {}))
+    output = structure.result()
+    nodes, output = scaled(structure.nodes, output)
+    wishes: dict[int, float] = {}
+    for node in nodes:
+        series = node.series
+        if series is None or node.name not in structure.readers:
+            continue
+        source, half = structure.readers[node.name]
+        low, high = series.domain
+        if low == -high and high < 1:
+            wishes[source] = max(wishes.get(source, 0.0), half / high)
+    return Lowered(tuple(nodes), output, dict(facts or {})), wishes
 
 
 @dataclass
@@ -74,6 +91,8 @@ class _Structure:
     fits: Mapping[int, Fit]
     nodes: list[Node] = field(default_factory=list)
     made: list[Expression] = field(default_factory=list)
+    # Polynomials, by name, with the node of the model graph that they read and the end of their domain.
+    readers: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def result(self) -> int:
         """Writes all nodes, in true values, and gives the index of the result."""
@@ -233,13 +252,26 @@ class _Structure:
             x = Expression(dict(x.maps), x.shape, _plus(x.bias, np.full(x.size, -moved)), x.layer, source)
         u = y = self._as_node(x, None if not moved else bound)
         for k, series in enumerate(chain):
-            most = float(np.abs(series(np.linspace(*series.domain, 4097))).max()) or 1.0
-            last = k == len(chain) - 1 and not term.gated
-            y = self._new("polynomial", (self._index(y),), node.shape, node.layer, i, min(most, reach) if last
-                          else most, series=series)
+            most = _largest(series)
+            if k + 1 < len(chain):  # made to stay in the domain of the next
+                most = min(most, chain[k + 1].domain[1])
+            elif not term.gated:
+                most = min(most, reach)
+            y = self._new("polynomial", (self._index(y),), node.shape, node.layer, i, most, series=series)
+            if k == 0 and not moved:
+                self.readers[self.nodes[-1].name] = source, series.domain[1]
         if not term.gated:
             return y
         return self._new("mul", (self._index(u), self._index(y)), node.shape, node.layer, i, reach)
+
+
+def _largest(series: Series) -> float:
+    """A bound of the values within the domain: between neighbouring ones of 16 points per degree, a polynomial exceeds
+    the larger by a factor of ``1 / cos(pi / 32)`` at most (Ehlich and Zeller, 1964)."""
+    low, high = series.domain
+    points = np.cos(np.pi * np.linspace(0, 1, 16 * max(series.degree, 1) + 1))
+    most = float(np.abs(series((low + high) / 2 + (high - low) / 2 * points)).max())
+    return most / math.cos(math.pi / 32) or 1.0
 
 
 def _plus(a: np.ndarray | None, b: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from . import activations, capture, estimators
 from .activations import Fit, fit_activations
 from .graph import Graph
 from .lowered import Lowered
-from .lowering import lower
+from .lowering import lowered_and_wishes
 from .ranges import MARGIN, Ranges, batches, measure
 from .rewrites import simplified
 
@@ -81,7 +81,14 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
             break
         ranges = seen
         chosen = fit_activations(small, ranges, bits, fits)
-    return Reading(graph, small, ranges, chosen, lower(small, ranges, chosen))
+    lowered, wishes = lowered_and_wishes(small, ranges, chosen)
+    for _ in range(_ROUNDS):
+        if not wishes:
+            break
+        ranges = ranges.wider({i: (-bound / margin, bound / margin) for i, bound in wishes.items()})
+        chosen = fit_activations(small, ranges, bits, fits)
+        lowered, wishes = lowered_and_wishes(small, ranges, chosen)
+    return Reading(graph, small, ranges, chosen, lowered)
 
 
 def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray) -> Ranges | None:
