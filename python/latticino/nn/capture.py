@@ -1,0 +1,232 @@
+"""Model graphs of PyTorch modules, through `torch.export`. Only this file needs torch, and only while it captures.
+
+    graph = capture(model, torch.zeros(1, 3, 32, 32))
+
+A module is followed on one input, as it computes in `eval()`; what it makes of several inputs is what it makes of each.
+What comes out is compared with the module itself before it is returned.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from . import capture_layers, reference
+from .graph import Builder, Graph
+
+_CLOSE = 1e-3  # of the largest result: float32 against doubles
+
+# Operations that torch would take apart, and which are layers here.
+KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+        "layer_norm",
+        "group_norm", "instance_norm", "rms_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
+        "avg_pool1d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+        "max_pool1d", "max_pool2d", "max_pool3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "silu", "hardswish",
+        "hardsigmoid", "mish", "celu", "selu", "elu", "softplus", "leaky_relu", "relu6", "prelu", "matmul", "square",
+        "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+        "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d",
+        "upsample_trilinear3d", "upsample_bicubic2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
+        "replication_pad1d", "replication_pad2d", "replication_pad3d", "roll", "hardtanh", "log_sigmoid", "norm",
+        "linalg_vector_norm", "var")
+
+
+class Value(NamedTuple):
+    """A node, and the shape that torch knows it by, with a first axis for the one input."""
+
+    node: int
+    shape: tuple[int, ...]
+
+
+def is_torch(model: Any) -> bool:
+    """Whether an object is of PyTorch, without importing it."""
+    return any(kind.__module__.split(".")[0] == "torch" for kind in type(model).__mro__)
+
+
+def capture(model: Any, sample: Any) -> Graph:
+    """The graph of a `torch.nn.Module`, or of a `torch.export.ExportedProgram` of one input.
+
+    ``sample``: inputs along a first axis, as the module takes them; a first one is enough, and its values do not matter
+    unless the module looks at them. UnsupportedError, naming layer, operation and remedy, for what is not known here.
+    """
+    try:
+        import torch
+    except ImportError as why:
+        raise errors.UnsupportedError.explain("compile", "a model of PyTorch and no torch", "it to read the model",
+                                              "pip install torch") from why
+    if isinstance(model, torch.export.ExportedProgram):
+        return _captured(torch, model, model.module(), _one(torch, sample, model.state_dict.values()))
+    if not isinstance(model, torch.nn.Module):
+        raise errors.UnsupportedError.explain("compile", f"a {type(model).__name__}",
+                                              "a torch.nn.Module or an ExportedProgram",
+                                              "pass the module itself")
+    x = _one(torch, sample, model.parameters())
+    training = [m for m in model.modules() if m.training]
+    model.eval()
+    try:
+        with torch.no_grad():
+            program = torch.export.export(model, (x,))
+            return _captured(torch, program, model, x)
+    except errors.Error:
+        raise
+    except Exception as why:
+        text = str(why).strip().splitlines() or [type(why).__name__]
+        raise errors.UnsupportedError.explain(
+            "compile", f"a module that torch.export does not follow ({text[0][:300]})",
+            "a computation that does not depend on the values of its input",
+            "see torch.export's documentation, or pass an "
+            "ExportedProgram") from why
+    finally:
+        for m in training:
+            m.training = True
+
+
+def _one(torch: Any, sample: Any, weights: Any) -> Any:
+    """The first input of a sample, of the type of the module's weights."""
+    if isinstance(sample, (tuple, list, dict)):
+        raise errors.UnsupportedError.explain("compile", f"a sample that is a {type(sample).__name__}",
+                                              "one array of inputs",
+                                              "join the inputs of the model into one, and slice it in forward()")
+    x = torch.as_tensor(np.asarray(sample) if not isinstance(sample, torch.Tensor) else sample).detach().cpu()[:1]
+    if x.ndim < 2 or x.shape[0] != 1:
+        raise errors.ShapeError.explain("compile", f"a sample of shape {tuple(x.shape)}",
+                                        "inputs along a first axis, at least one",
+                                        "pass sample[None]")
+    first = next((w for w in weights if w.is_floating_point()), None)
+    return x.to(first.dtype) if first is not None and x.is_floating_point() else x
+
+
+def _captured(torch: Any, program: Any, model: Callable[..., Any], x: Any) -> Graph:
+    table = torch.export.default_decompositions()
+    for op in list(table):
+        if str(op).split(".")[:1] == ["aten"] and str(op).split(".")[1] in KEPT:
+            del table[op]
+    follow = Follower(torch, program.run_decompositions(table), x)
+    graph = follow.graph()
+    with torch.no_grad():
+        wanted = model(x)
+    wanted = next(iter(_tensors(torch, wanted))).detach().double().cpu().numpy()
+    got = reference.run(graph, x.double().cpu().numpy())[0]
+    error = float(np.abs(got.reshape(-1) - wanted.reshape(-1)).max())
+    if not error <= _CLOSE * max(float(np.abs(wanted).max()), 1e-3):
+        raise errors.PrecisionError.explain(
+            "compile", f"a graph whose result differs from the module's by {error:.3g}", "the same result",
+            "put the module into eval() if it changes its own mode; else report the module")
+    return graph
+
+
+def _tensors(torch: Any, x: Any) -> Any:
+    if isinstance(x, torch.Tensor):
+        yield x
+    else:
+        for y in x.values() if isinstance(x, dict) else x:
+            yield from _tensors(torch, y)
+
+
+class Follower:
+    """Follows the nodes of an exported program, one by one, into a builder. Constants are computed by torch."""
+
+    def __init__(self, torch: Any, program: Any, x: Any) -> None:
+        self.torch, self.program = torch, program
+        self.shape_in = tuple(x.shape[1:])
+        self.build = Builder(self.shape_in)
+        self.known: dict[Any, Any] = {}
+        self._inside = {path for n in program.graph.nodes for path in _paths(n)[:-1]}
+
+    def graph(self) -> Graph:
+        signature, program = self.program.graph_signature, self.program
+        for node in program.graph.nodes:
+            if node.op == "placeholder":
+                self.known[node] = self._placed(node, signature, program)
+            elif node.op == "call_function":
+                self.known[node] = self._computed(node)
+            elif node.op == "output":
+                return self._result(node, signature)
+        raise AssertionError("an exported program has an output")
+
+    def _placed(self, node: Any, signature: Any, program: Any) -> Any:
+        name = node.name
+        stored = (signature.inputs_to_parameters.get(name) or signature.inputs_to_buffers.get(name)
+                  or signature.inputs_to_lifted_tensor_constants.get(name))
+        if stored is not None:
+            return program.state_dict[stored] if stored in program.state_dict else program.constants[stored]
+        if any(isinstance(v, Value) for v in self.known.values()):
+            raise errors.UnsupportedError.explain("compile", "a module of several inputs", "one input",
+                                                  "join them into one, and slice it in forward()")
+        shape = tuple(int(n) for n in node.meta["val"].shape)
+        if shape != (1, *self.shape_in):
+            raise errors.ShapeError.explain("compile", f"a program exported for inputs of shape {shape}",
+                                            f"{(1, *self.shape_in)}",
+                                            "export it with one input, and pass a sample of the same shape")
+        return Value(self.build.input, shape)
+
+    def _computed(self, node: Any) -> Any:
+        args, kwargs = self.torch.fx.node.map_arg((node.args, node.kwargs), lambda n: self.known[n])
+        if not any(isinstance(a, (Value, Missing)) for a in _flat([args, kwargs])):
+            return node.target(*args, **kwargs)
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        name, layer = _name_of(node.target), self.layer(node)
+        for a in _flat([args, kwargs]):
+            if isinstance(a, Missing):
+                raise errors.UnsupportedError.explain(f"layer {a.layer}", a.had, a.needs, a.remedy)
+        rule = capture_layers.RULES.get(name)
+        if rule is None:
+            raise errors.UnsupportedError.explain(
+                f"layer {layer}", f"the operation {name}", "one that has an encrypted form",
+                capture_layers.remedy(name))
+        shape = node.meta.get("val")
+        shape = tuple(int(n) for n in shape.shape) if isinstance(shape, self.torch.Tensor) else None
+        return rule(capture_layers.Call(self, node, name, layer, shape), *args, **kwargs)
+
+    def layer(self, node: Any) -> str:
+        """The user's name: that of the innermost module, with the operation's where the module has others inside."""
+        paths = _paths(node)
+        last = paths[-1] if paths else ""
+        if last and last not in self._inside:
+            return str(last)
+        return f"{last}.{node.name}" if last else str(node.name)
+
+    def _result(self, node: Any, signature: Any) -> Graph:
+        outputs = [self.known[n] for n in _flat(list(node.args)) if hasattr(n, "op")]
+        outputs = outputs[len(outputs) - len(signature.user_outputs):]
+        if len(outputs) != 1 or not isinstance(outputs[0], Value):
+            raise errors.UnsupportedError.explain(
+                "compile", f"a module with {len(outputs)} results, or one that does not depend on its input",
+                "one result",
+                "return one tensor from forward(): torch.cat joins several")
+        value = outputs[0]
+        shape = value.shape[1:] if value.shape[:1] == (1,) else value.shape
+        return self.build.graph(self.build.reshape(value.node, shape, "output"))
+
+
+class Missing(NamedTuple):
+    """A result that a layer does not give; an error where it is used."""
+
+    layer: str
+    had: str
+    needs: str
+    remedy: str
+
+
+def _paths(node: Any) -> list[str]:
+    return [path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+
+
+def _flat(x: Any) -> list[Any]:
+    if isinstance(x, (Value, Missing)) or not isinstance(x, (list, tuple, dict)):
+        return [x]
+    return [z for y in (x.values() if isinstance(x, dict) else x) for z in _flat(y)]
+
+
+def _name_of(target: Any) -> str:
+    """"conv2d" of aten.conv2d.default."""
+    parts = str(target).split(".")
+    return parts[1] if parts[0] == "aten" and len(parts) > 1 else str(target)
+
+
+def sizes(x: Any) -> Sequence[int]:
+    return [int(n) for n in (x if isinstance(x, (list, tuple)) else [x])]

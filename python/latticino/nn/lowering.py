@@ -1,0 +1,279 @@
+"""From a model graph to a lowered one: few affine maps, no factor left by itself, values within -1 to 1.
+
+First the structure. A value is kept as an affine expression of nodes that exist already, and becomes a node where a
+function, a product or several layers need it: so batch norm, scales, pooling, slices and permutations end in the next
+or the previous map, and parallel linear branches of one input in one. Then the scale of every node, so that each
+polynomial finds its values within -1 to 1 and no level is spent on bringing them there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from . import matrices
+from .activations import Fit, Term, monomials
+from .graph import Graph
+from .graph import Node as ModelNode
+from .lowered import Affine, Lowered, Node, Series
+from .ranges import Ranges
+from .scales import scaled
+
+_AFFINE = ("linear", "conv", "conv_transpose", "along", "scale", "permute")
+_GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
+_SMALL = 1 << 16  # entries for which that does not matter
+
+
+def lower(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[str, Any] | None = None) -> Lowered:
+    """The lowered graph of a model graph that `rewrites.simplified` gave, with ranges and fits of its nodes.
+
+    Its result has the shape and the values of the model's. UnsupportedError, naming the layer, for an operation without
+    a lowered form.
+    """
+    return lowered_and_wishes(graph, ranges, fits, facts)[0]
+
+
+def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
+                       facts: Mapping[str, Any] | None = None) -> tuple[Lowered, dict[int, float]]:
+    """The lowered graph; and for nodes of the model graph the bound with which their polynomial would need no level for
+    its domain: that of the largest part of a sum, where the sum itself has a smaller one."""
+    structure = _Structure(graph, ranges, fits)
+    output = structure.result()
+    nodes, output = scaled(structure.nodes, output)
+    wishes: dict[int, float] = {}
+    for node in nodes:
+        series = node.series
+        if series is None or node.name not in structure.readers:
+            continue
+        source, half = structure.readers[node.name]
+        low, high = series.domain
+        if low == -high and high < 1:
+            wishes[source] = max(wishes.get(source, 0.0), half / high)
+    return Lowered(tuple(nodes), output, dict(facts or {})), wishes
+
+
+@dataclass
+class Expression:
+    """``sum of maps[i] @ node i + bias``; a map of None is the identity."""
+
+    maps: dict[int, Affine | None]
+    shape: tuple[int, ...]
+    bias: np.ndarray | None = None
+    layer: str = ""
+    source: int = 0  # node of the model graph whose range holds
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def node(self) -> int | None:
+        """The node that it is, where it is one."""
+        (first, m), *rest = self.maps.items()
+        return first if m is None and not rest and self.bias is None else None
+
+    @property
+    def light(self) -> bool:
+        """Whether later maps take it up at no cost: each row has one entry at most, of one node."""
+        return len(self.maps) == 1 and all(m is None or (m.nnz <= m.size_out and len(np.unique(m.rows)) == m.nnz)
+                                           for m in self.maps.values())
+
+
+@dataclass
+class _Structure:
+    graph: Graph
+    ranges: Ranges
+    fits: Mapping[int, Fit]
+    nodes: list[Node] = field(default_factory=list)
+    made: list[Expression] = field(default_factory=list)
+    # Polynomials, by name, with the node of the model graph that they read and the end of their domain.
+    readers: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def result(self) -> int:
+        """Writes all nodes, in true values, and gives the index of the result."""
+        users = self.graph.users
+        for i, node in enumerate(self.graph.nodes):
+            out = self._expression(i, node)
+            out.source = i
+            if len(users[i]) > 1 and not out.light:
+                out = self._as_node(out)
+            self.made.append(out)
+        output = self._as_node(self.made[self.graph.output])
+        index = output.node
+        assert index is not None
+        return index
+
+    def _expression(self, i: int, node: ModelNode) -> Expression:
+        xs = [self.made[j] for j in node.inputs]
+        if node.op == "input":
+            return self._new("input", (), node.shape, node.layer, i)
+        if node.op == "reshape":
+            return Expression(xs[0].maps, node.shape, xs[0].bias, xs[0].layer, i)
+        if node.op in _AFFINE:
+            return self._affine(node, xs[0])
+        if node.op == "shift":
+            added = np.broadcast_to(node.arrays["value"], node.shape).reshape(-1)
+            layer = node.layer if xs[0].node is not None else xs[0].layer
+            return Expression(xs[0].maps, node.shape, _plus(xs[0].bias, added), layer)
+        if node.op == "concat":
+            return self._concat(node, xs)
+        if node.op in ("add", "sub"):
+            return self._sum(i, node, *xs)
+        if node.op == "mul":
+            return self._new("mul", tuple(self._index(self._as_node(x)) for x in xs), node.shape, node.layer, i)
+        if node.op == "polynomial":
+            bound = self.ranges.bound(node.inputs[0])
+            series = monomials(node.arrays["coefficients"].reshape(-1), (-bound, bound))
+            return self._terms(i, node, xs[0], (Term((series,)),), 0.0)
+        if node.op == "activation":
+            fit = self.fits[i]
+            return self._terms(i, node, xs[0], fit.terms, fit.offset, fit.largest * fit.scale)
+        raise errors.UnsupportedError.explain(
+            f"layer {node.layer or i}", f"the operation {node.op}", "one with a lowered form",
+            "simplify the graph first: rewrites.simplified(graph)")
+
+    # ---- nodes ----
+
+    def _new(self, op: Any, inputs: tuple[int, ...], shape: tuple[int, ...], layer: str, source: int,
+             bound: float | None = None, **options: Any) -> Expression:
+        names = {n.name for n in self.nodes}
+        lead = layer or op
+        name = next(n for n in (lead, *(f"{lead}.{k}" for k in range(1, len(names) + 2))) if n not in names)
+        bound = self.ranges.bound(source) if bound is None else bound
+        self.nodes.append(Node(name, op, inputs, shape, bound=bound, layer=layer, **options))
+        return Expression({len(self.nodes) - 1: None}, shape, None, layer, source)
+
+    def _index(self, x: Expression) -> int:
+        assert x.node is not None
+        return x.node
+
+    def _as_node(self, x: Expression, bound: float | None = None) -> Expression:
+        """The expression as a node of its own."""
+        if x.node is not None:
+            return Expression(x.maps, x.shape, None, x.layer, x.source)
+        maps = tuple(matrices.identity(x.shape) if m is None else m for m in x.maps.values())
+        out = self._new("affine", tuple(x.maps), x.shape, x.layer, x.source, bound, maps=maps, bias=x.bias)
+        # Whoever reads the same value again finds the node.
+        x.maps, x.bias = out.maps, None
+        return out
+
+    # ---- affine maps ----
+
+    def _affine(self, node: ModelNode, x: Expression) -> Expression:
+        if node.op == "along" and not node.arrays:
+            return x
+        m = matrices.of_layer(node, x.shape)
+        if not self._worthwhile(m, x):
+            x = self._as_node(x)
+        bias = None if x.bias is None else matrices.applied(m, x.bias)
+        if "bias" in node.arrays:
+            own = node.arrays["bias"]
+            if node.op != "linear":
+                own = own.reshape(-1, *(1,) * (len(node.shape) - 1))
+            bias = _plus(bias, np.broadcast_to(own, node.shape))
+        maps = {i: m if b is None else matrices.product(m, b) for i, b in x.maps.items()}
+        layer = x.layer if node.op in ("scale", "permute") and x.node is None else node.layer
+        return Expression(dict(maps), node.shape, bias, layer)
+
+    @staticmethod
+    def _worthwhile(m: Affine, x: Expression) -> bool:
+        """Whether one map instead of two saves more than it costs."""
+        if x.light:
+            return True
+        had = sum(b.nnz for b in x.maps.values() if b is not None)
+        cost = sum(m.nnz if b is None else matrices.product_cost(m, b) for b in x.maps.values())
+        return cost <= max(_SMALL, _GROWTH * (had + m.nnz))
+
+    def _concat(self, node: ModelNode, xs: list[Expression]) -> Expression:
+        index = np.arange(math.prod(node.shape)).reshape(node.shape)
+        parts = np.split(index, np.cumsum([x.shape[node.options["axis"]] for x in xs])[:-1], axis=node.options["axis"])
+        maps: dict[int, Affine | None] = {}
+        bias: np.ndarray | None = None
+        for x, part in zip(xs, parts):
+            where = part.reshape(-1)
+            if x.bias is not None:
+                bias = np.zeros(index.size) if bias is None else bias
+                bias[where] = x.bias
+            for i, m in x.maps.items():
+                own = matrices.placed(Affine.identity(x.size) if m is None else m, where, index.size)
+                before = maps.get(i)
+                maps[i] = own if before is None else matrices.total(before, own)
+        return Expression(maps, node.shape, bias, node.layer)
+
+    # ---- sums ----
+
+    def _sum(self, i: int, node: ModelNode, x: Expression, y: Expression) -> Expression:
+        """One affine map where both have the same inputs, or neither is a node yet; else a sum of nodes: it is free."""
+        sign = 1.0 if node.op == "add" else -1.0
+        together = set(x.maps) == set(y.maps) or (x.node is None and y.node is None)
+        if together:
+            maps = dict(x.maps)
+            for j, m in y.maps.items():
+                own = matrices.identity(y.shape) if m is None else m
+                if j in maps:
+                    before = maps[j]
+                    maps[j] = matrices.total(matrices.identity(x.shape) if before is None else before, own, sign)
+                else:
+                    maps[j] = own.scaled(sign)
+            bias = x.bias if y.bias is None else _plus(x.bias, sign * y.bias)
+            return Expression(maps, node.shape, bias, (x.layer if x.node is None else y.layer) or node.layer)
+        inputs = self._index(self._as_node(x)), self._index(self._as_node(y))
+        return self._new(node.op, inputs, node.shape, node.layer, i)
+
+    # ---- polynomials ----
+
+    def _terms(self, i: int, node: ModelNode, x: Expression, terms: tuple[Term, ...], offset: float,
+               largest: float = 0.0) -> Expression:
+        own = self.ranges.bound(i) + abs(offset) + largest
+        bound = self.ranges.bound(node.inputs[0])
+        parts = [self._term(i, node, x, t, own if len(terms) == 1 else bound + abs(t.shift)) for t in terms]
+        total = parts[0]
+        for part in parts[1:]:
+            total = self._new("add", (self._index(total), self._index(part)), node.shape, node.layer, i, own)
+        if offset:
+            total = Expression(total.maps, node.shape, np.full(node.size, offset), node.layer)
+        return total
+
+    def _term(self, i: int, node: ModelNode, x: Expression, term: Term, reach: float) -> Expression:
+        """One chain of polynomials of ``x - shift``, times it where it is gated; its values lie within `reach`."""
+        source, chain = node.inputs[0], list(term.chain)
+        bound = self.ranges.bound(source) + abs(term.shift)
+        low, high = chain[0].domain
+        moved = term.shift
+        if not term.gated and x.node is None and low + high:  # centred: one affine map does it
+            moved, chain[0] = (low + high) / 2, Series(chain[0].coefficients, ((low - high) / 2, (high - low) / 2))
+            bound = (high - low) / 2
+        if moved:
+            x = Expression(dict(x.maps), x.shape, _plus(x.bias, np.full(x.size, -moved)), x.layer, source)
+        u = y = self._as_node(x, None if not moved else bound)
+        for k, series in enumerate(chain):
+            most = _largest(series)
+            if k + 1 < len(chain):  # made to stay in the domain of the next
+                most = min(most, chain[k + 1].domain[1])
+            elif not term.gated:
+                most = min(most, reach)
+            y = self._new("polynomial", (self._index(y),), node.shape, node.layer, i, most, series=series)
+            if k == 0 and not moved:
+                self.readers[self.nodes[-1].name] = source, series.domain[1]
+        if not term.gated:
+            return y
+        return self._new("mul", (self._index(u), self._index(y)), node.shape, node.layer, i, reach)
+
+
+def _largest(series: Series) -> float:
+    """A bound of the values within the domain: between neighbouring ones of 16 points per degree, a polynomial exceeds
+    the larger by a factor of ``1 / cos(pi / 32)`` at most (Ehlich and Zeller, 1964)."""
+    low, high = series.domain
+    points = np.cos(np.pi * np.linspace(0, 1, 16 * max(series.degree, 1) + 1))
+    most = float(np.abs(series((low + high) / 2 + (high - low) / 2 * points)).max())
+    return most / math.cos(math.pi / 32) or 1.0
+
+
+def _plus(a: np.ndarray | None, b: np.ndarray) -> np.ndarray:
+    flat = np.asarray(b, np.float64).reshape(-1)
+    return flat if a is None else a + flat

@@ -1,0 +1,133 @@
+"""Ranges of a network's values, measured on calibration data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .. import arrays, errors
+from . import reference
+from .graph import Graph
+
+MARGIN = 1.25
+ENOUGH = 1000  # inputs, below which the ranges are said to be uncertain
+_SAMPLE = 1 << 14  # values kept of each node
+_AT_ONCE = 1 << 25  # numbers that one batch makes of all nodes
+
+
+@dataclass(frozen=True)
+class NodeRange:
+    """Of all values of a node over all inputs: least, largest, mean, standard deviation, and a random sample."""
+
+    low: float
+    high: float
+    mean: float
+    deviation: float
+    sample: np.ndarray
+
+    @property
+    def most(self) -> float:
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The ranges of each node of a graph. ``margin``: by which bounds exceed the largest value that was seen."""
+
+    nodes: tuple[NodeRange, ...]
+    inputs: int
+    margin: float
+
+    def bound(self, node: int) -> float:
+        """Values are taken to lie within -bound to bound."""
+        return self.nodes[node].most * self.margin or 1.0
+
+    def positive_ends(self, node: int) -> tuple[float, float]:
+        """For values above 0: the least that was seen divided by the margin, and the largest times it."""
+        r = self.nodes[node]
+        return r.low / self.margin, r.high * self.margin
+
+    def wider(self, ends: Mapping[int, tuple[float, float]]) -> Ranges:
+        """With some nodes' ranges widened to contain these ends."""
+        nodes = list(self.nodes)
+        for i, (low, high) in ends.items():
+            nodes[i] = replace(nodes[i], low=min(nodes[i].low, low), high=max(nodes[i].high, high))
+        return replace(self, nodes=tuple(nodes))
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of these ranges."""
+        out = [f"bounds are {self.margin:g} times the largest values of {self.inputs:,} inputs"]
+        if self.inputs < ENOUGH:
+            out.append(f"{self.inputs:,} inputs are few: values of other inputs may lie outside of the bounds, where "
+                       f"polynomials explode; calibrate with {ENOUGH:,} or more")
+        return out
+
+
+def measure(graph: Graph, data: Any, margin: float = MARGIN,
+            replaced: Mapping[int, Callable[[np.ndarray], np.ndarray]] | None = None) -> Ranges:
+    """Runs the graph on calibration data: an array of inputs along the first axis, or an iterable of such arrays.
+
+    ``margin``: at least 1. ``replaced``: see `reference.walk`. ValueError, naming the layer, where a value is NaN or
+    infinite.
+    """
+    factor = arrays.as_real(margin, "calibrate", "margin")
+    if factor < 1:
+        raise errors.ValueError.explain("calibrate", f"margin={factor:g}", "1 or more",
+                                        "values reach what was measured")
+    at_once = max(1, _AT_ONCE // sum(n.size for n in graph.nodes))
+    seen = [_Seen(i) for i in range(len(graph.nodes))]
+    count = 0
+    for batch in batches(data):
+        given = reference.as_batch(graph, batch)
+        count += len(given)
+        for first in range(0, len(given), at_once):
+            for i, y in reference.walk(graph, given[first : first + at_once], replaced):
+                if not np.isfinite(y).all():
+                    raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}",
+                                                    "NaN or infinity for a calibration input",
+                                                    "finite values", "clean the data, or correct the layer")
+                seen[i].add(y)
+    if not count:
+        raise errors.ShapeError.explain("calibrate", "no inputs", "one or more, better a thousand",
+                                        "pass calibration=data")
+    return Ranges(tuple(s.result() for s in seen), count, factor)
+
+
+def batches(data: Any) -> Iterator[Any]:
+    """Calibration data as arrays of inputs."""
+    one = hasattr(data, "__array__") or not isinstance(data, Iterable)
+    if isinstance(data, (list, tuple)):  # inputs of one shape, or batches of several lengths
+        one = len({np.shape(x) for x in data}) <= 1
+    yield from [np.asarray(data)] if one else data
+
+
+class _Seen:
+    """Collects the range of a node over batches."""
+
+    def __init__(self, seed: int) -> None:
+        self.low, self.high, self.count, self.mean, self.squares = math.inf, -math.inf, 0, 0.0, 0.0
+        self.kept = np.zeros(0)
+        self.random = np.random.default_rng(seed)
+
+    def add(self, y: np.ndarray) -> None:
+        flat = y.reshape(-1)
+        self.low, self.high = min(self.low, float(flat.min())), max(self.high, float(flat.max()))
+        n, mean = flat.size, float(flat.mean())
+        step = mean - self.mean  # the parallel formula: no cancellation for values far from zero
+        self.squares += float(((flat - mean) ** 2).sum()) + step**2 * self.count * n / (self.count + n)
+        self.mean += step * n / (self.count + n)
+        # A reservoir: every value seen so far is in the sample with the same probability.
+        share = self.random.binomial(min(_SAMPLE, self.count + n), n / (self.count + n))
+        new = flat[self.random.integers(0, n, share)]
+        room = min(_SAMPLE, self.count + n) - share
+        old = self.kept if len(self.kept) <= room else self.random.choice(self.kept, room, replace=False)
+        self.kept = np.concatenate([old, new])
+        self.count += n
+
+    def result(self) -> NodeRange:
+        return NodeRange(self.low, self.high, self.mean, math.sqrt(self.squares / self.count), np.sort(self.kept))

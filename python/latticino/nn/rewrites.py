@@ -1,0 +1,288 @@
+"""Layers written with simpler ones, before anything is measured: what is left are affine maps, sums, products,
+polynomials and functions of one value.
+
+| layer | becomes |
+|---|---|
+| prelu | scaled sums of x and its absolute value |
+| hardsigmoid | a clip |
+| max_pool | a tree of maxima, ``(a + b) / 2 + abs(a - b) / 2``, along one axis after the other |
+| layer_norm | the centred values times the inverse square root of their mean square |
+| softmax | exp of the centred values times the reciprocal of their sum |
+| attention, matmul | repeated values, products, sums |
+| rnn, lstm, gru | their steps |
+| sums and products of multiples of one value | a polynomial |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .graph import Builder, Graph, Node, window_sums
+
+_MOST_PRODUCTS = 1 << 17  # values of one product of matrices
+_MOST_DEGREE = 16  # of polynomials that are multiplied out
+
+
+def simplified(graph: Graph) -> Graph:
+    """The same function with fewer kinds of nodes. UnsupportedError, naming the layer, for a layer too large for it."""
+    return _joined(_expanded(graph))
+
+
+def _expanded(graph: Graph) -> Graph:
+    build = Builder(graph.shape_in)
+    at = {0: 0}
+    for i, node in enumerate(graph.nodes[1:], 1):
+        xs = [at[j] for j in node.inputs]
+        rule = _RULES.get(str(node.options.get("function")) if node.op == "activation" else node.op)
+        at[i] = rule(build, node, *xs) if rule else build.add_node(node.op, tuple(xs), node.layer, node.arrays,
+                                                                   node.options)
+    return build.graph(at[graph.output])
+
+
+def _prelu(build: Builder, node: Node, x: int) -> int:
+    slopes = node.arrays["value"]
+    size = build.activation(x, "abs", node.layer)
+    return build.add(build.scale(size, (1 - slopes) / 2, node.layer), build.scale(x, (1 + slopes) / 2, node.layer),
+                     node.layer)
+
+
+def _hardsigmoid(build: Builder, node: Node, x: int) -> int:
+    return build.activation(build.shift(build.scale(x, 1 / 6, node.layer), 0.5, node.layer), "clip", node.layer,
+                            low=0.0, high=1.0)
+
+
+# ---- maxima ----
+
+
+def _max_pool(build: Builder, node: Node, x: int) -> int:
+    o = node.options
+    for axis, given in enumerate(zip(o["kernel"], o["stride"], o["padding"], o["dilation"]), 1):
+        n = build.shape(x)[axis]
+        covered = [np.flatnonzero(row) for row in window_sums(n, *given, o["ceil"])]
+        # A window that reaches into the padding takes its own last value several times.
+        picks = [np.array([c[min(k, len(c) - 1)] for c in covered]) for k in range(max(map(len, covered)))]
+        parts = [build.along(x, {axis: np.eye(n)[pick]}, "slice", node.layer) for pick in picks]
+        while len(parts) > 1:
+            parts = [_larger(build, node, *parts[k : k + 2]) if k + 1 < len(parts) else parts[k]
+                     for k in range(0, len(parts), 2)]
+        x = parts[0]
+    return x
+
+
+def _larger(build: Builder, node: Node, a: int, b: int) -> int:
+    half = build.scale(build.add(a, b, node.layer), 0.5, node.layer)
+    size = build.activation(build.scale(build.sub(a, b, node.layer), 0.5, node.layer), "abs", node.layer)
+    return build.add(half, size, node.layer)
+
+
+# ---- norms and softmax ----
+
+
+def _mean_kept(build: Builder, x: int, axes: range, layer: str) -> int:
+    """The mean over axes, in every place."""
+    shape = build.shape(x)
+    return build.along(x, {a: np.full((shape[a], shape[a]), 1 / shape[a]) for a in axes}, "mean", layer)
+
+
+def _layer_norm(build: Builder, node: Node, x: int) -> int:
+    shape, layer = build.shape(x), node.layer
+    axes = range(len(shape) - node.options["axes"], len(shape))
+    centred = build.sub(x, _mean_kept(build, x, axes, layer), layer)
+    variance = build.mean(build.mul(centred, centred, layer), axes, True, layer)
+    root = build.activation(build.shift(variance, node.options["epsilon"], layer), "rsqrt", layer)
+    out = build.mul(centred, root, layer)
+    if "weight" in node.arrays:
+        out = build.scale(out, node.arrays["weight"], layer)
+    return build.shift(out, node.arrays["bias"], layer) if "bias" in node.arrays else out
+
+
+def _softmax(build: Builder, node: Node, x: int) -> int:
+    return _softmax_along(build, x, node.options["axis"], node.layer)
+
+
+def _softmax_along(build: Builder, x: int, axis: int, layer: str) -> int:
+    centred = build.sub(x, _mean_kept(build, x, range(axis, axis + 1), layer), layer)  # softmax does not see a shift
+    e = build.activation(centred, "exp", layer)
+    total = build.mean(e, [axis], True, layer, total=True)
+    return build.mul(e, build.activation(total, "reciprocal", layer), layer)
+
+
+# ---- products of matrices ----
+
+
+def _matmul(build: Builder, node: Node, x: int, y: int) -> int:
+    """Both repeated to (..., n, k, m), multiplied, and summed over k."""
+    layer = node.layer
+    a, b = build.shape(x), build.shape(y)
+    lead = np.broadcast_shapes(a[:-2], b[:-2])
+    full = (*lead, a[-2], a[-1], b[-1])
+    if math.prod(full) > _MOST_PRODUCTS:
+        raise errors.UnsupportedError.explain(
+            f"layer {layer or 'without a name'}", f"a product of encrypted matrices of shapes {a} and {b}, "
+            f"{math.prod(full):,} products of numbers", f"at most {_MOST_PRODUCTS:,}",
+            "use fewer tokens or a smaller width")
+    left = build.broadcast(build.reshape(x, (*a, 1), layer), full, layer)
+    right = build.broadcast(build.reshape(y, (*b[:-2], 1, *b[-2:]), layer), full, layer)
+    return build.mean(build.mul(left, right, layer), [len(full) - 2], False, layer, total=True)
+
+
+def _attention(build: Builder, node: Node, q: int, k: int, v: int) -> int:
+    layer, last = node.layer, len(build.shape(k)) - 1
+    turned = build.permute(k, (*range(last - 1), last, last - 1), layer)
+    scores = build.scale(_matmul(build, node, q, turned), node.options["scale"], layer)
+    if "mask" in node.arrays:
+        return _masked(build, node, scores, v)
+    return _matmul(build, node, _softmax_along(build, scores, last, layer), v)
+
+
+def _masked(build: Builder, node: Node, scores: int, v: int) -> int:
+    """exp of the scores times exp of the mask, which is a number; rows are centred over what the mask leaves."""
+    layer, shape = node.layer, build.shape(scores)
+    mask = np.exp(np.broadcast_to(node.arrays["mask"], shape))
+    if not (mask.max(axis=-1) > 0).all():
+        raise errors.UnsupportedError.explain(f"layer {layer or 'without a name'}",
+                                              "a mask that leaves a query nothing",
+                                              "a key for each query", "correct the mask")
+    e = build.scale(build.activation(scores, "exp", layer), mask, layer)
+    total = build.mean(e, [len(shape) - 1], True, layer, total=True)
+    return _matmul(build, node, build.mul(e, build.activation(total, "reciprocal", layer), layer), v)
+
+
+# ---- recurrent layers ----
+
+
+def _steps(build: Builder, node: Node, x: int) -> tuple[list[int], Callable[[int], int], list[int]]:
+    """What the inputs give at each step, the map of the state, and the order of steps."""
+    a, layer = node.arrays, node.layer
+    steps, hidden = build.shape(x)[0], a["w_hh"].shape[1]
+    bias = a.get("b_ih", np.zeros(len(a["w_ih"])))
+    if node.op != "gru":  # both biases are added at once
+        bias = bias + a.get("b_hh", 0.0)
+    inputs = [build.linear(build.reshape(build.slice(x, 0, t, t + 1, 1, layer), build.shape(x)[1:], layer), a["w_ih"],
+                           bias, layer)
+              for t in range(steps)]
+    own = a.get("b_hh") if node.op == "gru" else None
+
+    def of_state(h: int) -> int:
+        if h < 0:  # zeros
+            zeros = build.linear(build.reshape(x, (build.nodes[x].size,), layer),
+                                 np.zeros((len(a["w_hh"]), build.nodes[x].size)),
+                                 own, layer)
+            return zeros
+        return build.linear(h, a["w_hh"], own, layer)
+
+    assert hidden
+    return inputs, of_state, list(range(steps))[::-1] if node.options["reverse"] else list(range(steps))
+
+
+def _stacked(build: Builder, node: Node, states: dict[int, int]) -> int:
+    rows = [build.reshape(states[t], (1, build.nodes[states[t]].size), node.layer) for t in sorted(states)]
+    return build.concat(rows, 0, node.layer) if len(rows) > 1 else rows[0]
+
+
+def _rnn(build: Builder, node: Node, x: int) -> int:
+    inputs, of_state, order = _steps(build, node, x)
+    h, states = -1, {}
+    for t in order:
+        total = inputs[t] if h < 0 else build.add(inputs[t], of_state(h), node.layer)
+        h = states[t] = build.activation(total, node.options["function"], node.layer)
+    return _stacked(build, node, states)
+
+
+def _split(build: Builder, x: int, parts: int, layer: str) -> list[int]:
+    n = build.shape(x)[0] // parts
+    return [build.slice(x, 0, k * n, (k + 1) * n, 1, layer) for k in range(parts)]
+
+
+def _lstm(build: Builder, node: Node, x: int) -> int:
+    layer = node.layer
+    inputs, of_state, order = _steps(build, node, x)
+    h, c, states = -1, -1, {}
+    for t in order:
+        i, f, new, o = _split(build, inputs[t] if h < 0 else build.add(inputs[t], of_state(h), layer), 4, layer)
+        gained = build.mul(build.activation(i, "sigmoid", layer), build.activation(new, "tanh", layer), layer)
+        c = gained if c < 0 else build.add(build.mul(build.activation(f, "sigmoid", layer), c, layer), gained, layer)
+        h = states[t] = build.mul(build.activation(o, "sigmoid", layer), build.activation(c, "tanh", layer), layer)
+    return _stacked(build, node, states)
+
+
+def _gru(build: Builder, node: Node, x: int) -> int:
+    layer = node.layer
+    inputs, of_state, order = _steps(build, node, x)
+    h, states = -1, {}
+    for t in order:
+        r, z, new = _split(build, inputs[t], 3, layer)
+        hr, hz, hn = _split(build, of_state(h), 3, layer)
+        r = build.activation(build.add(r, hr, layer), "sigmoid", layer)
+        z = build.activation(build.add(z, hz, layer), "sigmoid", layer)
+        new = build.activation(build.add(new, build.mul(r, hn, layer), layer), "tanh", layer)
+        # (1 - z) new + z h
+        h = states[t] = build.sub(new, build.mul(z, new if h < 0 else build.sub(new, h, layer), layer), layer)
+    return _stacked(build, node, states)
+
+
+_RULES: dict[str, Callable[..., int]] = {
+    "prelu": _prelu, "hardsigmoid": _hardsigmoid, "max_pool": _max_pool, "layer_norm": _layer_norm, "softmax": _softmax,
+    "matmul": _matmul, "attention": _attention, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
+}
+
+
+# ---- polynomials of one value ----
+
+
+def _joined(graph: Graph) -> Graph:
+    """Scales, shifts, sums and products of one value as one polynomial, where its degree is 2 or more."""
+    known: list[tuple[int, np.ndarray]] = []
+    for i in range(len(graph.nodes)):
+        known.append(_as_polynomial(graph, i, known))
+    build = Builder(graph.shape_in)
+    at = {0: 0}
+
+    def made(i: int) -> int:
+        if i not in at:
+            node, (root, c) = graph.nodes[i], known[i]
+            if len(c) > 2 and root != i:
+                at[i] = build.polynomial(at[root], c, node.layer)
+            else:
+                at[i] = build.add_node(node.op, tuple(at[j] for j in node.inputs), node.layer, node.arrays,
+                                       node.options)
+        return at[i]
+
+    needed = {graph.output}
+    for i in range(graph.output, 0, -1):
+        if i in needed:
+            root, c = known[i]
+            needed.update([root] if len(c) > 2 and root != i else graph.nodes[i].inputs)
+    for i in sorted(needed):
+        made(i)
+    return build.graph(at[graph.output])
+
+
+def _as_polynomial(graph: Graph, i: int, known: list[tuple[int, np.ndarray]]) -> tuple[int, np.ndarray]:
+    """(root, monomial coefficients): what a node is as a polynomial of an earlier one, or of itself."""
+    p = np.polynomial.polynomial
+    node, own = graph.nodes[i], (i, np.array([0.0, 1.0]))
+    if not node.inputs:
+        return own
+    root, c = known[node.inputs[0]]
+    out: Any = None
+    if node.op in ("scale", "shift") and node.arrays["value"].size == 1:
+        value = float(node.arrays["value"].reshape(-1)[0])
+        out = c * value if node.op == "scale" else p.polyadd(c, [value])
+    elif node.op == "polynomial":
+        a = node.arrays["coefficients"].reshape(-1)
+        if (len(a) - 1) * (len(c) - 1) <= _MOST_DEGREE:
+            out = np.polynomial.Polynomial(a)(np.polynomial.Polynomial(c)).coef
+    elif node.op in ("add", "sub", "mul"):
+        other, d = known[node.inputs[1]]
+        if other == root and (node.op != "mul" or len(c) + len(d) - 2 <= _MOST_DEGREE):
+            out = {"add": p.polyadd, "sub": p.polysub, "mul": p.polymul}[node.op](c, d)
+    if out is None:
+        return own
+    out = np.trim_zeros(np.asarray(out, np.float64), "b")
+    return (root, out) if len(out) > 1 else own

@@ -1,0 +1,146 @@
+"""The scales of a lowered graph: what each node holds is its true value divided by a number.
+
+Both sides of a sum have the same number, a product has that of its factors multiplied; affine maps and polynomials give
+any. So a polynomial's values are brought into -1 to 1 by the map before it, and a ReLU's product into the range of the
+sum behind it by the last polynomial of the sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .lowered import Affine, Lowered, Node, Series
+
+_SAME = 1e-12
+
+
+def scaled(nodes: Sequence[Node], output: int) -> tuple[list[Node], int]:
+    """The graph with every node divided by its number: 1 for the input and for the result, the bound elsewhere."""
+    nodes, output = _loosened(list(nodes), output)
+    numbers = _Numbers(nodes, output).all()
+    return [_divided(n, numbers[i], [numbers[j] for j in n.inputs]) for i, n in enumerate(nodes)], output
+
+
+def _groups(nodes: list[Node]) -> list[int]:
+    """For each node the first of those that sums tie it to."""
+    first = list(range(len(nodes)))
+
+    def find(i: int) -> int:
+        while first[i] != i:
+            i = first[i]
+        return i
+
+    for i, n in enumerate(nodes):
+        if n.op in ("add", "sub"):
+            for j in n.inputs:
+                a, b = find(i), find(j)
+                first[max(a, b)] = min(a, b)
+    return [find(i) for i in range(len(nodes))]
+
+
+def _adjustable(nodes: list[Node], groups: list[int], users: list[list[int]], i: int) -> int | None:
+    """The factor of a product that nothing else reads and that can have any number."""
+    sizes = np.bincount(groups, minlength=len(nodes))
+    a, b = nodes[i].inputs
+    if a == b:
+        return None
+    free = [j for j in (a, b) if nodes[j].op in ("polynomial", "affine") and users[j] == [i] and sizes[groups[j]] == 1]
+    return min(free, key=lambda j: nodes[j].op == "affine") if free else None
+
+
+def _loosened(nodes: list[Node], output: int) -> tuple[list[Node], int]:
+    """With a map behind inputs and fixed products that are parts of sums, or the result: it can have any number."""
+    groups, users = _groups(nodes), Lowered(tuple(nodes), output).users
+    sizes = np.bincount(groups, minlength=len(nodes))
+    fixed = {i for i, n in enumerate(nodes) if n.op == "mul" and _adjustable(nodes, groups, users, i) is None}
+    rigid = {i for i, n in enumerate(nodes) if sizes[groups[i]] > 1 and (n.op == "input" or i in fixed)}
+    rigid |= fixed & {output}
+    if not rigid:
+        return nodes, output
+    out: list[Node] = []
+    moved: dict[int, int] = {}
+    copies: dict[int, int] = {}
+    taken = {n.name for n in nodes}
+    for i, n in enumerate(nodes):
+        summed = n.op in ("add", "sub")
+        out.append(replace(n, inputs=tuple(copies.get(j, moved[j]) if summed else moved[j] for j in n.inputs)))
+        moved[i] = len(out) - 1
+        if i in rigid:
+            name = next(f"{n.name}.{word}" for word in ("scaled", *map(str, range(len(nodes) + 1)))
+                        if f"{n.name}.{word}" not in taken)
+            taken.add(name)
+            out.append(Node(name, "affine", (moved[i],), n.shape, maps=(Affine.identity(n.size),), bound=n.bound,
+                            layer=n.layer))
+            copies[i] = len(out) - 1
+    return out, copies.get(output, moved[output])
+
+
+class _Numbers:
+    """Chooses the number of every node."""
+
+    def __init__(self, nodes: list[Node], output: int) -> None:
+        self.nodes, self.output = nodes, output
+        self.users = Lowered(tuple(nodes), output).users
+        self.groups = _groups(nodes)
+        self.chosen: dict[int, float] = {}
+
+    def all(self) -> list[float]:
+        members: dict[int, list[int]] = {}
+        for i, g in enumerate(self.groups):
+            members.setdefault(g, []).append(i)
+        later: dict[int, int] = {}  # factors that follow from their product
+        for i, n in enumerate(self.nodes):
+            if n.op == "mul":
+                j = _adjustable(self.nodes, self.groups, self.users, i)
+                if j is not None:
+                    later[j] = i
+        for i, n in enumerate(self.nodes):
+            if i in later or i in self.chosen:
+                continue
+            if n.op == "mul" and i not in later.values():
+                a, b = n.inputs
+                self._choose(members[self.groups[i]], self._of(a, later) * self._of(b, later))
+            else:
+                self._choose(members[self.groups[i]], self._wish(members[self.groups[i]]))
+        return [self._of(i, later) for i in range(len(self.nodes))]
+
+    def _of(self, i: int, later: dict[int, int]) -> float:
+        if i in self.chosen:
+            return self.chosen[i]
+        product = later[i]  # its number is its product's divided by the other factor's
+        a, b = self.nodes[product].inputs
+        return self.chosen[product] / self._of(b if i == a else a, later)
+
+    def _choose(self, members: list[int], number: float) -> None:
+        for i in members:
+            self.chosen[i] = number
+
+    def _wish(self, members: list[int]) -> float:
+        """What the nodes of a group would best be divided by."""
+        if self.output in members or any(self.nodes[i].op == "input" for i in members):
+            return 1.0
+        domains = []
+        for i in members:
+            for user in self.users[i]:
+                series = self.nodes[user].series
+                if series is not None and abs(sum(series.domain)) <= _SAME * series.domain[1]:
+                    domains.append(series.domain[1])
+        return max([*domains,
+                    *(self.nodes[i].bound for i in members)]) if not domains or len(members) > 1 else max(domains)
+
+
+def _divided(node: Node, own: float, of_inputs: list[float]) -> Node:
+    node = replace(node, bound=node.bound / own)
+    if node.op == "affine":
+        maps = tuple(m if n == own else m.scaled(n / own) for m, n in zip(node.maps, of_inputs))
+        return replace(node, maps=maps, bias=None if node.bias is None else node.bias / own)
+    if node.series is not None:
+        series = node.series.scaled(of_inputs[0], 1 / own)
+        low, high = series.domain
+        if abs(low + 1) < 1e-9 and abs(high - 1) < 1e-9:  # no level for rounding
+            series = Series(series.coefficients, (-1.0, 1.0))
+        return replace(node, series=series)
+    return node

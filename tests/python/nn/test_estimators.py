@@ -1,0 +1,100 @@
+"""Graphs of scikit-learn's estimators give what the estimators do."""
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino.nn import estimators, reference
+from latticino.nn.reading import read
+
+pytest.importorskip("sklearn")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def data(classes=2):
+    r = np.random.default_rng(classes)
+    x = r.normal(size=(200, 6)) * [1, 2, 3, 10, 0.1, 1] + [0, 5, 0, -3, 0, 1]
+    y = x @ r.normal(size=(6, 3)) + 0.1 * r.normal(size=(200, 3))
+    return x, y, (y[:, 0] > 0).astype(int) if classes == 2 else y.argmax(axis=1)
+
+
+def linear_models():
+    from sklearn import discriminant_analysis, linear_model, svm
+    return [linear_model.LinearRegression(), linear_model.Ridge(), linear_model.Lasso(0.1), linear_model.SGDRegressor(),
+            svm.LinearSVR(), linear_model.BayesianRidge(), linear_model.LogisticRegression(), svm.LinearSVC(),
+            linear_model.RidgeClassifier(), linear_model.SGDClassifier(), linear_model.Perceptron(),
+            discriminant_analysis.LinearDiscriminantAnalysis()]
+
+
+@pytest.mark.parametrize("model", linear_models(), ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_models(model, classes):
+    from sklearn.base import clone, is_classifier
+    x, y, labels = data(classes)
+    model = clone(model)
+    if is_classifier(model):
+        model.fit(x, labels)
+        wanted = model.decision_function(x)
+    else:
+        model.fit(x, y[:, 0])
+        wanted = model.predict(x)
+    got = reference.run(estimators.read(model), x)
+    assert np.allclose(got.reshape(wanted.shape), wanted, atol=1e-9)
+    assert np.allclose(read(model, calibration=x).lowered.evaluate(x), got, atol=1e-9)
+
+
+def test_several_results():
+    from sklearn.linear_model import LinearRegression
+    x, y, _ = data()
+    model = LinearRegression().fit(x, y)
+    assert np.allclose(reference.run(estimators.read(model), x), model.predict(x))
+    assert reference.run(estimators.read(LinearRegression(fit_intercept=False).fit(x, y)), x).shape == (200, 3)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+def test_networks_in_pipelines(activation):
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    x, y, labels = data(3)
+    regressor = make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(9, 5), activation=activation, max_iter=40)).fit(x, y)
+    graph = estimators.read(regressor)
+    assert np.allclose(reference.run(graph, x), regressor.predict(x), atol=1e-9)
+    classifier = make_pipeline(StandardScaler(), MLPClassifier(hidden_layer_sizes=(9,), activation=activation, max_iter=40)).fit(x, labels)
+    scores = reference.run(estimators.read(classifier), x)
+    assert np.array_equal(scores.argmax(axis=1), classifier.predict(x))
+    reading = read(classifier, calibration=x)
+    assert len([n for n in reading.lowered.nodes if n.op == "affine"]) == (1 if activation == "identity" else 2)
+    assert np.mean(reading.lowered.evaluate(x).argmax(axis=1) == classifier.predict(x)) > 0.98
+
+
+def test_scalers_and_projections():
+    from sklearn import decomposition, preprocessing
+    from sklearn.pipeline import make_pipeline
+    x, _, _ = data()
+    steps = [preprocessing.StandardScaler(), preprocessing.StandardScaler(with_mean=False),
+             preprocessing.StandardScaler(with_std=False), preprocessing.MinMaxScaler((-1, 2)),
+             preprocessing.MinMaxScaler(clip=True), preprocessing.MaxAbsScaler(), preprocessing.RobustScaler(),
+             preprocessing.RobustScaler(with_centering=False), decomposition.PCA(3), decomposition.PCA(3, whiten=True),
+             decomposition.TruncatedSVD(2)]
+    for step in steps:
+        assert np.allclose(reference.run(estimators.read(step.fit(x)), x), step.transform(x), atol=1e-9), step
+    nested = make_pipeline(make_pipeline(steps[0], "passthrough"), decomposition.PCA(2)).fit(x)
+    assert np.allclose(reference.run(estimators.read(nested), x), nested.transform(x), atol=1e-9)
+
+
+def test_what_has_no_encrypted_form():
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import Ridge
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import QuantileTransformer, StandardScaler
+    x, _, labels = data()
+    with pytest.raises(lt.UnsupportedError, match="layer RandomForestClassifier: .*compare with a linear model or an MLP"):
+        estimators.read(RandomForestClassifier(3).fit(x, labels))
+    with pytest.raises(lt.UnsupportedError, match="a KNeighborsClassifier"):
+        estimators.read(KNeighborsClassifier().fit(x, labels))
+    with pytest.raises(lt.UnsupportedError, match="layer quantiletransformer: .* on the client before encrypting"):
+        estimators.read(make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=10)).fit(x))
+    with pytest.raises(lt.ValueError, match=r"call fit\(\) first"):
+        estimators.read(Ridge())
