@@ -55,7 +55,17 @@ from .files.saving import (
 from .functions.chebyshev import Fit, fit
 from .functions.composite import Sign, fit_sign
 from .key_generation import keygen
-from .linear import LinearMap, MapCost, diagonal_map, linear_map, matrix_map
+from .linear import (
+                     LinearMap,
+                     MapCost,
+                     average_pool_map,
+                     convolution_map,
+                     convolve,
+                     correlate,
+                     diagonal_map,
+                     linear_map,
+                     matrix_map,
+)
 from .pickling import loads, unpickling
 from .programs.choice import Candidate, Choice, choose
 from .programs.profiling import Profile, ProfileRow, profile
@@ -65,7 +75,8 @@ from .tfhe.functions import where
 __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
     "choose", "loads", "profile", "progress", "unpickling",
-    "Layout", "LinearMap", "MapCost", "diagonal_map", "linear_map", "matrix_map",
+    "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "correlate", "diagonal_map",
+    "linear_map", "matrix_map",
     "Fit", "Sign", "cos", "exp", "fit", "fit_sign", "log", "sigmoid", "sin", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",

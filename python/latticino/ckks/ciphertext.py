@@ -20,7 +20,7 @@ from ..functions import evaluate
 from ..functions import inverse as inverses
 from ..functions import sign as signs
 from ..functions.chebyshev import Fit
-from ..linear import LinearMap
+from ..linear import LinearMap, convolution
 from ..ops import align, levels, matrix, refreshing, shapes, sums
 from . import switching as switching_of
 
@@ -462,6 +462,30 @@ class Ciphertext(OfNumpy):
         """``m(self)``: a sparse linear map of the values, one level. See `linear_map`."""
         roles.require_kind("apply", m, LinearMap, "make one with lt.linear_map")
         return m(self)
+
+    def conv(self, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+             groups: int = 1) -> Ciphertext:
+        """The convolution of neural networks, with PyTorch's shapes and options; one level.
+
+        An array of shape (..., channels, length) and a weight of shape (results, channels / groups, k), or (...,
+        channels, height, width) and (results, channels / groups, k, l): result o at place i is the sum over c and j of
+        ``weight[o, c, j] * self[c, i * stride + j * dilation - padding]``. The kernel is not turned round (signal
+        processing calls this a cross-correlation); `lt.convolve` is numpy's convolution, which turns it. ``padding``:
+        a number or one for each axis, ``"valid"``, or ``"same"`` with stride 1. ``bias``: a number for each result.
+
+        Results lie where their inputs do, with more channels in the slots that a stride leaves between them. For maps
+        that are used often, and for memory limits, make it once with `lt.convolution_map`.
+        """
+        return convolution.conv(self, weight, bias, stride, padding, dilation, groups)
+
+    def average_pool(self, size: Any, stride: Any = None, padding: Any = 0,
+                     count_include_pad: bool = True) -> Ciphertext:
+        """PyTorch's average pooling of (..., channels, length) or (..., channels, height, width); one level.
+
+        ``size``: of the windows, a number for each axis; one number stands for two axes, or for one where the array has
+        two in all. ``stride``: the size where left out.
+        """
+        return convolution.average_pool(self, size, stride, padding, count_include_pad)
 
     # ---- slots ----
 

@@ -1,5 +1,7 @@
 """Linear maps of encrypted arrays: sparse maps, convolutions, and products of two encrypted matrices."""
 
+from .convolution import average_pool_map, convolution_map, convolve, correlate
 from .maps import LinearMap, MapCost, diagonal_map, linear_map, matrix_map
 
-__all__ = ["LinearMap", "MapCost", "diagonal_map", "linear_map", "matrix_map"]
+__all__ = ["LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "correlate", "diagonal_map",
+           "linear_map", "matrix_map"]

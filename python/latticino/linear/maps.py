@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -26,6 +27,31 @@ MOST_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
 _MEMORY = 4 << 30
 _MOST_LAYOUTS = 16  # of arguments, that one map remembers
 Layouts = Callable[[Layout, int], Sequence[Layout]]  # of results, for a layout of arguments and the most slots
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """Layouts of results for arrays with leading axes: those of one row, shifted as the rows of the argument are."""
+
+    layouts: Layouts
+    lead: tuple[int, ...]
+    shape_in: tuple[int, ...]
+
+    def __call__(self, source: Layout, most: int) -> list[Layout]:
+        places = source.places.reshape(math.prod(self.lead), -1)
+        shifts = (places[:, 0] - places[0, 0])[:, None]
+        if (places - shifts != places[0]).any():
+            return []
+        row = Layout(self.shape_in, source.slots, source.count, places[0].reshape(self.shape_in))
+        out = []
+        for one in self.layouts(row, most):
+            every = one.places.reshape(-1) + shifts
+            if np.unique(every).size == every.size:
+                needed = int(every.max()) + 1
+                slots = source.slots if source.count > 1 else min(most, 1 << (needed - 1).bit_length())
+                out.append(Layout((*self.lead, *one.shape), slots, -(-needed // slots),
+                                  every.reshape(*self.lead, *one.shape)))
+        return out
 
 
 class MapCost(roles.Handle):
@@ -77,8 +103,10 @@ class LinearMap(roles.Handle):
 
     def __init__(self, rows: Any, columns: Any, values: Any, shape_in: Any, shape_out: Any, *,
                  source: Layout | None = None, target: Layout | None = None, keep: bool = True,
-                 memory: int | None = None, operation: str = "linear_map", layouts: Layouts | None = None) -> None:
-        self._operation, self._layouts = operation, layouts
+                 memory: int | None = None, operation: str = "linear_map", layouts: Layouts | None = None,
+                 shared: bool = False) -> None:
+        # `shared`: diagonals are among the constants that the context keeps for a while, as those of matrices.
+        self._operation, self._layouts, self._shared = operation, layouts, shared
         self.shape_in, self.shape_out = _shape(shape_in, operation), _shape(shape_out, operation)
         self.keep = arrays.as_flag(keep, operation, "keep")
         self.memory = _MEMORY if memory is None else arrays.as_integer(memory, operation, "memory", 1)
@@ -297,6 +325,10 @@ class LinearMap(roles.Handle):
                     self._operation, "a map with keep=False in a recording", "diagonals that stay on the device",
                     "make it with keep=True")
             return placement.encoded(ctx, way, level, lambda _: None)
+        if self._shared:
+            shared: _native.BlockTransform = ctx._products.get(
+                (*way.map.name, level), lambda: placement.encoded(ctx, way, level, lambda _: None))
+            return shared
         with ctx._lock:
             kept = ctx._maps.get(self, {})
             name = (way.source.name, way.target.name, way.map.slots, level)
@@ -367,7 +399,8 @@ class LinearMap(roles.Handle):
         return LinearMap(
             (self._rows + i * self.size_out).reshape(-1), (self._columns + i * self.size_in).reshape(-1),
             np.broadcast_to(self._values, (count, self.entries)).reshape(-1), (*lead, *self.shape_in),
-            (*lead, *self.shape_out), keep=self.keep, memory=self.memory, operation=self._operation)
+            (*lead, *self.shape_out), keep=self.keep, memory=self.memory, operation=self._operation,
+            layouts=OfRows(self._layouts, lead, self.shape_in) if self._layouts else None, shared=self._shared)
 
 
 def _is_encrypted(x: Any) -> bool:

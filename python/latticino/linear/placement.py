@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
     from ..ckks.context import Context
 
+_LATER = 100  # diagonals that cost about as much as the operations on one more ciphertext of the result
 _AT_ONCE = 1 << 21  # slots of diagonals that are encoded in one go: 32 MiB on the host
 _MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts while several arrays go through a map together
 
@@ -39,8 +40,10 @@ class Placed:
 
     @property
     def cost(self) -> float:
-        """Diagonals and rotations, to compare layouts of the result."""
-        return self.map.diagonals + 8 * self.map.keys + 2 * math.log2(self.pieces) * self.target.count
+        """Diagonals and rotations, to compare layouts of the result, and what later operations take for each of its
+        ciphertexts."""
+        turns = 8 * self.map.keys + 2 * math.log2(self.pieces) * self.target.count
+        return self.map.diagonals + turns + _LATER * self.target.count
 
     def blocks(self) -> list[tuple[int, int, list[int]]]:
         """Target, source, and distances of each block; a target that nothing comes to has one of zeros."""
