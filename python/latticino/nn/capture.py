@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import errors
 from . import capture_layers, reference
+from .capture_layers import Missing, Value
 from .graph import Builder, Graph
 
 _CLOSE = 1e-3  # of the largest result: float32 against doubles
@@ -33,12 +34,6 @@ KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transp
         "replication_pad1d", "replication_pad2d", "replication_pad3d", "roll", "hardtanh", "log_sigmoid", "norm",
         "linalg_vector_norm", "var")
 
-
-class Value(NamedTuple):
-    """A node, and the shape that torch knows it by, with a first axis for the one input."""
-
-    node: int
-    shape: tuple[int, ...]
 
 
 def is_torch(model: Any) -> bool:
@@ -202,14 +197,6 @@ class Follower:
         shape = value.shape[1:] if value.shape[:1] == (1,) else value.shape
         return self.build.graph(self.build.reshape(value.node, shape, "output"))
 
-
-class Missing(NamedTuple):
-    """A result that a layer does not give; an error where it is used."""
-
-    layer: str
-    had: str
-    needs: str
-    remedy: str
 
 
 def _paths(node: Any) -> list[str]:

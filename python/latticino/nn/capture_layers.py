@@ -8,14 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import errors
 
 if TYPE_CHECKING:
-    from .capture import Follower, Value
+    from .capture import Follower
+
+
+class Value(NamedTuple):
+    """A node, and the shape that torch knows it by, with a first axis for the one input."""
+
+    node: int
+    shape: tuple[int, ...]
+
+
+class Missing(NamedTuple):
+    """A result that a layer does not give; an error where it is used."""
+
+    layer: str
+    had: str
+    needs: str
+    remedy: str
+
 
 RULES: dict[str, Callable[..., Any]] = {}
 _FEWER = "rewrite the layer with supported operations (docs/networks.md lists them), or leave it to the client"
@@ -58,8 +75,6 @@ class Call:
 
     def value(self, node: int, shape: Sequence[int] | None = None) -> Value:
         """A result; it must have as many values as torch's."""
-        from .capture import Value
-
         wanted = tuple(shape) if shape is not None else self.expected
         assert wanted is not None
         if math.prod(wanted) != self.build.nodes[node].size:
@@ -83,8 +98,6 @@ class Call:
         return None if x is None else self.constant(x)
 
     def is_value(self, x: Any) -> bool:
-        from .capture import Value
-
         return isinstance(x, Value)
 
     def refuse(self, had: str, needs: str, remedy: str = _FEWER) -> errors.Error:
@@ -574,8 +587,6 @@ def _max_pool_with_indices(c: Call, x: Any, *args: Any, **kwargs: Any) -> list[V
 @rule("lstm", "gru", "rnn_tanh", "rnn_relu")
 def _recurrent(c: Call, x: Any, states: Any, weights: Any, biases: bool, layers: int, dropout: float, train: bool,
                both: bool, batch_first: bool) -> list[Any]:
-    from .capture import Missing
-
     kind = "rnn" if c.name.startswith("rnn") else c.name
     for state in states if isinstance(states, (list, tuple)) and not c.is_value(states) else [states]:
         if c.is_value(state) or np.any(c.constant(state)):
