@@ -31,6 +31,7 @@ from .shadow import Shadow
 
 if TYPE_CHECKING:
     from ..ckks.client import Client, ServerKeys
+    from .reading import Reading
 
 
 class Network:
@@ -128,6 +129,7 @@ class Compiled(Network):
         super().__init__(context.params.name, machine.images, placement.level, first.shape, last.shape,
                          machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program)
         self.plan = plan
+        self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device, self._memory = tuple(errors_), device, memory
         self._shadow = Shadow(graph, network.units, placement.steps, self._errors)
@@ -145,6 +147,11 @@ class Compiled(Network):
         else:
             context._products.limit = math.inf  # weights stay encoded
         return context
+
+    @property
+    def alone(self) -> bool:
+        """Whether each layer's values lie in one ciphertext."""
+        return all(p.count == 1 for p in self._machine.packings)
 
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """The network of an encrypted sample, or of ``images`` of them.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -18,11 +19,14 @@ from ..claims import noise
 from ..claims.known import Known, Range
 from ..common import devices, display
 from ..common.progress_bar import Task
+from .activations import BITS as FIT_BITS
 from .compiled import Compiled
 from .lowered import Lowered
 from .packing import Packing, with_moves
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
+from .ranges import MARGIN, batches
+from .reading import read
 from .run import Machine, Step
 from .scaling import Scaled, scaled
 from .shadow import Shadow
@@ -33,38 +37,52 @@ _UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
 
 
 def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: str | None = None,
-            device: str | None = None, bits: float = 8.0, memory: int | str | None = None, images: int = 1) -> Compiled:
+            device: str | None = None, bits: float = 8.0, memory: int | str | None = None, images: int = 1,
+            margin: float = MARGIN, fits: Mapping[str, Any] | None = None, fit_bits: float = FIT_BITS) -> Compiled:
     """A network for encrypted data: ``enc = lt.nn.compile(model, sample, calibration=batch)``.
 
-    ``model``: a `Lowered` graph. ``calibration``: a batch of typical samples, shape (n, *shape of one); the precision
-    that the plan predicts is that of a simulation on 32 of them. ``preset``: parameters; None: those of 128-bit
-    security that take the least predicted time and leave ``bits`` of the largest result. ``device``: as of `Context`;
-    ``"cuda"`` needs no GPU to compile. ``memory``: bytes of device memory that a run may take, or a text such as
-    ``"16GiB"``; weights that do not fit beside keys are encoded at each run. ``images``: samples of one run, side by
-    side in the slots.
+    ``model``: a ``torch.nn.Module`` or an exported program of PyTorch, an estimator of scikit-learn, a graph of
+    ``latticino.nn.graph``, or a `Lowered` one. ``sample``: inputs along a first axis, which PyTorch's models are
+    followed on. ``calibration``: a thousand or more typical inputs along a first axis (the sample where there is none):
+    values are bounded by ``margin`` times the largest ones, activations fitted to them, and the precision simulated on
+    32 of them. ``fits``: for activations, by the name of their layer: "composite", "polynomial", a degree, or monomial
+    coefficients. ``fit_bits``: how close activations are, relative to their largest value.
 
-    Nothing is encrypted and no key made. ParameterError or LevelError where the model is too deep, and OutOfMemoryError
-    where the memory does not suffice.
+    ``preset``: parameters; None: those of 128-bit security that take the least predicted time and leave ``bits`` of the
+    largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile. ``memory``: bytes of device memory
+    that a run may take, or a text such as ``"16GiB"``; weights that do not fit beside the keys are encoded at each run.
+    ``images``: inputs of one run, side by side in the slots.
+
+    Nothing is encrypted and no key made. UnsupportedError names a layer that cannot run encrypted; ParameterError or
+    LevelError where the model is too deep, OutOfMemoryError where the memory does not suffice.
     """
-    if not isinstance(model, Lowered):
-        raise errors.UnsupportedError.explain("compile", f"a {type(model).__name__}", "a lowered graph",
-                                              "build it of lt.nn.Node")
     images = arrays.as_integer(images, "compile", "images", 1, 2**15)
-    if device is not None:
-        device = arrays.as_text(device, "compile", "device")
-    given = calibration if calibration is not None else None if sample is None else np.asarray(sample)[None]
-    samples = None if given is None else _calibration(model, given)
-    return compiled(model, samples, preset, device, arrays.as_real(bits, "compile", "bits"),
-                    None if memory is None else as_bytes(memory), images)
+    device = None if device is None else arrays.as_text(device, "compile", "device")
+    limit, wanted = None if memory is None else as_bytes(memory), arrays.as_real(bits, "compile", "bits")
+    data = sample if calibration is None else calibration
+    if isinstance(model, Lowered):
+        return compiled(model, None if data is None else _calibration(model, data), preset, device, wanted, limit,
+                        images)
+    with Task("reading the model"):
+        found = read(model, sample, calibration=calibration, margin=margin, bits=fit_bits, fits=fits)
+    enc = compiled(found.lowered, _calibration(found.lowered, _first(data)), preset, device, wanted, limit, images)
+    enc.reading = found
+    enc.plan = replace(enc.plan, notes=(*enc.plan.notes, *found.notes))
+    return enc
+
+
+def _first(data: Any) -> np.ndarray:
+    """Some of the calibration data, which may come in batches."""
+    return np.asarray(data if hasattr(data, "__array__") else next(iter(batches(data))))[:_SAMPLES]
 
 
 def _calibration(graph: Lowered, given: Any) -> np.ndarray:
-    """Samples of the shape of the input, without NaN."""
+    """Inputs of the shape of the graph's, without NaN."""
     x, shape = arrays.as_numpy(given, "compile"), graph.nodes[graph.inputs[0]].shape
     if x.dtype.kind == "c" or x.shape[1:] != shape or not len(x):
         raise errors.ShapeError.explain("compile", f"calibration data of shape {x.shape} and type {x.dtype}",
                                         f"real numbers of shape (n, {', '.join(map(str, shape))})",
-                                        "stack samples along a first axis")
+                                        "stack inputs along a first axis")
     if not np.isfinite(x).all():
         raise errors.ValueError.explain("compile", "NaN or infinity", "finite calibration data", "clean the data")
     return x.astype(np.float64)
@@ -107,22 +125,30 @@ def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray,
     refused: list[str] = []
     names = [name for name in presets() if _native.preset(name).secure]
     with Task("choosing a preset", len(names)) as task:
-        for name in names:
-            try:
-                made = _tried(network, name, kind, device, samples, memory, images)
-            except (errors.LevelError, errors.ScaleError, errors.UnsupportedError) as why:
-                refused.append(f"  {name}: {why}")
-            else:
-                if made.plan.bits >= bits:
-                    found.append(made)
-                else:
-                    refused.append(f"  {name}: {made.plan.bits:.1f} bits of {bits:g}")
+        for name in sorted(names, key=lambda name: int(_native.preset(name).n)):
+            # Rings of more slots take longer, but where they save ciphertexts.
+            n = _native.preset(name).n
+            if not any(_native.preset(f.preset).n < n and f.alone for f in found):
+                _look_at(network, name, kind, device, samples, bits, memory, images, found, refused)
             task.advance()
     if not found:
         raise errors.ParameterError.explain(
             "compile", "a network that no preset runs", f"{bits:g} bits and enough levels",
             "ask for fewer bits, or simplify the model\n" + "\n".join(refused))
     return min(found, key=lambda c: (c.plan.seconds, c.plan.peak_bytes))
+
+
+def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples: np.ndarray, bits: float,
+             memory: int | None, images: int, found: list[Compiled], refused: list[str]) -> None:
+    try:
+        made = _tried(network, name, kind, device, samples, memory, images)
+    except (errors.LevelError, errors.ScaleError, errors.UnsupportedError, errors.OutOfMemoryError) as why:
+        refused.append(f"  {name}: {why}")
+        return
+    if made.plan.bits >= bits:
+        found.append(made)
+    else:
+        refused.append(f"  {name}: {made.plan.bits:.1f} bits of {bits:g}")
 
 
 def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples: np.ndarray, memory: int | None,

@@ -249,7 +249,7 @@ def test_memory_that_does_not_suffice():
 
 def test_compile_from_outside():
     graph, x = mlp()
-    enc = lt.nn.compile(graph, x[0], calibration=x, preset=BOOT, device="cpu", memory="1 GiB", images=2)
+    enc = lt.nn.compile(graph, x[:1], calibration=x, preset=BOOT, device="cpu", memory="1 GiB", images=2)
     assert enc.images == 2 and isinstance(enc, lt.nn.Compiled)
     assert enc.shadow(x).shape == (40, 3) and enc.shadow(x[0]).shape == (1, 3)
     options = dict(preset=BOOT, device="cpu")
