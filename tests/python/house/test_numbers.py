@@ -1,6 +1,7 @@
 """What docs/house_numbers.py counts, on trees that are known, and what the house promises of itself."""
 
 import importlib.util
+import re
 import subprocess
 from pathlib import Path
 
@@ -68,3 +69,10 @@ def test_imports_of_the_package_point_down(package_imports):
     assert {room(m) for m in package_imports} <= set(ROOMS), "a room without a place in the order"
     assert [f"{module} imports {used}" for module, several in package_imports.items() for used in several
             if ROOMS.index(room(used)) > ROOMS.index(room(module))] == []
+
+
+def test_the_page_names_every_room_of_the_package():
+    page = (ROOT / "docs/architecture.md").read_text()
+    listed = page[page.index("\npython/latticino"):page.index("\ninclude/latticino")]
+    rooms = {path.parent.name for path in (ROOT / "python/latticino").glob("*/__init__.py")}
+    assert len(rooms) > 10 and sorted(room for room in rooms if room not in re.findall(r"\w+", listed)) == []
