@@ -328,9 +328,28 @@ def side_by_side() -> str:
     return table(["Program", "On encrypted data", "Lines in numpy", "Lines here"], rows)
 
 
+def sorting() -> str:
+    """Cost and precision of sorts, by count and bits."""
+    rows = []
+    d35, d40 = "n16-d35-boot-v1", "n16-d40-boot-v1"
+    for preset, count, bits in ((d40, 2**7, 12), (d40, 2**14, 12), (d35, 2**14, 13)):
+        fit = lt.fit_sort(count, (0, 1), bits)
+        rng = np.random.default_rng(1)
+        random, few = rng.uniform(0, 1, count), rng.integers(0, 100, count) / 100
+        reached = [-np.log2(np.abs(fit(x) - np.sort(x)).mean()) for x in (random, np.sort(random), few)]
+        with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+            shape = lt.Shape((count,), None, (0, 1))
+            plan = lt.Context(preset, "cpu").plan(lambda a, bits=bits: lt.sort(a, bits=bits), shape)
+        rows.append((f"{count:,}", str(bits), f"`{preset}`", str(fit.stages), str(fit.levels), str(plan.bootstraps),
+                     *(f"{b:.1f}" for b in reached), f"{three(plan.seconds)} s"))
+    return table(("values", "`bits`", "set", "stages", "levels of a stage", "bootstrappings",
+                  "mean bits: random values", "sorted values", "100 different values", "predicted time"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
-                            switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side)}
+                            switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
+                            sorting)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

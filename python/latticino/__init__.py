@@ -9,7 +9,22 @@ See docs/guide.md for a walk from zero, docs/api.md for every name.
 
 from . import errors, nn, tfhe
 from ._native import Params, __version__  # type: ignore[attr-defined]
-from .array_functions import concatenate, cos, exp, log, maximum, minimum, sigmoid, sin, sqrt, stack, tanh
+from .array_functions import (
+                     concatenate,
+                     cos,
+                     exp,
+                     log,
+                     logsumexp,
+                     maximum,
+                     minimum,
+                     sigmoid,
+                     sin,
+                     softmax,
+                     sort,
+                     sqrt,
+                     stack,
+                     tanh,
+)
 from .arrays import PrivateArray
 from .ckks.answer import Answer
 from .ckks.ciphertext import Ciphertext
@@ -54,6 +69,7 @@ from .files.saving import (
 )
 from .functions.chebyshev import Fit, fit
 from .functions.composite import Sign, fit_sign
+from .functions.sorting import Sorting, fit_sort
 from .key_generation import keygen
 from .linear import (
                      LinearMap,
@@ -77,7 +93,8 @@ __all__ = [
     "choose", "loads", "profile", "progress", "unpickling",
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "correlate", "diagonal_map",
     "linear_map", "matrix_map",
-    "Fit", "Sign", "cos", "exp", "fit", "fit_sign", "log", "sigmoid", "sin", "sqrt", "tanh",
+    "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",
+    "sin", "softmax", "sort", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",

@@ -11,6 +11,8 @@ from . import errors
 from .arrays import as_integer
 from .ckks.ciphertext import Ciphertext
 from .common import roles
+from .functions import softmax as normalised
+from .functions import sorting
 from .ops import moves
 from .ops.shapes import first_line
 from .tfhe import functions as of_integers
@@ -62,6 +64,48 @@ def sqrt(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.sqrt`` of every value: ``x.sqrt(domain, bits)``."""
     roles.require_kind("sqrt", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
     return x.sqrt(domain, bits)
+
+
+def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | None = None,
+         axis: int | None = -1) -> Ciphertext:
+    """The values in ascending order along an axis, as ``np.sort``: docs/functions.md.
+
+    Real values within ``domain`` (left out: the declared range). All pairs of a stage of Batcher's network are compared
+    at once by minimax polynomials, k (k + 1) / 2 stages for up to 2^k values, whatever else the array holds along
+    other axes. ``axis=None``: all values, in one row.
+
+    ``bits``: each exchange is within ``2**-bits`` of the smaller and the larger of its two values. Errors of
+    stages add up in the worst case (`lt.fit_sort` tells the bound); values of most arrays keep about ``bits``
+    in the mean. With ``gap`` the *result* is within ``2**-bits``, for values that are equal or at least that far
+    apart. It gives values, not their indices.
+
+    Bootstraps wherever levels run out, also where the context does not by itself: about once for each stage and
+    ciphertext, two ciphertexts as one. LevelError for parameters without bootstrapping and too few levels.
+    PrecisionError for bits that no composition, or no scale like this one, reaches.
+    """
+    roles.require_kind("sort", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
+    return sorting.sort(x, domain, bits, gap, axis)
+
+
+def softmax(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
+    """``exp(x) / exp(x).sum(axis, keepdims=True)`` of real values in a domain, within ``2**-bits``: docs/functions.md.
+
+    ``domain``: where the values lie; left out, the declared range. Exponentials, their sums and the inverses of
+    these are polynomials. A wide domain makes the sums small where all values are, so that more bits are
+    needed inside: where the scale has too few, the exponents are halved as often as needed, and the results squared
+    and divided by their sums again.
+    Takes the levels of ``exp`` and of an inverse, and two more; each halving takes an inverse and three. Rows whose
+    length is a power of two along the last axis take the fewest rotations. PrecisionError for what the scale
+    does not allow, LevelError, and ValueError without a domain.
+    """
+    roles.require_kind("softmax", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
+    return normalised.softmax(x, axis, domain, bits)
+
+
+def logsumexp(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
+    """``log(exp(x).sum(axis))`` of real values in a domain, within ``2**-bits``. As `softmax`, without halving."""
+    roles.require_kind("logsumexp", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
+    return normalised.logsumexp(x, axis, domain, bits)
 
 
 def minimum(x: Any, y: Any, **options: Any) -> Any:

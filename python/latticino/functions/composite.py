@@ -69,6 +69,12 @@ class Sign:
         scaled = [self._slopes[0] / self.interval]
         return scaled + self._slopes[1:]
 
+    def slopes_within_gap(self) -> list[float]:
+        """The same where values nearer to 0 than the gap are counted as well."""
+        steepest = [max(s, float(np.abs(chebyshev.chebval(np.linspace(0, a, 257), chebyshev.chebder(c))).max()))
+                    for s, c, (a, _) in zip(self._slopes, self.stages, self.domains)]
+        return [steepest[0] / self.interval, *steepest[1:]]
+
     def __call__(self, x: Any) -> np.ndarray:
         """The composition of numbers in the clear."""
         y = np.asarray(x) / self.interval
@@ -109,11 +115,12 @@ def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float) -> S
 
 
 @lru_cache(maxsize=256)
-def composed(operation: str, bound: float, gap: float, bits: float, margin: float) -> Sign:
+def composed(operation: str, bound: float, gap: float, bits: float, margin: float,
+             deepest: int = _MOST_LEVELS) -> Sign:
     """The cheapest composition. ``margin``: what noise may move the values between stages by, so far outside of an
-    interval a polynomial is still near what it should be."""
+    interval a polynomial is still near what it should be. ``deepest``: the most levels of any one polynomial."""
     ends = {bound, _free(bound)}
-    found = [s for s in (_on(bound, gap, bits, margin, end) for end in ends) if s is not None]
+    found = [s for s in (_on(bound, gap, bits, margin, end, deepest) for end in ends) if s is not None]
     if not found:
         raise errors.PrecisionError.explain(
             operation, f"no composition of polynomials for a gap of 2^{math.log2(gap / bound):.1f} of the bound",
@@ -128,10 +135,10 @@ def _free(bound: float) -> float:
     return bound if k < 1 else 1 / k
 
 
-def _on(bound: float, gap: float, bits: float, margin: float, interval: float) -> Sign | None:
+def _on(bound: float, gap: float, bits: float, margin: float, interval: float, deepest: int) -> Sign | None:
     wanted = 2.0**-bits
     for slack in (1.0, 0.97, 0.9, 0.75, 0.5):  # what is interpolated may miss by a little
-        degrees = _degrees(gap / interval, 2 * math.atanh(wanted * slack), margin)
+        degrees = _degrees(gap / interval, 2 * math.atanh(wanted * slack), margin, deepest)
         if degrees is None:
             return None
         out = _built(bound, gap, interval, degrees, margin)
@@ -162,7 +169,7 @@ class _Way(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _ways(a: float, margin: float) -> dict[tuple[int, int], _Way]:
+def _ways(a: float, margin: float, deepest: int) -> dict[tuple[int, int], _Way]:
     """For every number of levels and products the composition that ends with the narrowest interval around 1."""
     best: dict[tuple[int, int], _Way] = {(0, 0): _Way(-math.log(a), ())}
     for levels in range(_MOST_LEVELS):
@@ -173,7 +180,7 @@ def _ways(a: float, margin: float) -> dict[tuple[int, int], _Way]:
             for degree in _DEGREES:
                 cost = _cost(degree)
                 to = (levels + cost[0], products + cost[1])
-                if to[0] > _MOST_LEVELS or to[1] > _MOST_PRODUCTS:
+                if cost[0] > deepest or to[0] > _MOST_LEVELS or to[1] > _MOST_PRODUCTS:
                     continue
                 s = _narrowed(degree, way.narrowness)
                 # The next stage meets noise as well; the last one's error counts without.
@@ -182,8 +189,8 @@ def _ways(a: float, margin: float) -> dict[tuple[int, int], _Way]:
     return best
 
 
-def _degrees(a: float, narrowness: float, margin: float) -> tuple[int, ...] | None:
-    fits = [(cost, way.degrees) for cost, way in _ways(a, margin).items()
+def _degrees(a: float, narrowness: float, margin: float, deepest: int) -> tuple[int, ...] | None:
+    fits = [(cost, way.degrees) for cost, way in _ways(a, margin, deepest).items()
             if way.degrees and way.narrowness - 2 * margin <= narrowness]
     return min(fits)[1] if fits else None
 

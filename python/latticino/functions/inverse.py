@@ -300,6 +300,7 @@ def _iterate(operation: str, x: Ciphertext, domain: tuple[float, float], plan: I
         return y._like(y._parts, y._known.within_domain(least, most))
 
     y, _ = evaluate.evaluated(operation, x, plan.start, domain)
+    y = restated(y, -2 * largest, 2 * largest)  # a start is within its own size of what it is near
     y = steps(x, y, plan.steps, restated, largest)
     slope = float(np.abs(np.diff(f(v[:_GRID])) / np.diff(v[:_GRID])).max())
     slope = max(slope, float(np.abs(np.diff(f(v[_GRID:])) / np.diff(v[_GRID:])).max()))

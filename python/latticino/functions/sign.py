@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,7 +29,17 @@ class Outline(NamedTuple):
     low: float
 
 
-_SIGN, _STEP = Outline(1.0, 0.0, -1.0), Outline(0.5, 0.5, 0.0)
+SIGN, STEP = Outline(1.0, 0.0, -1.0), Outline(0.5, 0.5, 0.0)
+
+
+class Refresher(Protocol):
+    """Bootstraps between polynomials, where the context does not by itself."""
+
+    def __call__(self, x: Ciphertext, levels: int) -> Ciphertext:
+        """x before a step that takes so many levels."""
+
+    def grown(self, slope: float, added: float) -> None:
+        """The error grew by this slope, and by what a step added."""
 
 
 def margin(x: Ciphertext) -> float:
@@ -39,7 +49,7 @@ def margin(x: Ciphertext) -> float:
 
 def sign(x: Ciphertext, bound: float, gap: float | None, bits: float) -> Ciphertext:
     """See Ciphertext.sign."""
-    return _outlined("sign", x, composite.checked("sign", bound, gap, bits, margin(x)), _SIGN, bits)[0]
+    return outlined("sign", x, composite.checked("sign", bound, gap, bits, margin(x)), SIGN, bits)[0]
 
 
 def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: float | None) -> Ciphertext:
@@ -48,17 +58,17 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
-    return _outlined("compare", x - y, fit, _STEP, bits)[0]
+    return outlined("compare", x - y, fit, STEP, bits)[0]
 
 
 def absolute(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.abs."""
-    return _times_outline("abs", x, bound, bits, _SIGN, np.abs)
+    return _times_outline("abs", x, bound, bits, SIGN, np.abs)
 
 
 def relu(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.relu."""
-    return _times_outline("relu", x, bound, bits, _STEP, lambda v: np.maximum(v, 0))
+    return _times_outline("relu", x, bound, bits, STEP, lambda v: np.maximum(v, 0))
 
 
 def maximum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
@@ -73,35 +83,51 @@ def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
 
 def _positive_part(operation: str, x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     bound = 2 * arrays.as_real(bound, operation, "bound", above=0)
-    return _times_outline(operation, x, bound, bits, _STEP, lambda v: np.maximum(v, 0))
+    return _times_outline(operation, x, bound, bits, STEP, lambda v: np.maximum(v, 0))
 
 
-def _outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
-              after: int = 0) -> tuple[Ciphertext, float]:
+def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
+             after: int = 0, refresh: Refresher | None = None) -> tuple[Ciphertext, float]:
     """``scale * sign(x) + shift`` and the error that its computation adds, where the values are beyond the gap.
 
     ``after``: levels that are taken next. Without ``exact`` nothing is said yet of the distance from the sign itself.
+    ``refresh`` bootstraps before polynomials that lack levels, where the context does not.
     """
     if not x.range.is_real:
         evaluate.require_real(operation, x)
     evaluate.require_within(operation, x, -fit.bound, fit.bound)
     x, _ = evaluate.filled(x, -fit.bound, fit.bound)
     _require_precision(operation, x, fit, outline, bits)
-    _require_levels(operation, x, fit, after)
+    if refresh is None:
+        _require_levels(operation, x, fit, after)
     first, added, y = x, 0.0, x
-    for i, (series, slope) in enumerate(zip(fit.series(), fit.slopes())):
+    # Of a factor of a product, values within the gap count too: there the product is small, and not the slope.
+    steepest = fit.slopes() if exact else fit.slopes_within_gap()
+    for i, (series, slope, steep) in enumerate(zip(fit.series(), fit.slopes(), steepest)):
+        if refresh is not None:
+            y, before = refresh(y, int(series.native.levels)), y
+            added = math.hypot(added, error_between(before, y))
         low = -1.0
         if i == len(fit.stages) - 1:
             values = [outline.scale * c for c in series.values]
             values[0] += outline.shift
             series, slope, low = series._replace(values=values), outline.scale * slope, outline.low
-        y, own = _stage(operation, y, series, slope, (low, 1.0))
+            steep *= outline.scale
+        y, own = _stage(operation, y, series, steep, (low, 1.0))
         added = math.hypot(slope * added, own)
+        if refresh is not None:
+            refresh.grown(slope, own)
     if exact:
         y = y._like(y._parts, y._known.meant(_sign_of(first, fit, outline), outline.scale * fit.error))
     if x._clean and y._padded:
         y = evaluate.with_rest(y, -outline.shift, True)
     return y, added
+
+
+def error_between(before: Ciphertext, after: Ciphertext) -> float:
+    """What a bootstrapping added to the expected error."""
+    old, new = before._known.estimate.rms, after._known.estimate.rms
+    return math.sqrt(max(0.0, new * new - old * old))
 
 
 def _stage(operation: str, y: Ciphertext, series: Series, slope: float,
@@ -132,24 +158,26 @@ def _times_outline(operation: str, x: Ciphertext, bound: Any, bits: Any, outline
     values and their distance from what is meant are small."""
     bound = arrays.as_real(bound, operation, "bound", above=0)
     bits = arrays.as_real(bits, operation, "bits")
-    fit, error = _for_product(operation, bound, bits, outline, margin(x))
-    s, own = _outlined(operation, x, fit, outline, bits, False, 1)
+    fit, error = for_product(operation, bound, bits, outline, margin(x))
+    s, own = outlined(operation, x, fit, outline, bits, False, 1)
     y = x * s
     v = np.geomspace(fit.gap / 64, bound, 8001)
     v = np.concatenate([-v[::-1], v])
-    slope = float(np.abs(np.diff(_product(fit, outline, v)) / np.diff(v)).max())
+    slope = float(np.abs(np.diff(product(fit, outline, v)) / np.diff(v)).max())
     added = math.hypot(own * bound, x._multiplied(y._parts))
-    known = x._known.through(lambda z: _product(fit, outline, z), slope, added, (-error, bound + error))
+    known = x._known.through(lambda z: product(fit, outline, z), slope, added, (-error, bound + error))
     sample = x._known.sample
     return y._like(y._parts, known.meant(None if sample is None else meant(sample[0].real), error))
 
 
-def _product(fit: Sign, outline: Outline, v: np.ndarray) -> np.ndarray:
+def product(fit: Sign, outline: Outline, v: np.ndarray) -> np.ndarray:
     return np.asarray(v * (outline.scale * fit(v) + outline.shift))
 
 
-def _for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float) -> tuple[Sign, float]:
-    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error."""
+def for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float,
+                deepest: int = 32) -> tuple[Sign, float]:
+    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error. ``deepest``:
+    the most levels of any one of its polynomials."""
     wanted = 2.0**-bits
     if not 2.0**-20 * bound <= wanted < bound / 4:
         raise errors.ValueError.explain(
@@ -160,7 +188,8 @@ def _for_product(operation: str, bound: float, bits: float, outline: Outline, ma
     for width in (16, 12, 8, 6, 4, 3, 2):
         gap = min(width * wanted, bound / 2)
         # Beyond the gap the error is that of the sign times the value: as much as is wanted at the bound.
-        fit = composite.composed(operation, bound, gap, max(1.0, -math.log2(wanted / (outline.scale * bound))), margin)
+        fit = composite.composed(operation, bound, gap, max(1.0, -math.log2(wanted / (outline.scale * bound))), margin,
+                                 deepest)
         v = np.concatenate([np.geomspace(fit.gap / 256, bound, 20001), np.linspace(0, bound, 4001)])
         error = float((v * outline.scale * np.abs(1 - fit(v))).max())
         if error <= wanted:

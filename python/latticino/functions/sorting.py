@@ -1,0 +1,349 @@
+"""Sorting: a network of exchanges, each made of the sign of a difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..claims.known import Known
+from ..common.layout import Layout
+from ..common.progress_bar import Task
+from ..ops import align, refreshing
+from ..ops.levels import more_levels
+from . import composite, evaluate, network, sign
+from .chebyshev import as_domain
+from .composite import Sign
+from .sign import STEP
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+MOST = 1 << 22  # values
+# Signs are taken of differences up to this size. Values are brought to an interval that is shorter than that by what
+# exchanges may push them outwards, and by this much for noise.
+_BOUND, _NOISE = 63 / 64, 1 / 64
+# By how much more than polynomials alone bootstrappings between them may move values.
+_OF_BOOTSTRAPPING = 16.0
+
+
+class Sorting:
+    """How `lt.sort` sorts ``count`` values of a domain.
+
+    ``stages``: exchanges of pairs one after the other; ``comparisons`` in all of them; ``sign``: the composition of
+    polynomials that each takes; ``levels`` of a stage. ``exchange_error``: by how much a single exchange may miss the
+    smaller and the larger of two values; ``error``: a bound for all stages together, in units of the values. With a
+    ``gap`` these hold for values that are equal or at least that far apart.
+
+    Made by `lt.fit_sort`. Calling it sorts numbers in the clear, along the last axis, with the same polynomials.
+    """
+
+    __slots__ = ("count", "domain", "gap", "sign", "factor", "exchange_error")
+
+    def __init__(self, count: int, domain: tuple[float, float], gap: float | None, fit: Sign, error: float) -> None:
+        self.count, self.domain, self.gap, self.sign = count, domain, gap, fit
+        # An exchange widens the interval of all values by the error of the sign, relative to it, at most.
+        width = (_BOUND - _NOISE) / (1 + fit.error) ** self.stages
+        self.factor = width / (domain[1] - domain[0])
+        self.exchange_error = error / self.factor
+
+    @property
+    def centre(self) -> float:
+        return (self.domain[0] + self.domain[1]) / 2
+
+    @property
+    def stages(self) -> int:
+        return len(network.stages(self.count))
+
+    @property
+    def comparisons(self) -> int:
+        return sum(stage.lower.size for stage in network.stages(self.count))
+
+    @property
+    def levels(self) -> int:
+        return self.sign.levels + 1
+
+    @property
+    def error(self) -> float:
+        return self.stages * self.exchange_error
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """The numbers sorted, with the errors of the polynomials."""
+        values = np.array(x, dtype=float)
+        if values.ndim == 0 or values.shape[-1] != self.count:
+            raise errors.ShapeError.explain(
+                "sort", f"values of shape {values.shape}", f"{self.count} along the last axis",
+                "fit for the number that there are")
+        y = (np.clip(values, *self.domain) - self.centre) * self.factor
+        for distance, lower in network.stages(self.count):
+            moved = sign.product(self.sign, STEP, y[..., lower] - y[..., lower + distance])
+            y[..., lower] -= moved
+            y[..., lower + distance] += moved
+        return y / self.factor + self.centre
+
+    def __repr__(self) -> str:
+        degrees = ", ".join(map(str, self.sign.degrees))
+        apart = f" at least {self.gap:g} apart" if self.gap is not None else ""
+        return (f"Sorting({self.count} values{apart}: {self.stages} stages of {self.levels} levels, "
+                f"degrees {degrees}, {-math.log2(self.exchange_error):.1f} bits for each exchange)")
+
+
+def fit_sort(count: int, domain: tuple[float, float] = (-1, 1), bits: float = 12,
+             gap: float | None = None) -> Sorting:
+    """What `lt.sort` of `count` values takes, with options as there. Calling the result sorts numbers in the clear."""
+    count = arrays.as_integer(count, "fit_sort", "count", 1, MOST)
+    return _chosen("fit_sort", count, as_domain("fit_sort", domain), bits, gap, 2.0**-20, None)
+
+
+def _chosen(operation: str, count: int, domain: tuple[float, float], bits: Any, gap: Any, margin: float,
+            deepest: int | None) -> Sorting:
+    bits = arrays.as_real(bits, operation, "bits")
+    width = domain[1] - domain[0]
+    gap = None if gap is None else arrays.as_real(gap, operation, "gap", above=0)
+    if gap is not None and not 2.0**-20 * width <= gap < width:
+        raise errors.ValueError.explain(
+            operation, f"gap={gap:g} in a domain of length {width:g}",
+            "a gap from 2^-20 of the domain's length to less than it", "correct one")
+    least, most = 2 - math.log2(width), 18 - math.log2(width)
+    if not least <= bits <= most:
+        raise errors.ValueError.explain(
+            operation, f"bits={bits:g} for values from {domain[0]:g} to {domain[1]:g}",
+            f"bits from {math.ceil(least)} to {math.floor(most)}", "ask for such a precision")
+    return _fitted(operation, count, domain, bits, gap, _OF_BOOTSTRAPPING * margin,
+                   32 if deepest is None else deepest)
+
+
+@lru_cache(maxsize=64)
+def _fitted(operation: str, count: int, domain: tuple[float, float], bits: float, gap: float | None, margin: float,
+            deepest: int) -> Sorting:
+    length, stages = domain[1] - domain[0], max(1, len(network.stages(count)))
+    found = []
+    for more in (0.0, 0.2, 0.4, 0.7, 1.0, 2.0, 3.0):  # bits, because values come to lie in a shorter interval
+        wanted = bits + math.log2(length / _BOUND) + more
+        if gap is None:
+            fit, error = sign.for_product(operation, _BOUND, wanted, STEP, margin, deepest)
+        else:  # errors of the signs add up over all stages; values drift by them, and so does the gap between two
+            apart = 0.97 * gap / length * _BOUND * 2.0**-more
+            fit = composite.composed(operation, _BOUND, apart, max(1.0, wanted + math.log2(stages) - 1), margin,
+                                     deepest)
+            error = fit.error / 2 * _BOUND
+        out = Sorting(count, domain, gap, fit, error)
+        reached = out.exchange_error if gap is None else out.error
+        if reached <= 2.0**-bits and (gap is None or fit.gap <= 0.97 * gap * out.factor):
+            found.append((fit.levels, reached, out))
+        if found and fit.levels > found[0][0]:
+            break
+    if found:  # of the fewest levels, the most precise
+        return min(found, key=lambda f: f[:2])[2]
+    raise errors.PrecisionError.explain(
+        operation, f"no composition of polynomials for {count} values in {stages} stages", f"{bits:g} bits",
+        "ask for more bits, so that the errors of all stages stay small beside the domain")
+
+
+def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: float | None,
+         axis: int | None) -> Ciphertext:
+    """See `lt.sort`."""
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = arrays.as_integer(axis, "sort", "axis")
+    if not -x.ndim <= axis < x.ndim:
+        raise errors.ShapeError.explain(
+            "sort", f"axis={axis} of {x.ndim} dimensions", "an axis that exists", "check the axis")
+    count = arrays.as_integer(x.shape[axis], "sort", "the number of values", 1, MOST)
+    low, high = evaluate.declared_domain("sort", x) if domain is None else as_domain("sort", domain)
+    if not x.range.is_real:
+        evaluate.require_real("sort", x)
+    evaluate.require_within("sort", x, low, high)
+    run = _Run(x, axis % x.ndim, lambda deepest: _chosen("sort", count, (low, high), bits, gap,
+                                                          sign.margin(x), deepest), float(bits))
+    if count == 1:
+        return x
+    run.require_levels(x)
+    x = align.plain(x, "sort")
+    x, rest = evaluate.filled(x, low, high)
+    fit = run.fit
+    y = run.sorted((x - fit.centre if fit.centre else x) * fit.factor) * (1 / fit.factor)
+    y = y + fit.centre if fit.centre else y
+    y = y._like(y._parts, y._known.within_domain(low - fit.error, high + fit.error))
+    return evaluate.with_rest(y, -rest, True) if y._padded and rest is not None else y
+
+
+# ---- the network ----
+
+
+class _Pairs(NamedTuple):
+    """Pairs of a stage, the lower ones in one ciphertext and the upper ones in one: at the slots where the mask is 1,
+    and `turn` slots further on, cyclically."""
+
+    lower: int
+    upper: int
+    mask: np.ndarray
+
+
+def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int) -> tuple[int, list[_Pairs]]:
+    """By how many slots a stage turns, and its pairs: of rows of `count` values that lie `stride` apart in an array of
+    `size` values."""
+    outer = np.arange(0, size, count * stride)
+    low = (outer[:, None, None] + stage.lower[:, None] * stride + np.arange(stride)).reshape(-1)
+    distance, ciphertexts = stage.distance * stride, -(-size // slots)
+    both = low // slots * ciphertexts + (low + distance) // slots
+    out = []
+    for key in np.unique(both):
+        mask = np.zeros(slots)
+        mask[low[both == key] % slots] = 1
+        out.append(_Pairs(*divmod(int(key), ciphertexts), mask))
+    return distance % slots, out
+
+
+class _Refresher:
+    """Bootstraps real values where levels run out, two ciphertexts as one.
+
+    A bootstrapping of real values removes errors of imaginary parts, which would grow from stage to stage otherwise;
+    of two ciphertexts it makes them errors of the other one. So they are counted by themselves: ``imag``, of what is
+    computed now; ``fresh``, of them what was added since the start of a stage.
+    """
+
+    def __init__(self, params: _native.Params) -> None:
+        self.bootstraps: bool = params.has_bootstrap
+        # The levels that SlotToCoeff needs where it comes first, and those that a bootstrapping gives above them.
+        self.first = params.default_level - params.level_after_bootstrap if self.bootstraps else 0
+        self.usable: int | None = params.default_level - self.first if self.bootstraps else None
+        self.imag = self.fresh = 0.0
+
+    def begin(self, imag: float) -> None:
+        self.imag, self.fresh = imag, 0.0
+
+    def grown(self, slope: float, added: float) -> None:
+        self.imag, self.fresh = (math.hypot(slope * e, added) for e in (self.imag, self.fresh))
+
+    def __call__(self, x: Ciphertext, levels: int) -> Ciphertext:
+        if not self.bootstraps or x.level - levels >= self.first:
+            return x
+        known = x._known
+        bare = x._like(x._parts, Known(_native.Estimate(known.range, self.imag)))
+        y = refreshing.bootstrap_pairs(bare)
+        added = sign.error_between(bare, y)
+        self.imag = math.sqrt(max(0.0, added**2 - self.imag**2)) if len(x._parts) > 1 else added
+        sample = None if known.sample is None else known.sample.real.astype(complex)
+        estimate = _native.Estimate(known.range, math.hypot(known.estimate.rms, added))
+        return x._like(y._parts, Known(estimate, sample, None, known.shadow).plus_error(0.0, added))
+
+
+class _Run:
+    """A sort of arrays like this one."""
+
+    def __init__(self, x: Ciphertext, axis: int, fit_of: Callable[[int | None], Sorting], bits: float) -> None:
+        self.axis, self.stride = axis, math.prod(x.shape[axis + 1 :])
+        self.refresh = _Refresher(x.context.params)
+        self.fit, self.bits = fit_of(self.refresh.usable), bits
+        # A bootstrapping of the differences leaves the values at a low level, where rotations are cheap, and without
+        # its error. Where the levels that it gives are too few for a stage, values are bootstrapped as well.
+        self.of_differences = self.refresh.usable is None or self.fit.levels <= self.refresh.usable
+        self.slope = _slope(self.fit)
+        self.imag = 0.0  # error of the imaginary parts of the values
+
+    def require_levels(self, x: Ciphertext) -> None:
+        fit = self.fit
+        needed = fit.stages * fit.levels + 2
+        if not self.refresh.bootstraps and x.level < needed:
+            raise errors.LevelError.explain(
+                "sort", f"level {x.level}",
+                f"{needed} levels for {fit.stages} stages of {fit.levels}, and two for the domain",
+                more_levels(x.context) + ", or a set with bootstrapping")
+
+    def sorted(self, x: Ciphertext) -> Ciphertext:
+        """x, whose values lie within half of the width around 0, in the plain layout."""
+        fit, slots, flat = self.fit, x.slots, len(x._parts) * x.slots
+        known = x._known.transformed(lambda row: np.pad(row.reshape(-1), (0, flat - x.size)), 1.0, 1.0, True, 0.0)
+        known = known.through(np.copy, 1.0, 0.0, (-_BOUND / 2, _BOUND / 2))  # up to where exchanges may push them
+        y = x._like(x._parts, known, layout=Layout.plain((flat,), slots))
+        self.imag = x._known.estimate.rms
+        x.context.note(f"sort: {fit}")
+        with Task("sorting", fit.stages) as step:
+            for i, stage in enumerate(network.stages(fit.count)):
+                name = ("sort", x.size, fit.count, self.stride, slots, i)
+                y = self._exchanged(y, name, *_pairs(stage, fit.count, self.stride, x.size, slots))
+                step.advance()
+        known = y._known.transformed(lambda row: row[: x.size].reshape(x.shape), 1.0, 1.0, True, 0.0)
+        meant = None if x._known.sample is None else np.sort(x._known.sample[0].real, axis=self.axis)
+        known = Known(_native.Estimate(y._known.range, y._known.estimate.rms), known.sample, None, known.shadow)
+        return x._like(y._parts, known.meant(meant, fit.error * fit.factor))
+
+    def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], turn: int, pairs: list[_Pairs]) -> Ciphertext:
+        """x with the smaller value of each pair at its lower place.
+
+        With the difference d of the lower and the upper one, u = d (1 + sign d) / 2 is what the lower one is too large
+        by, and the upper one too small.
+        """
+        e, slots, fit, refresh = x._evaluator, x.slots, self.fit, self.refresh
+        refresh.begin(self.imag)
+        if not self.of_differences:
+            x = refresh(x, max(2, int(fit.sign.polynomials()[0].levels)))
+            self.imag = refresh.imag
+        d, lower, upper = self._differences(x, turn, pairs)
+        refresh.begin(math.sqrt(2) * self.imag)
+        before, d = d, refresh(d, fit.levels) if self.of_differences else d
+        refreshed, imag = sign.error_between(before, d), refresh.imag
+        s, own = sign.outlined("sort", d, fit.sign, STEP, self.bits, False, 1, refresh)
+        before, s = s, refresh(s, 1)
+        own = math.hypot(own, sign.error_between(before, s))
+        moved = _masked(d, name, pairs) * s
+        added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), x._switched())
+        # What is known of the product follows from the function that an exchange is as a whole: it is less steep than
+        # the sign.
+        mask = np.concatenate([p.mask for p in pairs])
+        known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, (-_BOUND, _BOUND))
+        known = known.transformed(lambda row: _scattered(row * mask, lower, upper, x.size), 1.0, 1.0, True, 0.0)
+        self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, x._switched())
+        error = math.hypot(x._known.estimate.rms, self.slope * refreshed, added)
+        known = Known(_native.Estimate(x._known.range, error), x._known.plus(known).sample, None, x._known.shadow)
+        parts = list(x._parts)
+        for p, u in zip(pairs, moved._parts):
+            parts[p.lower] = e.sub([parts[p.lower]], [u])[0]
+            parts[p.upper] = e.add(parts[p.upper], e.rotate(u, slots - turn) if turn else u)
+        return x._like(parts, known)
+
+    def _differences(self, x: Ciphertext, turn: int,
+                     pairs: list[_Pairs]) -> tuple[Ciphertext, np.ndarray, np.ndarray]:
+        """Of the lower and the upper values of pairs, a ciphertext for each of these, and their addresses in x."""
+        e, slots = x._evaluator, x.slots
+        turned = {p.upper: e.rotate(x._parts[p.upper], turn) if turn else x._parts[p.upper] for p in pairs}
+        made = e.sub([x._parts[p.lower] for p in pairs], [turned[p.upper] for p in pairs])
+        at = np.arange(slots)
+        lower = np.concatenate([p.lower * slots + at for p in pairs])
+        upper = np.concatenate([p.upper * slots + (at + turn) % slots for p in pairs])
+        known = x._known.transformed(lambda row: row[lower] - row[upper], 2.0, math.sqrt(2), True,
+                                     x._switched() if turn else 0.0).within_domain(-_BOUND, _BOUND)
+        d = x._like(made, known, layout=Layout.plain((len(pairs) * slots,), slots))
+        return d.to_level(d.level) if len({p.level for p in made}) > 1 else d, lower, upper
+
+
+def _slope(fit: Sorting) -> float:
+    """The largest of what an exchange does with the error of a difference."""
+    v = np.geomspace(fit.sign.gap / 64, _BOUND, 8001)
+    v = np.concatenate([-v[::-1], v])
+    return float(np.abs(np.diff(sign.product(fit.sign, STEP, v)) / np.diff(v)).max())
+
+
+def _masked(d: Ciphertext, name: tuple[Any, ...], pairs: list[_Pairs]) -> Ciphertext:
+    """The differences of the pairs, and zeros elsewhere."""
+    def encoded(i: int, part: _native.Ciphertext) -> _native.Plaintext:
+        return d.context._encode_named((*name, i), lambda: pairs[i].mask.astype(complex), part.level,
+                                       d._factor_scale(part))
+
+    factors = [encoded(i, part) for i, part in enumerate(d._parts)]
+    parts = d._evaluator.multiply_plain(d._parts, factors)
+    mask = np.concatenate([p.mask for p in pairs])
+    return d._like(parts, d._known.times_plain(mask, d.slots, factors[0].scale, d._rescaled(parts)))
+
+
+def _scattered(moved: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: int) -> np.ndarray:
+    """What is added to an array of that size where these are taken from the lower and given to the upper places."""
+    out = np.zeros(size, moved.dtype)
+    np.subtract.at(out, lower, moved)
+    np.add.at(out, upper, moved)
+    return out

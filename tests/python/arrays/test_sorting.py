@@ -1,0 +1,200 @@
+"""Sorting encrypted arrays: the network, what is promised in the clear, and encrypted runs on data of all kinds."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino.functions import network
+
+PRESET = "test-n10-boot-insecure"
+
+
+def kinds(count, low=0.0, high=1.0):
+    """Rows of data that sorts meet."""
+    rng = np.random.default_rng(count)
+    random = rng.uniform(low, high, count)
+    two = rng.uniform(low, high, 2)
+    return {
+        "random": random, "sorted": np.sort(random), "reversed": np.sort(random)[::-1], "constant": np.full(count, 0.7 * low + 0.3 * high),
+        "at the low end": np.full(count, low), "at the high end": np.full(count, high), "two values": rng.choice(two, count),
+        "steps": rng.integers(0, 5, count) / 4 * (high - low) + low, "near each other": random / 1000 + (low + high) / 2,
+        "one that differs": np.where(np.arange(count) == count // 3, low, high), "the ends in turn": np.where(np.arange(count) % 2, low, high),
+        "near the high end": high - (high - low) * rng.uniform(0, 1, count) ** 4 / 4}
+
+
+# ---- the network ----
+
+@pytest.mark.parametrize("count", range(1, 13))
+def test_networks_sort_all_zeros_and_ones(count):
+    """Then they sort everything (Knuth, volume 3, section 5.3.4, theorem Z)."""
+    values = np.arange(2**count)[:, None] >> np.arange(count) & 1
+    for distance, lower in network.stages(count):
+        assert len(np.unique(np.concatenate([lower, lower + distance]))) == 2 * len(lower)
+        assert distance & (distance - 1) == 0
+        a, b = values[:, lower].copy(), values[:, lower + distance].copy()
+        values[:, lower], values[:, lower + distance] = np.minimum(a, b), np.maximum(a, b)
+    assert (np.diff(values, axis=1) >= 0).all()
+
+
+@pytest.mark.slow
+def test_the_network_of_the_papers_has_105_stages():
+    assert len(network.stages(2**14)) == 105 and len(network.stages(1)) == 0 and len(network.stages(2)) == 1
+    assert len(network.stages(2**14 - 1)) == 105
+    assert lt.fit_sort(8).comparisons == 19
+
+
+# ---- in the clear ----
+
+@pytest.mark.slow
+@pytest.mark.parametrize("domain, bits", [((0, 1), 12), ((-3, 5), 8), ((10, 10.5), 14)])
+def test_a_sort_in_the_clear_is_within_its_bounds(domain, bits):
+    fit = lt.fit_sort(100, domain, bits)
+    assert fit.exchange_error <= 2.0**-bits and fit.error == pytest.approx(28 * fit.exchange_error) and fit.stages == 28
+    data = np.stack(list(kinds(100, *domain).values()))
+    error = np.abs(fit(data) - np.sort(data))
+    assert error.max() <= fit.error
+    assert error.mean(axis=1).max() < 4 * 2.0**-bits  # errors of stages hardly add up
+    assert np.abs(fit(data).sum(axis=1) - data.sum(axis=1)).max() < 1e-7 * np.abs(domain).max()  # exchanges keep sums
+    assert f"100 values: 28 stages of {fit.levels} levels" in repr(fit) and fit.levels == fit.sign.levels + 1
+
+
+def test_a_gap_bounds_the_result():
+    fit = lt.fit_sort(100, (0, 1), 12, gap=1 / 64)
+    data = np.random.default_rng(1).integers(0, 65, (20, 100)) / 64
+    assert np.abs(fit(data) - np.sort(data)).max() <= fit.error <= 2.0**-12
+    assert fit.levels < lt.fit_sort(100, (0, 1), 12).levels and "0.015625 apart" in repr(fit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bits, levels, preset", [(13, 14, "n16-d35-boot-v1"), (11.8, 13, "n16-d40-boot-v1")])
+def test_precision_and_plan_of_16384_values(bits, levels, preset):
+    """At least 12 bits in the mean on random data, with a bootstrapping for each stage."""
+    values = np.random.default_rng(2).uniform(0, 1, 2**14)
+    fit = lt.fit_sort(2**14, (0, 1), bits)
+    assert fit.levels == levels
+    assert np.abs(fit(values) - np.sort(values)).mean() < 2.0**-12
+    plan = lt.Context(preset, "cpu").plan(lambda a: lt.sort(a, bits=bits), lt.Shape((2**14,), None, (0, 1)))
+    assert 104 <= plan.bootstraps <= 105
+    assert any("105 stages" in note for note in plan.notes)
+
+
+# ---- encrypted ----
+
+def sorted_within(ctx, client, data, program, options, want, fit):
+    a = client.encrypt(data, **options)
+    plan = ctx.plan(program, data if "like" in options else lt.Shape(data.shape, None, options.get("range")))
+    ctx.use(client.server_keys(plan))
+    before = ctx.bootstraps
+    y = program(a)
+    assert ctx.bootstraps - before == plan.bootstraps and y.level == plan.levels[0]
+    assert y.shape == want.shape
+    error = np.abs(client.decrypt(y).unmarked() - want)
+    noise = 2.0**-18
+    assert error.max() <= fit.error + noise, (error, y)
+    assert -math.log2(error.mean()) > y.expected_bits - 1, (error.mean(), y)
+    assert -math.log2(error.max()) > y.expected_worst_bits - 1.5, (error.max(), y)
+    return error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [16, 7])
+@pytest.mark.parametrize("known", ["declared", "sample"])
+def test_rows_of_all_kinds(ctx, client, count, known):
+    data = np.stack(list(kinds(count, -1, 1).values()))
+    options = {"range": (-1, 1)} if known == "declared" else {"like": data}
+    sorted_within(ctx, client, data, lambda a: lt.sort(a, (-1, 1), 10), options, np.sort(data), lt.fit_sort(count, (-1, 1), 10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape, axis", [((5, 3), 0), ((175, 3), 1), ((4, 150), 0), ((2, 3, 4), 1), ((6,), None), ((2, 2), None), ((2, 512), 0)], ids=str)
+def test_any_axis_and_several_ciphertexts(ctx, client, rng, shape, axis):
+    data = rng.integers(0, 9, shape) / 8.0
+    count = data.size if axis is None else shape[axis]
+    fit = lt.fit_sort(count, (0, 1), 8, 1 / 8)
+    def program(a):
+        return lt.sort(a, bits=8, gap=1 / 8, axis=axis)
+
+    error = sorted_within(ctx, client, data, program, {"range": (0, 1)}, np.sort(data, axis=axis), fit)
+    assert error.max() < 2.0**-8
+
+
+@pytest.mark.slow
+def test_rows_over_two_ciphertexts_and_views(ctx, client, rng):
+    data = rng.integers(0, 5, 600) / 4.0
+    fit = lt.fit_sort(600, (0, 1), 6, 1 / 4)
+    error = sorted_within(ctx, client, data, lambda a: lt.sort(a[::-1], bits=6, gap=1 / 4), {"range": (0, 1)}, np.sort(data), fit)
+    assert error.max() < 2.0**-6
+
+
+@pytest.mark.slow
+def test_domains_away_from_zero_leave_zeros_behind(ctx, client, rng):
+    data = rng.integers(0, 5, 5) / 4.0 + 3
+    def program(a):
+        return lt.sort(a, bits=8, gap=1 / 4)
+
+    ctx.use(client.server_keys(lambda a: program(a).sum(), lt.Shape((5,), None, (3, 4))))
+    y = program(client.encrypt(data, range=(3, 4)))
+    assert np.abs(client.decrypt(y).unmarked() - np.sort(data)).max() < 2.0**-8
+    assert abs(client.decrypt(y.sum()).unmarked() - data.sum()) < 2.0**-5
+    assert y.range.low < 3 and y.range.high > 4 and y.range.high < 4.2
+
+
+@pytest.mark.slow
+def test_without_encryption_and_with_a_context_that_bootstraps_by_itself(rng):
+    data = rng.uniform(-1, 1, 20)
+    results = []
+    for auto in (False, True):
+        ctx = lt.Context(PRESET, "not-encrypted", auto_bootstrap=auto)
+        client = lt.keygen(ctx)
+        y = lt.sort(client.encrypt(data, range=(-1, 1)), bits=10)
+        results.append(y)
+        assert np.abs(client.decrypt(y) - np.sort(data)).max() < lt.fit_sort(20, (-1, 1), 10).error
+    assert results[0].level <= results[1].level
+
+
+@pytest.mark.slow
+def test_a_debugger_finds_the_claims_true(ctx, client, rng):
+    data = rng.integers(0, 3, 4) / 2.0
+    def program(a):
+        return lt.sort(a, bits=6, gap=1 / 2)
+
+    ctx.use(client.server_keys(program, lt.Shape((4,), None, (0, 1))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with lt.debug(ctx, client):
+            y = program(client.encrypt(data, range=(0, 1)))
+    assert np.abs(client.decrypt(y).unmarked() - np.sort(data)).max() < 2.0**-6
+
+
+@pytest.mark.slow
+def test_one_value_and_two_without_bootstrapping():
+    ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    client = lt.keygen(ctx)
+    ctx.use(client.server_keys(lambda a: lt.sort(a, bits=3, gap=0.9), lt.Shape((2,), None, (0, 1))))
+    one = client.encrypt([0.25], range=(0, 1))
+    assert lt.sort(one) is one
+    for data in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0]):
+        y = lt.sort(client.encrypt(data, range=(0, 1)), bits=3, gap=0.9)
+        assert np.abs(client.decrypt(y).unmarked() - np.sort(data)).max() < 2.0**-3
+    with pytest.raises(lt.LevelError, match="sort: had level 6; needs .* levels for 3 stages of .*bootstrapping"):
+        lt.sort(client.encrypt([1.0, 0.0, 1.0], range=(0, 1)))
+
+
+@pytest.mark.parametrize("use, error, message", [
+    (lambda x: lt.sort(x), lt.ValueError, "domain"), (lambda x: lt.sort(x, (1, 0)), lt.ValueError, "two finite ends"),
+    (lambda x: lt.sort(x, (-1, 1), axis=1), lt.ShapeError, "axis=1 of 1"), (lambda x: lt.sort(x, (-1, 1), 30), lt.ValueError, "bits from 1 to 17"),
+    (lambda x: lt.sort(x, (-1, 1), gap=2), lt.ValueError, "gap=2 in a domain of length 2"),
+    (lambda x: lt.sort(x, (-1, 1), gap=0), lt.ValueError, "gap"), (lambda x: lt.sort(x[0], (-1, 1)), lt.ShapeError, "0 dimensions"),
+    (lambda x: lt.sort(x * 1j, (-1, 1)), lt.UnsupportedError, "complex values"), (lambda x: lt.sort([1, 2]), lt.UnsupportedError, "list"),
+    (lambda x: lt.fit_sort(0), lt.ValueError, "count"), (lambda x: lt.fit_sort(5)([1, 2]), lt.ShapeError, "5 along the last axis")])
+def test_wrong_arguments(client, use, error, message):
+    with pytest.raises(error, match=message):
+        use(client.encrypt(np.zeros(4)))
+
+
+def test_values_that_leave_the_domain(ctx):
+    with pytest.raises(lt.ScaleError, match="sort.*domain 0 to 1"):
+        ctx.plan(lambda a: lt.sort(a, (0, 1)), lt.Shape((4,), None, (-1, 1)))
