@@ -4,6 +4,7 @@
 """
 
 import glob
+import hashlib
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from launcher import (
     PYTHON,
     ROOT,
     VENV,
+    Step,
     add_requirements,
     build,
     clang_with_fuzzer,
@@ -105,9 +107,29 @@ def try_package():
     return tiers.Counts(int(not failed), int(failed != 0))
 
 
+def try_networks():
+    """Model graphs against PyTorch on random layers and models, in an environment of its own."""
+    setup()
+    asked = Path(ROOT, "requirements", "networks.txt")
+    folder = os.path.join(FETCHED, "networks")
+    python, stamp = os.path.join(folder, "bin", "python"), Path(folder, "latticino-stamp")
+    wanted = hashlib.sha256(asked.read_bytes() + sys.version.encode()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        with Step("PyTorch (.deps/networks)"):
+            python = make_environment(folder)
+            stream([*pip_install(python), "-r", str(asked)], f"installing {asked.name}")
+            stamp.write_text(wanted)
+    done = quiet([python, os.path.join(ROOT, "tests", "python", "nn", "make_torch_cases.py")],
+                 env=dict(os.environ, PYTHONWARNINGS="ignore"))
+    print(done.stdout, end="")
+    line = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.MULTILINE)
+    return tiers.Counts(int(line[1]), int(line[2])) if line else tiers.Counts(failed=1)
+
+
 def run_more(arguments):
     """Every part to its end, or those that are named."""
-    known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package}
+    known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
+             "networks": try_networks}
     if set(arguments) - set(known):
         die(f"test --more takes {', '.join(known)}, not {' '.join(arguments)}")
 

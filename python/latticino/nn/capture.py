@@ -188,6 +188,9 @@ class Follower:
     def _result(self, node: Any, signature: Any) -> Graph:
         outputs = [self.known[n] for n in _flat(list(node.args)) if hasattr(n, "op")]
         outputs = outputs[len(outputs) - len(signature.user_outputs):]
+        for a in outputs:
+            if isinstance(a, Missing):
+                raise errors.UnsupportedError.explain(f"layer {a.layer}", a.had, a.needs, a.remedy)
         if len(outputs) != 1 or not isinstance(outputs[0], Value):
             raise errors.UnsupportedError.explain(
                 "compile", f"a module with {len(outputs)} results, or one that does not depend on its input",

@@ -1,0 +1,310 @@
+"""Compares captured graphs with PyTorch on random layers and models, and stores small ones for tests without torch.
+
+    ./latticino test --more networks                              # compares, with torch pinned for this part
+    python tests/python/nn/make_torch_cases.py --write FILE       # stores tests/python/nn/torch_cases.npz
+
+Of each case the file has arrays: the captured graph, inputs, and the outputs of torch.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "python"))
+
+from latticino import errors  # noqa: E402 - the checkout's
+from latticino.nn import reference  # noqa: E402
+from latticino.nn.capture import capture  # noqa: E402
+from latticino.nn.reading import read  # noqa: E402
+
+CLOSE = 1e-9  # of the largest output: both compute in doubles
+
+
+class Of(nn.Module):
+    """A module of a function, and of the modules that it uses."""
+
+    def __init__(self, function, *parts):
+        super().__init__()
+        self.function, self.parts = function, nn.ModuleList(parts)
+
+    def forward(self, x):
+        return self.function(x, *self.parts)
+
+
+def pick(r, *choices):
+    return choices[int(r.integers(len(choices)))]
+
+
+def convolution(r, axes, transposed=False):
+    """A random convolution, and the shape of its input: stride, padding, groups, dilation, odd sizes."""
+    groups = pick(r, 1, 1, 2, 3)
+    channels, out = groups * int(r.integers(1, 4)), groups * int(r.integers(1, 4))
+    kernel = [int(k) for k in r.integers(1, 4, axes)]
+    dilation = [int(d) for d in r.integers(1, 3, axes)]
+    stride = [int(s) for s in r.integers(1, 4, axes)]
+    sizes = [int(n) for n in r.integers(5, 10, axes)]
+    kind = getattr(nn, f"Conv{'Transpose' if transposed else ''}{axes}d")
+    options = {"stride": stride, "dilation": dilation, "groups": groups, "bias": bool(r.integers(2))}
+    if transposed:
+        options["padding"] = [int(r.integers(0, k)) for k in kernel]
+        options["output_padding"] = [int(r.integers(0, max(s, d))) for s, d in zip(stride, dilation)]
+    elif r.random() < 0.2:
+        options.update(padding="same", stride=1)
+    elif axes < 3 and r.random() < 0.2:
+        options.update(padding_mode=pick(r, "reflect", "replicate"), padding=[int(p) for p in r.integers(0, 3, axes)])
+    else:
+        options["padding"] = [int(p) for p in r.integers(0, 3, axes)]
+    return kind(channels, out, kernel, **options), (channels, *sizes)
+
+
+def trained_norm(r, kind, channels):
+    """Batch norm with statistics as after training."""
+    norm = kind(channels, affine=bool(r.integers(2)))
+    norm.running_mean.copy_(torch.as_tensor(r.normal(size=channels)))
+    norm.running_var.copy_(torch.as_tensor(r.random(channels) + 0.5))
+    return norm
+
+
+def pooling(r, axes):
+    kind = pick(r, "AvgPool", "MaxPool", "AdaptiveAvgPool")
+    sizes = [int(n) for n in r.integers(4, 9, axes)]
+    shape = (int(r.integers(1, 4)), *sizes)
+    if kind == "AdaptiveAvgPool":
+        return getattr(nn, f"{kind}{axes}d")(pick(r, 1, 2, 3)), shape
+    kernel = int(r.integers(2, 4))
+    options = {"stride": int(r.integers(1, 4)), "padding": int(r.integers(0, kernel // 2 + 1)), "ceil_mode": bool(r.integers(2))}
+    if kind == "AvgPool":
+        options["count_include_pad"] = bool(r.integers(2))
+        if axes > 1 and r.random() < 0.3:
+            options["divisor_override"] = 5
+    elif r.random() < 0.3 and min(sizes) > 4:
+        options.update(dilation=2, padding=0)
+    return getattr(nn, f"{kind}{axes}d")(kernel, **options), shape
+
+
+ACTIVATIONS = [
+    nn.ReLU(), nn.ReLU(inplace=True), nn.ReLU6(), nn.LeakyReLU(0.2), nn.ELU(0.7), nn.SELU(), nn.CELU(1.3), nn.GELU(),
+    nn.GELU(approximate="tanh"), nn.SiLU(), nn.Mish(), nn.Sigmoid(), nn.Tanh(), nn.Softplus(2.0, 3.0), nn.Hardswish(),
+    nn.Hardsigmoid(), nn.Hardtanh(-0.3, 1.2), nn.LogSigmoid(), nn.Softmax(-1), nn.PReLU(), Of(lambda x: x.abs()),
+    Of(lambda x: x * x), Of(lambda x: x**3 - 2 * x + 1), Of(lambda x: x.clamp(min=-0.5)), Of(lambda x: x.clamp(max=0.5)),
+    Of(lambda x: x.clamp(-1, 0.5)), Of(lambda x: 1 - x / 3), Of(lambda x: torch.exp(-x)), Of(lambda x: F.relu(x).square())]
+
+PLACES = [
+    (lambda x: x.flatten(1), (3, 4)), (lambda x: x.reshape(x.shape[0], 4, 3), (3, 4)), (lambda x: x.transpose(1, 2), (3, 4)),
+    (lambda x: x.permute(0, 3, 1, 2), (2, 3, 4)), (lambda x: x[:, 1:, ::2], (3, 5)), (lambda x: x[:, -1], (3, 5)),
+    (lambda x: torch.cat([x, 2 * x, x[:, :1]], 1), (3, 5)), (lambda x: torch.stack([x, -x], 2), (3, 5)),
+    (lambda x: x.chunk(2, 1)[0] * torch.sigmoid(x.chunk(2, 1)[1]), (4, 5)), (lambda x: x.mean(1), (3, 5)),
+    (lambda x: x.mean((2, 3), keepdim=True) * x, (3, 4, 5)), (lambda x: x.sum(-1) + x.mean(), (3, 5)),
+    (lambda x: F.pad(x, (1, 2, 0, 1), value=0.5), (2, 3, 4)), (lambda x: F.pad(x, (-1, 2)), (2, 3, 4)),
+    (lambda x: F.interpolate(x, scale_factor=2), (2, 3, 4)), (lambda x: F.interpolate(x, size=(5, 7), mode="bilinear"), (2, 3, 4)),
+    (lambda x: F.pixel_shuffle(x, 2), (8, 3, 4)), (lambda x: x.flip(2), (2, 3, 4)), (lambda x: torch.roll(x, 1, 2), (2, 3, 4)),
+    (lambda x: x.unsqueeze(1).expand(-1, 3, -1).squeeze(), (5,)), (lambda x: x @ x.transpose(1, 2), (3, 4)),
+    (lambda x: torch.einsum("bij,bkj->bik", x, x + 1), (3, 4)), (lambda x: x.repeat(1, 2, 1), (3, 4)),
+    (lambda x: x.unbind(1)[1] - x.split(2, 1)[0].sum(1), (3, 4)), (lambda x: F.glu(x, 1), (4, 5)),
+    (lambda x: torch.cat([torch.ones(x.shape[0], 1, 5, dtype=x.dtype), x], 1), (3, 5))]
+
+
+def sequence_model(r):
+    """A recurrent network over (steps, width)."""
+    kind, hidden = pick(r, nn.LSTM, nn.GRU, nn.RNN), int(r.integers(2, 5))
+    both, first = bool(r.integers(2)), bool(r.integers(2))
+    options = {"nonlinearity": pick(r, "tanh", "relu")} if kind is nn.RNN else {}
+    part = kind(3, hidden, num_layers=int(r.integers(1, 3)), bidirectional=both, batch_first=first, bias=bool(r.integers(2)), **options)
+    last = bool(r.integers(2))
+
+    def run(x, layer):
+        out, state = layer(x if first else x.transpose(0, 1))
+        if last:
+            return (state[0] if isinstance(state, tuple) else state)[-1]
+        return out[:, -1] if first else out[-1]
+
+    return Of(run, part), (4, 3)
+
+
+def encoder(r, tokens=4, width=8):
+    layer = nn.TransformerEncoderLayer(width, 2, 12, batch_first=bool(r.integers(2)), norm_first=bool(r.integers(2)),
+                                       activation=pick(r, "relu", "gelu"))
+    if not layer.self_attn.batch_first:
+        return Of(lambda x, part, last: last(part(x.transpose(0, 1)).mean(0)), layer, nn.Linear(width, 3)), (tokens, width)
+    return Of(lambda x, part, last: last(part(x).mean(1)), layer, nn.Linear(width, 3)), (tokens, width)
+
+
+def mlp(r):
+    act = pick(r, nn.ReLU, nn.Tanh, nn.GELU)
+    return nn.Sequential(nn.Linear(7, 9), act(), nn.BatchNorm1d(9), nn.Dropout(0.5), nn.Linear(9, 4)), (7,)
+
+
+def lenet(r):
+    return nn.Sequential(nn.Conv2d(1, 4, 5, padding=2), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(4, 6, 3), nn.SiLU(),
+                         nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(24, 10)), (1, 12, 12)
+
+
+def sequence_cnn(r):
+    return nn.Sequential(nn.Conv1d(2, 6, 5, stride=2, padding=2), trained_norm(r, nn.BatchNorm1d, 6), nn.ReLU(),
+                         nn.Conv1d(6, 6, 3, groups=3, dilation=2), nn.GELU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(),
+                         nn.Linear(6, 3)), (2, 33)
+
+
+class Block(nn.Module):
+    def __init__(self, r, channels, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
+        self.bn1 = trained_norm(r, nn.BatchNorm2d, out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.bn2 = trained_norm(r, nn.BatchNorm2d, out)
+        self.down = nn.Conv2d(channels, out, 1, stride) if stride > 1 else nn.Identity()
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(y + self.down(x))
+
+
+def residual(r):
+    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), Block(r, 4, 4, 1), Block(r, 4, 6, 2),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5)), (3, 8, 8)
+
+
+def normed(r):
+    kind = pick(r, nn.LayerNorm(5), nn.LayerNorm((4, 5)), nn.GroupNorm(2, 4), nn.LayerNorm(5, elementwise_affine=False))
+    return kind, (4, 5)
+
+
+def batch_norm(r):
+    axes = int(r.integers(0, 4))
+    kind = [nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d][axes]
+    return trained_norm(r, kind, 3), (3, *[4, 3, 5][:axes])
+
+
+GROUPS = {
+    "conv": lambda r: convolution(r, int(r.integers(1, 4))), "up": lambda r: convolution(r, int(r.integers(1, 4)), True),
+    "pool": lambda r: pooling(r, int(r.integers(1, 4))), "norm": normed, "batch_norm": batch_norm,
+    "linear": lambda r: (nn.Linear(5, int(r.integers(1, 6)), bias=bool(r.integers(2))), pick(r, (5,), (3, 5), (2, 3, 5))),
+    "recurrent": sequence_model, "encoder": encoder, "mlp": mlp, "lenet": lenet, "sequence_cnn": sequence_cnn,
+    "residual": residual}
+STORED = {"conv": 4, "up": 3, "pool": 4, "norm": 2, "batch_norm": 2, "linear": 2, "recurrent": 6, "encoder": 2, "mlp": 1, "lenet": 1,
+          "sequence_cnn": 1, "residual": 1}
+REFUSED = [
+    (nn.Embedding(5, 3), torch.zeros(1, 2, dtype=torch.long), "embedding", "look the vectors up on the client"),
+    (Of(lambda x: x.argmax(1)), torch.zeros(1, 4), "argmax", "take argmax of the decrypted ones"),
+    (Of(lambda x: torch.where(x > 0, x, 2 * x)), torch.zeros(1, 4), "gt", "comparisons are costly"),
+    (Of(lambda x: x / x.sum(1, keepdim=True)), torch.zeros(1, 4), "division by a computed value", "constant divisor"),
+    (Of(lambda x: (x, x)), torch.zeros(1, 4), "2 results", "return one tensor"),
+    (Of(lambda x: x if x.sum() > 0 else -x), torch.zeros(1, 4), "torch.export does not follow", "does not depend on the values"),
+    (nn.BatchNorm1d(4, track_running_stats=False), torch.ones(1, 4, 3), "batch_norm", "track_running_stats"),
+    (nn.AdaptiveMaxPool2d(1), torch.zeros(1, 2, 4, 4), "adaptive_max_pool2d", "average pooling"),
+    (Of(lambda x, part: part(x)[1][1], nn.LSTM(3, 2, batch_first=True)), torch.zeros(1, 4, 3), "cell states", "last hidden state")]
+
+
+def inputs(r, shape, count=6):
+    return torch.as_tensor(r.normal(size=(count, *shape)))
+
+
+def one_by_one(model, x):
+    """What torch makes of each input alone, which is what an encrypted run does."""
+    with torch.no_grad():
+        return np.stack([model(one[None]).numpy().reshape(-1) for one in x])
+
+
+def compare(name, model, shape, r):
+    """Captures a model and compares; the graph, the inputs, the outputs."""
+    torch.manual_seed(int(r.integers(1 << 30)))
+    model = model.double().eval()
+    x = inputs(r, shape)
+    graph = capture(model, x)
+    wanted = one_by_one(model, x)
+    error = np.abs(reference.run(graph, x.numpy()).reshape(wanted.shape) - wanted).max() / max(1.0, np.abs(wanted).max())
+    if not error < CLOSE:
+        raise AssertionError(f"{name}: {model} of {shape} is off by {error:.3g}")
+    return graph, x.numpy(), wanted
+
+
+def cases(seeds):
+    """(name, model, shape, random numbers): `seeds` of each group, and every activation and change of places."""
+    for group, make in GROUPS.items():
+        for seed in range(seeds if isinstance(seeds, int) else seeds[group]):
+            r = np.random.default_rng([seed, len(group)])
+            torch.manual_seed(seed)
+            yield f"{group}-{seed}", *make(r), r
+    for i, model in enumerate(ACTIVATIONS):
+        yield f"act-{i}", model, (3, 5), np.random.default_rng(i)
+    for i, (function, shape) in enumerate(PLACES):
+        yield f"places-{i}", Of(function), shape, np.random.default_rng(i)
+
+
+def refusals():
+    """Models that are refused, with what the message says."""
+    for model, x, had, remedy in REFUSED:
+        try:
+            capture(model, x)
+        except errors.UnsupportedError as why:
+            if had not in str(why) or remedy not in str(why):
+                raise AssertionError(f"the message for {had}: {why}") from why
+        else:
+            raise AssertionError(f"{had} was not refused")
+    return len(REFUSED)
+
+
+def whole_models(seeds):
+    """Lowered graphs of whole models against torch, through polynomials of 9 bits."""
+    count = 0
+    for group in ("mlp", "lenet", "sequence_cnn", "residual", "encoder"):
+        for seed in range(seeds):
+            r = np.random.default_rng(seed)
+            torch.manual_seed(seed)
+            model, shape = GROUPS[group](r)
+            model = model.double().train()
+            x = inputs(r, shape, 200)
+            reading = read(model, x, bits=9)
+            assert model.training  # as it was
+            wanted = one_by_one(model.eval(), x)
+            error = np.abs(reading.lowered.evaluate(x.numpy()).reshape(wanted.shape) - wanted).max() / np.abs(wanted).max()
+            assert error < 0.1, (group, seed, error)
+            program = torch.export.export(model, (x[:1],))
+            assert repr(capture(program, x)) == repr(reading.model)
+            count += 1
+    return count
+
+
+def write(path):
+    arrays = {}
+    for name, model, shape, r in cases(STORED):
+        graph, x, wanted = compare(name, model, shape, r)
+        arrays.update({f"{name}/{k}": v for k, v in dict(graph.to_arrays(), x=x[:3], y=wanted[:3]).items()})
+    np.savez_compressed(path, **arrays)
+    print(f"{len({name.split('/')[0] for name in arrays})} cases, {path.stat().st_size:,} bytes")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--write", type=Path, help="store small cases in this file")
+    parser.add_argument("--seeds", type=int, default=25, help="random cases of each kind of layer")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    if asked.write:
+        return write(asked.write)
+    passed = failed = 0
+    for name, model, shape, r in cases(asked.seeds):
+        try:
+            compare(name, model, shape, r)
+            passed += 1
+        except Exception as why:
+            failed += 1
+            print(f"{name}: {type(why).__name__}: {why}", flush=True)
+    for check in (refusals, lambda: whole_models(2)):
+        try:
+            passed += check()
+        except Exception as why:
+            failed += 1
+            print(f"{type(why).__name__}: {why}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
