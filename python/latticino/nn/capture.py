@@ -16,8 +16,9 @@ import numpy as np
 
 from .. import errors
 from . import capture_layers, reference
+from .builder import Builder
 from .capture_layers import Missing, Value
-from .graph import Builder, Graph
+from .graph import Graph
 
 _CLOSE = 1e-3  # of the largest result: float32 against doubles
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .graph import Builder, Graph
+from .builder import Builder
+from .graph import Graph
 
 _LINEAR = ("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "SGDRegressor",
            "LinearSVR",

@@ -64,7 +64,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         raise errors.UnsupportedError.explain(
             "compile", f"a {type(model).__name__}",
             "a torch.nn.Module, an ExportedProgram, a scikit-learn estimator or a Graph",
-            "pass one of these, or build the graph with latticino.nn.graph.Builder")
+            "pass one of these, or build the graph with latticino.nn.builder.Builder")
     data = sample if calibration is None else calibration
     if data is None:
         raise errors.UnsupportedError.explain("compile", "no calibration data", "inputs as the model will see them",

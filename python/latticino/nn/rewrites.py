@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .graph import Builder, Graph, Node, window_sums
+from .builder import Builder
+from .graph import Graph, Node, window_sums
 
 _MOST_PRODUCTS = 1 << 17  # values of one product of matrices
 _MOST_DEGREE = 16  # of polynomials that are multiplied out

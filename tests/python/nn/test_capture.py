@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino.nn import capture, reference
-from latticino.nn.graph import Graph
+from latticino.nn import builder, capture, reference
 from latticino.nn.reading import read
 
 STORED = Path(__file__).with_name("torch_cases.npz")
@@ -29,7 +28,7 @@ def stored():
 
 def case(stored, name):
     own = {key.split("/")[1]: value for key, value in stored.items() if key.split("/")[0] == name}
-    return Graph.from_arrays({k: v for k, v in own.items() if k not in ("x", "y")}), own["x"], own["y"]
+    return builder.from_arrays({k: v for k, v in own.items() if k not in ("x", "y")}), own["x"], own["y"]
 
 
 @pytest.mark.parametrize("name", names())

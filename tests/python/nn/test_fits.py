@@ -6,7 +6,7 @@ import pytest
 import latticino as lt
 from latticino.nn import formulas, reference
 from latticino.nn.activations import fit_activations
-from latticino.nn.graph import Builder
+from latticino.nn.builder import Builder
 from latticino.nn.ranges import measure
 from latticino.nn.reading import read
 

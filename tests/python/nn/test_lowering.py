@@ -10,7 +10,8 @@ import latticino as lt
 import networks
 from latticino.nn import matrices, reference
 from latticino.nn.activations import fit_activations
-from latticino.nn.graph import Builder, Node
+from latticino.nn.builder import Builder
+from latticino.nn.graph import Node
 from latticino.nn.lowering import lower
 from latticino.nn.ranges import measure
 from latticino.nn.reading import read

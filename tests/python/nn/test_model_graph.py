@@ -9,8 +9,8 @@ import pytest
 
 import latticino as lt
 import networks
-from latticino.nn import formulas, reference
-from latticino.nn.graph import Builder, Graph
+from latticino.nn import builder, formulas, reference
+from latticino.nn.builder import Builder
 
 
 def rng(seed=0):
@@ -97,7 +97,7 @@ def test_batches_of_any_length():
 def test_graphs_as_arrays(seed, tmp_path):
     graph, x = networks.network(seed)
     np.savez(tmp_path / "graph.npz", **graph.to_arrays())
-    again = Graph.from_arrays(np.load(tmp_path / "graph.npz", allow_pickle=False))
+    again = builder.from_arrays(np.load(tmp_path / "graph.npz", allow_pickle=False))
     assert repr(again) == repr(graph)
     assert np.array_equal(reference.run(again, x), reference.run(graph, x))
 
@@ -117,9 +117,9 @@ def damaged(change):
     lambda t, a: a.pop(next(k for k in a if k != "graph")), lambda t, a: t["nodes"][-1].update(options=3)])
 def test_damaged_arrays(change):
     with pytest.raises(lt.FileError, match="model graph"):
-        Graph.from_arrays(damaged(change))
+        builder.from_arrays(damaged(change))
     with pytest.raises(lt.FileError):
-        Graph.from_arrays({"graph": np.frombuffer(b"{]", np.uint8)})
+        builder.from_arrays({"graph": np.frombuffer(b"{]", np.uint8)})
 
 
 def test_what_builders_refuse_names_the_layer():

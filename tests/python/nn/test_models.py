@@ -7,7 +7,7 @@ import pytest
 from test_lowered import rng
 
 import latticino as lt
-from latticino.nn.graph import Builder
+from latticino.nn.builder import Builder
 from latticino.nn.reference import run
 
 BOOT = "test-n10-boot-insecure"

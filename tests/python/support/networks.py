@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from latticino.nn.graph import Builder
+from latticino.nn.builder import Builder
 
 SMOOTH = ["silu", "gelu", "sigmoid", "tanh", "softplus", "elu", "hardswish", "mish"]
 KINKED = ["relu", "leaky_relu", "abs", "clip", "hardsigmoid"]
