@@ -97,6 +97,7 @@ class Extension {
 
   // `count` new terminals of about equal size, beside each choice of those at hand.
   bool equal(Log2 goal, int count) {
+    if (supply_.candidates.empty()) return false;  // the mains take every prime
     bool better = false;
     std::vector<Log2> tried;
     for (int m = std::min(supply_.mains_below(goal), supply_.most_mains); m >= 0; --m) {
