@@ -81,6 +81,7 @@ from .linear import (
                      diagonal_map,
                      linear_map,
                      matrix_map,
+                     matrix_power,
 )
 from .pickling import loads, unpickling
 from .programs.choice import Candidate, Choice, choose
@@ -92,7 +93,7 @@ __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
     "choose", "loads", "profile", "progress", "unpickling",
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "correlate", "diagonal_map",
-    "linear_map", "matrix_map",
+    "linear_map", "matrix_map", "matrix_power",
     "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",
     "sin", "softmax", "sort", "sqrt", "tanh",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",

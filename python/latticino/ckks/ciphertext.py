@@ -20,7 +20,7 @@ from ..functions import evaluate
 from ..functions import inverse as inverses
 from ..functions import sign as signs
 from ..functions.chebyshev import Fit
-from ..linear import LinearMap, convolution
+from ..linear import LinearMap, convolution, encrypted
 from ..ops import align, levels, matrix, refreshing, shapes, sums
 from . import switching as switching_of
 
@@ -436,8 +436,7 @@ class Ciphertext(OfNumpy):
         return powers.power(self, n, "use polyval for other functions")
 
     def __matmul__(self, w: Operand) -> Ciphertext:
-        """numpy's ``x @ w`` and ``w @ x`` for a clear `w`, one level; ``x @ y`` of two encrypted arrays
-        where one is a vector.
+        """numpy's ``x @ w`` and ``w @ x``: one level for a clear `w`, two for two encrypted arrays (vectors: one).
 
         Sizes and batches are any that numpy takes; the library pads. A vector of n values times an n x m matrix takes
         min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
@@ -445,14 +444,14 @@ class Ciphertext(OfNumpy):
         fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
         smaller than n. Arrays of several ciphertexts are multiplied block by block.
 
-        Of two encrypted arrays, values are multiplied and then summed along an axis. This takes one level, and more
-        where values of one must first move to the slots of the other.
+        Two encrypted matrices of shapes (r, n) and (n, m): one product where all r n m products of single values fit
+        the slots; else up to n of them with one relinearisation, and 2 n rotations that share one ModUp each. An
+        operand whose rows do not lie one behind the other, such as a transpose, may take a level more.
 
-        ShapeError for shapes that numpy refuses; UnsupportedError for two encrypted matrices, and where there are more
-        diagonals than fit 2^26 slots.
+        ShapeError for shapes that numpy refuses; UnsupportedError where there are more diagonals than fit 2^26 slots.
         """
         if isinstance(w, Ciphertext):
-            return matrix.inner(self, w)
+            return encrypted.product(self, w)
         return matrix.multiply(self, w)
 
     def __rmatmul__(self, w: Any) -> Ciphertext:

@@ -51,19 +51,6 @@ def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
     return products.sparse(x, w, left, shape)
 
 
-def inner(x: Ciphertext, y: Ciphertext) -> Ciphertext:
-    """``x @ y`` of encrypted arrays of which one is a vector."""
-    result_shape(x.shape, y.shape)
-    if len(y.shape) == 1:
-        return (x * y).sum(axis=-1)
-    if len(x.shape) == 1:
-        return (x.expand_dims(1) * y).sum(axis=-2)
-    raise errors.UnsupportedError.explain(
-        "matmul", f"encrypted arrays of shapes {x.shape} and {y.shape}",
-        "an encrypted vector on one side, or one plain operand",
-        "build the product from x * y and sums")
-
-
 def _whole_map(shape: tuple[int, ...], w: np.ndarray, left: bool, result: tuple[int, ...]) -> np.ndarray:
     """The matrix M with ``result.ravel() = x.ravel() @ M``: numpy's product with each unit vector."""
     size, out = math.prod(shape), math.prod(result)

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
+#include <map>
 #include <numeric>
 #include <set>
 #include <string>
 
 #include "ckks/encoding/encoder.h"
 #include "ckks/evaluator/checks.h"
-#include "ckks/linear/baby_giant.h"
 #include "ckks/linear/hoisting.h"
 #include "math/errors.h"
 
@@ -19,8 +20,22 @@ constexpr const char* kName = "ckks.LinearTransform";
 
 using Block = BlockTransform::Block;
 
-BabyGiant split(const std::vector<Block>& blocks, int stride, int steps) {
-  BabyGiant out{stride, steps, {}, {}};
+// Rotations as giant + baby. With a unit u, which is odd, the rotation r = u k has the baby u (k
+// mod n): for rotations 127, 254, 381 .. and u = 127 that finds the same steps as for 1, 2, 3 ..
+struct Steps {
+  int slots = 1;
+  int unit = 1, inverse = 1;  // modulo `slots`
+  int size = 1;               // n
+  std::vector<int> babies, giants;
+
+  int product(int a, int b) const {
+    return static_cast<int>(static_cast<std::int64_t>(a) * b % slots);
+  }
+  int baby_of(int rotation) const { return product(product(rotation, inverse) % size, unit); }
+  int giant_of(int rotation) const { return (rotation - baby_of(rotation) + slots) % slots; }
+};
+
+Steps split(const std::vector<Block>& blocks, Steps out) {
   std::set<int> babies, giants;
   for (const Block& block : blocks) {
     for (const int r : block.rotations) {
@@ -34,7 +49,7 @@ BabyGiant split(const std::vector<Block>& blocks, int stride, int steps) {
 }
 
 // Pairs (source, baby) and (target, giant) that rotate.
-std::pair<int, int> turns(const std::vector<Block>& blocks, const BabyGiant& steps) {
+std::pair<int, int> turns(const std::vector<Block>& blocks, const Steps& steps) {
   std::set<std::pair<int, int>> babies, giants;
   for (const Block& block : blocks) {
     for (const int r : block.rotations) {
@@ -45,20 +60,56 @@ std::pair<int, int> turns(const std::vector<Block>& blocks, const BabyGiant& ste
   return {static_cast<int>(babies.size()), static_cast<int>(giants.size())};
 }
 
-// A giant counts as three babies, as in split_rotations(); among equals the fewest keys.
-BabyGiant cheapest(const std::vector<Block>& blocks, int slots) {
-  int stride = slots;
-  for (const Block& block : blocks) {
-    for (const int r : block.rotations) stride = std::gcd(stride, r);
+// 1, and the odd parts of the most frequent distances between rotations that are near each other.
+std::vector<int> units(const std::set<int>& rotations, int slots) {
+  constexpr std::size_t kTried = 3, kPairs = 1 << 18;
+  const std::vector<int> all(rotations.begin(), rotations.end());
+  const std::size_t near = std::max<std::size_t>(8, kPairs / all.size());
+  std::map<int, int> count;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < std::min(all.size(), i + near); ++j) {
+      for (const int step : {all[j] - all[i], slots - (all[j] - all[i])}) {
+        ++count[step >> std::countr_zero(unsigned(step))];
+      }
+    }
   }
-  const auto price = [&](const BabyGiant& s) {
+  std::vector<std::pair<int, int>> found;  // (-count, unit)
+  for (const auto& [unit, n] : count) found.push_back({-n, unit});
+  std::sort(found.begin(), found.end());
+  std::vector<int> out = {1};
+  for (std::size_t k = 0; k < std::min(kTried, found.size()); ++k) {
+    if (found[k].second != 1) out.push_back(found[k].second);
+  }
+  return out;
+}
+
+// Of an odd number modulo a power of two: each step doubles the bits that are right.
+int inverse_of(int unit, int slots) {
+  std::uint32_t x = 1;
+  for (int bits = 1; bits < 32; bits *= 2) x *= 2 - static_cast<std::uint32_t>(unit) * x;
+  return static_cast<int>(x & static_cast<std::uint32_t>(slots - 1));
+}
+
+// A giant counts as three babies, as in split_rotations(); among equals the fewest keys.
+Steps cheapest(const std::vector<Block>& blocks, int slots) {
+  int stride = slots;
+  std::set<int> rotations;
+  for (const Block& block : blocks) {
+    for (const int r : block.rotations) {
+      stride = std::gcd(stride, r);
+      rotations.insert(r);
+    }
+  }
+  const auto price = [&](const Steps& s) {
     const auto [babies, giants] = turns(blocks, s);
     return std::pair(babies + 3 * giants, s.babies.size() + s.giants.size());
   };
-  BabyGiant best = split(blocks, stride, 1);
-  for (int n = 2; n <= slots / stride; n *= 2) {
-    BabyGiant candidate = split(blocks, stride, n);
-    if (price(candidate) < price(best)) best = std::move(candidate);
+  Steps best = split(blocks, {slots, 1, 1, stride, {}, {}});
+  for (const int unit : units(rotations, slots)) {
+    for (int n = stride; n <= slots; n *= 2) {
+      Steps candidate = split(blocks, {slots, unit, inverse_of(unit, slots), n, {}, {}});
+      if (price(candidate) < price(best)) best = std::move(candidate);
+    }
   }
   return best;
 }
@@ -101,7 +152,7 @@ struct BlockTransform::Plan {
   std::vector<Block> blocks;
   int slots = 0, level = 0;
   double scale = 0;
-  BabyGiant steps;
+  Steps steps;
   HoistedSum sum;
   std::size_t diagonals = 0, encoded = 0;
 };

@@ -85,6 +85,23 @@ TEST(CkksBlockTransform, RotationsAreThoseOfTheUnion) {
   EXPECT_EQ(t.diagonals(), 8u);
 }
 
+// 64 rotations 127 apart, around the circle: as few steps as for 64 neighbours.
+TEST(CkksBlockTransform, RotationsAnyDistanceApart) {
+  Block block, neighbours;
+  for (int k = 0; k < 64; ++k) {
+    block.rotations.push_back(127 * k % kSlots);
+    neighbours.rotations.push_back(k);
+  }
+  const auto made = [&](const Block& b) {
+    return BlockTransform(world().context(), {b}, 1, 1, kSlots, 2);
+  };
+  EXPECT_EQ(made(block).babies(), made(neighbours).babies());
+  EXPECT_EQ(made(block).giants(), made(neighbours).giants());
+  EXPECT_LT(made(block).rotations().size(), 24u);
+  expect_blocks({block}, 1, 1, 2);
+  expect_blocks({{0, 0, {508, 3, 6, 9, 12, 100}}}, 1, 1, 2);
+}
+
 TEST(CkksBlockTransform, WhatDoesNotFitIsRefused) {
   const auto made = [&](std::vector<Block> blocks, int sources, int targets) {
     return BlockTransform(world().context(), std::move(blocks), sources, targets, kSlots, 2);
