@@ -103,13 +103,13 @@ def _cost(degree: int) -> tuple[int, int]:
     return int(p.levels), int(p.products)
 
 
-def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS,
-                    choices: Mapping[str, Any] | None = None) -> dict[int, Fit]:
+def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: Mapping[str, Any] | None = None,
+                    before: tuple[Ranges, Mapping[int, Fit]] | None = None) -> dict[int, Fit]:
     """A fit for every activation of a graph, by its node.
 
     ``choices``: for layers by name, what to take instead of the cheapest: "composite" or "polynomial"; a degree; a
     sequence of monomial coefficients, lowest first, such as ``[0, 0.5, 0.25]``. ValueError for a name without an
-    activation.
+    activation. ``before``: fits with other ranges, which are kept where the ranges are the same.
     """
     wanted = arrays.as_real(bits, "compile", "bits", above=0)
     if wanted > 30:
@@ -120,7 +120,11 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS,
     for i, node in nodes:
         choice = (choices or {}).get(node.layer)
         left.pop(node.layer, None)
-        out[i] = fit(node, ranges, node.inputs[0], wanted, choice)
+        source = node.inputs[0]
+        if before is not None and before[0].nodes[source] is ranges.nodes[source]:
+            out[i] = before[1][i]
+        else:
+            out[i] = fit(node, ranges, source, wanted, choice)
     if left:
         names = ", ".join(dict.fromkeys(n.layer for _, n in nodes)) or "none"
         raise errors.ValueError.explain("compile", f"a choice for the activation {next(iter(left))!r}",

@@ -86,13 +86,15 @@ def _one(torch: Any, sample: Any, weights: Any) -> Any:
         raise errors.UnsupportedError.explain("compile", f"a sample that is a {type(sample).__name__}",
                                               "one array of inputs",
                                               "join the inputs of the model into one, and slice it in forward()")
-    x = torch.as_tensor(np.asarray(sample) if not isinstance(sample, torch.Tensor) else sample).detach().cpu()[:1]
+    x = torch.as_tensor(np.asarray(sample) if not isinstance(sample, torch.Tensor) else sample).detach()[:1]
     if x.ndim < 2 or x.shape[0] != 1:
         raise errors.ShapeError.explain("compile", f"a sample of shape {tuple(x.shape)}",
                                         "inputs along a first axis, at least one",
                                         "pass sample[None]")
     first = next((w for w in weights if w.is_floating_point()), None)
-    return x.to(first.dtype) if first is not None and x.is_floating_point() else x
+    if first is None:
+        return x
+    return x.to(first.device, first.dtype) if x.is_floating_point() else x.to(first.device)
 
 
 def _captured(torch: Any, program: Any, model: Callable[..., Any], x: Any) -> Graph:

@@ -25,7 +25,7 @@ from .lowered import Lowered
 from .packing import Packing, with_moves
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
-from .ranges import MARGIN, batches
+from .ranges import MARGIN
 from .reading import read
 from .run import Machine, Step
 from .scaling import Scaled, scaled
@@ -65,15 +65,10 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
                         images)
     with Task("reading the model"):
         found = read(model, sample, calibration=calibration, margin=margin, bits=fit_bits, fits=fits)
-    enc = compiled(found.lowered, _calibration(found.lowered, _first(data)), preset, device, wanted, limit, images)
+    enc = compiled(found.lowered, found.samples, preset, device, wanted, limit, images)
     enc.reading = found
     enc.plan = replace(enc.plan, notes=(*enc.plan.notes, *found.notes))
     return enc
-
-
-def _first(data: Any) -> np.ndarray:
-    """Some of the calibration data, which may come in batches."""
-    return np.asarray(data if hasattr(data, "__array__") else next(iter(batches(data))))[:_SAMPLES]
 
 
 def _calibration(graph: Lowered, given: Any) -> np.ndarray:

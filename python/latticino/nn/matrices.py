@@ -138,7 +138,7 @@ def along(node: Node, shape: Shape) -> Affine:
         columns = (columns[:, None] * n + c).reshape(-1)
         values = (values[:, None] * v).reshape(-1)
         stride.append(max(1, round(n / height)))
-    local = node.options.get("kind") == "avg_pool" and len(shape) > 1
+    local = node.options.get("kind") in ("avg_pool", "slice", "pad") and len(shape) > 1
     options = hint(shape, node.shape, stride[1:]) if local else {}
     return Affine(rows, columns, values, math.prod(shape), math.prod(node.shape), **options)  # type: ignore[arg-type]
 

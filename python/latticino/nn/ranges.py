@@ -82,8 +82,7 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
     at_once = max(1, _AT_ONCE // sum(n.size for n in graph.nodes))
     seen = [_Seen(i) for i in range(len(graph.nodes))]
     count = 0
-    for batch in batches(data):
-        given = reference.as_batch(graph, batch)
+    for given in batches(data, graph.shape_in):
         count += len(given)
         for first in range(0, len(given), at_once):
             for i, y in reference.walk(graph, given[first : first + at_once], replaced):
@@ -98,12 +97,25 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
     return Ranges(tuple(s.result() for s in seen), count, factor)
 
 
-def batches(data: Any) -> Iterator[Any]:
-    """Calibration data as arrays of inputs."""
-    one = hasattr(data, "__array__") or not isinstance(data, Iterable)
-    if isinstance(data, (list, tuple)):  # inputs of one shape, or batches of several lengths
-        one = len({np.shape(x) for x in data}) <= 1
-    yield from [np.asarray(data)] if one else data
+def batches(data: Any, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """Calibration data as arrays of inputs of a shape: an array, a list of inputs, or an iterable of arrays."""
+    if hasattr(data, "__array__") or hasattr(data, "__dlpack__") or not isinstance(data, Iterable):
+        given: Iterable[Any] = [data]
+    elif isinstance(data, (list, tuple)) and all(np.shape(x) == shape for x in data):
+        given = [data]
+    else:
+        given = data
+    for batch in given:
+        if (isinstance(batch, (list, tuple)) and batch is not data) or isinstance(batch, dict):
+            raise errors.ShapeError.explain(
+                "calibrate", f"batches that are a {type(batch).__name__}", "arrays of inputs alone",
+                "leave labels out: calibration=(x for x, _ in loader)")
+        x = arrays.as_numpy(batch, "calibrate")
+        if x.dtype.kind == "c" or not x.ndim or (x.shape[1:] != shape and len(x)):
+            raise errors.ShapeError.explain(
+                "calibrate", f"data of shape {x.shape} and type {x.dtype}",
+                f"real numbers of shape (inputs, {', '.join(map(str, shape))})", "stack inputs along a first axis")
+        yield x.reshape(len(x), *shape).astype(np.float64)
 
 
 class _Seen:

@@ -19,6 +19,7 @@ from .ranges import MARGIN, Ranges, batches, measure
 from .rewrites import simplified
 
 _ROUNDS = 3
+_KEPT = 32
 _CHECKED = 256  # calibration inputs that are run through the polynomials
 
 
@@ -35,6 +36,7 @@ class Reading:
     ranges: Ranges
     fits: Mapping[int, Fit]
     lowered: Lowered
+    samples: np.ndarray
 
     @property
     def notes(self) -> list[str]:
@@ -70,25 +72,25 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         raise errors.UnsupportedError.explain("compile", "no calibration data", "inputs as the model will see them",
                                               "pass calibration=x, a thousand inputs or more")
     small = simplified(graph)
-    if not hasattr(data, "__array__"):  # it is read more than once
-        data = np.concatenate([np.asarray(x) for x in batches(data)])
-    data = np.asarray(data)
+    # It is read more than once.
+    data = np.concatenate([np.zeros((0, *small.shape_in)), *batches(data, small.shape_in)])
     ranges = measure(small, data, margin)
     chosen = fit_activations(small, ranges, bits, fits)
     for _ in range(_ROUNDS):
         seen = _with_polynomials(small, ranges, chosen, data)
         if seen is None:
             break
+        chosen = fit_activations(small, seen, bits, fits, (ranges, chosen))
         ranges = seen
-        chosen = fit_activations(small, ranges, bits, fits)
     lowered, wishes = lowered_and_wishes(small, ranges, chosen)
     for _ in range(_ROUNDS):
         if not wishes:
             break
-        ranges = ranges.wider({i: (-bound / margin, bound / margin) for i, bound in wishes.items()})
-        chosen = fit_activations(small, ranges, bits, fits)
+        wider = ranges.wider({i: (-bound / margin, bound / margin) for i, bound in wishes.items()})
+        chosen = fit_activations(small, wider, bits, fits, (ranges, chosen))
+        ranges = wider
         lowered, wishes = lowered_and_wishes(small, ranges, chosen)
-    return Reading(graph, small, ranges, chosen, lowered)
+    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT])
 
 
 def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray) -> Ranges | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import arrays, errors
 from . import formulas
 from .graph import Graph, Node, refused, window_count
 
@@ -53,7 +53,7 @@ def walk(graph: Graph, x: Any, replaced: Replaced | None = None) -> Iterator[tup
 
 
 def as_batch(graph: Graph, x: Any) -> Array:
-    given = np.asarray(x)
+    given = arrays.as_numpy(x, "reference")
     if given.dtype.kind not in "biuf" or given.shape[1:] != graph.shape_in:
         raise errors.ShapeError.explain(
             "reference", f"inputs of shape {given.shape} and type {given.dtype}",

@@ -26,7 +26,7 @@ def test_ranges_are_those_of_the_values():
     build = Builder((7,))
     graph = build.graph(build.shift(build.scale(0, 3.0), 1e6))
     data = rng().normal(size=(500, 7))
-    for given in (data, [data[:100], data[100:]], iter([data[:499], data[499:]])):
+    for given in (data, [data[:100], data[100:]], [data[:250], data[250:]], iter([data[:499], data[499:]]), list(data)):
         ranges = measure(graph, given)
         y = reference.run(graph, data)
         r = ranges.nodes[graph.output]
@@ -54,6 +54,12 @@ def test_calibration_that_cannot_be_used():
         measure(graph, np.full((2, 3), 1e5))
     with pytest.raises(lt.ShapeError, match="no inputs"):
         measure(graph, np.zeros((0, 3)))
+    loader = [[np.ones((4, 3)), np.zeros(4)]]  # with labels
+    with pytest.raises(lt.ShapeError, match=r"calibrate: had batches that are a list; .*for x, _ in loader"):
+        measure(graph, iter(loader))
+    for wrong in (np.ones((5, 4)), np.ones(3), np.ones((5, 3), complex), np.ones((5, 3, 1)), 7):
+        with pytest.raises(lt.ShapeError, match="calibrate: had data of shape"):
+            measure(graph, wrong)
     with pytest.raises(lt.ValueError, match="margin=0.5"):
         measure(graph, np.ones((1, 3)), 0.5)
 
@@ -122,3 +128,14 @@ def test_polynomials_do_not_lead_each_other_out_of_their_domains():
     reading = read(graph, calibration=data, bits=5)
     out = reading.lowered.evaluate(data)  # raises where a domain is left
     assert np.abs(out - reference.run(graph, data)).max() < 0.1
+
+
+def test_data_that_can_be_read_once():
+    build = Builder((5,))
+    graph = build.graph(build.activation(build.linear(0, rng().normal(size=(3, 5)), layer="fc"), "tanh", "act"))
+    data = rng(1).normal(size=(90, 5))
+    once, whole = (read(graph, calibration=given) for given in ((x for x in (data[:50], data[50:])), data))
+    assert np.array_equal(once.lowered.evaluate(data), whole.lowered.evaluate(data))
+    assert np.array_equal(once.samples, data[:32]) and once.ranges.inputs == 90
+    enc = lt.nn.compile(graph, calibration=(x for x in (data[:50], data[50:])), preset="test-n10-boot-insecure", device="cpu")
+    assert np.allclose(enc.shadow(data), whole.lowered.evaluate(data), atol=1e-9)
