@@ -129,6 +129,7 @@ class Compiled(Network):
         super().__init__(context.params.name, machine.images, placement.level, first.shape, last.shape,
                          machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program)
         self.plan = plan
+        self.threads = 0  # of the CPU, for the context; 0: all cores
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device, self._memory = tuple(errors_), device, memory
@@ -141,7 +142,7 @@ class Compiled(Network):
     @cached_property
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
-        context = Context(self.preset, self._device)
+        context = Context(self.preset, self._device, threads=self.threads)
         if self._memory is not None:
             context._products.limit = max(0, self._memory - self.plan.key_bytes)
         else:
