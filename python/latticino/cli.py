@@ -25,11 +25,37 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"latticino: {arrays.printable(message)}; see {self.prog} --help\n")
 
 
+_HELR_ONLY = ("data", "iterations", "rows", "repeat")  # options of demos
+_NETWORK_ONLY = ("images", "encrypted", "memory")
+
+
 def _demo(args: argparse.Namespace) -> int:
+    for option in _HELR_ONLY if args.what == "resnet20" else _NETWORK_ONLY:
+        if getattr(args, option) is not None:
+            raise errors.UnsupportedError.explain(
+                f"demo {args.what}", f"--{option}", "options of its own",
+                f"leave it out: it is of {'helr' if args.what == 'resnet20' else 'resnet20'}")
+    return _resnet20(args) if args.what == "resnet20" else _helr(args)
+
+
+def _resnet20(args: argparse.Namespace) -> int:
+    from .workloads import resnet20
+
+    result = resnet20.run(args.preset or resnet20.DEFAULT_PRESET, args.device,
+                          1000 if args.images is None else args.images, args.encrypted or 0, args.memory, args.threads)
+    if args.record:
+        from .measure import records
+
+        records.write(args.record, [records.stamped(resnet20.row(result))])
+    return resnet20.verdict(result)
+
+
+def _helr(args: argparse.Namespace) -> int:
     from .workloads import demo
 
     if not args.no_plot:
         demo.require_plots()
+    args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
     result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads, args.repeat)
     if not args.no_plot:
         demo.plot(result, args.output)
@@ -127,13 +153,18 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
         sub.add_argument("--threads", type=count(0, MOST_THREADS), default=0, help="CPU threads; 0: all cores")
 
-    demo = command("demo", _demo, "train a model on encrypted digits, with bootstrapping")
+    demo = command("demo", _demo, "train a model on encrypted digits, or run a network on encrypted images")
+    demo.add_argument("what", nargs="?", choices=("helr", "resnet20"), default="helr",
+                      help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10 of LATTICINO_DATA")
     on_device(demo)
-    demo.add_argument("--preset", default=DEFAULT_PRESET)
+    demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1")
+    demo.add_argument("--images", type=count(1, 1000), help="resnet20: test images of the shadow; default: 1000")
+    demo.add_argument("--encrypted", type=count(0, 1000), help="resnet20: images that run encrypted; default: none")
+    demo.add_argument("--memory", help="resnet20: device memory, such as 16GiB")
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
     demo.add_argument("--iterations", type=count(1))
     demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
-    demo.add_argument("--repeat", type=count(1), default=1, help="trainings, of whose times the record has the median")
+    demo.add_argument("--repeat", type=count(1), help="trainings, of whose times the record has the median; default: 1")
     demo.add_argument("--output", type=Path, default=Path("latticino-demo.png"), help="the plot")
     demo.add_argument("--no-plot", action="store_true")
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")

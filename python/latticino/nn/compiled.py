@@ -25,7 +25,7 @@ from . import files
 from . import keys as keys_of
 from .placement import Placement
 from .plan import NetworkPlan
-from .run import Machine
+from .run import Machine, Step
 from .scaling import Scaled
 from .shadow import Shadow
 
@@ -129,6 +129,7 @@ class Compiled(Network):
         super().__init__(context.params.name, machine.images, placement.level, first.shape, last.shape,
                          machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program)
         self.plan = plan
+        self.threads = 0  # of the CPU, for the context; 0: all cores
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device, self._memory = tuple(errors_), device, memory
@@ -141,11 +142,10 @@ class Compiled(Network):
     @cached_property
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
-        context = Context(self.preset, self._device)
-        if self._memory is not None:
-            context._products.limit = max(0, self._memory - self.plan.key_bytes)
-        else:
-            context._products.limit = math.inf  # weights stay encoded
+        context = Context(self.preset, self._device, threads=self.threads)
+        # Weights stay encoded, or as many as there is memory for beside all else and the layer that comes in.
+        room = (self._memory or 0) - self.plan.least_bytes + max(layer.bytes for layer in self.plan.layers)
+        context._products.limit = math.inf if self._resident else room
         return context
 
     @property
@@ -153,25 +153,36 @@ class Compiled(Network):
         """Whether each layer's values lie in one ciphertext."""
         return all(p.count == 1 for p in self._machine.packings)
 
+    @property
+    def _resident(self) -> bool:
+        """Whether all weights stay encoded: only then a run can be recorded."""
+        return self._memory is None or self.plan.peak_bytes <= self._memory
+
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """The network of an encrypted sample, or of ``images`` of them.
 
-        The first call records the run, later ones replay it. ContextError, ShapeError or LevelError for what
-        `encrypt` did not make.
+        The first call records the run, later ones replay it, unless weights are encoded at each run (``memory``).
+        ContextError or ShapeError for what `encrypt` did not make.
         """
         roles.require_kind("network", x, Ciphertext, "enc.encrypt(client, sample) makes it")
         self._require_input(x)
+        if not self._resident:
+            return self._run(x)
         with self._lock:
             program = self._programs.get(x._key)
             if program is None:
                 self._programs.clear()  # a recording has memory of its own
                 program = self._programs[x._key] = Program(self._run)
-        with Task(f"running a network of {len(self._placement.steps)} steps"):
-            y: Ciphertext = program(x)
+        y: Ciphertext = program(x)
         return y
 
     def _run(self, x: Ciphertext) -> Ciphertext:
-        return self._result(self._machine.run(self._placement.steps, [x]))
+        with Task("running a network", len(self._placement.steps)) as task:
+            def watch(_: Step, y: Ciphertext) -> Ciphertext:
+                task.advance()
+                return y
+
+            return self._result(self._machine.run(self._placement.steps, [x], watch))
 
     def _result(self, y: Ciphertext) -> Ciphertext:
         return y.reshape(self.result_shape) if self.images == 1 else y

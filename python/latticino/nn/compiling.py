@@ -104,7 +104,7 @@ def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | No
                                               "join them along an axis, and slice in the model")
     network = scaled(graph)
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
-    kind = "cuda" if on_gpu else devices.choose(device)[0]
+    kind = "cuda" if on_gpu else "cpu" if device == devices.NOT_ENCRYPTED else devices.choose(device)[0]
     if samples is None:
         node = graph.nodes[graph.inputs[0]]
         samples = np.random.default_rng(0).uniform(-node.bound, node.bound, (_SAMPLES, *node.shape)) / 2
@@ -155,18 +155,22 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
     placement = placed(Rates(machine, context))
     rows, own = _profiled(machine, placement, context)
     program = _planned(machine, placement, context)
-    if memory is not None and program.peak_bytes > memory:
-        program_weights = program.peak_bytes - program.constant_bytes
-        if program_weights > memory:
-            raise errors.OutOfMemoryError.explain(
-                "compile", f"memory={display.size(memory)}", f"{display.size(program_weights)} without any weights",
-                "allow more memory, or run fewer images at once")
     shadow = Shadow(graph, network.units, placement.steps, own)
     measured = _bits(shadow, samples[:_SAMPLES])
     layers = _by_layer(rows, machine, measured, context.params)
     plan = NetworkPlan(tuple(layers), program, preset, kind, images, placement.level, measured[graph.output],
                        tuple(program.notes))
+    require_memory(plan, memory)
     return Compiled(network, placement, machine, context, plan, own, device, memory)
+
+
+def require_memory(plan: NetworkPlan, memory: int | None) -> None:
+    """OutOfMemoryError where a run takes more even if it encodes weights as it goes."""
+    if memory is not None and min(plan.peak_bytes, plan.least_bytes) > memory:
+        raise errors.OutOfMemoryError.explain(
+            "compile", f"memory={display.size(memory)}",
+            f"{display.size(min(plan.peak_bytes, plan.least_bytes))} with weights that are encoded at each run",
+            "allow more memory, or run fewer images at once")
 
 
 def _moved(network: Scaled, graph: Lowered) -> Scaled:

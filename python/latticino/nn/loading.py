@@ -17,7 +17,7 @@ from ..files.notes import Note
 from . import files
 from . import keys as keys_of
 from .compiled import Compiled, Network
-from .compiling import as_bytes
+from .compiling import as_bytes, require_memory
 from .placement import Placement
 from .plan import LayerPlan, NetworkPlan
 from .run import Machine
@@ -88,6 +88,9 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     level = files.integer(head, "level")
     plan = NetworkPlan(layers, program, context.params.name, stated.text("device"), images, level,
                        stated.number("bits"), tuple(program.notes))
+    if not layers:
+        files.refuse("a plan without layers")
+    require_memory(plan, memory)
     placement = Placement(steps, level, program.seconds)
     return Compiled(Scaled(graph, units), placement, machine, context, plan, own, device, memory)
 

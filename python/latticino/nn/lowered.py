@@ -27,6 +27,7 @@ Op = Literal["input", "affine", "add", "sub", "mul", "polynomial"]
 
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "polynomial": 1}  # an affine node has as many as it has maps
 _MOST_ENTRIES = 1 << 28  # of one matrix
+_IN_CACHE = 1 << 14  # values of a polynomial at once
 OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
 
 
@@ -73,8 +74,12 @@ class Series:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         low, high = self.domain
-        y = (2 * np.asarray(x) - low - high) / (high - low)
-        return np.asarray(np.polynomial.chebyshev.chebval(y, self.coefficients))
+        y = (2 * np.asarray(x, np.float64) - low - high) / (high - low)
+        flat = np.ascontiguousarray(y).reshape(-1)
+        for at in range(0, flat.size, _IN_CACHE):
+            part = flat[at : at + _IN_CACHE]
+            part[...] = np.polynomial.chebyshev.chebval(part, self.coefficients)
+        return flat.reshape(y.shape)
 
     def scaled(self, inside: float, outside: float) -> Series:
         """The series q with ``q(x) = outside * p(inside * x)``, for positive `inside`."""

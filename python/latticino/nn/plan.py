@@ -67,6 +67,16 @@ class NetworkPlan:
         """Device memory at the worst moment, keys and weights included."""
         return self.program.peak_bytes
 
+    @property
+    def weight_bytes(self) -> int:
+        """Encoded weights of all layers."""
+        return sum(layer.bytes for layer in self.layers)
+
+    @property
+    def least_bytes(self) -> int:
+        """Device memory where weights are encoded again at each run: all but the weights, and those of two layers."""
+        return self.peak_bytes - self.weight_bytes + 2 * max(layer.bytes for layer in self.layers)
+
     def _facts(self) -> list[tuple[str, str]]:
         each = f", {display.seconds(self.seconds / self.images)} an image" if self.images > 1 else ""
         p = self.program

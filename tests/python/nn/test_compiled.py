@@ -241,10 +241,40 @@ def test_a_preset_is_chosen():
         compiled(graph, x, device="cpu", bits=60)
 
 
-def test_memory_that_does_not_suffice():
-    graph, x = residual_block()
-    with pytest.raises(lt.OutOfMemoryError, match="memory=1"):
-        compiled(graph, x, BOOT, "cpu", memory=1024)
+@pytest.mark.slow
+def test_memory(device):
+    """Less memory than all weights take: they are encoded at each run, within it. Too little: an error."""
+    x = rng(9).uniform(-1, 1, (20, 512))
+    maps = [Affine.dense(rng(k).normal(size=(512, 512)) / 23) for k in range(3)]
+    nodes = [Node("x", "input", (), (512,))]
+    nodes += [Node(f"fc{k}", "affine", (k,), (512,), maps=(m,), layer=f"fc{k}") for k, m in enumerate(maps)]
+    graph = calibrated(nodes, x)
+    enc, client = world(graph, x, device)
+    given = enc.encrypt(client, x[0])
+    want = enc(given)
+    enc.context.reset_peak()
+    enc._run(given)
+    assert enc.context.peak_bytes == pytest.approx(enc.plan.peak_bytes, rel=0.1)
+    memory = (enc.plan.least_bytes + enc.plan.peak_bytes) // 2
+    less = compiled(graph, x, BOOT, device, memory=memory)
+    other = lt.keygen(less.context)
+    less.context.use(less.server_keys(other))
+    for _ in range(2):
+        y = less(less.encrypt(other, x[0]))
+        assert np.abs(less.decrypt(other, y).unmarked() - client.decrypt(want).unmarked()).max() < 1e-5
+    assert less.context.peak_bytes < memory
+    with pytest.raises(lt.OutOfMemoryError, match="memory="):
+        compiled(graph, x, BOOT, device, memory=enc.plan.least_bytes - 1)
+
+
+@pytest.mark.slow
+def test_not_encrypted():
+    """The device for debugging runs the same steps on values in the clear."""
+    for make in (residual_block, wide, lenet):
+        graph, x = make()
+        enc, client = world(graph, x, "not-encrypted")
+        got = np.asarray(enc.decrypt(client, enc(enc.encrypt(client, x[0]))))
+        assert np.abs(got - enc.shadow(x[0])[0]).mean() < 2.0 ** (1.5 - enc.plan.bits) * graph.nodes[-1].bound
 
 
 def test_compile_from_outside():

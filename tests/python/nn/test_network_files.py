@@ -143,6 +143,25 @@ def test_hostile_heads(saved, name):
     assert refused > 30
 
 
+@pytest.mark.slow
+def test_mutated_arrays(saved):
+    """Bytes of arrays changed, with a digest that holds: a FileError, or a network of other weights."""
+    data = (saved[2] / "server.network").read_bytes()
+    head, blobs = opened(saved[2] / "server.network")
+    first = len(data) - 32 - len(blobs)
+    refused = 0
+    for k in range(40):
+        r, bad = rng(k), bytearray(data[:-32])
+        for _ in range(r.integers(1, 4)):
+            bad[r.integers(first, len(bad))] = r.integers(256)
+        try:
+            note, arrays = files.from_bytes(bytes(bad) + hashlib.sha256(bad).digest())
+            repr(_loaded(note, arrays, "cpu", None))
+        except lt.FileError:
+            refused += 1
+    assert refused > 10 and head["kind"] == "server"
+
+
 @pytest.mark.parametrize("sizes", [(2**30, 100), (2**40, 100), (3, 2**40)])
 def test_arrays_that_would_inflate_without_end(sizes):
     import zlib
