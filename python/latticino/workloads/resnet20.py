@@ -22,7 +22,8 @@ from ..common import display
 from ..common.progress_bar import Task
 from ..key_generation import keygen
 from ..nn import reference
-from ..nn.graph import Builder, Graph
+from ..nn.builder import Builder
+from ..nn.graph import Graph
 
 DEFAULT_PRESET = "n16-d35-boot-v1"
 FIT_BITS = 13.0  # of each ReLU, relative to its largest value: the precision 2^-13 of Lee et al.
