@@ -21,7 +21,7 @@ GROUPS = {
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "Answer", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
     "Linear maps": ["linear_map", "matrix_map", "diagonal_map", "convolution_map", "average_pool_map",
-                    "convolve", "correlate", "matrix_power", "LinearMap", "MapCost", "Layout"],
+                    "convolve", "correlate", "matrix_power", "cov", "corrcoef", "LinearMap", "MapCost", "Layout"],
     "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
     "Order and softmax": ["sort", "fit_sort", "Sorting", "softmax", "logsumexp"],
     "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",

@@ -52,7 +52,7 @@ class Ciphertext(OfNumpy):
     `sum` over axes                         0; 1 where a sum's    log2(n) for n values, 2 sqrt(d) more for
                                             values lie in several d pieces of sums
                                             ciphertexts
-    `mean`; `var`                           1; 3 or 4 with sums   those of one sum; of two, and of a move
+    `mean`; `var`                           1; 2                  those of one sum; of two
     ``x @ w``, ``w @ x``                    1                     2 sqrt(d) for d diagonals
     `contiguous`                            0 or 1                2 sqrt(d) where values move by d distances
     `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 2 log2(n)
@@ -516,10 +516,12 @@ class Ciphertext(OfNumpy):
         return sums.mean(self, axis, keepdims)
 
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
-        """numpy's variance, divided by n - ddof: squares of differences from the mean.
+        """numpy's variance, divided by n - ddof, as the sum of squares less the square of the sum: two levels (more where
+        values of one sum are collected from several ciphertexts more than once).
 
-        Three levels over all values of an array that fills its slots; four over axes, because the means must be moved
-        to the slots of the values.
+        The middle of the declared or calibrated range is subtracted first, which is free. Where values are much
+        farther from it than from their mean, subtract the mean instead: ``((x - x.mean(axis, True)) ** 2).mean(axis)``
+        keeps more bits, for two levels more.
         """
         return sums.variance(self, axis, ddof, keepdims)
 

@@ -201,13 +201,28 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
     if count <= ddof:
         raise errors.ValueError.explain(
             "var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
-    off = x - mean(x, axes, True)
+    # sum |x|^2 - |sum x|^2 / n: what the errors of x leave in both is the same for the mean of x, and cancels.
+    x = _about_zero(x._ready(2))
+    squares = total(_squared(x), axes, keepdims, 1 / (count - ddof))
+    return squares - _squared(total(x, axes, keepdims, 1 / math.sqrt(count * (count - ddof))))
+
+
+def _about_zero(x: Ciphertext) -> Ciphertext:
+    """Less the middle of its range, where that is far from 0: the difference of squares of large numbers is rounded."""
+    r = x._known.range
+    middle = complex((r.low + r.high) / 2, (r.imag_low + r.imag_high) / 2)
+    if abs(middle) < r.bound / 8:
+        return x
+    c = middle.real if r.is_real else middle
+    return x - (np.full(x.shape, c) if x._padded else c)
+
+
+def _squared(x: Ciphertext) -> Ciphertext:
+    """``|x|^2``."""
     if x._known.range.is_real:
-        square = off * off
-    else:
-        square = off * off.conj()
-        square = square._like(square._parts, square._known.as_real())
-    return total(square, axes, keepdims, 1 / (count - ddof))
+        return x * x
+    square = x * x.conj()
+    return square._like(square._parts, square._known.as_real())
 
 
 def spread(x: Ciphertext, factor: complex) -> Ciphertext:

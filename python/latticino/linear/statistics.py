@@ -1,0 +1,63 @@
+"""Covariances and correlations of encrypted variables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import arrays, errors
+from ..common.layout import Layout
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+_MOST_CENTRED = 128  # values of a variable, up to which a clear matrix subtracts their mean
+
+
+def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
+    """numpy's cov: covariances of the variables in the rows of an encrypted array (columns with ``rowvar=False``).
+
+    Divided by n - ddof for n observations. Three or four levels up to 128 observations, one or two more beyond:
+    the mean is subtracted, and the result is multiplied by its own transpose.
+    """
+    return _cov(x, rowvar, ddof, "cov")
+
+
+def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bits: float = 20) -> Ciphertext:
+    """numpy's corrcoef: covariances over the product of the standard deviations.
+
+    ``domain``: within which all variances (divided by n) lie, above 0; the inverse root is within ``2**-bits``
+    (`Ciphertext.inverse_sqrt`, which says what it takes), and three levels more multiply by it. Variances outside of
+    the domain give wrong results in all slots.
+    """
+    if isinstance(getattr(x, "layout", None), Layout) and (x.ndim == 1 or x.shape[0 if rowvar else -1] == 1):
+        raise errors.ShapeError.explain("corrcoef", "one variable", "two or more", "its correlation with itself is 1")
+    c = _cov(x, rowvar, 0, "corrcoef")
+    i = np.arange(c.shape[0])
+    scale = c[i, i].contiguous().inverse_sqrt(domain, bits)
+    return c * (scale.expand_dims(1) * scale.expand_dims(0))
+
+
+def _cov(x: Ciphertext, rowvar: Any, ddof: Any, operation: str) -> Ciphertext:
+    if not isinstance(getattr(x, "layout", None), Layout):
+        raise errors.UnsupportedError.explain(
+            operation, f"a {type(x).__name__}", "an encrypted array", "call numpy's function for others")
+    if x.ndim not in (1, 2):
+        raise errors.ShapeError.explain(operation, f"shape {x.shape}", "variables by observations", "reshape it")
+    rows = arrays.as_flag(rowvar, operation, "rowvar")
+    ddof = arrays.as_real(ddof, operation, "ddof")
+    variables = x if x.ndim == 1 or rows else x.T
+    n = variables.shape[-1]
+    if n <= ddof:
+        raise errors.ValueError.explain(
+            operation, f"ddof={ddof:g} of {n} observations", "fewer than those", "lower ddof")
+    if x.ndim == 1 or len(variables) == 1:
+        return variables.reshape(n).var(ddof=ddof)
+    factor = math.sqrt(1 / (n - ddof))
+    if n <= _MOST_CENTRED:
+        off = variables @ ((np.eye(n) - 1 / n) * factor)
+    else:
+        off = (variables - variables.mean(1, True)) * factor
+    return off @ (off.T if off.dtype.kind == "f" else off.conj().T)

@@ -1,0 +1,79 @@
+"""Variances, covariances and correlations against numpy."""
+
+import numpy as np
+import pytest
+
+import latticino as lt
+
+
+@pytest.mark.parametrize("name", ["unit", "few", "positive", "constant", "far", "rows", "columns", "several", "complex", "sliced"])
+def test_variances_take_two_levels(ctx, client, rng, name):
+    x = rng.uniform(-1, 1, (16, 32))
+    axis, program = None, None
+    if name == "few":
+        x = x[0, :20]
+    elif name == "positive":
+        x = (x + 1) / 2
+    elif name == "constant":
+        x = np.full(512, 0.9)
+    elif name == "far":
+        x = 100 + x
+    elif name in ("rows", "columns"):
+        axis = 1 if name == "rows" else 0
+    elif name == "several":
+        x = rng.uniform(-1, 1, 2000)
+    elif name == "complex":
+        x = x + 1j * x.T.reshape(16, 32)
+    elif name == "sliced":
+        program = lambda a: a[2:9, ::3].var()  # noqa: E731
+    program = program or (lambda a: a.var(axis, ddof=1))
+    want = program(x)
+    ctx.use(client.server_keys(program, x))
+    low, high = float(x.real.min()), float(x.real.max())
+    for stated in ({"like": x}, {"range": lt.Range(low, high, (-1, 1)) if np.iscomplexobj(x) else (low, high)}):
+        y = program(client.encrypt(x, **stated))
+        assert y.level == ctx.level - 2 and y.dtype == np.float64
+        errors = np.abs(client.decrypt(y).unmarked() - want)
+        assert errors.mean() < 2.0 ** -(y.expected_bits - 3) and errors.max() < 2.0**-24
+    if name == "far":  # not rounded as squares of 100 are
+        assert y.expected_bits > 30
+
+
+def test_covariances_and_correlations(ctx, client, rng):
+    x = rng.uniform(-1, 1, (4, 20))
+    x[1] += x[0] / 2
+    cases = [(lt.cov, np.cov(x), {}), (lambda a: lt.cov(a.T, rowvar=False, ddof=0), np.cov(x, ddof=0), {}), (lambda a: lt.cov(a[0]), np.cov(x[0]), {}),
+             (lambda a: lt.cov(a[1:3]), np.cov(x[1:3]), {})]
+    ctx.use(client.server_keys(lambda a: [f(a) for f, _, _ in cases], x))
+    a = client.encrypt(x, range=(-1.5, 1.5))
+    for f, want, _ in cases:
+        y = f(a)
+        assert y.shape == want.shape and ctx.level - y.level <= 4
+        np.testing.assert_allclose(client.decrypt(y), want, atol=1e-5)
+        assert lt.precision(client.decrypt(y), want).mean > y.expected_bits - 3
+
+
+def test_covariances_of_many_and_of_complex_observations(ctx, client, rng):
+    x, z = rng.uniform(-1, 1, (3, 140)), rng.uniform(-1, 1, (3, 9)) + 1j * rng.uniform(-1, 1, (3, 9))
+    ctx.use(client.server_keys(ctx.plan(lt.cov, x) | ctx.plan(lt.cov, z)))
+    np.testing.assert_allclose(client.decrypt(lt.cov(client.encrypt(x))), np.cov(x), atol=1e-5)
+    np.testing.assert_allclose(client.decrypt(lt.cov(client.encrypt(z, range=lt.Range(-1, 1, (-1, 1))))), np.cov(z), atol=1e-5)
+
+
+def test_correlations(device, rng):
+    ctx = lt.Context("test-n10-boot-insecure", device, threads=1, auto_bootstrap=True)
+    client = lt.keygen(ctx)
+    x = rng.uniform(-0.9, 0.9, (3, 16))
+    x[2] = (x[2] - x[0]) / 2
+    assert (x.var(1) > 0.1).all() and (x.var(1) < 0.5).all()
+    program = lambda a: lt.corrcoef(a, (0.1, 0.5), bits=6)  # noqa: E731
+    ctx.use(client.server_keys(program, x))
+    np.testing.assert_allclose(client.decrypt(program(client.encrypt(x))), np.corrcoef(x), atol=5e-2)
+
+
+def test_wrong_arguments_are_refused(ctx, client, rng):
+    x = client.encrypt(rng.uniform(-1, 1, (2, 3, 4)))
+    for call, error in ((lambda: lt.cov(x), lt.ShapeError), (lambda: lt.cov(x[0], ddof=4), lt.ValueError), (lambda: lt.cov(np.eye(3)), lt.UnsupportedError),
+                        (lambda: lt.corrcoef(x[0, 0], (0, 1)), lt.ShapeError), (lambda: lt.cov(x[0], rowvar=3), lt.ValueError)):
+        with pytest.raises(error):
+            call()
