@@ -516,8 +516,7 @@ class Ciphertext(OfNumpy):
         return sums.mean(self, axis, keepdims)
 
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
-        """numpy's variance, divided by n - ddof, as the sum of squares less the square of the sum: two levels (more where
-        values of one sum are collected from several ciphertexts more than once).
+        """numpy's variance, divided by n - ddof, as the sum of squares less the square of the sum: two levels.
 
         The middle of the declared or calibrated range is subtracted first, which is free. Where values are much
         farther from it than from their mean, subtract the mean instead: ``((x - x.mean(axis, True)) ** 2).mean(axis)``
