@@ -24,6 +24,7 @@ groups |
 | add, sub, mul | x, y of one shape | | |
 | activation | x | value: the slopes of a prelu | function, and its parameters |
 | polynomial | x | coefficients, lowest first | |
+| quadratic | x | c0, c1, c2: ``c0 + c1 x + c2 x^2``, each broadcast to x | |
 | matmul | x (..., n, k), y (..., k, m) | | |
 | softmax | x | | axis |
 | layer_norm | x | weight, bias | axes (how many of the last), epsilon |
@@ -45,7 +46,8 @@ import numpy as np
 from .. import errors
 
 INPUTS = {"input": 0, "linear": 1, "conv": 1, "conv_transpose": 1, "along": 1, "scale": 1, "shift": 1, "reshape": 1,
-          "permute": 1, "add": 2, "sub": 2, "mul": 2, "activation": 1, "polynomial": 1, "matmul": 2, "softmax": 1,
+          "permute": 1, "add": 2, "sub": 2, "mul": 2, "activation": 1, "polynomial": 1, "quadratic": 1, "matmul": 2,
+          "softmax": 1,
           "layer_norm": 1, "attention": 3, "max_pool": 1, "rnn": 1, "lstm": 1, "gru": 1}  # concat: one or more
 VERSION = 1
 

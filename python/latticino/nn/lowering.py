@@ -26,6 +26,7 @@ from .scales import scaled
 
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "scale", "permute")
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
+_MOST_SHIFT = 2  # of a square, in units of the bound: two bits of its precision
 _SMALL = 1 << 16  # entries for which that does not matter
 
 
@@ -130,6 +131,8 @@ class _Structure:
             bound = self.ranges.bound(node.inputs[0])
             series = monomials(node.arrays["coefficients"].reshape(-1), (-bound, bound))
             return self._terms(i, node, xs[0], (Term((series,)),), 0.0)
+        if node.op == "quadratic":
+            return self._quadratic(i, node, xs[0])
         if node.op == "activation":
             fit = self.fits[i]
             return self._terms(i, node, xs[0], fit.terms, fit.offset, fit.largest * fit.scale)
@@ -238,6 +241,34 @@ class _Structure:
         if offset:
             total = Expression(total.maps, node.shape, np.full(node.size, offset), node.layer)
         return total
+
+    def _quadratic(self, i: int, node: ModelNode, x: Expression) -> Expression:
+        """``c2 (x + c1 / (2 c2))^2`` and a constant: the map before takes the shift, the map behind takes c2, and one
+        level is left. Where the shift is large, or nothing would take it, ``c1 x + c2 x^2``."""
+        c0, c1, c2 = (np.broadcast_to(node.arrays[k], node.shape).reshape(-1) for k in ("c0", "c1", "c2"))
+        source = node.inputs[0]
+        bound = self.ranges.bound(source)
+        shift = np.divide(c1, 2 * c2, out=np.full(c1.size, np.inf), where=c2 != 0)
+        shift[(c1 == 0) & (c2 == 0)] = 0.0
+        moved = float(np.abs(shift).max())
+        if moved and (x.node is not None or moved > _MOST_SHIFT * bound):
+            u = self._as_node(x)
+            square = self._square(i, node, u, bound)
+            maps: dict[int, Affine | None] = {self._index(u): matrices.diagonal(c1, node.shape),
+                                              square: matrices.diagonal(c2, node.shape)}
+            return Expression(maps, node.shape, c0, node.layer)
+        if moved:
+            x = Expression(dict(x.maps), x.shape, _plus(x.bias, shift), x.layer, source)
+            bound += moved
+        square = self._square(i, node, self._as_node(x, bound if moved else None), bound)
+        scaled_by = None if np.all(c2 == 1) else matrices.diagonal(c2, node.shape)
+        rest = c0 - c2 * shift**2
+        return Expression({square: scaled_by}, node.shape, rest if np.any(rest) else None, node.layer)
+
+    def _square(self, i: int, node: ModelNode, x: Expression, bound: float) -> int:
+        series = Series((bound**2 / 2, 0.0, bound**2 / 2), (-bound, bound))
+        out = self._new("polynomial", (self._index(x),), node.shape, node.layer, i, bound**2, series=series)
+        return self._index(out)
 
     def _term(self, i: int, node: ModelNode, x: Expression, term: Term, reach: float) -> Expression:
         """One chain of polynomials of ``x - shift``, times it where it is gated; its values lie within `reach`."""

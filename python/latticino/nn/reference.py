@@ -234,6 +234,11 @@ def _polynomial(node: Node, x: Array) -> Array:
     return np.asarray(np.polynomial.polynomial.polyval(x, node.arrays["coefficients"].reshape(-1)))
 
 
+def _quadratic(node: Node, x: Array) -> Array:
+    c0, c1, c2 = (_of_shape(node.arrays[name], x) for name in ("c0", "c1", "c2"))
+    return np.asarray(c0 + x * (c1 + x * c2))
+
+
 def _matmul(node: Node, x: Array, y: Array) -> Array:
     if x.ndim < 3 or y.ndim < 3:
         raise builtins.ValueError("two axes or more are needed")
@@ -336,6 +341,7 @@ _OPERATIONS: dict[str, Callable[..., Array]] = {
     "linear": _linear, "conv": _conv, "conv_transpose": _conv_transpose, "along": _along, "scale": _scale,
     "shift": _shift, "reshape": _reshape, "permute": _permute, "concat": _concat, "add": _pair(np.add),
     "sub": _pair(np.subtract), "mul": _pair(np.multiply), "activation": _activation, "polynomial": _polynomial,
+    "quadratic": _quadratic,
     "matmul": _matmul, "softmax": _softmax, "layer_norm": _layer_norm, "attention": _attention,
     "max_pool": _max_pool, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
 }

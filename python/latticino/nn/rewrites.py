@@ -10,14 +10,13 @@ polynomials and functions of one value.
 | softmax | exp of the centred values times the reciprocal of their sum |
 | attention, matmul | repeated values, products, sums |
 | rnn, lstm, gru | their steps |
-| sums and products of multiples of one value | a polynomial |
+| sums and products of multiples of one value | a polynomial, or a quadratic with a coefficient for each place |
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -235,55 +234,69 @@ _RULES: dict[str, Callable[..., int]] = {
 
 # ---- polynomials of one value ----
 
+Coefficients = list[np.ndarray]  # lowest first; numbers, or of degree 2 at most arrays that broadcast to the value
+
 
 def _joined(graph: Graph) -> Graph:
     """Scales, shifts, sums and products of one value as one polynomial, where its degree is 2 or more."""
-    known: list[tuple[int, np.ndarray]] = []
+    known: list[tuple[int, Coefficients]] = []
     for i in range(len(graph.nodes)):
         known.append(_as_polynomial(graph, i, known))
-    build = Builder(graph.shape_in)
-    at = {0: 0}
-
-    def made(i: int) -> int:
-        if i not in at:
-            node, (root, c) = graph.nodes[i], known[i]
-            if len(c) > 2 and root != i:
-                at[i] = build.polynomial(at[root], c, node.layer)
-            else:
-                at[i] = build.add_node(node.op, tuple(at[j] for j in node.inputs), node.layer, node.arrays,
-                                       node.options)
-        return at[i]
-
     needed = {graph.output}
     for i in range(graph.output, 0, -1):
         if i in needed:
             root, c = known[i]
             needed.update([root] if len(c) > 2 and root != i else graph.nodes[i].inputs)
-    for i in sorted(needed):
-        made(i)
+    build = Builder(graph.shape_in)
+    at = {0: 0}
+    for i in sorted(needed - {0}):
+        node, (root, c) = graph.nodes[i], known[i]
+        if root == i or len(c) <= 2:
+            at[i] = build.add_node(node.op, tuple(at[j] for j in node.inputs), node.layer, node.arrays, node.options)
+        elif len(c) == 3:
+            at[i] = build.add_node("quadratic", (at[root],), node.layer, {f"c{k}": v for k, v in enumerate(c)})
+        else:
+            at[i] = build.polynomial(at[root], np.array([float(v) for v in c]), node.layer)
     return build.graph(at[graph.output])
 
 
-def _as_polynomial(graph: Graph, i: int, known: list[tuple[int, np.ndarray]]) -> tuple[int, np.ndarray]:
-    """(root, monomial coefficients): what a node is as a polynomial of an earlier one, or of itself."""
-    p = np.polynomial.polynomial
-    node, own = graph.nodes[i], (i, np.array([0.0, 1.0]))
+def _as_polynomial(graph: Graph, i: int, known: list[tuple[int, Coefficients]]) -> tuple[int, Coefficients]:
+    """(root, coefficients): what a node is as a polynomial of an earlier one, or of itself."""
+    node, own = graph.nodes[i], (i, [np.zeros(()), np.ones(())])
     if not node.inputs:
         return own
     root, c = known[node.inputs[0]]
-    out: Any = None
-    if node.op in ("scale", "shift") and node.arrays["value"].size == 1:
-        value = float(node.arrays["value"].reshape(-1)[0])
-        out = c * value if node.op == "scale" else p.polyadd(c, [value])
+    out: Coefficients | None = None
+    if node.op in ("scale", "shift"):
+        value = node.arrays["value"]
+        value = value.reshape(()) if value.size == 1 else value
+        out = [v * value for v in c] if node.op == "scale" else [c[0] + value, *c[1:]]
     elif node.op == "polynomial":
         a = node.arrays["coefficients"].reshape(-1)
-        if (len(a) - 1) * (len(c) - 1) <= _MOST_DEGREE:
-            out = np.polynomial.Polynomial(a)(np.polynomial.Polynomial(c)).coef
+        out = [a[-1:].reshape(())] if (len(a) - 1) * (len(c) - 1) <= _MOST_DEGREE else None
+        for value in a[-2::-1] if out is not None else ():
+            out = _summed(_multiplied(out or [], c), [np.asarray(value)], 1.0)
     elif node.op in ("add", "sub", "mul"):
         other, d = known[node.inputs[1]]
-        if other == root and (node.op != "mul" or len(c) + len(d) - 2 <= _MOST_DEGREE):
-            out = {"add": p.polyadd, "sub": p.polysub, "mul": p.polymul}[node.op](c, d)
-    if out is None:
-        return own
-    out = np.trim_zeros(np.asarray(out, np.float64), "b")
-    return (root, out) if len(out) > 1 else own
+        if other == root and node.op == "mul" and len(c) + len(d) - 2 <= _MOST_DEGREE:
+            out = _multiplied(c, d)
+        elif other == root and node.op != "mul":
+            out = _summed(c, d, 1.0 if node.op == "add" else -1.0)
+    while out and not np.any(out[-1]):
+        out.pop()
+    numbers = out is not None and all(np.ndim(v) == 0 for v in out)
+    return (root, out) if out is not None and len(out) > 1 and (numbers or len(out) <= 3) else own
+
+
+def _multiplied(a: Coefficients, b: Coefficients) -> Coefficients:
+    out: Coefficients = [np.zeros(())] * (len(a) + len(b) - 1)
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            out[i + j] = np.asarray(out[i + j] + x * y)
+    return out
+
+
+def _summed(a: Coefficients, b: Coefficients, sign: float) -> Coefficients:
+    zero = np.zeros(())
+    return [np.asarray((a[k] if k < len(a) else zero) + sign * (b[k] if k < len(b) else zero))
+            for k in range(max(len(a), len(b)))]

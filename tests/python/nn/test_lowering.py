@@ -270,3 +270,29 @@ def test_models_of_other_kinds_are_refused():
     with pytest.raises(lt.UnsupportedError, match="no calibration data"):
         read(Builder((3,)).graph(0))
     assert math.isclose(read(Builder((3,)).graph(0), np.ones((1, 3))).ranges.bound(0), 1.25)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_quadratics_of_each_channel_take_one_map_and_one_level(residual):
+    """A basis of Hermite polynomials with batch norms, as degree-2 networks are trained: c0 + c1 x + c2 x^2."""
+    build = Builder((2, 6, 6))
+    x = small_convolution(build, build.input, 3, "conv1")
+    if residual:
+        x = build.add(x, small_convolution(build, build.activation(x, "tanh", "act"), 3, "more"))
+    square = build.scale(build.shift(build.mul(x, x, "herpn"), -1.0, "herpn"), 1 / math.sqrt(2), "herpn")
+    y = build.add(normed(build, x, "linear"), build.scale(square, np.array([1.0, -2.0, 0.5]).reshape(3, 1, 1)), "herpn")
+    graph = build.graph(small_convolution(build, y, 2, "conv2"))
+    data = rng(1).normal(size=(50, 2, 6, 6))
+    reading = read(graph, calibration=data, bits=10)
+    assert distance(reading, data) < 1e-9
+    last = [n for n in reading.lowered.nodes if n.op == "polynomial"][-1]
+    assert last.series.domain == (-1, 1) and np.allclose(last.series.coefficients, [0.5, 0, 0.5])
+    assert len(reading.lowered.nodes[-1].maps) == 1 + residual
+    assert residual or ops(reading.lowered) == ["input", "affine", "polynomial", "affine"]
+
+
+def test_quadratics_that_are_nearly_linear():
+    build = Builder((4,))
+    x = build.linear(0, rng().normal(size=(4, 4)), layer="fc")
+    y = build.add(build.scale(build.mul(x, x), np.array([1e-9, 0.0, 1.0, 0.1])), build.scale(x, np.array([1.0, 3.0, 0.0, 0.1])))
+    lowered_close(build, build.linear(y, rng(1).normal(size=(2, 4)), layer="last"), rng(2).normal(size=(40, 4)), 1e-9)
