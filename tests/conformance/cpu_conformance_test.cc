@@ -26,7 +26,8 @@ INSTANTIATE_TEST_SUITE_P(SmallPresets, CpuConformance,
                          testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                          "test-n10-dr-insecure", "test-n10-boot-insecure",
                                          "test-n10-d35-boot-insecure",
-                                         "test-n10-bitpacker-insecure"));
+                                         "test-n10-bitpacker-insecure",
+                                         "test-n10-d35-w30-boot-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
   // The largest primes there are beside the smallest, at the smallest degree.

@@ -36,8 +36,8 @@ rlwe::KeyRequest requested(const std::shared_ptr<const Params>& params,
   return keys->request();
 }
 
-std::uint64_t bootstrapped(bool simd) {
-  const auto params = preset("test-n10-boot-insecure");
+std::uint64_t bootstrapped(bool simd, const char* set = "test-n10-boot-insecure") {
+  const auto params = preset(set);
   const BootstrapOptions options{16, BootstrapOptions::Message::Complex, false};
   rlwe::Random random = rlwe::Random::insecure_from_seed({7});
   const auto context =
@@ -57,6 +57,11 @@ std::uint64_t bootstrapped(bool simd) {
 TEST(BootstrappingKnownAnswers, SmallSet) {
   EXPECT_EQ(bootstrapped(false), 18318472278750422549u);
   EXPECT_EQ(bootstrapped(true), 18318472278750422549u);
+}
+
+TEST(BootstrappingKnownAnswers, BitPackerSet) {
+  EXPECT_EQ(bootstrapped(false, "test-n10-d35-w30-boot-insecure"), 2162588828916640501u);
+  EXPECT_EQ(bootstrapped(true, "test-n10-d35-w30-boot-insecure"), 2162588828916640501u);
 }
 
 }  // namespace

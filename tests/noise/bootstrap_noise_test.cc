@@ -59,6 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, NoiseOfBootstrapping,
                          testing::Values(Case{"test-n10-boot-insecure", 0},
                                          Case{"test-n10-boot-insecure", 64},
                                          Case{"test-n10-d35-boot-insecure", 0},
+                                         Case{"test-n10-d35-w30-boot-insecure", 0},
                                          Case{"test-n12-boot-insecure", 0}));
 
 }  // namespace

@@ -103,6 +103,21 @@ TEST_P(Preset, NameTellsItsSecurity) {
             security == ParamsLiteral::Security::Insecure);
 }
 
+// The BitPacker sets with bootstrapping are as they were asked for: words below 2^30, at most five
+// terminals, and no fewer levels than the 25-30 set of that scale.
+TEST(PackedPresets, KeepTheirWordsAndTheLevelsOfTheirScale) {
+  for (const char* scale : {"35", "45"}) {
+    SCOPED_TRACE(scale);
+    const auto p = preset("n16-d" + std::string(scale) + "-w30-boot-v1");
+    for (const std::uint32_t q : p->ring_primes()) EXPECT_LT(q, 1u << 30);
+    for (const LevelShape& s : p->literal().levels) EXPECT_LE(s.terminals, 5);
+    EXPECT_GE(p->level_after_bootstrap(),
+              preset("n16-d" + std::string(scale) + "-boot-v1")->level_after_bootstrap());
+    EXPECT_LT(p->bootstrap_log_failure(), -100);
+    EXPECT_GT(p->bootstrap_precision().random.mean, 20);
+  }
+}
+
 // A published set never changes: a change of the generator that reaches one must fail here.
 TEST(PresetHashes, AreFrozen) {
   const std::map<std::string, std::string> frozen = {
@@ -132,6 +147,10 @@ TEST(PresetHashes, AreFrozen) {
        "47963696f33899e78588fae38524f20824fa4f500d3314d6bc506214a3e0bc48"},
       {"test-n10-bitpacker-insecure",
        "b99f5af28c86a47c1102b7c6aa382de5708a69012950c88d964b7522682d0a3f"},
+      {"n16-d35-w30-boot-v1", "34b51355638f754858a92ad9dc5e0f621a06a34bd5213f9c1a9d82196c40273f"},
+      {"n16-d45-w30-boot-v1", "9db1d7b50eeba249cc0f0d91f0ac4185f51f1607e2e2078c6a5696b98d1cc977"},
+      {"test-n10-d35-w30-boot-insecure",
+       "40e8508c1d9474680e6e29d97c9aa70d93a16bdae1108a9e9e8378aab13fac82"},
       {"cheddar-d30-legacy", "90d080d9edf60e2c93c0e1f2f2df5dad6dfbb83de3a2b9324bc810e12b7a94de"},
       {"cheddar-d35-legacy", "91bef5ed3e1a4339a1017bb28361a878d96a687cd90c0aec5a09a605c8afb165"},
       {"cheddar-d40-legacy", "4dca706c911785be431d86e831ab8f8e43bf2b9cd6fde9faa57a92e8aeb40e2c"},
