@@ -62,25 +62,25 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(count, 1)
 
 
-def _differences(x: Ciphertext, largest: bool) -> Ciphertext:
-    """Of all pairs, the first minus the second value, or the other way round for the smallest."""
+def _differences(x: Ciphertext, largest: bool, factor: float = 1.0) -> Ciphertext:
+    """Of all pairs, the first minus the second value, or the other way round for the smallest, times a factor."""
     first, second = _pairs(x.size)
     w = np.zeros((x.size, len(first)))
     at = np.arange(len(first))
     w[first, at], w[second, at] = (1, -1) if largest else (-1, 1)
-    return x @ w
+    return x @ (w * factor)
 
 
-def _ranks(before: Ciphertext, count: int, k: int, step: float) -> Ciphertext:
-    """For each of k ranks in turn and each value, its rank minus that rank, and `step`. ``before``: of each pair, 1
-    where the first value comes before the second one, else 0."""
+def _ranks(before: Ciphertext, count: int, k: int, step: float, factor: float = 1.0) -> Ciphertext:
+    """For each of k ranks in turn and each value, its rank minus that rank, and `step`, times a factor. ``before``: of
+    each pair, 1 where the first value comes before the second one, else 0."""
     first, second = _pairs(count)
     at = np.arange(len(first))
     w = np.zeros((len(first), count))
     w[at, first], w[at, second] = -1, 1
     later = np.bincount(first, minlength=count)  # values behind this one, which come before it where it is less
     offset = later[None, :] - np.arange(k)[:, None] + step
-    return before @ np.tile(w, k) + offset.reshape(-1)
+    return before @ (np.tile(w, k) * factor) + offset.reshape(-1) * factor
 
 
 def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: str,
@@ -107,17 +107,18 @@ def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operatio
         raise errors.ValueError.explain(
             operation, f"gap={gap:g} with bound={bound:g}", "a gap below twice the bound", "correct one")
     count = x.size
-    # Equal values count as apart by half of the gap, and so do those that are apart by the gap.
-    reach = 2 * bound + gap / 2
+    # Equal values count as apart by half of the gap, and so do those that are apart by the gap. Maps bring
+    # differences and ranks to [-1, 1], so that no sign needs a level for it.
+    reach, most = 2 * bound + gap / 2, count + 0.25
     margin, deepest = sign.margin(x), _deepest(x)
-    coarse = composite.checked(operation, reach, gap / 2, math.log2(count) + 2, margin, deepest)
-    d = _differences(x, largest) + gap / 2
+    coarse = composite.checked(operation, 1.0, gap / 2 / reach, math.log2(count) + 2, margin, deepest)
+    d = _differences(x, largest, 1 / reach) + gap / 2 / reach
     before, _ = sign.outlined(operation, d, coarse, sign.STEP, 2.0, True)
-    ranks = _ranks(before, count, k, -0.5).declare(-k - 0.25, count - 1.25)
-    # An index is a sum of all errors, times up to the number of values.
-    wanted = bits + 2 * math.log2(count)
-    fine = composite.checked(operation, count + 0.25, 0.25, wanted, margin, deepest)
-    below, own = sign.outlined(operation, -ranks, fine, sign.STEP, wanted, True)
+    ranks = _ranks(before, count, k, -0.5, -1 / most).declare(-(count - 1.25) / most, (k + 0.25) / most)
+    # An index is a sum of all errors, times up to the number of values; a value is one times up to the bound.
+    wanted = bits + math.log2(count) + max(math.log2(count), math.log2(bound))
+    fine = composite.checked(operation, 1.0, 0.25 / most, wanted, margin, deepest)
+    below, own = sign.outlined(operation, ranks, fine, sign.STEP, wanted, True)
     # Ranks lie within a quarter of where they should be, where the step is flat: their errors do not pass.
     known = below._known.within_domain(0.0, 1.0)
     estimate = _native.Estimate(known.range, math.hypot(own, fine.error / 2))

@@ -118,6 +118,14 @@ def test_polynomials_on_encrypted_values(device, rng):
     assert plan.bootstraps > 0 and plan.lookups == 0
 
 
+@pytest.mark.slow
+def test_large_bounds_need_more_bits(clear):
+    _, client = clear
+    x = np.array([-90.0, 80.0, 80.0, 10.0])
+    values, indices = lt.top_k(client.encrypt(x, range=(-100, 100)), 2, 100, "polynomial", gap=5, bits=6)
+    assert held(client, values, [80, 80]) < 2.0**-6 and held(client, indices, [1, 2]) < 2.0**-6
+
+
 # ---- errors ----
 
 @pytest.mark.parametrize("use, error, message", [
