@@ -23,7 +23,7 @@ GROUPS = {
     "Linear maps": ["linear_map", "matrix_map", "diagonal_map", "convolution_map", "average_pool_map",
                     "convolve", "correlate", "matrix_power", "cov", "corrcoef", "LinearMap", "MapCost", "Layout"],
     "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
-    "Order and softmax": ["sort", "fit_sort", "Sorting", "softmax", "logsumexp"],
+    "Order and softmax": ["sort", "fit_sort", "Sorting", "top_k", "softmax", "logsumexp"],
     "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",
                            "record"],
     "Networks": ["nn", "nn.compile", "nn.load", "nn.Compiled", "nn.Network", "nn.NetworkPlan", "nn.LayerPlan", "nn.Lowered", "nn.Node",

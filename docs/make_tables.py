@@ -328,6 +328,22 @@ def side_by_side() -> str:
     return table(["Program", "On encrypted data", "Lines in numpy", "Lines here"], rows)
 
 
+def largest() -> str:
+    """Costs of the ways to the largest value's index."""
+    rows = []
+    for count in (10, 32):
+        for method, options in (("rounds", {}), ("ranks", {}), ("polynomial", {"gap": 1 / 64, "bits": 12})):
+            def program(a: Any, method: str = method, options: dict[str, Any] = options) -> Any:
+                return a.argmax(1.0, method, **options)
+
+            with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+                context = lt.Context(D40, "cpu", auto_bootstrap=True)
+                plan = context.plan(program, lt.Shape((count,), None, (-1, 1)))
+            rows.append((str(count), f'`"{method}"`', f"{plan.lookups:,}", str(plan.bootstraps),
+                         f"{three(1e3 * plan.seconds)} ms", megabytes(plan.key_bytes)))
+    return table(("values", "method", "tables looked up", "bootstrappings", "predicted time", "keys"), rows)
+
+
 def sorting() -> str:
     """Cost and precision of sorts, by count and bits."""
     rows = []
@@ -349,7 +365,7 @@ def sorting() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
                             switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
-                            sorting)}
+                            sorting, largest)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -24,6 +24,7 @@ from .array_functions import (
                      sqrt,
                      stack,
                      tanh,
+                     top_k,
 )
 from .arrays import PrivateArray
 from .ckks.answer import Answer
@@ -97,7 +98,7 @@ __all__ = [
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "corrcoef", "correlate", "cov",
     "diagonal_map", "linear_map", "matrix_map", "matrix_power",
     "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",
-    "sin", "softmax", "sort", "sqrt", "tanh",
+    "sin", "softmax", "sort", "sqrt", "tanh", "top_k",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",

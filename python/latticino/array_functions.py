@@ -9,6 +9,7 @@ import numpy as np
 
 from . import errors
 from .arrays import as_integer
+from .ckks import ranking
 from .ckks.ciphertext import Ciphertext
 from .common import roles
 from .functions import softmax as normalised
@@ -106,6 +107,17 @@ def logsumexp(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float 
     """``log(exp(x).sum(axis))`` of real values in a domain, within ``2**-bits``. As `softmax`, without halving."""
     roles.require_kind("logsumexp", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
     return normalised.logsumexp(x, axis, domain, bits)
+
+
+def top_k(x: Ciphertext, k: int, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None,
+          bits: float | None = None, **options: Any) -> tuple[Ciphertext, Ciphertext]:
+    """The k largest values in descending order, and their indices into the flat array: two arrays of shape (k,).
+
+    Real values within ``bound``, up to 256 of them, by the methods of `Ciphertext.max` other than ``"rounds"``; equal
+    values come in the order of their indices. `sort` orders more values, without indices.
+    """
+    roles.require_kind("top_k", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
+    return ranking.top(x, k, bound, method, gap, bits, True, "top_k", options)
 
 
 def minimum(x: Any, y: Any, **options: Any) -> Any:

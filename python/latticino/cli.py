@@ -25,17 +25,39 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"latticino: {arrays.printable(message)}; see {self.prog} --help\n")
 
 
-_HELR_ONLY = ("data", "iterations", "rows", "repeat")  # options of demos
-_NETWORK_ONLY = ("images", "encrypted", "memory")
+# Options of demos that are not of all.
+_OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot"),
+        "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot")}
 
 
 def _demo(args: argparse.Namespace) -> int:
-    for option in _HELR_ONLY if args.what == "resnet20" else _NETWORK_ONLY:
-        if getattr(args, option) is not None:
+    for option in sorted({option for several in _OWN.values() for option in several} - set(_OWN[args.what])):
+        if getattr(args, option) not in (None, False):
+            owners = " and ".join(name for name, several in _OWN.items() if option in several)
             raise errors.UnsupportedError.explain(
-                f"demo {args.what}", f"--{option}", "options of its own",
-                f"leave it out: it is of {'helr' if args.what == 'resnet20' else 'resnet20'}")
-    return _resnet20(args) if args.what == "resnet20" else _helr(args)
+                f"demo {args.what}", f"--{option.replace('_', '-')}", "options of its own",
+                f"leave it out: it is of {owners}")
+    if args.what == "resnet20":
+        return _resnet20(args)
+    args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
+    return _sort(args) if args.what == "sort" else _helr(args)
+
+
+def _sort(args: argparse.Namespace) -> int:
+    from .workloads import demo, sort
+
+    if not args.no_plot:
+        demo.require_plots()
+    result = sort.run(args.preset, args.device, args.size, args.bits or 12, args.threads, args.repeat)
+    if not args.no_plot:
+        sort.plot(result, args.output)
+    if args.record:
+        from .measure import records, report
+
+        row = records.stamped(sort.row(result))
+        report.print_references(row)
+        records.write(args.record, [row])
+    return sort.verdict(result)
 
 
 def _resnet20(args: argparse.Namespace) -> int:
@@ -55,7 +77,6 @@ def _helr(args: argparse.Namespace) -> int:
 
     if not args.no_plot:
         demo.require_plots()
-    args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
     result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads, args.repeat)
     if not args.no_plot:
         demo.plot(result, args.output)
@@ -153,9 +174,11 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
         sub.add_argument("--threads", type=count(0, MOST_THREADS), default=0, help="CPU threads; 0: all cores")
 
-    demo = command("demo", _demo, "train a model on encrypted digits, or run a network on encrypted images")
-    demo.add_argument("what", nargs="?", choices=("helr", "resnet20"), default="helr",
-                      help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10 of LATTICINO_DATA")
+    demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images, or sort "
+                   "encrypted numbers")
+    demo.add_argument("what", nargs="?", choices=tuple(_OWN), default="helr",
+                      help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10 of LATTICINO_DATA; "
+                      "sort: generated numbers")
     on_device(demo)
     demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1")
     demo.add_argument("--images", type=count(1, 1000), help="resnet20: test images of the shadow; default: 1000")
@@ -164,8 +187,12 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
     demo.add_argument("--iterations", type=count(1))
     demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
-    demo.add_argument("--repeat", type=count(1), help="trainings, of whose times the record has the median; default: 1")
-    demo.add_argument("--output", type=Path, default=Path("latticino-demo.png"), help="the plot")
+    demo.add_argument("--size", type=count(1, 1 << 20), help="sort: how many numbers; default: 16 on a CPU, 16384 on a "
+                      "GPU")
+    demo.add_argument("--bits", type=count(1, 18), help="sort: precision of one exchange; default: 12")
+    demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
+                      "default: 1")
+    demo.add_argument("--output", type=Path, help="helr, sort: the plot; default: latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true")
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")
 
@@ -220,6 +247,8 @@ def _parser() -> argparse.ArgumentParser:
 def _require_writable(args: argparse.Namespace) -> None:
     """FileError before anything is measured where its result could not be written."""
     reads = getattr(args, "what", None) == "report"  # a record is read there
+    if args.command == "demo" and "output" in _OWN[args.what] and args.output is None:
+        args.output = Path("latticino-demo.png")
     plots = not getattr(args, "no_plot", False)
     for name, wanted in (("record", not reads), ("output", plots), ("plot", True), ("table", True)):
         path = getattr(args, name, None)

@@ -22,6 +22,7 @@ from ..functions import sign as signs
 from ..functions.chebyshev import Fit
 from ..linear import LinearMap, convolution, encrypted
 from ..ops import align, levels, matrix, refreshing, shapes, sums
+from . import ranking
 from . import switching as switching_of
 
 if TYPE_CHECKING:
@@ -784,23 +785,49 @@ class Ciphertext(OfNumpy):
                 '"table", or "polynomial" with gap and bits', "name one of them")
         return switching_of.compare(self, other, bound, **options)
 
-    def max(self, other: Operand | None = None, bound: float = 1.0, **options: Any) -> Ciphertext:
+    def max(self, other: Operand | None = None, bound: float = 1.0, method: str = "rounds", *,
+            gap: float | None = None, bits: float | None = None, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
 
-        All values: log2(size) comparisons in sequence, a level each, and one level more; the result has shape (). The
-        chosen value keeps its precision. Of two values that differ by less than about 2^-6 of the bound either may be
-        chosen.
+        All values, as an array of shape ():
+
+        ``method="rounds"``: log2(size) comparisons by tables in sequence, a level each, and one level more. The
+        chosen value keeps its precision. Of two values that differ by less than about 2^-6 of the bound either
+        may be chosen.
+        ``"ranks"``: all pairs are compared by tables at once, and ranks looked up once: up to 256 values, of which a
+        table of the default sets tells about 40 apart. Of equal values the first is chosen.
+        ``"polynomial"``: the same by minimax polynomials, for values that are equal or at least ``gap`` apart
+        (1/64 of the bound), with ``bits`` (12). Of equal values the first is chosen.
+        docs/functions.md compares their costs.
         """
         if other is not None:
+            if method != "rounds" or gap is not None or bits is not None:
+                raise errors.UnsupportedError.explain(
+                    "max", "another array with a method, gap or bits", "none of them",
+                    "x.maximum(y, bound, bits) takes polynomials")
             return switching_of.larger(self, other, bound, **options)
-        return switching_of.largest(self, bound, **options)[0]
+        return ranking.of_method(self, method, bound, gap, bits, "max",
+                                 lambda: switching_of.largest(self, bound, **options)[0], options)
 
-    def argmax(self, bound: float = 1.0, **options: Any) -> Ciphertext:
+    def argmax(self, bound: float = 1.0, method: str = "rounds", *, gap: float | None = None,
+               bits: float | None = None, **options: Any) -> Ciphertext:
         """Where the largest value is, as an index into the flat array, of shape (). As `max`.
 
-        Of values that are equal, or differ by less than about 2^-6 of the bound, it is the index of any one. (numpy
-        returns the first.)"""
-        return switching_of.largest(self, bound, **options)[1]
+        With ``method="rounds"`` it is the index of any one of values that are equal, or differ by less than about 2^-6
+        of the bound. The other methods give the first of equal ones, as numpy does.
+        """
+        return ranking.of_method(self, method, bound, gap, bits, "argmax",
+                                 lambda: switching_of.largest(self, bound, **options)[1], options)
+
+    def min(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None, bits: float | None = None,
+            **options: Any) -> Ciphertext:
+        """The smallest of all values, of shape (): `max` by ``"ranks"`` or ``"polynomial"``."""
+        return ranking.of_method(self, method, bound, gap, bits, "min", None, options)
+
+    def argmin(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None,
+               bits: float | None = None, **options: Any) -> Ciphertext:
+        """Where the smallest value is, the first of equal ones. As `min`."""
+        return ranking.of_method(self, method, bound, gap, bits, "argmin", None, options)
 
     def to_level(self, level: int) -> Ciphertext:
         """The same values at a lower `level` and its canonical scale. ScaleError for the array's own level if it has

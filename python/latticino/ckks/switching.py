@@ -63,6 +63,11 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
               minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
+    return _looked_up(x, f, bound, where, name, minimal_keys, route, "deviation")
+
+
+def _looked_up(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
+               minimal_keys: bool, route: str, error: str) -> Ciphertext:
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     x = align.plain(x, "apply_lut")
     _check_within("apply_lut", x, where, bound)
@@ -79,21 +84,41 @@ def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: A
         nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
         return np.asarray(values[nearest])
 
-    return _through(x, table, (look_up, range_of(values), "deviation"), where, name, minimal_keys, route)
+    return _through(x, table, (look_up, range_of(values), error), where, name, minimal_keys, route)
 
 
-def _positive(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
-              route: str = "automatic") -> Ciphertext:
-    """1 where x > 0, 0 where x < 0, for |x| <= 2 bound."""
+def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None, minimal_keys: bool = False,
+             route: str = "automatic") -> Ciphertext:
+    """1 where x > 0, 0 where x < 0, for |x| <= 2 bound. With `ties`: 1 too where x is larger than minus so many
+    deviations of the noise beside it."""
     bound = arrays.as_real(bound, "compare", "bound", above=0)
     x = align.plain(x, "compare")
     _check_within("compare", x, None, 2 * bound)
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
+    if ties:
+        offset = ties * argument_deviation(x, 2.2 * bound, switching, minimal_keys, route)
+        x, bound = x + offset, bound + offset / 2
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # What is claimed holds for values that differ by more than the resolution.
     step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), "packed"
     return _through(x, table, step, None, name, minimal_keys, route) + 0.5
+
+
+def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
+                       route: str = "automatic") -> float:
+    """Of the noise beside a value that is looked up in a table of that bound."""
+    name = x.context.switch_set(switching, x._key)
+    native = x.context.switching(name)
+    table = x.context.table((name, bound, "identity"), lambda: _native.SwitchTable.make(native, float, bound))
+    switcher = x.context.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
+    return float(table.report(switcher)["argument"])
+
+
+def stepped(x: Ciphertext, f: Callable[[float], float], bound: float, switching: str | None = None,
+            minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
+    """As `apply_lut`, of values that are known to lie away from the jumps of f, which is constant elsewhere."""
+    return _looked_up(x, f, bound, None, switching, minimal_keys, route, "packed")
 
 
 def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, str], where: Any, name: str,
@@ -164,13 +189,13 @@ def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
 
 def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.compare."""
-    return _positive(x - y, bound, **options)
+    return positive(x - y, bound, **options)
 
 
 def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.max."""
     difference = x - y
-    return _positive(difference, bound, **options) * difference + y
+    return positive(difference, bound, **options) * difference + y
 
 
 def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
@@ -182,16 +207,20 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
         raise errors.ShapeError.explain(
             "max", f"{x.size} values with other values in the slots behind them",
             "a number of values that is a power of two", "reshape or pad the data before encrypting")
+    def within(v: Ciphertext) -> Ciphertext:
+        """A value, or what stands behind them: whatever sums of ranges say."""
+        return v._like(v._parts, v._known.within_domain(-bound, bound))
+
     filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
     entries: list[tuple[Any, Any]] = []
     for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):
         one = x._like([part], x._known.part(i, x.slots), True, (x.slots,))
-        entries.append((one + fill if fill.any() else one, index))
+        entries.append((within(one + fill) if fill.any() else one, index))
 
     def better(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
         difference = a[0] - b[0]
-        chosen = _positive(difference, bound, **options)
-        return chosen * difference + b[0], chosen * (a[1] - b[1]) + b[1]
+        chosen = positive(difference, bound, **options)
+        return within(chosen * difference + b[0]), chosen * (a[1] - b[1]) + b[1]
 
     while len(entries) > 1:
         pairs = [better(a, b) for a, b in zip(entries[::2], entries[1::2])]

@@ -442,7 +442,9 @@ class Known:
         sample = None if self.sample is None else self.sample.copy()
         if sample is not None:
             sample[0] = values
-        return self._with(self.estimate.plus_error(error, False), sample)
+        # The distance is that of values, which lie in the coefficients that the slots decode from.
+        white = None if sample is None else self._white_of(1.0, 0.0) if self._white is not None else self.error_seen
+        return self._with(self.estimate.plus_error(error, False), sample, white=white)
 
     def plus_error(self, added: float, seen: float | None = None) -> Known:
         """`seen`: what is added to a sample, where it is not what is claimed."""

@@ -101,7 +101,7 @@ def fit_sign(bound: float = 1.0, gap: float | None = None, bits: float = 20) -> 
     return checked("fit_sign", bound, gap, bits, 2.0**-20)
 
 
-def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float) -> Sign:
+def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deepest: int = _MOST_LEVELS) -> Sign:
     bound = arrays.as_real(bound, operation, "bound", above=0)
     gap = bound / 256 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
     bits = arrays.as_real(bits, operation, "bits", above=0)
@@ -111,7 +111,7 @@ def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float) -> S
             "correct one")
     if not 1 <= bits <= _MOST_BITS:
         raise errors.ValueError.explain(operation, f"bits={bits:g}", f"a number from 1 to {_MOST_BITS:g}", "correct it")
-    return composed(operation, bound, gap, bits, margin)
+    return composed(operation, bound, gap, bits, margin, deepest)
 
 
 @lru_cache(maxsize=256)

@@ -135,7 +135,7 @@ def _stage(operation: str, y: Ciphertext, series: Series, slope: float,
     owns = []
 
     def known(operand: Ciphertext, own: float) -> Known:
-        owns.append(own)
+        owns.append(math.hypot(own, slope * error_between(y, operand)))  # where the context bootstrapped it first
         return operand._known.through(
             lambda v: np.polynomial.chebyshev.chebval(v / series.upper, series.values), slope, own, ends)
 

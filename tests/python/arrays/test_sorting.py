@@ -1,12 +1,15 @@
 """Sorting encrypted arrays: the network, what is promised in the clear, and encrypted runs on data of all kinds."""
 
+import json
 import math
+import re
 import warnings
 
 import numpy as np
 import pytest
 
 import latticino as lt
+from latticino import cli
 from latticino.functions import network
 
 PRESET = "test-n10-boot-insecure"
@@ -198,3 +201,28 @@ def test_wrong_arguments(client, use, error, message):
 def test_values_that_leave_the_domain(ctx):
     with pytest.raises(lt.ScaleError, match="sort.*domain 0 to 1"):
         ctx.plan(lambda a: lt.sort(a, (0, 1)), lt.Shape((4,), None, (-1, 1)))
+
+
+# ---- the demo ----
+
+@pytest.mark.slow
+def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    picture, record = tmp_path / "sort.png", tmp_path / "sort.json"
+    status = cli.main(["demo", "sort", "--preset", PRESET, "--device", device, "--size", "5", "--threads", "1", "--bits", "6",
+                       "--output", str(picture), "--record", str(record)])
+    out = capsys.readouterr().out
+    assert status == 0 and picture.stat().st_size > 10_000
+    assert all(kind in out for kind in ("random", "sorted", "reversed", "duplicates", "6 stages", "peak memory"))
+    row, = json.loads(record.read_text())
+    assert row["name"] == "sort.run" and row["unit"] == "s" and row["value"] > 0
+    assert row["params"]["values"] == 5 and row["params"]["stages"] == 6 and row["mean_error_bits"] > 5
+    assert row["bootstraps"] > 0 and row["preset"] == PRESET and row["commit"]
+
+
+@pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it is of helr"),
+                                              (["--size", "4", "--no-plot"], "demo helr: had --size.*it is of sort"),
+                                              (["resnet20", "--no-plot"], "demo resnet20: had --no-plot.*of helr and sort")])
+def test_options_of_another_demo_are_refused(options, message, capsys):
+    assert cli.main(["demo", *options]) == 1
+    assert re.search(message, capsys.readouterr().err)

@@ -1,0 +1,153 @@
+"""The largest values and where they are, by their ranks: two comparisons in sequence, however many values there are.
+
+All pairs are compared at once. The rank of a value is how many others come before it; a second comparison turns it
+into a one or a zero. A pair of equal values counts for its first one, so that ranks are those of a stable sort.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _native, arrays, errors
+from ..claims.known import Known
+from ..functions import composite, sign
+from . import switching
+
+if TYPE_CHECKING:
+    from .ciphertext import Ciphertext
+
+MOST = 256  # values, of which there are 32,640 pairs
+_TIES = 6.0  # deviations of noise, by which the second value of a pair must be larger
+_SURE = 4.5  # deviations of noise within half of a rank
+
+
+def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, largest: bool,
+        operation: str, options: dict[str, Any]) -> tuple[Ciphertext, Ciphertext]:
+    """The k largest or smallest values in this order, and their indices: arrays of shape (k,)."""
+    bound = arrays.as_real(bound, operation, "bound", above=0)
+    k = arrays.as_integer(k, operation, "k", 1, x.size)
+    if x.size > MOST:
+        raise errors.ShapeError.explain(
+            operation, f"{x.size} values", f"at most {MOST}, because all pairs are compared",
+            'take parts of the array, lt.sort(), or method="rounds" for a single one')
+    x = x.reshape(-1)
+    if x.size == 1:
+        return x, x * 0
+    if method == "ranks":
+        if gap is not None or bits is not None:
+            raise errors.UnsupportedError.explain(
+                operation, 'gap or bits with method="ranks"', "neither: it goes through tables", "leave them out")
+        chosen = _by_tables(x, k, bound, largest, operation, options)
+    elif method == "polynomial":
+        if options:
+            raise errors.UnsupportedError.explain(
+                operation, f"the option {next(iter(options))} with polynomials", "gap and bits", "leave it out")
+        chosen = _by_polynomials(x, k, bound, largest, operation, gap, bits)
+    else:
+        needs = '"ranks" or "polynomial"' if operation in ("top_k", "min", "argmin") else (
+            '"rounds", "ranks" or "polynomial"')
+        raise errors.UnsupportedError.explain(operation, f"method={arrays.shown(method)}", needs, "name one of them")
+    every = np.arange(x.size, dtype=float)
+    if k == 1:
+        return (chosen * x).sum().reshape(1), (chosen * every).sum().reshape(1)
+    chosen = chosen.reshape(k, x.size)
+    return (chosen * x).sum(-1), (chosen * every).sum(-1)
+
+
+def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(count, 1)
+
+
+def _differences(x: Ciphertext, largest: bool, factor: float = 1.0) -> Ciphertext:
+    """Of all pairs, the first minus the second value, or the other way round for the smallest, times a factor."""
+    first, second = _pairs(x.size)
+    w = np.zeros((x.size, len(first)))
+    at = np.arange(len(first))
+    w[first, at], w[second, at] = (1, -1) if largest else (-1, 1)
+    return x @ (w * factor)
+
+
+def _ranks(before: Ciphertext, count: int, k: int, step: float, factor: float = 1.0) -> Ciphertext:
+    """For each of k ranks in turn and each value, its rank minus that rank, and `step`, times a factor. ``before``: of
+    each pair, 1 where the first value comes before the second one, else 0."""
+    first, second = _pairs(count)
+    at = np.arange(len(first))
+    w = np.zeros((len(first), count))
+    w[at, first], w[at, second] = -1, 1
+    later = np.bincount(first, minlength=count)  # values behind this one, which come before it where it is less
+    offset = later[None, :] - np.arange(k)[:, None] + step
+    return before @ (np.tile(w, k) * factor) + offset.reshape(-1) * factor
+
+
+def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: str,
+               options: dict[str, Any]) -> Ciphertext:
+    """1 for each of k ranks in turn and the value that has it, else 0."""
+    before = switching.positive(_differences(x, largest), bound, _TIES, **options)
+    ranks = _ranks(before, x.size, k, 0.0)
+    ranks = ranks.declare(-k + 1, x.size - 1)
+    top = float(x.size)
+    deviation = switching.argument_deviation(ranks, top, **options)
+    if _SURE * deviation > 0.5:
+        raise errors.PrecisionError.explain(
+            operation, f"ranks with noise of {deviation:.2g} in a table", f"at most {0.5 / _SURE:.2g}",
+            f"at most {math.floor(0.5 / _SURE / deviation * x.size)} values, a set of switching with more precise "
+            'tables, or method="polynomial"')
+    return switching.stepped(ranks, lambda v: float(abs(v) < 0.5), top, **options)
+
+
+def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operation: str, gap: Any,
+                    bits: Any) -> Ciphertext:
+    bits = 12.0 if bits is None else arrays.as_real(bits, operation, "bits", above=0)
+    gap = bound / 64 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
+    if gap >= 2 * bound:
+        raise errors.ValueError.explain(
+            operation, f"gap={gap:g} with bound={bound:g}", "a gap below twice the bound", "correct one")
+    count = x.size
+    # Equal values count as apart by half of the gap, and so do those that are apart by the gap. Maps bring
+    # differences and ranks to [-1, 1], so that no sign needs a level for it.
+    reach, most = 2 * bound + gap / 2, count + 0.25
+    margin, deepest = sign.margin(x), _deepest(x)
+    coarse = composite.checked(operation, 1.0, gap / 2 / reach, math.log2(count) + 2, margin, deepest)
+    d = _differences(x, largest, 1 / reach) + gap / 2 / reach
+    before, _ = sign.outlined(operation, d, coarse, sign.STEP, 2.0, True)
+    ranks = _ranks(before, count, k, -0.5, -1 / most).declare(-(count - 1.25) / most, (k + 0.25) / most)
+    # An index is a sum of all errors, times up to the number of values; a value is one times up to the bound.
+    wanted = bits + math.log2(count) + max(math.log2(count), math.log2(bound))
+    fine = composite.checked(operation, 1.0, 0.25 / most, wanted, margin, deepest)
+    below, own = sign.outlined(operation, ranks, fine, sign.STEP, wanted, True)
+    # Ranks lie within a quarter of where they should be, where the step is flat: their errors do not pass.
+    known = below._known.within_domain(0.0, 1.0)
+    estimate = _native.Estimate(known.range, math.hypot(own, fine.error / 2))
+    below = below._like(below._parts, Known(estimate, known.sample, None, known.shadow))
+    if k == 1:
+        return below
+    # Ranks below k, less those below k - 1.
+    w = np.eye(k * count)
+    at = np.arange(count, k * count)
+    w[at - count, at] = -1
+    return below @ w
+
+
+def _deepest(x: Ciphertext) -> int:
+    """The most levels of a polynomial that bootstrappings leave, where there are any."""
+    params = x.context.params
+    if not (x.context.auto_bootstrap and params.has_bootstrap):
+        return int(params.top_level)
+    first = params.default_level - params.level_after_bootstrap  # which SlotToCoeff needs
+    return int(params.default_level - first)
+
+
+def of_method(x: Ciphertext, method: str, bound: Any, gap: Any, bits: Any, operation: str,
+              rounds: Callable[[], Ciphertext] | None, options: dict[str, Any]) -> Ciphertext:
+    """The largest or smallest value, or its index, of shape (); `rounds` does it by rounds of comparisons."""
+    if method == "rounds" and rounds is not None:
+        if gap is not None or bits is not None:
+            raise errors.UnsupportedError.explain(
+                operation, 'gap or bits with method="rounds"', "neither: it goes through tables", "leave them out")
+        return rounds()
+    values, indices = top(x, 1, bound, method, gap, bits, operation in ("max", "argmax"), operation, options)
+    return (indices if operation.startswith("arg") else values).reshape(())
