@@ -11,9 +11,9 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kMostTries = 3;                   // scales on either side of a refused one
-constexpr double kApart = 0.2;                  // bits between them
-const Log2 kReach = log2_fixed(24.0);           // of log2 Q around a refused one
+constexpr int kMostTries = 3;                  // scales on either side of a refused one
+constexpr double kApart = 0.2;                 // bits between them
+const Log2 kReach = log2_fixed(24.0);          // of log2 Q around a refused one
 constexpr std::int64_t kMostWork = 5'000'000;  // to find factors that do
 
 std::string number(double x) {
