@@ -2,7 +2,7 @@
 // it takes, and whether any answer is wrong. Every chain is checked against what was asked, with
 // none of the planner's code; every refusal by taking the scale it names, which must pass that
 // level.
-//   packing_study [--schedules N] [--seed S]      prints JSON
+//   packing_study [--schedules N] [--seed S]      prints a record (JSON)
 //   packing_study --sets      the chains of docs/lab/primes.md, as its table
 #include <algorithm>
 #include <bit>
@@ -213,7 +213,9 @@ int run(int schedules, std::uint64_t seed) {
     ++wrong;
     std::fprintf(stderr, "schedule %d (%s): %s %s\n", i, kind, bad.c_str(), text.c_str());
   }
-  std::printf("{\n  \"command\": \"packing_study --schedules %d --seed %llu\",\n", schedules,
+  std::printf("[{\n  \"name\": \"params.packing\", \"value\": %.4f, \"unit\": \"share packed\",\n",
+              static_cast<double>(done) / schedules);
+  std::printf("  \"command\": \"packing_study --schedules %d --seed %llu\",\n", schedules,
               static_cast<unsigned long long>(seed));
   std::printf("  \"schedules\": %d,\n  \"packed\": %d,\n  \"refused\": %d,\n", schedules, done,
               refused);
@@ -238,7 +240,7 @@ int run(int schedules, std::uint64_t seed) {
     std::printf("}");
     comma = ",\n";
   }
-  std::printf("\n  }\n}\n");
+  std::printf("\n  }\n}]\n");
   return wrong == 0 ? 0 : 1;
 }
 
