@@ -136,7 +136,7 @@ class Compiled(Network):
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device, self._memory = tuple(errors_), device, memory
-        self._shadow = Shadow(graph, network.units, placement.steps, self._errors)
+        self._shadow = Shadow(graph, network.units, placement.steps, self._errors, network.shown)
         self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form == "merged")
                                         for s in placement.steps if s.form}))
         self._recorded: tuple[Any, str, Program] | None = None  # of a context or session, and a key
@@ -224,8 +224,9 @@ class Compiled(Network):
         graph, weights = files.of_graph(self._network.graph)
         plan = {name: getattr(self.plan, name) for name in ("device", "bits")}
         head = {**self._head("server"), "nodes": graph, "output": self._network.graph.output, "plan": plan,
-                "units": list(self._network.units), "errors": list(self._errors), "steps": files.of_steps(
-                    self._placement.steps), "layers": [asdict(layer) for layer in self.plan.layers]}
+                "units": list(self._network.units), "before": list(self._network.before),
+                "errors": list(self._errors), "steps": files.of_steps(self._placement.steps),
+                "layers": [asdict(layer) for layer in self.plan.layers]}
         with Task("writing a network"):
             files.write(str(folder / "server.network"), head, weights)
 
