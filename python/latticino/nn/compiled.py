@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 
-class Network:
+class Network(roles.Handle):
     """What the owner of the data needs of a compiled network: how samples become ciphertexts, and results values.
 
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
@@ -66,7 +66,7 @@ class Network:
                 "prepare the data as those of the calibration, or calibrate with such values")
         ratio = self._bound / self._unit
         flat = client.encrypt(self._packing.rows(values / self._unit).reshape(-1), self.level, range=(-ratio, ratio))
-        return flat._like(flat._parts, flat._known, layout=self._packing)
+        return flat._like(flat._parts, flat._known.taken(self._packing.places), layout=self._packing)
 
     def decrypt(self, client: Client, y: Ciphertext) -> arrays.PrivateArray:
         """The result of a run, of shape ``result_shape``, or (images, *result_shape)."""
@@ -81,6 +81,9 @@ class Network:
         """Exactly the keys that a run needs: the server's ``enc.context.use(keys)`` takes them."""
         _require_params(client.context, self._program)
         return client.server_keys(self._program, show=show)
+
+    def __reduce__(self) -> NoReturn:
+        roles.refuse_pickle("a network", "its files", "use save, and lt.nn.load in the other process")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what the owner of the data needs: neither weights nor keys. `lt.nn.load` gives a `Network`."""
@@ -133,10 +136,10 @@ class Compiled(Network):
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device, self._memory = tuple(errors_), device, memory
-        self._shadow = Shadow(graph, network.units, placement.steps, self._errors)
+        self._shadow = Shadow(graph, network.units, placement.steps, self._errors, network.shown)
         self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form == "merged")
                                         for s in placement.steps if s.form}))
-        self._programs: dict[str, Program] = {}
+        self._recorded: tuple[Any, str, Program] | None = None  # of a context or session, and a key
         self._lock = Lock()
 
     @cached_property
@@ -169,10 +172,10 @@ class Compiled(Network):
         if not self._resident:
             return self._run(x)
         with self._lock:
-            program = self._programs.get(x._key)
-            if program is None:
-                self._programs.clear()  # a recording has memory of its own
-                program = self._programs[x._key] = Program(self._run)
+            held, key, program = self._recorded or (None, "", None)
+            if program is None or held is not x.context or key != x._key:  # one: a recording has memory of its own
+                program = Program(self._run)
+                self._recorded = x.context, x._key, program
         y: Ciphertext = program(x)
         return y
 
@@ -221,8 +224,9 @@ class Compiled(Network):
         graph, weights = files.of_graph(self._network.graph)
         plan = {name: getattr(self.plan, name) for name in ("device", "bits")}
         head = {**self._head("server"), "nodes": graph, "output": self._network.graph.output, "plan": plan,
-                "units": list(self._network.units), "errors": list(self._errors), "steps": files.of_steps(
-                    self._placement.steps), "layers": [asdict(layer) for layer in self.plan.layers]}
+                "units": list(self._network.units), "before": list(self._network.before),
+                "errors": list(self._errors), "steps": files.of_steps(self._placement.steps),
+                "layers": [asdict(layer) for layer in self.plan.layers]}
         with Task("writing a network"):
             files.write(str(folder / "server.network"), head, weights)
 

@@ -155,7 +155,7 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
     placement = placed(Rates(machine, context))
     rows, own = _profiled(machine, placement, context)
     program = _planned(machine, placement, context)
-    shadow = Shadow(graph, network.units, placement.steps, own)
+    shadow = Shadow(graph, network.units, placement.steps, own, network.units)
     measured = _bits(shadow, samples[:_SAMPLES])
     layers = _by_layer(rows, machine, measured, context.params)
     plan = NetworkPlan(tuple(layers), program, preset, kind, images, placement.level, measured[graph.output],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,10 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     units, own = files.numbers(head, "units"), files.numbers(head, "errors")
     steps = files.steps_of(head, graph, context.params.top_level)
     images = packing.shape[0]
-    if len(units) != len(graph.nodes) or len(own) != len(steps) + 1 or min((*units, *own), default=0) < 0:
+    before = files.numbers(head, "before")
+    if not len(before) == len(units) == len(graph.nodes) or len(own) != len(steps) + 1:
         files.refuse("units or errors that do not fit")
-    if len(graph.inputs) != 1 or not all(units):
+    if len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
         files.refuse("units or inputs that do not fit")
     try:
         machine = Machine(graph, context.slots, images)
@@ -92,7 +94,8 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
         files.refuse("a plan without layers")
     require_memory(plan, memory)
     placement = Placement(steps, level, program.seconds)
-    return Compiled(Scaled(graph, units), placement, machine, context, plan, own, device, memory)
+    facts = {"units": {node.name: number for node, number in zip(graph.nodes, before)}}
+    return Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device, memory)
 
 
 def _layer_of(row: Note) -> LayerPlan:

@@ -234,7 +234,8 @@ class Lowered:
 
     nodes: tuple[Node, ...]
     output: int
-    facts: dict[str, Any] = field(default_factory=dict)  # of the model, for people: its name, its framework
+    # For people: ``units``, what the values of nodes were divided by, by the names of the nodes.
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))

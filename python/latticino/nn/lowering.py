@@ -22,7 +22,7 @@ from .graph import Graph
 from .graph import Node as ModelNode
 from .lowered import Affine, Lowered, Node, Series
 from .ranges import Ranges
-from .scales import scaled
+from .scales import numbers_of, scaled
 
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "scale", "permute")
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
@@ -45,6 +45,7 @@ def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
     its domain: that of the largest part of a sum, where the sum itself has a smaller one."""
     structure = _Structure(graph, ranges, fits)
     output = structure.result()
+    numbers = numbers_of(structure.nodes, output)
     nodes, output = scaled(structure.nodes, output)
     wishes: dict[int, float] = {}
     for node in nodes:
@@ -55,7 +56,7 @@ def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
         low, high = series.domain
         if low == -high and high < 1:
             wishes[source] = max(wishes.get(source, 0.0), half / high)
-    return Lowered(tuple(nodes), output, dict(facts or {})), wishes
+    return Lowered(tuple(nodes), output, {**(facts or {}), "units": numbers}), wishes
 
 
 @dataclass

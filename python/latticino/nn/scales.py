@@ -24,6 +24,12 @@ def scaled(nodes: Sequence[Node], output: int) -> tuple[list[Node], int]:
     return [_divided(n, numbers[i], [numbers[j] for j in n.inputs]) for i, n in enumerate(nodes)], output
 
 
+def numbers_of(nodes: Sequence[Node], output: int) -> dict[str, float]:
+    """What each node of `scaled` is divided by, by name."""
+    nodes, output = _loosened(list(nodes), output)
+    return {n.name: float(number) for n, number in zip(nodes, _Numbers(nodes, output).all())}
+
+
 def _groups(nodes: list[Node]) -> list[int]:
     """For each node the first of those that sums tie it to."""
     first = list(range(len(nodes)))

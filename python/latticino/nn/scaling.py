@@ -27,6 +27,20 @@ class Scaled:
     graph: Lowered
     units: tuple[float, ...]
 
+    @property
+    def before(self) -> tuple[float, ...]:
+        """What the values of each node were divided by before, by who lowered the model."""
+        known = self.graph.facts.get("units", {})
+        out: list[float] = []
+        for node in self.graph.nodes:  # what the planner put in has the values of its input
+            out.append(float(known.get(node.name, out[node.inputs[0]] if node.inputs else 1.0)))
+        return tuple(out)
+
+    @property
+    def shown(self) -> tuple[float, ...]:
+        """Units with which messages state values: those of the user's model."""
+        return tuple(a * b for a, b in zip(self.units, self.before))
+
 
 def scaled(graph: Lowered) -> Scaled:
     """The graph in units of its own; with a factor of its own where products meet in a sum, and behind a result whose

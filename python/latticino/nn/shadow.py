@@ -22,12 +22,12 @@ _REAL = math.sqrt(0.5)  # the real part has half of the variance of a complex er
 class Shadow:
     """Steps in float on a graph in units of its own.
 
-    ``errors``: of the input, then of each step, the deviation that it adds.
+    ``errors``: of the input, then of each step, the deviation that it adds. ``shown``: units for messages.
     """
 
-    def __init__(self, graph: Lowered, units: Sequence[float], steps: Sequence[Step],
-                 errors: Sequence[float]) -> None:
-        self.graph, self.units, self.steps, self.errors = graph, units, steps, errors
+    def __init__(self, graph: Lowered, units: Sequence[float], steps: Sequence[Step], errors: Sequence[float],
+                 shown: Sequence[float]) -> None:
+        self.graph, self.units, self.steps, self.errors, self.shown = graph, units, steps, errors, shown
 
     def results(self, x: np.ndarray, noise: np.random.Generator | None = None) -> np.ndarray:
         """Of samples as rows, shape (batch, size), in the user's units: the result of each, of its shape.
@@ -56,7 +56,7 @@ class Shadow:
             xs = [held[j] for j in node.inputs]
             if node.series is not None:
                 outside = OUTSIDE if noise is None else _NOISE_OUTSIDE
-                require_within(node, xs[0], self.units[node.inputs[0]], outside)
+                require_within(node, xs[0], self.shown[node.inputs[0]], outside)
             out[i] = held[i] = _noisy(result_of(node, xs, check=False), error, noise)
         return out
 

@@ -1,6 +1,8 @@
 """Networks end to end, built by hand as lowered graphs: encrypted against the shadow, node by node."""
 
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -265,6 +267,50 @@ def test_memory(device):
     assert less.context.peak_bytes < memory
     with pytest.raises(lt.OutOfMemoryError, match="memory="):
         compiled(graph, x, BOOT, device, memory=enc.plan.least_bytes - 1)
+
+
+@pytest.mark.slow
+def test_two_clients_in_threads_and_a_session(device):
+    graph, x = residual_block()
+    enc, first = world(graph, x, device)
+    second = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(second))
+    session = enc.context.bind(enc.server_keys(first))
+    clients = [first, second] * 3
+    given = [enc.encrypt(c, x[k]) for k, c in enumerate(clients)] + [session.adopt(enc.encrypt(first, x[6]))]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(enc, given))
+    want = enc.shadow(x[:7])
+    for k, (c, y) in enumerate(zip([*clients, first], answers)):
+        assert np.abs(enc.decrypt(c, y).unmarked() - want[k]).mean() < 2.0 ** (2 - enc.plan.bits)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::latticino.ckks.debug.SecretWarning")
+def test_debugging_names_no_operation():
+    """Under lt.debug every claim of a run is compared with the truth."""
+    for make in (mlp, residual_block):
+        graph, x = make()
+        enc, client = world(graph, x, "cpu")
+        with lt.debug(enc.context, client):
+            got = enc.decrypt(client, enc(enc.encrypt(client, x[0]))).unmarked()
+        assert np.abs(got - enc.shadow(x[0])[0]).max() < 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [lambda x: 0 * x, lambda x: 0 * x + np.abs(x).max(), lambda x: 0 * x - 0.5])
+def test_constant_inputs(make):
+    graph, x = residual_block()
+    enc, client = world(graph, x, "cpu")
+    given = make(x[0])
+    got = enc.decrypt(client, enc(enc.encrypt(client, given))).unmarked()
+    assert np.abs(got - enc.shadow(given)[0]).mean() < 2.0 ** (2.5 - enc.plan.bits) * graph.nodes[-1].bound
+
+
+def test_networks_are_no_pickles():
+    graph, x = mlp()
+    with pytest.raises(lt.UnsupportedError, match="use save"):
+        pickle.dumps(compiled(graph, x, BOOT, "cpu"))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from test_lowered import rng
 import latticino as lt
 from latticino.nn.builder import Builder
 from latticino.nn.reference import run
+from latticino.nn.reference import values as run_layers
 
 BOOT = "test-n10-boot-insecure"
 
@@ -111,3 +112,15 @@ def test_scikit_learn(device):
         for k in range(3):
             got = enc.decrypt(client, enc(enc.encrypt(client, x[1500 + k]))).unmarked()
             assert got.argmax() == shadow[k]
+
+
+def test_messages_state_the_values_of_the_model():
+    """Values are divided by units inside; who reads an error finds those of the model."""
+    graph, fits = mlp()
+    x = rng(7).uniform(-1, 1, (200, 20))
+    enc = lt.nn.compile(graph, calibration=x, preset=BOOT, device="cpu", fits=fits)
+    before = run_layers(graph, 3 * x)[1]
+    with pytest.raises(lt.ValueError, match="layer act1: had values from") as why:
+        enc.shadow(3 * x)
+    least = float(str(why.value).split("values from ")[1].split(" to ")[0])
+    assert least == pytest.approx(before.min(), rel=1e-3)
