@@ -284,3 +284,49 @@ def test_auto_bootstrap_refreshes_first(device, rng):
     ctx.use(client.server_keys(program, low))
     np.testing.assert_allclose(client.decrypt(program(low)), m.evaluate(x), atol=1e-2)
     assert ctx.bootstraps == 1
+
+
+def in_slots(way, x, rng):
+    """What a placed map makes of x, slot by slot, with other values in slots that x leaves free."""
+    source, target, slots = way.source, way.target, way.map.slots
+    held = rng.uniform(-9, 9, source.count * source.slots)
+    held[source.places.reshape(-1)] = x.reshape(-1)
+    held = np.tile(held.reshape(source.count, source.slots), slots // source.slots)
+    made, matrices = np.zeros((target.count, slots), complex), way.map.matrices()
+    for t, groups in enumerate(way.map.blocks()):
+        for group in groups:
+            for row, distance in zip(matrices(t, group), group.distances):
+                made[t] += row * np.roll(held[group.source], -distance)
+    made = made.reshape(target.count, way.pieces, -1).sum(1)
+    assert made.shape[1] == target.slots
+    return made.reshape(-1)
+
+
+def random_layout(rng, size, most):
+    """Values anywhere, a step apart, or row by row, in one ciphertext or several."""
+    slots = 1 << int(rng.integers(0, most.bit_length()))
+    needed = -(-size // slots)
+    kind = rng.integers(3)
+    if kind == 0:
+        return lt.Layout.plain((size,), slots)
+    if kind == 1:
+        step = int(rng.integers(1, 4))
+        return lt.Layout((size,), slots, -(-size * step // slots), np.arange(size) * step)
+    count = needed + int(rng.integers(0, 2))
+    return lt.Layout((size,), slots, count, rng.permutation(count * slots)[:size])
+
+
+def test_maps_between_any_layouts(rng):
+    from latticino.linear import placement
+
+    for _ in range(150):
+        size_in, size_out = (int(n) for n in rng.integers(1, 40, 2))
+        m = random_map(rng, size_in, size_out, int(rng.integers(0, 60)))
+        source, target = random_layout(rng, size_in, 32), random_layout(rng, size_out, 32)
+        way = placement.placed(m._name, m._rows, m._columns, m._values, source, target)
+        x = rng.uniform(-1, 1, size_in)
+        made = in_slots(way, x, rng)
+        np.testing.assert_allclose(target.read(made), m.evaluate(x), atol=1e-9)
+        made[target.places.reshape(-1)] = 0
+        np.testing.assert_allclose(made, 0, atol=1e-9)  # zeros elsewhere
+        assert way.map.diagonals <= min(source.slots, target.slots) * source.count * target.count
