@@ -328,6 +328,27 @@ def side_by_side() -> str:
     return table(["Program", "On encrypted data", "Lines in numpy", "Lines here"], rows)
 
 
+def comparisons() -> str:
+    """Costs and precision of comparisons of two arrays."""
+    def planned(**options: Any) -> Any:
+        with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+            context = lt.Context(D40, "cpu", auto_bootstrap=True)
+            shape = lt.Shape((1 << 14,), None, (-1, 1))
+            return context.plan(lambda a, b: a.compare(b, 1.0, **options), shape, shape)
+
+    rows = []
+    for log_gap, bits in ((5, 8), (7, 13), (9, 13), (11, 13), (9, 20)):
+        fit = lt.fit_sign(2, 2.0**-log_gap, bits - 1)
+        plan = planned(method="polynomial", gap=2.0**-log_gap, bits=bits)
+        rows.append((f'`"polynomial"`, `bits={bits}`', f"2^-{log_gap}", f"{fit.bits + 1:.1f}", str(fit.levels),
+                     str(plan.bootstraps), "0", f"{three(1e3 * plan.seconds)} ms"))
+    plan = planned()
+    rows.append(('`"table"`', "2^-6", f"{plan.bits[0][0]:.1f}", "to that after a bootstrapping", str(plan.bootstraps),
+                 f"{plan.lookups:,}", f"{three(1e3 * plan.seconds)} ms"))
+    return table(("method", "values differ by", "bits of 0 and 1", "levels", "bootstrappings", "tables looked up",
+                  "predicted time"), rows)
+
+
 def largest() -> str:
     """Costs of the ways to the largest value's index."""
     rows = []
@@ -365,7 +386,7 @@ def sorting() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
                             switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
-                            sorting, largest)}
+                            sorting, largest, comparisons)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -484,3 +484,20 @@ def test_levels_are_reached_over_changes_of_the_scale(ctx, client, rng):
         for to in (6, 5, 4):
             assert lt.precision(client.decrypt(a.to_level(to)), x).mean > 29
         assert lt.precision(client.decrypt(a * client.encrypt(x, level=5)), x * x).mean > 29
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["polynomial", "iterations"])
+@pytest.mark.parametrize("domain, bits", [((0.25, 4), 16), ((0.05, 1), 12), ((2.0**-8, 1), 10), ((1e-3, 0.1), 8), ((1, 64), 16)])
+def test_inverse_roots_at_the_ends_of_their_domain(method, domain, bits):
+    """Where layer norms divide: the error is as stated at both ends, and where all values lie at one of them."""
+    ctx = lt.Context("n16-d40-boot-v1", "not-encrypted", auto_bootstrap=True)
+    client = lt.keygen(ctx)
+    low, high = domain
+    near = np.geomspace(1e-6, 1e-2, 50)
+    x = np.concatenate([np.full(100, low), np.full(100, high), low * (1 + near), high * (1 - near), np.geomspace(low, high, 100)])
+    for options in ({"range": domain}, {"like": x}):
+        y = client.encrypt(x, **options).inverse_sqrt(domain, bits, method=method)
+        error = np.abs(client.decrypt(y).unmarked() - x**-0.5)
+        assert error.max() <= 2.0**-bits, (options, -math.log2(error.max()), int(error.argmax()))
+        assert -math.log2(error.mean()) > y.expected_bits - 1

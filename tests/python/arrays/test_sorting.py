@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import threading
 import warnings
 
 import numpy as np
@@ -201,6 +202,38 @@ def test_wrong_arguments(client, use, error, message):
 def test_values_that_leave_the_domain(ctx):
     with pytest.raises(lt.ScaleError, match="sort.*domain 0 to 1"):
         ctx.plan(lambda a: lt.sort(a, (0, 1)), lt.Shape((4,), None, (-1, 1)))
+
+
+@pytest.mark.slow
+def test_two_clients_in_threads_and_a_recording(device, rng):
+    ctx = lt.Context(PRESET, device, threads=1)
+    shape = lt.Shape((4,), None, (0, 1))
+
+    def program(a):
+        return lt.sort(a, bits=6, gap=1 / 4)
+
+    plan = ctx.plan(program, shape)
+    data = rng.integers(0, 5, (2, 4)) / 4.0
+    errors = []
+
+    def run(row):
+        client = lt.keygen(ctx)
+        session = ctx.bind(client.server_keys(plan))
+        y = program(session.adopt(client.encrypt(row, range=(0, 1))))
+        errors.append(np.abs(client.decrypt(y).unmarked() - np.sort(row)).max())
+
+    threads = [threading.Thread(target=run, args=(row,)) for row in data]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(errors) == 2 and max(errors) < 2.0**-6
+    client = lt.keygen(ctx)
+    ctx.use(client.server_keys(plan))
+    first, second = (client.encrypt(row, range=(0, 1)) for row in data)
+    recorded = lt.record(program)
+    for row, a in zip(data, (first, second)):
+        assert np.abs(client.decrypt(recorded(a)).unmarked() - np.sort(row)).max() < 2.0**-6
 
 
 # ---- the demo ----
