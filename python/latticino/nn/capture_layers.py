@@ -35,7 +35,7 @@ class Missing(NamedTuple):
 
 
 RULES: dict[str, Callable[..., Any]] = {}
-_FEWER = "rewrite the layer with supported operations (docs/networks.md lists them), or leave it to the client"
+_FEWER = "rewrite the layer with supported operations (docs/network_layers.md lists them), or leave it to the client"
 _REMEDIES = {
     "embedding": "look the vectors up on the client: pass the embedding's output as the model's input",
     "argmax": "return the scores and take argmax of the decrypted ones",

@@ -21,13 +21,17 @@ _AT_ONCE = 1 << 25  # numbers that one batch makes of all nodes
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Of all values of a node over all inputs: least, largest, mean, standard deviation, and a random sample."""
+    """Of all values of a node over all inputs: least, largest, mean, standard deviation, and a random sample.
+
+    ``tenth``: the tenth largest of the inputs' own largest sizes; the smallest where there are fewer than ten.
+    """
 
     low: float
     high: float
     mean: float
     deviation: float
     sample: np.ndarray
+    tenth: float
 
     @property
     def most(self) -> float:
@@ -57,6 +61,12 @@ class Ranges:
         for i, (low, high) in ends.items():
             nodes[i] = replace(nodes[i], low=min(nodes[i].low, low), high=max(nodes[i].high, high))
         return replace(self, nodes=tuple(nodes))
+
+    def narrow(self, node: int) -> bool:
+        """Whether among ten times as many inputs a value outside of the bound is likely: sizes whose tail falls
+        exponentially grow as much again as from the tenth largest to the largest."""
+        r = self.nodes[node]
+        return r.tenth > 0 and 2 * r.most - r.tenth > self.bound(node)
 
     @property
     def notes(self) -> list[str]:
@@ -124,11 +134,13 @@ class _Seen:
     def __init__(self, seed: int) -> None:
         self.low, self.high, self.count, self.mean, self.squares = math.inf, -math.inf, 0, 0.0, 0.0
         self.kept = np.zeros(0)
+        self.largest = np.zeros(0)  # of the ten inputs that have the largest, in order
         self.random = np.random.default_rng(seed)
 
     def add(self, y: np.ndarray) -> None:
         flat = y.reshape(-1)
         self.low, self.high = min(self.low, float(flat.min())), max(self.high, float(flat.max()))
+        self.largest = np.sort(np.concatenate([self.largest, np.abs(y.reshape(len(y), -1)).max(axis=1)]))[-10:]
         n, mean = flat.size, float(flat.mean())
         step = mean - self.mean  # the parallel formula: no cancellation for values far from zero
         self.squares += float(((flat - mean) ** 2).sum()) + step**2 * self.count * n / (self.count + n)
@@ -142,4 +154,5 @@ class _Seen:
         self.count += n
 
     def result(self) -> NodeRange:
-        return NodeRange(self.low, self.high, self.mean, math.sqrt(self.squares / self.count), np.sort(self.kept))
+        return NodeRange(self.low, self.high, self.mean, math.sqrt(self.squares / self.count), np.sort(self.kept),
+                         float(self.largest[0]))

@@ -40,7 +40,14 @@ class Reading:
 
     @property
     def notes(self) -> list[str]:
-        return self.ranges.notes
+        """What a person should know: of the ranges, and of layers whose values may leave theirs."""
+        out = list(self.ranges.notes)
+        narrow = dict.fromkeys(self.graph.nodes[i].layer or "without a name" for i in self.fits
+                               if self.ranges.narrow(self.graph.nodes[i].inputs[0]))
+        if narrow:
+            out.append("among ten times as many inputs some lead to values outside of the bounds, which polynomials do "
+                       f"not bear, before {', '.join(narrow)}; compile with a larger margin or more calibration data")
+        return out
 
 
 def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: float = MARGIN,

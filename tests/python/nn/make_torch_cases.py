@@ -283,7 +283,7 @@ def write(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--write", type=Path, help="store small cases in this file")
-    parser.add_argument("--seeds", type=int, default=25, help="random cases of each kind of layer")
+    parser.add_argument("--seeds", type=int, default=10, help="random cases of each kind of layer")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     if asked.write:

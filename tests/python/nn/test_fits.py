@@ -139,3 +139,14 @@ def test_data_that_can_be_read_once():
     assert np.array_equal(once.samples, data[:32]) and once.ranges.inputs == 90
     enc = lt.nn.compile(graph, calibration=(x for x in (data[:50], data[50:])), preset="test-n10-boot-insecure", device="cpu")
     assert np.allclose(enc.shadow(data), whole.lowered.evaluate(data), atol=1e-9)
+
+
+def test_layers_whose_values_have_a_long_tail_are_named():
+    """Sizes that grow exponentially leave the bound among more inputs, even ones do not."""
+    build = Builder((4,))
+    graph = build.graph(build.activation(build.activation(0, "silu", "first"), "tanh", "second"))
+    for data, named in ((0.02 * rng().standard_exponential((2000, 4)) ** 3, True), (rng().random((2000, 4)), False)):
+        notes = " ".join(read(graph, calibration=data, bits=5).notes)
+        assert ("before first, second" in notes) == ("larger margin" in notes) == named
+    wide = read(graph, calibration=0.02 * rng().standard_exponential((2000, 4)) ** 3, bits=5, margin=4.0)
+    assert len(wide.notes) == 1
