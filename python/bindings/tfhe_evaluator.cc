@@ -34,6 +34,13 @@ void bind_enumerations(nb::module_& m) {
       .value("NotAnd", Gate::NotAnd)
       .value("OrNot", Gate::OrNot)
       .value("NotOr", Gate::NotOr);
+  m.def(
+      "gate_truth",
+      [](Gate gate) {
+        const std::array<bool, 4> values = tfhe::truth_table(gate);
+        return std::vector<int>(values.begin(), values.end());
+      },
+      "gate"_a, "The values of a gate at (0, 0), (0, 1), (1, 0) and (1, 1).");
   nb::enum_<Comparison>(m, "Comparison", "Orders of two integers.")
       .value("Less", Comparison::Less)
       .value("LessEqual", Comparison::LessEqual)

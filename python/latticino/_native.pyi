@@ -1000,6 +1000,9 @@ class Gate(enum.Enum):
 
     NotOr = 9
 
+def gate_truth(gate: Gate) -> list[int]:
+    """The values of a gate at (0, 0), (0, 1), (1, 0) and (1, 1)."""
+
 class Comparison(enum.Enum):
     """Orders of two integers."""
 

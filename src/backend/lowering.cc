@@ -67,9 +67,9 @@ bool Lowering::replace(const Convert& op) {
       continue;
     }
     const PolyView in = like(item.in, Domain::Coeff), out = like(item.out, Domain::Coeff);
-    down.items.push_back({item.in, in});
-    plain.items.push_back({item.table, in, out});
-    up.items.push_back({out, item.out});
+    down.items.push_back({.in = item.in, .out = in});
+    plain.items.push_back({.table = item.table, .in = in, .out = out});
+    up.items.push_back({.in = out, .out = item.out});
   }
   if (down.items.empty()) return false;
   emit_(down);
@@ -89,8 +89,11 @@ bool Lowering::replace(const Transform& op) {
       continue;
     }
     const PolyView product = like(item.in, Domain::Eval);
-    lower(Dot{1, {{item.in, {}, {}}}, {{{{0, item.times}}, {product, {}, {}}, false}}});
-    rest.items.push_back({product, item.out});
+    lower(Dot{
+        .parts = 1,
+        .inputs = {{item.in, {}, {}}},
+        .outputs = {{.terms = {{.input = 0, .factor = item.times}}, .out = {product, {}, {}}}}});
+    rest.items.push_back({.in = product, .out = item.out});
   }
   emit_(rest);
   return true;
@@ -106,7 +109,7 @@ bool Lowering::replace(const KeyInner& op) {
     for (KeyInner::Digit& digit : digits) {
       if (digit.converted.segments == 0 || digit.converted.domain == Domain::Eval) continue;
       const PolyView eval = like(digit.converted, Domain::Eval);
-      rows.items.push_back({digit.converted, eval});
+      rows.items.push_back({.in = digit.converted, .out = eval});
       digit.converted = eval;
     }
     if (!rows.items.empty()) lower(rows);
@@ -146,12 +149,13 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
     if (target.eval[h].segments > 0) {
       eval[h] = target.galois == 1 ? target.eval[h] : like(target.eval[h], Domain::Eval);
       if (target.galois != 1) {
-        images.items.push_back({{{eval[h], target.galois}}, target.eval[h]});
+        images.items.push_back(
+            {.terms = {{.x = eval[h], .galois = target.galois}}, .out = target.eval[h]});
       }
     }
     if (target.half[h].segments > 0) {
       half[h] = like(target.half[h], Domain::Eval);
-      columns.items.push_back({half[h], target.half[h]});
+      columns.items.push_back({.in = half[h], .out = target.half[h]});
     }
   }
   // Which views hold a prime: of the digits' two, and of the outputs' two.
@@ -175,12 +179,13 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
       Dot::Output& output = products.outputs.emplace_back();
       output.out[0] = out;
       for (std::size_t d = 0; d < digits.size(); ++d) {
-        output.terms.push_back({static_cast<int>(d), target.key[d][h]});
+        output.terms.push_back({.input = static_cast<int>(d), .factor = target.key[d][h]});
       }
       if (!has(target.add[h], prime)) continue;
       const std::vector<std::uint32_t> factor(op.add_factor.begin() + part.prime(0),
                                               op.add_factor.begin() + part.prime(0) + part.size());
-      sums.items.push_back({{{out, 1, {}, {}}, {target.add[h], 1, factor, {}}}, out, {}, {}});
+      sums.items.push_back(
+          {.terms = {{.x = out}, {.x = target.add[h], .residues = factor}}, .out = out});
     }
     lower(products);
   }
@@ -208,21 +213,22 @@ bool Lowering::replace(const ModDownFinish& op) {
     }
     if (y.domain == Domain::Half) {
       y = like(item.y, Domain::Eval);
-      rows.items.push_back({item.y, y});
+      rows.items.push_back({.in = item.y, .out = y});
     }
     const PolyView out = item.galois == 1 ? item.out : like(item.out, Domain::Eval);
-    if (item.galois != 1) images.items.push_back({{{out, item.galois}}, item.out});
+    if (item.galois != 1)
+      images.items.push_back({.terms = {{.x = out, .galois = item.galois}}, .out = item.out});
     const Basis basis = item.out.basis();
     const auto label = [&](int prime) { return 2 * has(x, prime) + has(item.add, prime); };
     for (const Basis& part : runs_of_equal(basis, label)) {
       const int prime = part.prime(0);
       Linear::Item sum;
       sum.out = out.select(part);
-      sum.terms.push_back({y.select(part), -1, {}, {}});
+      sum.terms.push_back({.x = y.select(part), .small = -1});
       if (has(x, prime)) {
-        sum.terms.push_back({x.select(part), 1, part_of(op.factor, basis, part), {}});
+        sum.terms.push_back({.x = x.select(part), .residues = part_of(op.factor, basis, part)});
       }
-      if (has(item.add, prime)) sum.terms.push_back({item.add.select(part), 1, {}, {}});
+      if (has(item.add, prime)) sum.terms.push_back({.x = item.add.select(part)});
       sums.items.push_back(std::move(sum));
     }
   }
@@ -252,9 +258,9 @@ bool Lowering::replace(const Linear& op) {
 void Lowering::long_sum(const Linear::Item& item) {
   const std::size_t last = item.terms.size() - 1;
   const PolyView partial = like(item.out, item.out.domain);
-  emit_(Linear{{{{item.terms[0], item.terms[1]}, partial, {}, {}}}});
+  emit_(Linear{{{.terms = {item.terms[0], item.terms[1]}, .out = partial}}});
   for (std::size_t k = 2; k <= last; ++k) {
-    Linear::Item step{{{partial, 1, {}, {}}, item.terms[k]}, partial, {}, {}};
+    Linear::Item step{.terms = {{.x = partial}, item.terms[k]}, .out = partial};
     if (k == last) {
       step.out = item.out;
       step.constant = item.constant;
@@ -271,26 +277,25 @@ bool Lowering::replace(const Tensor& op) {
   };
   if (features_->sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
   for (const Tensor::Item& item : op.items) {
-    emit_(Tensor{{{{item.pairs[0]}, item.out}}});
+    emit_(Tensor{{{.pairs = {item.pairs[0]}, .out = item.out}}});
     for (std::size_t k = 1; k < item.pairs.size(); ++k) {
       std::array<PolyView, 3> product;
       Linear sum;
       for (int i = 0; i < 3; ++i) {
         product[i] = like(item.out[i], Domain::Eval);
-        sum.items.push_back(
-            {{{item.out[i], 1, {}, {}}, {product[i], 1, {}, {}}}, item.out[i], {}, {}});
+        sum.items.push_back({.terms = {{.x = item.out[i]}, {.x = product[i]}}, .out = item.out[i]});
       }
-      emit_(Tensor{{{{item.pairs[k]}, product}}});
+      emit_(Tensor{{{.pairs = {item.pairs[k]}, .out = product}}});
       lower(sum);
     }
     Linear rest;
     for (int i = 0; i < 3; ++i) {
       Linear::Item& part = rest.items.emplace_back();
       part.out = item.out[i];
-      part.terms.push_back({item.out[i], item.factor, {}, {}});
+      part.terms.push_back({.x = item.out[i], .small = item.factor});
       if (i == 2) continue;
       for (const Tensor::Term& t : item.terms) {
-        part.terms.push_back({t.x[i], 1, t.residues, t.upper});
+        part.terms.push_back({.x = t.x[i], .residues = t.residues, .upper = t.upper});
       }
       if (i == 0) part.constant = item.constant, part.constant_upper = item.constant_upper;
     }
@@ -326,7 +331,7 @@ void Lowering::long_sum(const Dot& op, const Dot::Output& output) {
     out.out = output.out;
     out.accumulate = accumulate;
     for (auto term = begin; term != end; ++term) {
-      out.terms.push_back({static_cast<int>(step.inputs.size()), term->factor});
+      out.terms.push_back({.input = static_cast<int>(step.inputs.size()), .factor = term->factor});
       step.inputs.push_back(op.inputs[term->input]);
     }
     emit_(step);
@@ -340,11 +345,11 @@ bool Lowering::replace(const Automorphism& op) {
   const auto is_long = [](const Automorphism::Item& item) { return item.terms.size() > 1; };
   if (features_->sums || std::none_of(op.items.begin(), op.items.end(), is_long)) return false;
   for (const Automorphism::Item& item : op.items) {
-    emit_(Automorphism{{{{item.terms[0]}, item.out}}});
+    emit_(Automorphism{{{.terms = {item.terms[0]}, .out = item.out}}});
     for (std::size_t k = 1; k < item.terms.size(); ++k) {
       const PolyView image = like(item.out, item.out.domain);
-      emit_(Automorphism{{{{item.terms[k]}, image}}});
-      emit_(Linear{{{{{item.out, 1, {}, {}}, {image, 1, {}, {}}}, item.out, {}, {}}}});
+      emit_(Automorphism{{{.terms = {item.terms[k]}, .out = image}}});
+      emit_(Linear{{{.terms = {{.x = item.out}, {.x = image}}, .out = item.out}}});
     }
   }
   return true;
@@ -365,7 +370,9 @@ bool Lowering::split(const KeyInner& op) {
   if (op.groups.size() < 2 && (op.groups.empty() || op.groups[0].targets.size() < 2)) return false;
   for (const KeyInner::Group& group : op.groups) {
     for (const KeyInner::Target& target : group.targets) {
-      lower(KeyInner{{{group.digits, {target}, group.product}}, op.add_factor});
+      lower(KeyInner{
+          .groups = {{.digits = group.digits, .targets = {target}, .product = group.product}},
+          .add_factor = op.add_factor});
     }
   }
   return true;
@@ -373,7 +380,8 @@ bool Lowering::split(const KeyInner& op) {
 
 bool Lowering::split(const Dot& op) {
   if (op.outputs.size() < 2) return false;
-  for (const Dot::Output& output : op.outputs) lower(Dot{op.parts, op.inputs, {output}});
+  for (const Dot::Output& output : op.outputs)
+    lower(Dot{.parts = op.parts, .inputs = op.inputs, .outputs = {output}});
   return true;
 }
 

@@ -124,7 +124,8 @@ void write_part(Writer& writer, Queue& queue, const Modulus0& modulus, const Cip
                 const Part& part, std::uint64_t factor) {
   const Ring& ring = x.context->ring();
   const Poly coefficients = queue.allocate(ring, modulus.basis, Domain::Coeff);
-  queue.submit(Transform{{{x.parts[h].view.select(modulus.basis), coefficients.view}}});
+  queue.submit(
+      Transform{{{.in = x.parts[h].view.select(modulus.basis), .out = coefficients.view}}});
   std::vector<std::uint32_t> words(modulus.primes.size() * modulus.n);
   queue.download(words.data(), coefficients.view);
   Integers values;
@@ -154,7 +155,7 @@ Poly read_part(Reader& reader, const Context& context, const Modulus0& modulus, 
   const Poly coefficients = queue.allocate(context.ring(), modulus.basis, Domain::Coeff);
   queue.upload(coefficients.view, words.data());
   Poly out = queue.allocate(context.ring(), modulus.basis, Domain::Eval);
-  queue.submit(Transform{{{coefficients.view, out.view}}});
+  queue.submit(Transform{{{.in = coefficients.view, .out = out.view}}});
   return out;
 }
 

@@ -19,13 +19,9 @@ void check_record(Checker& c, const Transform& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
     const bool product = item.times.segments > 0;
-    const int owner = product ? -1 : static_cast<int>(i);
-    c.input(item.in, Label("in of item", i), owner);
-    c.output(item.out, Label("out of item", i), owner);
     c.same_basis(item.out, item.in.basis(), Label("out of item", i));
     if (!product) continue;
     const Label times("times of item", i);
-    c.input(item.times, times);
     c.domain(item.times, times, {kEval});
     c.covers(item.times, item.in.basis(), times);
     c.domain(item.in, Label("in of item", i), {kEval});
@@ -39,8 +35,6 @@ void check_record(Checker& c, const Convert& op) {
     const Label in("in of item", i), out("out of item", i);
     c.require(item.table != nullptr, Label("no table in item", i), "a BaseConversion");
     c.same_ring(&item.table->ring(), Label("table of item", i));
-    c.input(item.in, in);
-    c.output(item.out, out);
     c.domain(item.in, in, {kCoeff, kHalf});
     c.same_domain(item.in, item.out, Label("item", i));
     c.same_basis(item.in, item.table->from(), in);
@@ -52,12 +46,10 @@ void check_record(Checker& c, const Convert& op) {
 Basis check_digit(Checker& c, const KeyInner::Digit& digit) {
   Basis basis;
   if (digit.own.segments > 0) {
-    c.input(digit.own, "own");
     c.domain(digit.own, "own", {kEval});
     basis = digit.own.basis();
   }
   if (digit.converted.segments > 0) {
-    c.input(digit.converted, "converted");
     c.domain(digit.converted, "converted", {kHalf, kEval});
     const Basis other = digit.converted.basis();
     const Basis both = basis.intersect(other);
@@ -76,7 +68,6 @@ void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target
   c.galois(target.galois);
   for (const auto& pair : target.key) {
     for (const PolyView& key : pair) {
-      c.input(key, "key");
       c.domain(key, "key", {kEval});
       c.covers(key, basis, "key");
     }
@@ -85,12 +76,10 @@ void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target
     const PolyView &eval = target.eval[h], &half = target.half[h], &add = target.add[h];
     Basis written;
     if (eval.segments > 0) {
-      c.output(eval, "eval");
       c.domain(eval, "eval", {kEval});
       written = eval.basis();
     }
     if (half.segments > 0) {
-      c.output(half, "half");
       c.domain(half, "half", {kHalf});
       c.require(target.galois == 1, "half with an automorphism", "galois 1 where half is used");
       c.require(written.intersect(half.basis()).size() == 0, "eval and half overlapping",
@@ -101,7 +90,6 @@ void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target
         written == basis, [&] { return "eval and half over " + written.str(); },
         [&] { return "together " + basis.str(); });
     if (add.segments > 0) {
-      c.input(add, "add");
       c.domain(add, "add", {kEval});
       c.within(add, basis, "add");
       c.require(!op.add_factor.empty(), "add without add_factor", "[P]_q for every prime");
@@ -117,7 +105,6 @@ void check_product(Checker& c, const KeyInner& op, const KeyInner::Group& group)
   }
   for (const auto* factor : {&group.product.a, &group.product.b}) {
     for (const PolyView& v : *factor) {
-      c.input(v, "product");
       c.domain(v, "product", {kEval});
       c.covers(v, own, "product");
     }
@@ -155,29 +142,23 @@ void check_record(Checker& c, const KeyInner& op) {
 void check_record(Checker& c, const ModDownFinish& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
-    const int in_place = item.galois == 1 ? static_cast<int>(i) : -1;
     const Label out("out of item", i), x("x of item", i), y("y of item", i), add("add of item", i);
-    c.output(item.out, out, static_cast<int>(i));
     c.domain(item.out, out, {kEval});
     const Basis basis = item.out.basis();
     c.galois(item.galois);
-    c.input(item.y, y);
     c.domain(item.y, y, {kHalf, kEval});
     c.same_basis(item.y, basis, y);
     if (item.x.segments > 0) {
-      c.input(item.x, x, in_place);
       c.domain(item.x, x, {kEval});
       c.within(item.x, basis, x);
     }
     if (item.times.segments > 0) {
       const Label times("times of item", i);
       c.require(item.x.segments > 0, "times without x", "x, or no times");
-      c.input(item.times, times);
       c.domain(item.times, times, {kEval});
       c.covers(item.times, item.x.basis(), times);
     }
     if (item.add.segments > 0) {
-      c.input(item.add, add, in_place);
       c.domain(item.add, add, {kEval});
       c.within(item.add, basis, add);
     }
@@ -201,9 +182,7 @@ void check_record(Checker& c, const Linear& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
     const Label label("x of item", i);
-    c.output(item.out, Label("out of item", i), static_cast<int>(i));
     for (const Linear::Term& term : item.terms) {
-      c.input(term.x, label, static_cast<int>(i));
       c.same_domain(term.x, item.out, Label("item", i));
       c.covers(term.x, item.out.basis(), label);
       check_constants(c, item.out, term.residues, term.upper, "residues");
@@ -215,16 +194,12 @@ void check_record(Checker& c, const Linear& op) {
   }
 }
 
-void check_eval_input(Checker& c, const PolyView& v, const Basis& basis, const Label& label,
-                      int owner = -1) {
-  c.input(v, label, owner);
+void check_eval_input(Checker& c, const PolyView& v, const Basis& basis, const Label& label) {
   c.domain(v, label, {kEval});
   c.covers(v, basis, label);
 }
 
-void check_eval_output(Checker& c, const PolyView& v, const PolyView& first, const Label& label,
-                       int owner = -1) {
-  c.output(v, label, owner);
+void check_eval_output(Checker& c, const PolyView& v, const PolyView& first, const Label& label) {
   c.domain(v, label, {kEval});
   c.same_basis(v, first.basis(), label);
 }
@@ -249,22 +224,14 @@ void check_record(Checker& c, const Tensor& op) {
 
 void check_record(Checker& c, const Dot& op) {
   c.require(op.parts >= 1 && op.parts <= 3, Label("parts:", op.parts), "1, 2 or 3 parts");
-  constexpr int kNone = -1, kMany = -2;
-  // The only output that reads an input, if with whole factors: the one that it may overlap.
-  std::vector<int> user(op.inputs.size(), kNone);
   for (std::size_t o = 0; o < op.outputs.size(); ++o) {
     const Dot::Output& output = op.outputs[o];
     for (int part = 0; part < op.parts; ++part) {
-      check_eval_output(c, output.out[part], output.out[0], Label("out", o),
-                        static_cast<int>(o) * 3 + part);
+      check_eval_output(c, output.out[part], output.out[0], Label("out", o));
     }
     for (const Dot::Term& term : output.terms) {
       c.require(term.input >= 0 && term.input < static_cast<int>(op.inputs.size()),
                 Label("input", term.input), "an index of inputs");
-      int& u = user[term.input];
-      const bool whole = term.factor.ring == output.out[0].ring;
-      u = whole && (u == kNone || u == static_cast<int>(o)) ? static_cast<int>(o) : kMany;
-      c.repeating(term.factor, Label("factor of out", o));
       c.domain(term.factor, Label("factor of out", o), {kEval});
       const Basis basis = term.factor.basis().intersect(output.out[0].basis());
       for (int part = 0; part < op.parts; ++part) {
@@ -274,20 +241,13 @@ void check_record(Checker& c, const Dot& op) {
       }
     }
   }
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    for (int part = 0; part < op.parts; ++part) {
-      c.input(op.inputs[i][part], Label("input", i), user[i] >= 0 ? user[i] * 3 + part : -1);
-    }
-  }
 }
 
 void check_record(Checker& c, const Automorphism& op) {
   for (const Automorphism::Item& item : op.items) {
-    c.output(item.out, "out");
     c.domain(item.out, "out", {kEval, kCoeff});
     c.require(!item.terms.empty(), "an item without terms", "at least one term");
     for (const Automorphism::Term& term : item.terms) {
-      c.input(term.x, "x");
       c.same_domain(term.x, item.out, "x and out");
       c.covers(term.x, item.out.basis(), "x");
       c.galois(term.galois);
@@ -297,8 +257,6 @@ void check_record(Checker& c, const Automorphism& op) {
 
 void check_record(Checker& c, const ModRaise& op) {
   for (const ModRaise::Item& item : op.items) {
-    c.input(item.in, "in");
-    c.output(item.out, "out");
     c.domain(item.in, "in", {kCoeff});
     c.domain(item.out, "out", {kCoeff});
     c.require(
@@ -309,9 +267,7 @@ void check_record(Checker& c, const ModRaise& op) {
 
 void check_record(Checker& c, const FromIntegers& op) {
   for (const FromIntegers::Item& item : op.items) {
-    c.output(item.out, "out");
     c.domain(item.out, "out", {kCoeff});
-    c.read_memory(item.in, sizeof(std::int64_t) * c.ring()->n(), item.out);
   }
 }
 
@@ -332,26 +288,20 @@ void check_slots(Checker& c, const SlotTransform* table, const PolyView& v, int 
 
 void check_record(Checker& c, const Embed& op) {
   for (const Embed::Item& item : op.items) {
-    c.output(item.out, "out");
     check_slots(c, item.table, item.out, item.slots, item.factor);
     c.require(
         item.bound >= 0, [&] { return "the bound " + std::to_string(item.bound); },
         "0 or a positive number");
-    c.read_memory(item.in, 2 * sizeof(double) * item.slots, item.out);
   }
 }
 
 void check_record(Checker& c, const Project& op) {
   for (const Project::Item& item : op.items) {
-    c.input(item.in, "in");
     check_slots(c, item.table, item.in, item.slots, item.divisor);
-    c.write_memory(item.out, 2 * sizeof(double) * item.slots, item.in);
   }
 }
 
-void check_record(Checker& c, const ExpandUniform& op) {
-  for (const ExpandUniform::Item& item : op.items) c.output(item.out, "out");
-}
+void check_record(Checker&, const ExpandUniform&) {}  // fields() says it all
 
 void check_record(Checker& c, const SampleGaussian& op) {
   c.require(op.table != nullptr, "no table", "a GaussianTable");
@@ -363,9 +313,7 @@ void check_record(Checker& c, const SampleGaussian& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const SampleGaussian::Item& item = op.items[i];
     const Label out("out of item", i);
-    c.output(item.out, out);
     c.domain(item.out, out, {kCoeff});
-    c.read_memory(item.seed, 32, item.out);
     if (item.seed != nullptr) errors.emplace_back(item.seed, item.index);
   }
   std::sort(errors.begin(), errors.end());
@@ -375,9 +323,7 @@ void check_record(Checker& c, const SampleGaussian& op) {
 
 void check_record(Checker& c, const Copy& op) {
   for (const Copy::Item& item : op.items) {
-    c.output(item.out, "out");
     if (item.x.segments == 0) continue;
-    c.input(item.x, "x");
     c.same_domain(item.x, item.out, "x and out");
     c.same_basis(item.x, item.out.basis(), "x");
   }
@@ -385,9 +331,28 @@ void check_record(Checker& c, const Copy& op) {
 
 }  // namespace
 
+std::vector<int> Dot::sole_readers() const {
+  constexpr int kNone = -1, kMany = -2;
+  std::vector<int> reader(inputs.size(), kNone);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    for (const Term& term : outputs[o].terms) {
+      if (term.input < 0 || term.input >= static_cast<int>(inputs.size())) continue;
+      int& r = reader[term.input];
+      const bool whole = term.factor.ring == outputs[o].out[0].ring;
+      r = whole && (r == kNone || r == static_cast<int>(o)) ? static_cast<int>(o) : kMany;
+    }
+  }
+  return reader;
+}
+
 void check(const Operation& op) {
   Checker checker(name(op));
-  std::visit([&](const auto& record) { check_record(checker, record); }, op);
+  std::visit(
+      [&](const auto& record) {
+        record.fields(checker);
+        check_record(checker, record);
+      },
+      op);
   checker.finish();
 }
 

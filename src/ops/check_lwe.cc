@@ -57,12 +57,10 @@ void check_record(Checker& c, const LweLinear& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const LweLinear::Item& item = op.items[i];
     const Label out("out of item", i), label("x of item", i);
-    c.output(item.out, out, static_cast<int>(i));
     check_odd(c, item.out, out);
     c.require(item.constant < item.out.modulus, number("constant", item.constant),
               "a canonical residue");
     for (const LweLinear::Term& term : item.terms) {
-      c.input(term.x, label, static_cast<int>(i));
       check_modulus(c, term.x, item.out.modulus, label);
       check_dimension(c, term.x, item.out.dimension, label);
       const bool in_place = term.x.data != nullptr && term.x.data == item.out.data;
@@ -74,13 +72,10 @@ void check_record(Checker& c, const LweLinear& op) {
 }
 
 void check_record(Checker& c, const LweKeySwitch& op) {
-  c.input(op.key, "key");
   check_odd(c, op.key, "key");
   check_gadget(c, op.gadget, bit_length(op.key.modulus));
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const LweKeySwitch::Item& item = op.items[i];
-    c.input(item.in, Label("in of item", i));
-    c.output(item.out, Label("out of item", i));
     check_modulus(c, item.in, op.key.modulus, Label("in of item", i));
     check_modulus(c, item.out, op.key.modulus, Label("out of item", i));
     check_dimension(c, item.out, op.key.dimension, Label("out of item", i));
@@ -93,8 +88,6 @@ void check_record(Checker& c, const ModSwitch& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const ModSwitch::Item& item = op.items[i];
     const Label in("in of item", i), out("out of item", i);
-    c.input(item.in, in, static_cast<int>(i));
-    c.output(item.out, out, static_cast<int>(i));
     check_odd(c, item.in, in);
     check_exponents(c, item.out, out);
     check_dimension(c, item.out, item.in.dimension, out);
@@ -114,8 +107,6 @@ void check_record(Checker& c, const SampleExtract& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const SampleExtract::Item& item = op.items[i];
     const Label in("in of item", i), out("out of item", i);
-    c.input(item.in, in);
-    c.output(item.out, out);
     c.domain(item.in.first, in, {Domain::Coeff});
     c.require(item.in.first.limbs() <= 2, in + " over " + item.in.first.basis().str(),
               "one or two primes");
@@ -139,24 +130,19 @@ void check_record(Checker& c, const LweSlots& op) {
     const LweSlots::Item& item = op.items[i];
     const Label in("in of item", i);
     const std::uint64_t rows = item.rows.size(), n = item.in.dimension;
-    c.input(item.in, in);
     check_odd(c, item.in, in);
     c.require(std::has_single_bit(rows), number("rows:", rows), "a power of two");
     for (const std::int32_t row : item.rows) {
       c.require(row >= -1 && row < static_cast<std::int64_t>(item.in.count),
                 "ciphertext " + std::to_string(row), number("-1, or one below", item.in.count));
     }
-    if (op.bodies) {
-      c.write_memory(item.out, 2 * sizeof(double) * rows, item.in);
-      continue;
-    }
+    if (op.bodies) continue;
     c.require(std::has_single_bit(item.slots) && item.slots >= rows && n * rows % item.slots == 0,
               number("slots:", item.slots),
               "a power of two, at least the rows, with whole columns");
     c.require(item.count > 0 && std::uint64_t{item.first} + item.count <= n * rows / item.slots,
               number("diagonals up to", std::uint64_t{item.first} + item.count),
               number("at least one, at most", n * rows / item.slots));
-    c.write_memory(item.out, 2 * sizeof(double) * item.slots * item.count, item.in);
   }
 }
 
@@ -167,7 +153,6 @@ void check_record(Checker& c, const FourierKey& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const FourierKey::Item& item = op.items[i];
     const Label in("in of item", i);
-    c.input(item.in, in);
     c.domain(item.in.first, in, {Domain::Coeff});
     const Basis basis = item.in.first.basis();
     c.require(basis.size() <= 2, in + " over " + basis.str(), "one or two primes");
@@ -178,8 +163,6 @@ void check_record(Checker& c, const FourierKey& op) {
     const auto of_key = static_cast<std::uint32_t>(op.polynomials_of_key());
     c.require(item.in.count % of_key == 0, number("polynomials:", item.in.count),
               number("whole keys of", of_key));
-    c.write_memory(item.out, std::size_t{item.in.count} * c.ring()->n() * sizeof(double),
-                   item.in.first);
   }
 }
 
@@ -189,7 +172,6 @@ void check_record(Checker& c, const BlindRotate& op) {
             number("group", static_cast<std::uint64_t>(op.group)),
             "groups of 1 to 4, ternary secrets in groups of 1");
   const bool fft = op.arithmetic == BlindRotateArithmetic::Fft64;
-  c.input(op.key, "key");
   c.domain(op.key.first, "key", {Domain::Eval});
   const Basis basis = op.key.first.basis();
   c.require(basis.size() <= 2, "key over " + basis.str(), "one or two primes");
@@ -197,8 +179,6 @@ void check_record(Checker& c, const BlindRotate& op) {
   for (int i = 0; i < basis.size(); ++i) q *= c.ring()->prime(basis.prime(i));
   check_gadget(c, op.gadget, bit_length(q));
   if (fft) {
-    c.read_memory(op.fourier, std::size_t{op.key.count} * c.ring()->n() * sizeof(double),
-                  op.key.first);
     check_fourier("BlindRotate", {c.ring()->log_n(), op.glwe_dimension, op.group, op.ternary,
                                   op.gadget, basis.size(), q});
   }
@@ -211,17 +191,14 @@ void check_record(Checker& c, const BlindRotate& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const BlindRotate::Item& item = op.items[i];
     const Label out("out of item", i), exponents("exponents of item", i);
-    c.input(item.exponents, exponents);
     check_modulus(c, item.exponents, 2u * static_cast<std::uint32_t>(c.ring()->n()), exponents);
     c.require(item.exponents.dimension % op.group == 0,
               number("exponents of dimension", item.exponents.dimension),
               "a multiple of the group");
     check_count(c, op.key.count, op.key_index(item.exponents.dimension / op.group, 0, 0, 0),
                 "key polynomials");
-    c.input(item.table, Label("table of item", i));
     c.domain(item.table, Label("table of item", i), {Domain::Coeff});
     c.same_basis(item.table, basis, Label("table of item", i));
-    c.output(item.out, out);
     c.domain(item.out.first, out, {Domain::Coeff});
     c.same_basis(item.out.first, basis, out);
     check_count(c, item.out.count, std::uint64_t{item.exponents.count} * parts, out);

@@ -5,12 +5,8 @@
 
 namespace latticino {
 
-void check_record(Checker& c, const LweLinear& op);
-void check_record(Checker& c, const LweKeySwitch& op);
-void check_record(Checker& c, const ModSwitch& op);
-void check_record(Checker& c, const SampleExtract& op);
-void check_record(Checker& c, const LweSlots& op);
-void check_record(Checker& c, const FourierKey& op);
-void check_record(Checker& c, const BlindRotate& op);
+#define LATTICINO_CHECK(Record) void check_record(Checker& c, const Record& op);
+LATTICINO_LWE_RECORDS(LATTICINO_CHECK)
+#undef LATTICINO_CHECK
 
 }  // namespace latticino

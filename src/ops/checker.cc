@@ -18,9 +18,18 @@ void Checker::same_ring(const Ring* ring, const Label& label) {
       ring == ring_, [&] { return label + " of another ring"; }, "views and tables of one ring");
 }
 
-void Checker::view(const PolyView& v, const Label& label) {
-  same_ring(v.ring, label);
-  segments(v, label);
+// A factor that repeats may be of another ring; alone it says nothing of the record's.
+void Checker::view(const PolyView& v, const Field& field) {
+  const bool other = field.repeats && v.ring != nullptr && ring_ != nullptr && v.ring != ring_;
+  if (other) {
+    require(
+        v.ring->log_n() + 2 <= ring_->log_n() && v.ring->primes() == ring_->primes(),
+        [&] { return field.label + " of another ring"; },
+        "this ring, or a quarter of its degree and the same primes");
+  } else {
+    same_ring(v.ring, field.label);
+  }
+  segments(v, field.label);
 }
 
 void Checker::segments(const PolyView& v, const Label& label) {
@@ -62,53 +71,32 @@ void Checker::add_spans(const PolyView& v, const Label& label, int owner, std::v
   }
 }
 
-void Checker::input(const PolyView& v, const Label& label, int owner) {
-  view(v, label);
-  add_spans(v, label, owner, read_);
+void Checker::read(const PolyView& v, const Field& field) {
+  if (field.optional && v.segments == 0) return;
+  view(v, field);
+  add_spans(v, field.label, field.owner, read_);
 }
 
-void Checker::repeating(const PolyView& v, const Label& label) {
-  if (v.ring == ring_ || v.ring == nullptr) return input(v, label);
-  require(
-      v.ring->log_n() + 2 <= ring_->log_n() && v.ring->primes() == ring_->primes(),
-      [&] { return label + " of another ring"; },
-      "this ring, or a quarter of its degree and the same primes");
-  segments(v, label);
-  add_spans(v, label, -1, read_);
+void Checker::write(const PolyView& v, const Field& field) {
+  if (field.optional && v.segments == 0) return;
+  view(v, field);
+  add_spans(v, field.label, field.owner, written_);
 }
 
-void Checker::output(const PolyView& v, const Label& label, int owner) {
-  view(v, label);
-  add_spans(v, label, owner, written_);
-}
-
-void Checker::numbers(const void* p, std::size_t bytes, const void* with, const Label& label,
-                      std::vector<Span>& to) {
-  require((p == nullptr) == (with == nullptr),
+void Checker::numbers(const Memory& m, const Label& label, std::vector<Span>& to) {
+  require((m.address == nullptr) == (m.beside == nullptr),
           [&] { return label + " and a view of which one has no memory"; }, "memory for both");
-  if (p == nullptr) return;
-  const auto begin = reinterpret_cast<std::uintptr_t>(p);
+  if (m.address == nullptr) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(m.address);
   require(
       begin % 16 == 0, [&] { return label + " at an odd address"; }, "memory aligned to 16 bytes");
-  to.push_back({begin, begin + bytes, 0, -1, label});
-}
-
-void Checker::read_memory(const void* p, std::size_t bytes, const PolyView& with) {
-  numbers(p, bytes, with.data, "in", read_);
-}
-
-void Checker::write_memory(const void* p, std::size_t bytes, const PolyView& with) {
-  numbers(p, bytes, with.data, "out", written_);
-}
-
-void Checker::write_memory(const void* p, std::size_t bytes, const LweView& with) {
-  numbers(p, bytes, with.data, "out", written_);
+  to.push_back({begin, begin + m.bytes, 0, -1, label});
 }
 
 void Checker::array(const PolyArray& a, const Label& label, std::vector<Span>& to) {
   require(
       a.count > 0, [&] { return label + " without polynomials"; }, "at least one");
-  view(a.first, label);
+  view(a.first, {.label = label});
   require(
       a.first.segments == 1, [&] { return label + " of " + a.first.str(); },
       "polynomials over one run of primes");
@@ -120,10 +108,8 @@ void Checker::array(const PolyArray& a, const Label& label, std::vector<Span>& t
                 begin, -1, label});
 }
 
-void Checker::input(const PolyArray& a, const Label& label) { array(a, label, read_); }
-void Checker::output(const PolyArray& a, const Label& label) { array(a, label, written_); }
-
-void Checker::batch(const LweView& v, const Label& label, int owner, std::vector<Span>& to) {
+void Checker::batch(const LweView& v, const Field& field, std::vector<Span>& to) {
+  const Label& label = field.label;
   require(
       v.count > 0, [&] { return label + " without ciphertexts"; }, "at least one");
   require(
@@ -134,14 +120,7 @@ void Checker::batch(const LweView& v, const Label& label, int owner, std::vector
   memory(v.data, label);
   if (v.data == nullptr) return;
   const auto begin = reinterpret_cast<std::uintptr_t>(v.data);
-  to.push_back({begin, begin + sizeof(std::uint32_t) * v.words(), begin, owner, label});
-}
-
-void Checker::input(const LweView& v, const Label& label, int owner) {
-  batch(v, label, owner, read_);
-}
-void Checker::output(const LweView& v, const Label& label, int owner) {
-  batch(v, label, owner, written_);
+  to.push_back({begin, begin + sizeof(std::uint32_t) * v.words(), begin, field.owner, label});
 }
 
 void Checker::domain(const PolyView& v, const Label& label, std::initializer_list<Domain> allowed) {

@@ -13,39 +13,22 @@
 
 namespace latticino {
 
-// What a message calls a view, "out of item 3". Put into words only when a check fails: records are
-// checked by the thousand, and words cost more than checks.
-class Label {
+// Visits a record's fields first: they exist, belong to one ring, and no output overlaps anything
+// it must not (finish()). How fields of one record fit together is said by each record (check.cc).
+class Checker : public FieldVisitor {
  public:
-  Label(const char* what) : what_(what) {}
-  Label(const char* what, std::size_t number) : what_(what), number_(number), numbered_(true) {}
-  std::string str() const { return what_ + (numbered_ ? " " + std::to_string(number_) : ""); }
-  friend std::string operator+(const Label& x, const std::string& y) { return x.str() + y; }
-
- private:
-  const char* what_;
-  std::size_t number_ = 0;
-  bool numbered_ = false;
-};
-
-class Checker {
- public:
+  static constexpr bool kOwners = true;
   explicit Checker(const char* operation) : operation_(operation) {}
 
-  // `owner` >= 0 on an input: it may be exactly the memory of outputs with that owner.
-  void input(const PolyView& v, const Label& label, int owner = -1);
-  void output(const PolyView& v, const Label& label, int owner = -1);
-  // An input of this ring, or of one with the same primes and at most a quarter of the degree.
-  void repeating(const PolyView& v, const Label& label);
+  void read(const PolyView& v, const Field& field);
+  void write(const PolyView& v, const Field& field);
   // All polynomials of an array, and all ciphertexts of a batch with the words between them.
-  void input(const PolyArray& a, const Label& label);
-  void output(const PolyArray& a, const Label& label);
-  void input(const LweView& v, const Label& label, int owner = -1);
-  void output(const LweView& v, const Label& label, int owner = -1);
-  // Memory that is no polynomial, beside a view `with` of the same item: both exist, or neither.
-  void read_memory(const void* p, std::size_t bytes, const PolyView& with);
-  void write_memory(const void* p, std::size_t bytes, const PolyView& with);
-  void write_memory(const void* p, std::size_t bytes, const LweView& with);
+  void read(const PolyArray& a, const Field& field) { array(a, field.label, read_); }
+  void write(const PolyArray& a, const Field& field) { array(a, field.label, written_); }
+  void read(const LweView& v, const Field& field) { batch(v, field, read_); }
+  void write(const LweView& v, const Field& field) { batch(v, field, written_); }
+  void read(const Memory& m, const Field& field) { numbers(m, field.label, read_); }
+  void write(const Memory& m, const Field& field) { numbers(m, field.label, written_); }
 
   void domain(const PolyView& v, const Label& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const Label& label);
@@ -71,12 +54,11 @@ class Checker {
     int owner;
     Label label;
   };
-  void view(const PolyView& v, const Label& label);
+  void view(const PolyView& v, const Field& field);
   void array(const PolyArray& a, const Label& label, std::vector<Span>& to);
-  void batch(const LweView& v, const Label& label, int owner, std::vector<Span>& to);
+  void batch(const LweView& v, const Field& field, std::vector<Span>& to);
   void memory(const void* data, const Label& label);
-  void numbers(const void* p, std::size_t bytes, const void* with, const Label& label,
-               std::vector<Span>& to);
+  void numbers(const Memory& m, const Label& label, std::vector<Span>& to);
   void segments(const PolyView& v, const Label& label);
   void add_spans(const PolyView& v, const Label& label, int owner, std::vector<Span>& to);
   static std::string words(const char* x) { return x; }

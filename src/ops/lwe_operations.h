@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "math/gadget.h"
+#include "ops/fields.h"
 #include "poly/lwe_view.h"
 #include "poly/poly_array.h"
 
@@ -26,6 +27,17 @@ struct LweLinear {
     std::uint32_t constant = 0;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const int owner = static_cast<int>(i);
+      for (const Term& term : items[i].terms) {
+        v.read(term.x, {.label = {"x of item", i}, .owner = owner});
+      }
+      v.write(items[i].out, {.label = {"out of item", i}, .owner = owner});
+    }
+  }
 };
 
 // Modulo one prime q, from in.dimension to out.dimension:
@@ -39,6 +51,15 @@ struct LweKeySwitch {
   LweView key;
   Gadget gadget;
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    v.read(key, {.label = "key"});  // once for a batch, whatever a backend does
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      v.read(items[i].in, {.label = {"in of item", i}});
+      v.write(items[i].out, {.label = {"out of item", i}});
+    }
+  }
 };
 
 // Words modulo q to exponents modulo 2N = out.modulus, a power of two. With M = 2N / 2^log_many:
@@ -54,6 +75,15 @@ struct ModSwitch {
   bool centred = false;
   int log_many = 0;
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const int owner = static_cast<int>(i);
+      v.read(items[i].in, {.label = {"in of item", i}, .owner = owner});
+      v.write(items[i].out, {.label = {"out of item", i}, .owner = owner});
+    }
+  }
 };
 
 // LWE ciphertexts of coefficients of GLWE ciphertexts (b, a_1 .. a_k), Coeff: ciphertext i,
@@ -70,6 +100,14 @@ struct SampleExtract {
   int glwe_dimension = 1;
   std::vector<Item> items;
   std::uint32_t step = 1;  // a power of two
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      v.read(items[i].in, {.label = {"in of item", i}});
+      v.write(items[i].out, {.label = {"out of item", i}});
+    }
+  }
 };
 
 // Words of LWE ciphertexts as complex slots for Embed: pairs of doubles (x, 0). Row r of a matrix
@@ -90,6 +128,17 @@ struct LweSlots {
   };
   bool bodies = false;
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item& item = items[i];
+      const std::uint64_t all = bodies ? item.rows.size() : std::uint64_t{item.slots} * item.count;
+      const std::uint64_t words = bodies ? all * (item.in.dimension + 1) : all;
+      v.read(item.in, {.label = {"in of item", i}, .bytes = words * sizeof(std::uint32_t)});
+      v.write(Memory{item.out, slot_bytes(all), item.in.data}, {.label = {"out of item", i}});
+    }
+  }
 };
 
 // Which arithmetic multiplies polynomials. Exact: modulo the ring's primes. Fft64: complex
@@ -111,6 +160,16 @@ struct FourierKey {
 
   int rows() const { return (glwe_dimension + 1) * levels; }
   int polynomials_of_key() const { return rows() * (glwe_dimension + 1); }
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item& item = items[i];
+      v.read(item.in, {.label = {"in of item", i}});
+      v.write(Memory{item.out, coefficient_bytes(item.in.first, item.in.count), item.in.first.data},
+              {.label = {"out of item", i}});
+    }
+  }
 };
 
 // acc = (table, 0 .. 0) X^-e_b; then for each step t of `group` mask elements
@@ -153,6 +212,26 @@ struct BlindRotate {
     return ((step * keys_per_step() + key_of_step) * rows32 + row) * (glwe_dimension + 1) +
            component;
   }
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    const bool fft = arithmetic == BlindRotateArithmetic::Fft64;
+    v.read(key, {.label = "key", .bytes = fft ? 0 : kWholeField});
+    if (fft) {
+      v.read(Memory{fourier, coefficient_bytes(key.first, key.count), key.first.data},
+             {.label = "fourier"});
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      v.read(items[i].exponents, {.label = {"exponents of item", i}});
+      v.read(items[i].table, {.label = {"table of item", i}});
+      v.write(items[i].out, {.label = {"out of item", i}});
+    }
+  }
 };
+
+// The records above (operations.h has all).
+#define LATTICINO_LWE_RECORDS(each)                                                     \
+  each(LweLinear) each(LweKeySwitch) each(ModSwitch) each(SampleExtract) each(LweSlots) \
+      each(FourierKey) each(BlindRotate)
 
 }  // namespace latticino

@@ -2,7 +2,9 @@
 // plain struct that carries a batch; scheme code submits them to a Queue (runtime/queue.h), which
 // checks them once for every backend. Outputs must not overlap inputs or each other unless a record
 // says "may alias". All views of one record belong to one Ring. Vectors of constants have one
-// canonical residue for each prime of the view they act on, in the order of its basis.
+// canonical residue for each prime of the view they act on, in the order of its basis. fields()
+// lists what a record reads and writes (ops/fields.h). Write records with the names of their
+// members, `Linear::Item{.terms = .., .out = ..}`: several members have one type.
 #pragma once
 
 #include <array>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "ops/conversion.h"
+#include "ops/fields.h"
 #include "ops/lwe_operations.h"
 #include "ops/slot_transform.h"
 #include "poly/poly_view.h"
@@ -31,6 +34,17 @@ struct Transform {
     PolyView times = {};
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item& item = items[i];
+      const int owner = item.times.segments > 0 ? -1 : static_cast<int>(i);
+      v.read(item.in, {.label = {"in of item", i}, .owner = owner});
+      v.read(item.times, {.label = {"times of item", i}, .optional = true});
+      v.write(item.out, {.label = {"out of item", i}, .owner = owner});
+    }
+  }
 };
 
 // Base conversion in Coeff, or in Half (column tile: inverse column stages, convert, forward column
@@ -42,6 +56,14 @@ struct Convert {
     PolyView in, out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      v.read(items[i].in, {.label = {"in of item", i}});
+      v.write(items[i].out, {.label = {"out of item", i}});
+    }
+  }
 };
 
 // Inner product of the digits of one polynomial with evaluation keys (one pass over rows), for any
@@ -60,12 +82,12 @@ struct Convert {
 // target.
 struct KeyInner {
   struct Digit {
-    PolyView own, converted;
+    PolyView own = {}, converted = {};
   };
   struct Target {
     std::vector<std::array<PolyView, 2>> key;  // one pair (b, a) a digit
-    std::array<PolyView, 2> eval, half;
-    std::array<PolyView, 2> add;
+    std::array<PolyView, 2> eval = {}, half = {};
+    std::array<PolyView, 2> add = {};
     std::uint32_t galois = 1;
   };
   struct Product {
@@ -78,7 +100,43 @@ struct KeyInner {
     Product product = {};
   };
   std::vector<Group> groups;
-  std::vector<std::uint32_t> add_factor;  // indexed by the Ring's prime; empty when nothing adds
+  std::vector<std::uint32_t> add_factor =
+      {};  // indexed by the Ring's prime; empty when nothing adds
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Group& group : groups) {
+      std::uint64_t own = 0;  // bytes
+      bool square = false;
+      for (const Digit& digit : group.digits) {
+        v.read(digit.own, {.label = "own", .optional = true});
+        v.read(digit.converted, {.label = "converted", .optional = true});
+        own += bytes_of(digit.own);
+        if (digit.own.segments == 0) continue;
+        square = same_limb(group.product.a[1], group.product.b[1], digit.own.segment[0].prime);
+      }
+      if (!group.product.empty()) {  // a1 was read as digits, b1 of a square with it
+        v.read(group.product.a[0], {.label = "product", .bytes = own});
+        v.read(group.product.a[1], {.label = "product", .bytes = 0});
+        v.read(group.product.b[0], {.label = "product", .bytes = square ? 0 : own});
+        v.read(group.product.b[1], {.label = "product", .bytes = square ? 0 : own});
+      }
+      for (const Target& target : group.targets) {
+        // Keys are wider than the digits at low levels: only the digits' primes are read.
+        for (const std::array<PolyView, 2>& pair : target.key) {
+          for (int h = 0; h < 2; ++h) {
+            const int limbs = target.eval[h].limbs() + target.half[h].limbs();
+            v.read(pair[h], {.label = "key", .bytes = limb_bytes(pair[h], limbs)});
+          }
+        }
+        for (int h = 0; h < 2; ++h) {
+          v.read(target.add[h], {.label = "add", .optional = true});
+          v.write(target.eval[h], {.label = "eval", .optional = true});
+          v.write(target.half[h], {.label = "half", .optional = true});
+        }
+      }
+    }
+  }
 };
 
 // Last step of ModDown and rescale:
@@ -91,12 +149,25 @@ struct KeyInner {
 // galois == 1, never y or times.
 struct ModDownFinish {
   struct Item {
-    PolyView x, y, add, out;
+    PolyView x = {}, y, add = {}, out;
     std::uint32_t galois = 1;
     PolyView times = {};
   };
   std::vector<Item> items;
   std::vector<std::uint32_t> factor;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item& item = items[i];
+      const int owner = item.galois == 1 ? static_cast<int>(i) : -1;
+      v.read(item.x, {.label = {"x of item", i}, .owner = owner, .optional = true});
+      v.read(item.y, {.label = {"y of item", i}});
+      v.read(item.add, {.label = {"add of item", i}, .owner = owner, .optional = true});
+      v.read(item.times, {.label = {"times of item", i}, .optional = true});
+      v.write(item.out, {.label = {"out of item", i}, .owner = static_cast<int>(i)});
+    }
+  }
 };
 
 // out = sum_k c_k * x_k (+ constant), any domain but one in each item; limbs of out define the
@@ -108,14 +179,27 @@ struct Linear {
   struct Term {
     PolyView x;
     std::int32_t small = 1;
-    std::vector<std::uint32_t> residues, upper;
+    std::vector<std::uint32_t> residues = {}, upper = {};
   };
   struct Item {
     std::vector<Term> terms;
     PolyView out;
-    std::vector<std::uint32_t> constant, constant_upper;  // added to every entry (Eval only)
+    std::vector<std::uint32_t> constant = {}, constant_upper = {};  // added to all entries (Eval)
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item& item = items[i];
+      const int owner = static_cast<int>(i);
+      for (const Term& term : item.terms) {
+        const std::uint64_t bytes = bytes_of(item.out);
+        v.read(term.x, {.label = {"x of item", i}, .owner = owner, .bytes = bytes});
+      }
+      v.write(item.out, {.label = {"out of item", i}, .owner = owner});
+    }
+  }
 };
 
 // Tensor product, summed over pairs, and a linear combination: (d0, d1, d2) =
@@ -128,7 +212,7 @@ struct Tensor {
   };
   struct Term {
     std::array<PolyView, 2> x;
-    std::vector<std::uint32_t> residues, upper;
+    std::vector<std::uint32_t> residues, upper = {};
   };
   struct Item {
     std::vector<Pair> pairs;
@@ -138,6 +222,22 @@ struct Tensor {
     std::vector<std::uint32_t> constant = {}, constant_upper = {};
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      const std::uint64_t bytes = bytes_of(item.out[0]);
+      for (const Pair& pair : item.pairs) {
+        const bool square = same_limb(pair.a[0], pair.b[0], item.out[0].segment[0].prime);
+        for (const PolyView& a : pair.a) v.read(a, {.label = "a", .bytes = bytes});
+        for (const PolyView& b : pair.b) v.read(b, {.label = "b", .bytes = square ? 0 : bytes});
+      }
+      for (const Term& term : item.terms) {
+        for (const PolyView& x : term.x) v.read(x, {.label = "x", .bytes = bytes});
+      }
+      for (const PolyView& out : item.out) v.write(out, {.label = "out"});
+    }
+  }
 };
 
 // Sums of products with shared operands (plaintext products, BSGS inner sums): for each output
@@ -160,6 +260,35 @@ struct Dot {
   int parts = 2;
   std::vector<std::array<PolyView, 3>> inputs;
   std::vector<Output> outputs;
+
+  // For each input the only output that reads it, if with whole factors, which may overlap it; else
+  // a negative number.
+  std::vector<int> sole_readers() const;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    const std::vector<int> reader =
+        Visitor::kOwners ? sole_readers() : std::vector<int>(inputs.size(), -1);
+    const PolyView* first = outputs.empty() ? nullptr : &outputs[0].out[0];
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      for (int p = 0; p < parts && p < 3; ++p) {
+        const int owner = reader[i] < 0 ? -1 : reader[i] * 3 + p;
+        v.read(inputs[i][p], {.label = {"input", i}, .owner = owner, .primes_of = first});
+      }
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const Output& output = outputs[o];
+      for (const Term& term : output.terms) {
+        v.read(term.factor,
+               {.label = {"factor of out", o}, .repeats = true, .primes_of = &output.out[0]});
+      }
+      for (int p = 0; p < parts && p < 3; ++p) {
+        const std::uint64_t bytes = bytes_of(output.out[p]) * (output.accumulate ? 2 : 1);
+        v.write(output.out[p],
+                {.label = {"out", o}, .owner = static_cast<int>(o) * 3 + p, .bytes = bytes});
+      }
+    }
+  }
 };
 
 // out = sum_k X -> X^galois_k applied to x_k. Eval or Coeff (one domain an item). No aliasing.
@@ -173,6 +302,15 @@ struct Automorphism {
     PolyView out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      const std::uint64_t bytes = bytes_of(item.out);
+      for (const Term& term : item.terms) v.read(term.x, {.label = "x", .bytes = bytes});
+      v.write(item.out, {.label = "out"});
+    }
+  }
 };
 
 // Exact centred lift: in (Coeff, one or two primes, modulus Q0) -> the representative in
@@ -182,6 +320,14 @@ struct ModRaise {
     PolyView in, out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      v.read(item.in, {.label = "in"});
+      v.write(item.out, {.label = "out"});
+    }
+  }
 };
 
 // Signed 64-bit integers (backend memory, N of them, Coeff order) reduced into every prime of out.
@@ -191,6 +337,14 @@ struct FromIntegers {
     PolyView out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      v.write(item.out, {.label = "out"});
+      v.read(Memory{item.in, coefficient_bytes(item.out), item.out.data}, {.label = "in"});
+    }
+  }
 };
 
 // Complex slots (backend memory: `slots` pairs of doubles) -> integer coefficients -> residues.
@@ -209,6 +363,14 @@ struct Embed {
     PolyView out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      v.write(item.out, {.label = "out"});
+      v.read(Memory{item.in, slot_bytes(item.slots), item.out.data}, {.label = "in"});
+    }
+  }
 };
 
 // The way back: with x_i the integer in (-Q/2, Q/2) that coefficient i of `in` (Coeff, any primes,
@@ -223,6 +385,16 @@ struct Project {
     double* out = nullptr;  // `slots` pairs of doubles
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      // Coefficients between those that slots come from are not read.
+      const std::uint64_t words = std::uint64_t(item.in.limbs()) * 2 * item.slots;
+      v.read(item.in, {.label = "in", .bytes = words * sizeof(std::uint32_t)});
+      v.write(Memory{item.out, slot_bytes(item.slots), item.in.data}, {.label = "out"});
+    }
+  }
 };
 
 // Uniform residues expanded from a public 256-bit seed: the wire format's expander (crypto/expand.h
@@ -235,6 +407,11 @@ struct ExpandUniform {
     PolyView out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) v.write(item.out, {.label = "out"});
+  }
 };
 
 // Error polynomials from a secret 256-bit seed: discrete Gaussian integers, reduced into every
@@ -254,20 +431,46 @@ struct SampleGaussian {
   };
   const crypto::GaussianTable* table = nullptr;
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      v.write(items[i].out, {.label = {"out of item", i}});
+      v.read(Memory{items[i].seed, 32, items[i].out.data}, {.label = "seed", .bytes = 0});
+    }
+  }
 };
 
 // Copies limbs (equal bases and domains), or clears out where x has no segments.
 struct Copy {
   struct Item {
-    PolyView x, out;
+    PolyView x = {}, out;
   };
   std::vector<Item> items;
+
+  template <class Visitor>
+  void fields(Visitor& v) const {
+    for (const Item& item : items) {
+      v.read(item.x, {.label = "x", .optional = true});
+      v.write(item.out, {.label = "out"});
+    }
+  }
 };
 
-using Operation = std::variant<Transform, Convert, KeyInner, ModDownFinish, Linear, Tensor, Dot,
-                               Automorphism, ModRaise, FromIntegers, Embed, Project, ExpandUniform,
-                               SampleGaussian, Copy, LweLinear, LweKeySwitch, ModSwitch,
-                               SampleExtract, LweSlots, FourierKey, BlindRotate>;
+// All records. What lists every record takes them from here.
+// clang-format off
+#define LATTICINO_RECORDS(each)                                                            \
+  each(Transform) each(Convert) each(KeyInner) each(ModDownFinish) each(Linear)            \
+  each(Tensor) each(Dot) each(Automorphism) each(ModRaise) each(FromIntegers) each(Embed)  \
+  each(Project) each(ExpandUniform) each(SampleGaussian) each(Copy)                        \
+  LATTICINO_LWE_RECORDS(each)
+// clang-format on
+
+template <class, class... Records>
+using OneOf = std::variant<Records...>;
+#define LATTICINO_OR(Record) , Record
+using Operation = OneOf<void LATTICINO_RECORDS(LATTICINO_OR)>;
+#undef LATTICINO_OR
 
 const char* name(const Operation& op);
 

@@ -52,13 +52,13 @@ std::vector<Poly> phases(const Constants& constants, Queue& queue, const SecretK
                        "pass the parts of a ciphertext");
     }
     Poly sum = queue.allocate(ring, basis, Domain::Eval, true);
-    if (parts.size() == 1) queue.submit(Copy{{{parts[0].select(basis), sum.view}}});
+    if (parts.size() == 1) queue.submit(Copy{{{.x = parts[0].select(basis), .out = sum.view}}});
     for (std::size_t i = parts.size() - 1; i-- > 0;) {  // Horner
       const PolyView high = i + 2 == parts.size() ? parts.back() : sum.view;
       const Poly product = secret_product(queue, high, s.view, basis);
       combine(queue, sum.view, {{product.view}, {parts[i].select(basis)}});
     }
-    transform.items.push_back({sum.view, sum.view.in(Domain::Coeff)});
+    transform.items.push_back({.in = sum.view, .out = sum.view.in(Domain::Coeff)});
     sum.view = sum.view.in(Domain::Coeff);
     out.push_back(std::move(sum));
   }

@@ -43,24 +43,23 @@ std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queu
   std::vector<FreshPair> out(m.size());
   std::vector<Poly> products;
   ExpandUniform expand;
-  Dot dot{1, {{s.view}}, {}};
+  Dot dot{.parts = 1, .inputs = {{s.view}}, .outputs = {}};
   for (FreshPair& pair : out) {
     pair.seed = random.seed();
     pair.seeded = true;
     for (Poly& part : pair.parts) part = queue.allocate(ring, basis, Domain::Eval);
-    expand.items.push_back({pair.seed, 0, pair.parts[1].view});
+    expand.items.push_back({.seed = pair.seed, .stream = 0, .out = pair.parts[1].view});
     products.push_back(queue.allocate(ring, basis, Domain::Eval, true));
-    dot.outputs.push_back({{{0, pair.parts[1].view}}, {products.back().view}, false});
+    dot.outputs.push_back(
+        {.terms = {{.input = 0, .factor = pair.parts[1].view}}, .out = {products.back().view}});
   }
   queue.submit(std::move(expand));
   queue.submit(std::move(dot));
   Linear sum;
   for (std::size_t i = 0; i < out.size(); ++i) {
     sum.items.push_back(
-        {{{products[i].view, -1, {}, {}}, {errors[i].view, 1, {}, {}}, {messages[i], 1, {}, {}}},
-         out[i].parts[0].view,
-         {},
-         {}});
+        {.terms = {{.x = products[i].view, .small = -1}, {.x = errors[i].view}, {.x = messages[i]}},
+         .out = out[i].parts[0].view});
   }
   queue.submit(std::move(sum));
   return out;

@@ -15,7 +15,7 @@ std::array<Poly, 2> encrypt_zero(Queue& queue, const Ring& ring, const Basis& ba
                                  const PolyView& minus_secret, const Seed& seed,
                                  std::uint64_t stream, Random& random) {
   const Poly a = queue.allocate(ring, basis, Domain::Eval);
-  queue.submit(ExpandUniform{{{seed, stream, a.view}}});
+  queue.submit(ExpandUniform{{{.seed = seed, .stream = stream, .out = a.view}}});
   const Poly error = error_poly(queue, ring, basis, random);
   const Poly product = secret_product(queue, a.view, minus_secret, basis);
   const Poly b = queue.allocate(ring, basis, Domain::Eval);
@@ -32,15 +32,16 @@ Poly negated(Queue& queue, const PolyView& x) {
 // out += factor x on `where`; `factor` by ring prime index.
 void add_multiple(Queue& queue, const PolyView& out, const PolyView& x, const Basis& where,
                   const std::vector<std::uint32_t>& factor) {
-  Linear::Term term{x.select(where), 1, {}, {}};
+  Linear::Term term{.x = x.select(where)};
   for (int i = 0; i < where.size(); ++i) term.residues.push_back(factor[where.prime(i)]);
   const PolyView target = out.select(where);
-  queue.submit(Linear{{{{{target, 1, {}, {}}, std::move(term)}, target, {}, {}}}});
+  queue.submit(Linear{{{.terms = {{.x = target}, std::move(term)}, .out = target}}});
 }
 
 Poly automorphism(Queue& queue, const PolyView& x, const Basis& basis, std::uint32_t galois) {
   const Poly out = queue.allocate(*x.ring, basis, Domain::Eval, true);
-  queue.submit(Automorphism{{{{{x.select(basis), galois}}, out.view}}});
+  queue.submit(
+      Automorphism{{{.terms = {{.x = x.select(basis), .galois = galois}}, .out = out.view}}});
   return out;
 }
 

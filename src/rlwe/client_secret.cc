@@ -1,46 +1,16 @@
-#include <algorithm>
-#include <string>
 #include <utility>
 
-#include "crypto/random_stream.h"
-#include "crypto/secure_memory.h"
 #include "math/errors.h"
 #include "rlwe/client.h"
+#include "rlwe/secret_coefficients.h"
 
 namespace latticino::rlwe {
 
 struct SecretKey::Data {
   std::shared_ptr<const Params> params;
   KeyId id;
-  std::uint64_t process = crypto::fork_generation();
-  crypto::LockedVector<std::int8_t> coefficients, sparse;
+  SecretCoefficients dense, sparse;
 };
-
-namespace {
-
-void require_ternary(std::span<const std::int8_t> x, int n, int weight, const char* what) {
-  // Without a branch on a coefficient: every valid key gives the same two numbers where its weight
-  // is a parameter.
-  std::uint32_t nonzero = 0, outside = 0;
-  for (const std::int8_t v : x) {
-    nonzero += static_cast<std::uint32_t>(v) & 1;  // of a ternary coefficient
-    outside |= static_cast<std::uint32_t>(v * v * v - v);
-  }
-  if (weight == 0) nonzero = 0;
-  crypto::declassify(&nonzero, sizeof nonzero);
-  crypto::declassify(&outside, sizeof outside);
-  const bool ternary = outside == 0;
-  if (x.size() != static_cast<std::size_t>(n) || !ternary ||
-      (weight > 0 && nonzero != static_cast<std::uint32_t>(weight))) {
-    throw KeyError("rlwe.secret_key",
-                   std::to_string(x.size()) + " coefficients of the " + what + " secret",
-                   std::to_string(n) + " ternary coefficients" +
-                       (weight > 0 ? " of weight " + std::to_string(weight) : ""),
-                   "load a key that was made for these parameters");
-  }
-}
-
-}  // namespace
 
 SecretKey::SecretKey(std::unique_ptr<Data> data) : data_(std::move(data)) {}
 SecretKey::~SecretKey() = default;
@@ -55,36 +25,41 @@ SecretKey SecretKey::generate(std::shared_ptr<const Params> params, Random& rand
   std::vector<std::int8_t> sparse;
   if (params->bootstrap()) sparse = random.ternary_weight(n, params->bootstrap()->sparse_weight);
   const crypto::ClearOnExit clear_sparse(sparse);
-  KeyId id;
-  const Seed seed = random.seed();
-  std::copy_n(seed.begin(), id.bytes.size(), id.bytes.begin());
+  const KeyId id = fresh_key_id(random);
   return restore(std::move(params), id, dense, sparse);
 }
 
 SecretKey SecretKey::restore(std::shared_ptr<const Params> params, const KeyId& id,
                              std::span<const std::int8_t> coefficients,
                              std::span<const std::int8_t> sparse_coefficients) {
-  const int n = params->n();
-  require_ternary(coefficients, n, params->literal().hamming_weight, "dense");
-  if (params->bootstrap()) {
-    require_ternary(sparse_coefficients, n, params->bootstrap()->sparse_weight, "sparse");
-  } else if (!sparse_coefficients.empty()) {
-    throw KeyError("rlwe.secret_key", "a sparse secret for parameters without bootstrapping",
-                   "none", "load a key that was made for these parameters");
-  }
   auto data = std::make_unique<Data>();
+  const char* const operation = "rlwe.secret_key";
+  data->dense = SecretCoefficients({.operation = operation,
+                                    .secret = "dense",
+                                    .length = params->n(),
+                                    .ternary = true,
+                                    .weight = params->literal().hamming_weight},
+                                   coefficients);
+  if (params->bootstrap()) {
+    data->sparse = SecretCoefficients({.operation = operation,
+                                       .secret = "sparse",
+                                       .length = params->n(),
+                                       .ternary = true,
+                                       .weight = params->bootstrap()->sparse_weight},
+                                      sparse_coefficients);
+  } else if (!sparse_coefficients.empty()) {
+    throw KeyError(operation, "a sparse secret for parameters without bootstrapping", "none",
+                   "load a key that was made for these parameters");
+  }
   data->params = std::move(params);
   data->id = id;
-  data->coefficients.assign(coefficients.begin(), coefficients.end());
-  data->sparse.assign(sparse_coefficients.begin(), sparse_coefficients.end());
   return SecretKey(std::move(data));
 }
 
 const KeyId& SecretKey::id() const { return data_->id; }
 const Params& SecretKey::params() const { return *data_->params; }
 std::span<const std::int8_t> SecretKey::coefficients() const {
-  crypto::require_same_process("rlwe.secret_key", data_->process);
-  return data_->coefficients;
+  return data_->dense.get("rlwe.secret_key");
 }
 
 std::span<const std::int8_t> SecretKey::sparse_coefficients() const {
@@ -92,8 +67,7 @@ std::span<const std::int8_t> SecretKey::sparse_coefficients() const {
     throw KeyError("rlwe.secret_key", "a key of parameters without bootstrapping",
                    "a sparse encapsulation secret", "choose a preset that bootstraps");
   }
-  crypto::require_same_process("rlwe.secret_key", data_->process);
-  return data_->sparse;
+  return data_->sparse.get("rlwe.secret_key");
 }
 
 }  // namespace latticino::rlwe

@@ -26,51 +26,104 @@ std::vector<std::array<PolyView, 2>> key_views(Queue& queue, const Constants& co
   return out;
 }
 
-// Division of whole polynomials: the removed limbs go to Half (unless they are there already), are
-// converted to the target and subtracted.
-std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Division& division,
-                         std::span<const DownItem> items) {
-  Transform to_half;
-  Convert convert;
-  ModDownFinish subtract{{}, division.factor};
-  std::vector<Poly> scratch, out;
-  for (const DownItem& item : items) {
-    PolyView removed = item.removed;
-    if (removed.domain != Domain::Half) {
-      scratch.push_back(queue.allocate(ring, division.removed, Domain::Half));
-      to_half.items.push_back({removed, scratch.back().view});
-      removed = scratch.back().view;
-    }
-    const Poly converted = queue.allocate(ring, division.target, Domain::Half);
-    scratch.push_back(converted);
-    convert.items.push_back({division.conversion, removed, converted.view});
-    out.push_back(queue.allocate(ring, division.target, Domain::Eval));
-    const Basis kept = division.target.intersect(item.eval.basis());
-    subtract.items.push_back({kept.size() > 0 ? item.eval.select(kept) : PolyView{}, converted.view,
-                              item.add, out.back().view, item.galois, item.times});
+// What tells one kind of key switch from another: its primes, conversions and constants.
+struct Plan {
+  int level = 0;
+  Basis basis = {}, extended = {};                 // of what is switched; of the sums
+  std::vector<const BaseConversion*> digits = {};  // of ModUp; none where the caller has raised
+  std::vector<std::uint32_t> add_factor = {};      // of what is added to the sums
+  const Constants::Division* division = nullptr;   // none: the sums stay as they are
+  // The limbs that stay may be left to the last pass where there is one digit: they are its own,
+  // and what is added is neither rescaled nor on P.
+  bool multiply_last = false;
+};
+
+struct Target {
+  const SwitchKey* key = nullptr;
+  std::array<PolyView, 2> one_digit = {};  // without `key`: the pair of a key of one digit
+  std::array<PolyView, 2> add = {}, after = {};
+  std::uint32_t galois = 1;
+  Basis half = {};  // primes on which the sum leaves in Half: what a division removes
+};
+
+struct Input {
+  PolyView a;
+  std::vector<Target> targets = {};
+  KeyInner::Product product = {};
+  PolyView raised = {};  // where the caller has raised the one digit
+};
+
+// A switch at a level, of what the caller has raised.
+Plan raised_at(const Constants& constants, int level) {
+  const Params& params = constants.params();
+  return {.level = level,
+          .basis = params.basis(level),
+          .extended = params.extended(level),
+          .add_factor = constants.p_mod()};
+}
+
+// The same with the digits that are raised.
+Plan plan_of(const Constants& constants, int level) {
+  Plan plan = raised_at(constants, level);
+  const Params& params = constants.params();
+  const int groups = static_cast<int>(params.digit_groups(level).size());
+  for (int group = 0; group < groups; ++group) {
+    plan.digits.push_back(&constants.mod_up(group, level));
   }
-  if (!to_half.items.empty()) queue.submit(std::move(to_half));
-  queue.submit(std::move(convert));
-  queue.submit(std::move(subtract));
+  return plan;
+}
+
+ExtendedPair allocate_pair(Queue& queue, const Ring& ring, const Plan& plan) {
+  ExtendedPair out;
+  out.level = plan.level;
+  for (int h = 0; h < 2; ++h) {
+    out.part[h] = queue.allocate(ring, plan.extended, Domain::Eval);
+    out.eval[h] = out.part[h].view;
+  }
   return out;
 }
 
-// Whether the limbs that stay need nothing of key_inner: with one digit they are its own, and what
-// is added is neither rescaled nor on P.
-bool multiplied_last(const InnerGroup& group, Addend addend) {
-  return group.raised->converted.size() == 1 && group.product.empty() && addend == Addend::TimesP &&
-         std::all_of(group.targets.begin(), group.targets.end(),
-                     [](const InnerTarget& t) { return t.for_mod_down && !t.drop_level; });
+// Passes 1 and 2.
+std::vector<ModUpResult> raise(Queue& queue, const Ring& ring, const Plan& plan,
+                               std::span<const Input> inputs) {
+  Transform to_half;
+  Convert convert;
+  std::vector<Poly> halves;
+  std::vector<ModUpResult> out;
+  for (const Input& input : inputs) {
+    ModUpResult& raised = out.emplace_back();
+    raised.level = plan.level;
+    raised.source = input.a.select(plan.basis);
+    if (plan.digits.empty()) {
+      raised.own = {plan.basis};
+      raised.converted = {{nullptr, input.raised}};
+      continue;
+    }
+    halves.push_back(queue.allocate(ring, plan.basis, Domain::Half));
+    const PolyView& half = halves.back().view;
+    to_half.items.push_back({.in = raised.source, .out = half, .times = input.product.b[1]});
+    for (const BaseConversion* digit : plan.digits) {
+      raised.own.push_back(digit->from());
+      raised.converted.push_back(queue.allocate(ring, digit->to(), Domain::Half));
+      convert.items.push_back(
+          {.table = digit, .in = half.select(digit->from()), .out = raised.converted.back().view});
+    }
+  }
+  if (plan.digits.empty()) return out;
+  queue.submit(std::move(to_half));
+  queue.submit(std::move(convert));
+  return out;
 }
 
-// The pair whose limbs on P are left to key_inner.
-ExtendedPair own_limbs(Queue& queue, const Constants& constants, const ModUpResult& raised,
-                       const InnerTarget& target, const std::array<PolyView, 2>& key) {
-  const Basis removed = removed_by(constants, raised.level, false);
+bool is_empty(const std::array<PolyView, 2>& x) { return x[0].segments + x[1].segments == 0; }
+
+// The pair whose limbs on P are left to pass 3, and all else to pass 5.
+ExtendedPair own_limbs(Queue& queue, const Ring& ring, const ModUpResult& raised,
+                       const Target& target, const std::array<PolyView, 2>& key) {
   ExtendedPair pair;
   pair.level = raised.level;
   for (int h = 0; h < 2; ++h) {
-    pair.part[h] = queue.allocate(constants.ring(), removed, Domain::Half);
+    pair.part[h] = queue.allocate(ring, target.half, Domain::Half);
     pair.half[h] = pair.part[h].view;
     pair.eval[h] = raised.source;
     pair.times[h] = key[h].select(raised.source.basis());
@@ -79,49 +132,191 @@ ExtendedPair own_limbs(Queue& queue, const Constants& constants, const ModUpResu
   return pair;
 }
 
+// Pass 3.
+std::vector<std::vector<ExtendedPair>> multiply(Queue& queue, const Constants& constants,
+                                                const Plan& plan,
+                                                std::span<const ModUpResult> raised,
+                                                std::span<const Input> inputs) {
+  KeyInner op;
+  bool adds = false;
+  std::vector<std::vector<ExtendedPair>> out;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    const bool last =
+        plan.multiply_last && raised[i].converted.size() == 1 && input.product.empty() &&
+        std::all_of(input.targets.begin(), input.targets.end(),
+                    [](const Target& t) { return t.half.size() > 0 && is_empty(t.after); });
+    KeyInner::Group& group = op.groups.emplace_back();
+    if (last) {
+      group.digits = {{.converted = raised[i].converted[0].view}};
+    } else {
+      group.digits = raised[i].digits();
+    }
+    group.product = input.product;
+    adds = adds || !input.product.empty();
+    std::vector<ExtendedPair>& results = out.emplace_back();
+    for (const Target& target : input.targets) {
+      const std::vector<std::array<PolyView, 2>> keys =
+          target.key == nullptr ? std::vector{target.one_digit}
+                                : key_views(queue, constants, *target.key, plan.level);
+      if (last) {
+        results.push_back(own_limbs(queue, constants.ring(), raised[i], target, keys[0]));
+        group.targets.push_back({.key = keys, .half = results.back().half});
+        continue;
+      }
+      ExtendedPair pair = allocate_pair(queue, constants.ring(), plan);
+      const bool divided = target.half.size() > 0;
+      for (int h = 0; divided && h < 2; ++h) {
+        const PolyView whole = pair.part[h].view;
+        pair.eval[h] = whole.select(whole.basis().without(target.half));
+        pair.half[h] = whole.select(target.half).in(Domain::Half);
+      }
+      adds = adds || !is_empty(target.add);
+      group.targets.push_back({.key = keys,
+                               .eval = pair.eval,
+                               .half = pair.half,
+                               .add = target.add,
+                               .galois = divided ? 1 : target.galois});
+      results.push_back(std::move(pair));
+    }
+  }
+  if (adds) op.add_factor = plan.add_factor;
+  queue.submit(std::move(op));
+  return out;
+}
+
+// Passes 4 and 5, division of whole polynomials: the removed limbs go to Half (unless they are
+// there already), are converted to the target and subtracted.
+std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Division& division,
+                         std::span<const DownItem> items) {
+  Transform to_half;
+  Convert convert;
+  ModDownFinish subtract{.items = {}, .factor = division.factor};
+  std::vector<Poly> scratch, out;
+  for (const DownItem& item : items) {
+    PolyView removed = item.removed;
+    if (removed.domain != Domain::Half) {
+      scratch.push_back(queue.allocate(ring, division.removed, Domain::Half));
+      to_half.items.push_back({.in = removed, .out = scratch.back().view});
+      removed = scratch.back().view;
+    }
+    const Poly converted = queue.allocate(ring, division.target, Domain::Half);
+    scratch.push_back(converted);
+    convert.items.push_back({.table = division.conversion, .in = removed, .out = converted.view});
+    out.push_back(queue.allocate(ring, division.target, Domain::Eval));
+    const Basis kept = division.target.intersect(item.eval.basis());
+    subtract.items.push_back({.x = kept.size() > 0 ? item.eval.select(kept) : PolyView{},
+                              .y = converted.view,
+                              .add = item.add,
+                              .out = out.back().view,
+                              .galois = item.galois,
+                              .times = item.times});
+  }
+  if (!to_half.items.empty()) queue.submit(std::move(to_half));
+  queue.submit(std::move(convert));
+  queue.submit(std::move(subtract));
+  return out;
+}
+
+// Part h of a pair on its way down.
+DownItem down(const ExtendedPair& x, int h, const Basis& removed, const PolyView& add,
+              std::uint32_t galois) {
+  const bool ready = x.half[h].segments > 0 && x.half[h].basis() == removed;
+  if (!ready && x.half[h].segments > 0) {
+    throw ShapeError("rlwe.mod_down", "Half limbs " + x.half[h].basis().str(), removed.str(),
+                     "call key_inner with the same drop_level");
+  }
+  if (x.times[h].segments == 0) {
+    return {.eval = x.eval[h],
+            .removed = ready ? x.half[h] : x.eval[h].select(removed),
+            .add = add,
+            .galois = galois};
+  }
+  if (!ready || add.segments > 0) {
+    throw ShapeError("rlwe.mod_down", "a pair of one digit with another addend or drop_level",
+                     "what key_inner was told", "call key_inner with the same drop_level and add");
+  }
+  return {.eval = x.eval[h],
+          .removed = x.half[h],
+          .add = x.add[h],
+          .galois = galois,
+          .times = x.times[h]};
+}
+
+struct Switched {
+  std::vector<std::vector<ExtendedPair>> sums;  // of each input's targets
+  std::vector<std::array<Poly, 2>> quotients;   // of all targets, where the plan divides
+};
+
+// The passes of a batch in their order: every key switch of the library runs here.
+Switched run(Queue& queue, const Constants& constants, const Plan& plan,
+             std::span<const Input> inputs) {
+  const std::vector<ModUpResult> raised = raise(queue, constants.ring(), plan, inputs);
+  Switched out{.sums = multiply(queue, constants, plan, raised, inputs), .quotients = {}};
+  if (plan.division == nullptr) return out;
+  std::vector<DownItem> items;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t t = 0; t < inputs[i].targets.size(); ++t) {
+      const Target& target = inputs[i].targets[t];
+      for (int h = 0; h < 2; ++h) {
+        items.push_back(
+            down(out.sums[i][t], h, plan.division->removed, target.after[h], target.galois));
+      }
+    }
+  }
+  std::vector<Poly> parts = divide(queue, constants.ring(), *plan.division, items);
+  for (std::size_t k = 0; k + 1 < parts.size(); k += 2) {
+    out.quotients.push_back({std::move(parts[k]), std::move(parts[k + 1])});
+  }
+  return out;
+}
+
+// With `half`: the primes of the division that follows.
+std::vector<Input> inputs_of(std::span<const SwitchInput> inputs, const Basis& half) {
+  std::vector<Input> out;
+  for (const SwitchInput& input : inputs) {
+    Input& in = out.emplace_back(Input{.a = input.a, .product = input.product});
+    for (const SwitchTarget& t : input.targets) {
+      in.targets.push_back(
+          {.key = t.key, .add = t.add, .after = t.after, .galois = t.galois, .half = half});
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<KeyInner::Digit> ModUpResult::digits() const {
   std::vector<KeyInner::Digit> out;
   for (std::size_t j = 0; j < converted.size(); ++j) {
-    out.push_back({source.select(own_[j]), converted[j].view});
+    out.push_back({.own = source.select(own[j]), .converted = converted[j].view});
   }
   return out;
+}
+
+std::vector<std::array<Poly, 2>> key_switch(Queue& queue, const Constants& constants,
+                                            std::span<const SwitchInput> inputs, int level,
+                                            bool drop_level) {
+  Plan plan = plan_of(constants, level);
+  plan.division =
+      drop_level ? &constants.divide_by_p_and_rescale(level) : &constants.divide_by_p(level);
+  plan.multiply_last = !drop_level;
+  return run(queue, constants, plan, inputs_of(inputs, plan.division->removed)).quotients;
+}
+
+std::vector<std::vector<ExtendedPair>> key_switch_extended(Queue& queue, const Constants& constants,
+                                                           std::span<const SwitchInput> inputs,
+                                                           int level, Addend addend) {
+  Plan plan = plan_of(constants, level);
+  if (addend == Addend::Extended) plan.add_factor.assign(constants.ring().prime_count(), 1);
+  return run(queue, constants, plan, inputs_of(inputs, {})).sums;
 }
 
 std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
                                 std::span<const PolyView> a, int level) {
-  return mod_up(queue, constants, a, {}, level);
-}
-
-std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
-                                std::span<const PolyView> a, std::span<const PolyView> times,
-                                int level) {
-  const Params& params = constants.params();
-  const Basis basis = params.basis(level);
-  const int groups = static_cast<int>(params.digit_groups(level).size());
-  Transform to_half;
-  Convert convert;
-  std::vector<Poly> halves;
-  std::vector<ModUpResult> out;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ModUpResult& raised = out.emplace_back();
-    raised.level = level;
-    raised.source = a[i].select(basis);
-    halves.push_back(queue.allocate(constants.ring(), basis, Domain::Half));
-    to_half.items.push_back(
-        {raised.source, halves.back().view, times.empty() ? PolyView{} : times[i]});
-    for (int group = 0; group < groups; ++group) {
-      const BaseConversion& table = constants.mod_up(group, level);
-      raised.own_.push_back(table.from());
-      raised.converted.push_back(queue.allocate(constants.ring(), table.to(), Domain::Half));
-      convert.items.push_back(
-          {&table, halves.back().view.select(table.from()), raised.converted.back().view});
-    }
-  }
-  queue.submit(std::move(to_half));
-  queue.submit(std::move(convert));
-  return out;
+  std::vector<Input> inputs;
+  for (const PolyView& view : a) inputs.push_back({.a = view});
+  return raise(queue, constants.ring(), plan_of(constants, level), inputs);
 }
 
 ModUpResult mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level) {
@@ -129,81 +324,29 @@ ModUpResult mod_up(Queue& queue, const Constants& constants, const PolyView& a, 
 }
 
 ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int level) {
-  ExtendedPair out;
-  out.level = level;
-  for (int h = 0; h < 2; ++h) {
-    out.part[h] =
-        queue.allocate(constants.ring(), constants.params().extended(level), Domain::Eval);
-    out.eval[h] = out.part[h].view;
-  }
-  return out;
-}
-
-std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
-                                                 std::span<const InnerGroup> groups,
-                                                 Addend addend) {
-  KeyInner op;
-  bool adds = false;
-  std::vector<std::vector<ExtendedPair>> out;
-  for (const InnerGroup& group : groups) {
-    const ModUpResult& raised = *group.raised;
-    KeyInner::Group& g = op.groups.emplace_back();
-    const bool last = multiplied_last(group, addend);
-    g.digits =
-        last ? std::vector<KeyInner::Digit>{{{}, raised.converted[0].view}} : raised.digits();
-    g.product = group.product;
-    adds = adds || !group.product.empty();
-    std::vector<ExtendedPair>& results = out.emplace_back();
-    for (const InnerTarget& target : group.targets) {
-      const auto keys = key_views(queue, constants, *target.key, raised.level);
-      if (last) {
-        results.push_back(own_limbs(queue, constants, raised, target, keys[0]));
-        g.targets.push_back({keys, {}, results.back().half, {}, target.galois});
-        continue;
-      }
-      ExtendedPair pair = allocate_extended(queue, constants, raised.level);
-      if (target.for_mod_down) {
-        const Basis removed = removed_by(constants, raised.level, target.drop_level);
-        for (int h = 0; h < 2; ++h) {
-          const PolyView whole = pair.part[h].view;
-          pair.eval[h] = whole.select(whole.basis().without(removed));
-          pair.half[h] = whole.select(removed).in(Domain::Half);
-        }
-      }
-      adds = adds || target.add[0].segments > 0 || target.add[1].segments > 0;
-      g.targets.push_back({keys, pair.eval, pair.half, target.add, target.galois});
-      results.push_back(std::move(pair));
-    }
-  }
-  if (adds && addend == Addend::TimesP) op.add_factor = constants.p_mod();
-  if (adds && addend == Addend::Extended) op.add_factor.assign(constants.ring().prime_count(), 1);
-  queue.submit(std::move(op));
-  return out;
+  return allocate_pair(queue, constants.ring(),
+                       {.level = level, .extended = constants.params().extended(level)});
 }
 
 std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants,
                                     const ModUpResult& raised,
                                     const std::vector<InnerTarget>& targets) {
-  const InnerGroup group{&raised, targets};
-  return std::move(key_inner(queue, constants, std::span(&group, 1)).front());
+  Plan plan = raised_at(constants, raised.level);
+  plan.multiply_last = std::all_of(targets.begin(), targets.end(), [](const InnerTarget& t) {
+    return t.for_mod_down && !t.drop_level;
+  });
+  Input input{.a = raised.source};
+  for (const InnerTarget& t : targets) {
+    const Basis half = t.for_mod_down ? removed_by(constants, raised.level, t.drop_level) : Basis{};
+    input.targets.push_back({.key = t.key, .add = t.add, .galois = t.galois, .half = half});
+  }
+  return std::move(
+      multiply(queue, constants, plan, std::span(&raised, 1), std::span(&input, 1)).front());
 }
 
 DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, bool drop_level,
                    const PolyView& add, std::uint32_t galois) {
-  const Basis removed = removed_by(constants, x.level, drop_level);
-  const bool ready = x.half[h].segments > 0 && x.half[h].basis() == removed;
-  if (!ready && x.half[h].segments > 0) {
-    throw ShapeError("rlwe.mod_down", "Half limbs " + x.half[h].basis().str(), removed.str(),
-                     "call key_inner with the same drop_level");
-  }
-  if (x.times[h].segments == 0) {
-    return {x.eval[h], ready ? x.half[h] : x.eval[h].select(removed), add, galois};
-  }
-  if (!ready || add.segments > 0) {
-    throw ShapeError("rlwe.mod_down", "a pair of one digit with another addend or drop_level",
-                     "what key_inner was told", "call key_inner with the same drop_level and add");
-  }
-  return {x.eval[h], x.half[h], x.add[h], galois, x.times[h]};
+  return down(x, h, removed_by(constants, x.level, drop_level), add, galois);
 }
 
 std::vector<Poly> mod_down(Queue& queue, const Constants& constants,
@@ -226,7 +369,8 @@ std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::v
                           int level) {
   const Constants::Division& division = constants.rescale(level);
   std::vector<DownItem> items;
-  for (const PolyView& view : in) items.push_back({view, view.select(division.removed), {}, 1});
+  for (const PolyView& view : in)
+    items.push_back({.eval = view, .removed = view.select(division.removed)});
   return divide(queue, constants.ring(), division, items);
 }
 
@@ -236,32 +380,22 @@ std::vector<Poly> change_modulus(Queue& queue, const Constants& constants,
   if (in.empty()) return out;
   const Constants::Division& division = constants.division(in[0].basis(), target);
   std::vector<DownItem> items;
-  for (const PolyView& view : in) items.push_back({view, view.select(division.removed), {}, 1});
+  for (const PolyView& view : in)
+    items.push_back({.eval = view, .removed = view.select(division.removed)});
   return divide(queue, constants.ring(), division, items);
 }
 
 std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
                                      const std::array<PolyView, 2>& x,
                                      const std::array<PolyView, 2>& key, const Basis& aux) {
-  const Ring& ring = constants.ring();
-  const Basis base = x[0].basis();
-  const Poly half = queue.allocate(ring, base, Domain::Half);
-  const Poly raised = queue.allocate(ring, aux, Domain::Half);
-  queue.submit(Transform{{{x[1], half.view}}});
-  queue.submit(Convert{{{&constants.conversion(base, aux), half.view, raised.view}}});
-
-  std::array<Poly, 2> sum;
-  std::array<PolyView, 2> eval, removed;
-  for (int h = 0; h < 2; ++h) {
-    sum[h] = queue.allocate(ring, base.with(aux), Domain::Eval);
-    eval[h] = sum[h].view.select(base);
-    removed[h] = sum[h].view.select(aux).in(Domain::Half);
-  }
-  queue.submit(KeyInner{{{{{x[1], raised.view}}, {{{key}, eval, removed, {x[0], {}}, 1}}}},
-                        constants.product_on(aux, base)});
-  const DownItem items[2] = {{eval[0], removed[0], {}, 1}, {eval[1], removed[1], {}, 1}};
-  std::vector<Poly> out = divide(queue, ring, constants.division(base.with(aux), base), items);
-  return {std::move(out[0]), std::move(out[1])};
+  const Basis base = x[0].basis(), extended = base.with(aux);
+  const Plan plan{.basis = base,
+                  .extended = extended,
+                  .digits = {&constants.conversion(base, aux)},
+                  .add_factor = constants.product_on(aux, base),
+                  .division = &constants.division(extended, base)};
+  const Input input{.a = x[1], .targets = {{.one_digit = key, .add = {x[0], {}}, .half = aux}}};
+  return std::move(run(queue, constants, plan, std::span(&input, 1)).quotients.front());
 }
 
 std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
@@ -274,33 +408,31 @@ std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
 std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
                                        const PolyView& a, const PolyView& a_aux,
                                        const SwitchKey& key, int level) {
-  ExtendedPair pair = allocate_extended(queue, constants, level);
-  const Basis removed = removed_by(constants, level, false);
-  for (int h = 0; h < 2; ++h) {
-    pair.eval[h] = pair.part[h].view.select(constants.params().basis(level));
-    pair.half[h] = pair.part[h].view.select(removed).in(Domain::Half);
-  }
-  queue.submit(KeyInner{{{{{a, a_aux}}, {{{key.digit(0)}, pair.eval, pair.half, {b, {}}, 1}}}},
-                        constants.p_mod()});
-  return mod_down(queue, constants, pair, false);
+  Plan plan = raised_at(constants, level);
+  plan.division = &constants.divide_by_p(level);
+  const Input input{
+      .a = a,
+      .targets = {{.one_digit = key.digit(0), .add = {b, {}}, .half = plan.division->removed}},
+      .raised = a_aux};
+  return std::move(run(queue, constants, plan, std::span(&input, 1)).quotients.front());
 }
 
 std::vector<ExtendedPair> switch_over_raised(Queue& queue, const Constants& constants,
                                              std::span<const ExtendedPair> x,
                                              std::span<const SwitchKey* const> keys, int level) {
   const Params& params = constants.params();
-  const Basis q = params.basis(level), carried = q.with(params.over_raise_basis());
-  KeyInner op;
-  op.add_factor = constants.over_raise_p_mod();
-  std::vector<ExtendedPair> out;
+  const Basis carried = params.basis(level).with(params.over_raise_basis());
+  Plan plan = raised_at(constants, level);
+  plan.add_factor = constants.over_raise_p_mod();
+  std::vector<Input> inputs;
   for (std::size_t k = 0; k < x.size(); ++k) {
-    const ExtendedPair& pair = out.emplace_back(allocate_extended(queue, constants, level));
     const PolyView &b = x[k].eval[0], &a = x[k].eval[1];
-    KeyInner::Group& group = op.groups.emplace_back();
-    group.digits = {{a.select(q), a.select(params.aux_basis())}};
-    group.targets = {{{keys[k]->digit(0)}, pair.eval, {}, {b.select(carried), {}}, 1}};
+    inputs.push_back({.a = a,
+                      .targets = {{.one_digit = keys[k]->digit(0), .add = {b.select(carried), {}}}},
+                      .raised = a.select(params.aux_basis())});
   }
-  queue.submit(std::move(op));
+  std::vector<ExtendedPair> out;
+  for (auto& sums : run(queue, constants, plan, inputs).sums) out.push_back(std::move(sums[0]));
   return out;
 }
 

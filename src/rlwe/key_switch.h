@@ -1,5 +1,6 @@
-// Hybrid key switching (Han-Ki) from records: the five passes of the kernel plan. Every function
-// takes a batch; one batch is one record a pass, so that independent switches share their launches.
+// Hybrid key switching (Han-Ki) in five passes, each an ordinary record (docs/architecture.md):
+// key_switch() runs all of them. Every function takes a batch; one batch is one record per pass, so
+// that independent switches share their launches.
 #pragma once
 
 #include <span>
@@ -9,28 +10,6 @@
 #include "rlwe/keys.h"
 
 namespace latticino::rlwe {
-
-// ModUp of one polynomial: its own Eval limbs and, group by group of the digits, the converted
-// limbs in Half. Holds memory until destroyed; shared by all rotations of a hoisted group.
-struct ModUpResult {
-  int level = 0;
-  PolyView source;              // Eval, basis(level); must outlive this object; of a product a1
-  std::vector<Poly> converted;  // Half, extended(level) without the group's primes
-  std::vector<KeyInner::Digit> digits() const;
-
- private:
-  friend std::vector<ModUpResult> mod_up(Queue&, const Constants&, std::span<const PolyView>,
-                                         std::span<const PolyView>, int);
-  std::vector<Basis> own_;  // primes of each group that are present at `level`
-};
-
-std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
-                                std::span<const PolyView> a, int level);
-// ModUp of a[i] times[i]: products that are never written (InnerGroup::product).
-std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
-                                std::span<const PolyView> a, std::span<const PolyView> times,
-                                int level);
-ModUpResult mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
 
 // A pair of polynomials modulo P_level Q_level (limbs over extended(level)), Eval, or Half on the
 // primes that the next mod_down removes: P_level's, and the level's leaving primes when it drops
@@ -48,34 +27,67 @@ struct ExtendedPair {
 // Memory for such a pair, all Eval.
 ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int level);
 
-// sum_j digit_j key_j (+ add), ready for `mod_down` without another transform if `for_mod_down`.
-struct InnerTarget {
+// One polynomial `a` of a batch under one key, or under several, which share passes 1 and 2.
+struct SwitchTarget {
   const SwitchKey* key = nullptr;
-  std::array<PolyView, 2> add{};  // Eval; see Addend
-  std::uint32_t galois = 1;       // applied last; 1 where for_mod_down
-  bool for_mod_down = true, drop_level = false;
+  std::array<PolyView, 2> add = {};    // Eval, of the sum before its division; see Addend
+  std::array<PolyView, 2> after = {};  // Eval, added to the quotient
+  std::uint32_t galois = 1;            // applied last
+};
+struct SwitchInput {
+  PolyView a;  // Eval, at least the primes of the level
+  std::vector<SwitchTarget> targets = {};
+  // Of two ciphertexts (a0, a1) and (b0, b1), a1 being `a`: a1 b1 is switched, and the other parts
+  // are added times P. They are never written: the passes that would read them multiply. For one
+  // target without addends.
+  KeyInner::Product product = {};
 };
 enum class Addend {
   TimesP,    // over basis(level), multiplied by P (PseudoModUp)
   Extended,  // over extended(level), as it is: already modulo P Q
 };
-struct InnerGroup {
-  const ModUpResult* raised = nullptr;
-  std::vector<InnerTarget> targets;
-  KeyInner::Product product = {};  // what was raised is its a1 b1; for targets without addends
+
+// Every input under every one of its keys, divided by P and, with drop_level, by the rescale factor
+// of `level`: (b, a) for each target, input by input.
+std::vector<std::array<Poly, 2>> key_switch(Queue& queue, const Constants& constants,
+                                            std::span<const SwitchInput> inputs, int level,
+                                            bool drop_level = false);
+// The first three passes: the sums stay modulo P Q, all Eval.
+std::vector<std::vector<ExtendedPair>> key_switch_extended(Queue& queue, const Constants& constants,
+                                                           std::span<const SwitchInput> inputs,
+                                                           int level,
+                                                           Addend addend = Addend::TimesP);
+
+// The passes by themselves. 1 and 2: ModUp of one polynomial: its own Eval limbs and, group by
+// group of the digits, the converted limbs in Half. Holds memory until destroyed; shared by all
+// rotations of a hoisted group.
+struct ModUpResult {
+  int level = 0;
+  PolyView source;              // Eval, basis(level); must outlive this object; of a product a1
+  std::vector<Poly> converted;  // Half, extended(level) without the group's primes
+  std::vector<Basis> own;       // primes of each group that are present at `level`
+  std::vector<KeyInner::Digit> digits() const;
 };
-std::vector<std::vector<ExtendedPair>> key_inner(Queue& queue, const Constants& constants,
-                                                 std::span<const InnerGroup> groups,
-                                                 Addend addend = Addend::TimesP);
+std::vector<ModUpResult> mod_up(Queue& queue, const Constants& constants,
+                                std::span<const PolyView> a, int level);
+ModUpResult mod_up(Queue& queue, const Constants& constants, const PolyView& a, int level);
+
+// 3: sum_j digit_j key_j (+ add), ready for `mod_down` without another transform if `for_mod_down`.
+struct InnerTarget {
+  const SwitchKey* key = nullptr;
+  std::array<PolyView, 2> add = {};  // Eval; see Addend
+  std::uint32_t galois = 1;          // applied last; 1 where for_mod_down
+  bool for_mod_down = true, drop_level = false;
+};
 std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants,
                                     const ModUpResult& raised,
                                     const std::vector<InnerTarget>& targets);
 
-// One polynomial modulo P Q_level on its way down.
+// 4 and 5: one polynomial modulo P Q_level on its way down.
 struct DownItem {
   PolyView eval;             // Eval, at least the primes that stay
   PolyView removed;          // Half or Eval, the primes that go
-  PolyView add;              // Eval over the target, or empty
+  PolyView add = {};         // Eval over the target, or empty
   std::uint32_t galois = 1;  // applied last, to the sum
   PolyView times = {};       // Eval, the primes that stay: of what `eval` is a factor; or empty
 };

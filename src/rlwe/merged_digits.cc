@@ -28,7 +28,7 @@ std::array<Poly, 2> made(Queue& queue, const Constants& constants, const SwitchK
   for (int h = 0; h < 2; ++h) {
     sum[h] = queue.allocate_kept(constants.ring(), basis, Domain::Eval);
     op.items.push_back(
-        {{{x[h].select(basis), 1, {}, {}}, {y[h].select(basis), 1, {}, {}}}, sum[h].view, {}, {}});
+        {.terms = {{.x = x[h].select(basis)}, {.x = y[h].select(basis)}}, .out = sum[h].view});
   }
   queue.submit(std::move(op));
   return sum;

@@ -35,8 +35,10 @@ Poly secret_poly(Queue& queue, const Ring& ring, const Basis& basis,
     queue.copy_in(integers->data(), coefficients.data(), coefficients.size_bytes());
   }
   Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
-  queue.submit(FromIntegers{{{static_cast<const std::int64_t*>(integers->data()), poly.view}}});
-  if (domain != Domain::Coeff) queue.submit(Transform{{{poly.view, poly.view.in(domain)}}});
+  queue.submit(
+      FromIntegers{{{.in = static_cast<const std::int64_t*>(integers->data()), .out = poly.view}}});
+  if (domain != Domain::Coeff)
+    queue.submit(Transform{{{.in = poly.view, .out = poly.view.in(domain)}}});
   poly.view = poly.view.in(domain);
   return poly;
 }
@@ -59,13 +61,13 @@ std::vector<Poly> error_polys(Queue& queue, const Ring& ring, const Basis& basis
     queue.copy_in(seed->data(), fresh.data(), fresh.size());
   }
   std::vector<Poly> out;
-  SampleGaussian sample{&error_table(), {}};
+  SampleGaussian sample{.table = &error_table(), .items = {}};
   Transform transform;
   const auto* key = static_cast<const std::uint8_t*>(seed->data());
   for (std::size_t i = 0; i < count; ++i) {
     Poly poly = queue.allocate(ring, basis, Domain::Coeff, true);
-    sample.items.push_back({key, i, poly.view});
-    transform.items.push_back({poly.view, poly.view.in(Domain::Eval)});
+    sample.items.push_back({.seed = key, .index = i, .out = poly.view});
+    transform.items.push_back({.in = poly.view, .out = poly.view.in(Domain::Eval)});
     poly.view = poly.view.in(Domain::Eval);
     out.push_back(std::move(poly));
   }
@@ -80,7 +82,7 @@ Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& rand
 
 void combine(Queue& queue, const PolyView& out, std::initializer_list<Multiple> sum) {
   Linear::Item item;
-  for (const Multiple& x : sum) item.terms.push_back({x.view, x.factor, {}, {}});
+  for (const Multiple& x : sum) item.terms.push_back({.x = x.view, .small = x.factor});
   item.out = out;
   queue.submit(Linear{{std::move(item)}});
 }
@@ -90,7 +92,8 @@ Poly secret_product(Queue& queue, const PolyView& x, const PolyView& y, const Ba
   Dot dot;
   dot.parts = 1;
   dot.inputs.push_back({x.select(basis)});
-  dot.outputs.push_back({{{0, y.select(basis)}}, {product.view}, false});
+  dot.outputs.push_back(
+      {.terms = {{.input = 0, .factor = y.select(basis)}}, .out = {product.view}});
   queue.submit(std::move(dot));
   return product;
 }

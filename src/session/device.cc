@@ -94,6 +94,16 @@ const RateTable& rates_of(const std::string& kernels) {
   return kernels == "cuda" ? cuda_rates() : cpu_rates(kernels);
 }
 
+DryCounts counts_of(const DryReport& report, const TimedAs& timed) {
+  const auto at = report.effort_by_name.find("BlindRotate");
+  const bool rotates = at != report.effort_by_name.end();
+  return {.operations = report.operations,
+          .bytes_moved = report.bytes_moved,
+          .rotations = rotates ? at->second.items : 0,
+          .rounds = rotates ? report.operations_by_name.at("BlindRotate") : 0,
+          .seconds = predicted_seconds(report, rates_of(timed.kernels), timed.threads)};
+}
+
 bool fast_doubles(const DeviceChoice& device, int threads, bool simd) {
   if (device.kind == "cuda") return cuda_has_fast_doubles(device.index);
   return cpu_choice({.simd = simd, .threads = threads}).kernels != "reference";

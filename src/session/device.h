@@ -30,6 +30,13 @@ struct TimedAs {
 };
 TimedAs timed_as(const DeviceChoice& device, int threads, bool simd);
 const RateTable& rates_of(const std::string& kernels);
+// What a plan takes from a dry run.
+struct DryCounts {
+  std::uint64_t operations = 0, bytes_moved = 0;
+  std::uint64_t rotations = 0, rounds = 0;  // blind rotations, and the records that hold them
+  double seconds = 0;                       // predicted
+};
+DryCounts counts_of(const DryReport& report, const TimedAs& timed);
 // Whether blind rotations in FP64 are the faster ones: GPUs made for it, vector code on a CPU.
 bool fast_doubles(const DeviceChoice& device, int threads, bool simd);
 

@@ -109,13 +109,15 @@ Samples Extractor::extract(const ckks::Evaluator& evaluator, const SwitchKeys& k
   const Buffer both = queue.allocate(2 * sizeof(std::uint32_t) * ring.n());
   const PolyArray pair{PolyView::contiguous(both->words(), ring, params.lwe_basis(), Domain::Coeff),
                        2};
-  queue.submit(Transform{{{switched[0].view, pair[0]}, {switched[1].view, pair[1]}}});
+  queue.submit(Transform{
+      {{.in = switched[0].view, .out = pair[0]}, {.in = switched[1].view, .out = pair[1]}}});
   std::vector<std::uint32_t> coefficients;
   for (const int slot : out.index) coefficients.push_back(order_.coefficient(slot));
   out.lwe = context_->tfhe()->allocate(static_cast<std::uint32_t>(params.n()),
                                        static_cast<std::uint32_t>(out.index.size()));
-  queue.submit(SampleExtract{
-      1, {{pair, coefficients, out.lwe.view}}, static_cast<std::uint32_t>(params.gap())});
+  queue.submit(
+      SampleExtract{.items = {{.in = pair, .coefficients = coefficients, .out = out.lwe.view}},
+                    .step = static_cast<std::uint32_t>(params.gap())});
   return out;
 }
 

@@ -91,7 +91,12 @@ std::vector<Poly> MatvecPacker::encoded(const LweView& lwe, std::span<const std:
   const Buffer values = queue.allocate(2 * sizeof(double) * std::size_t{slots} * count);
   auto* numbers = static_cast<double*>(values->data());
   LweSlots words;
-  words.items.push_back({lwe, {rows.begin(), rows.end()}, numbers, slots, first, count});
+  words.items.push_back({.in = lwe,
+                         .rows = {rows.begin(), rows.end()},
+                         .out = numbers,
+                         .slots = slots,
+                         .first = first,
+                         .count = count});
   queue.submit(std::move(words));
   const double factor = ckks.rescale_factor(plan_.level) / plan_.sine.range_k;
   Embed embed;
@@ -100,8 +105,13 @@ std::vector<Poly> MatvecPacker::encoded(const LweView& lwe, std::span<const std:
   for (std::uint32_t d = 0; d < count; ++d) {
     Poly poly = queue.allocate(plaintext_ring(), ckks.basis(plan_.level), Domain::Coeff);
     const double* in = numbers == nullptr ? nullptr : numbers + 2 * std::size_t{slots} * d;
-    embed.items.push_back({transform_.get(), in, static_cast<int>(slots), factor, 0, poly.view});
-    transform.items.push_back({poly.view, poly.view.in(Domain::Eval)});
+    embed.items.push_back({.table = transform_.get(),
+                           .in = in,
+                           .slots = static_cast<int>(slots),
+                           .factor = factor,
+                           .bound = 0,
+                           .out = poly.view});
+    transform.items.push_back({.in = poly.view, .out = poly.view.in(Domain::Eval)});
     poly.view = poly.view.in(Domain::Eval);
     out.push_back(std::move(poly));
   }
@@ -128,7 +138,7 @@ std::array<Poly, 2> MatvecPacker::summed(const MatvecKey& keys, const LweView& l
     Dot::Output sum;
     for (std::uint32_t d = 0; d < count; ++d) {
       const auto& pair = keys.diagonals[first + d].parts;
-      sum.terms.push_back({static_cast<int>(d), plaintexts[d].view});
+      sum.terms.push_back({.input = static_cast<int>(d), .factor = plaintexts[d].view});
       dot.inputs.push_back({pair[0].view, pair[1].view, {}});
     }
     sum.out = {out[0].view, out[1].view, {}};
@@ -145,7 +155,7 @@ ckks::Plaintext MatvecPacker::bodies(const LweView& lwe, std::span<const std::in
   auto* numbers = static_cast<double*>(values->data());
   LweSlots words;
   words.bodies = true;
-  words.items.push_back({lwe, {rows.begin(), rows.end()}, numbers});
+  words.items.push_back({.in = lwe, .rows = {rows.begin(), rows.end()}, .out = numbers});
   queue.submit(std::move(words));
   ckks::Plaintext out = ckks::encode_resident(context_->ckks(), numbers, 1, plan_.shape.rows,
                                               plan_.level - 1, plan_.scale / plan_.sine.range_k)[0];

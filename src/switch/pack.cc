@@ -38,7 +38,7 @@ Packer::Packer(std::shared_ptr<const Context> context, int slots,
       words[exponent] = words[n + exponent] = 1;
       queue.upload(poly.view, words.data());
     }
-    transform.items.push_back({poly.view, poly.view.in(Domain::Eval)});
+    transform.items.push_back({.in = poly.view, .out = poly.view.in(Domain::Eval)});
     poly.view = poly.view.in(Domain::Eval);
     monomials_.push_back(std::move(poly));
   }
@@ -70,8 +70,9 @@ ckks::Ciphertext Packer::to_slots(const ckks::Evaluator& evaluator, const Switch
   for (std::size_t u = 0; u < packs.size(); ++u) {
     if (!packs[u]) continue;
     for (int h = 0; h < 2; ++h) {
-      dot.outputs[h].terms.push_back({static_cast<int>(dot.inputs.size()),
-                                      seen_in((*packs[u])[h].view, subring, params.ring_basis())});
+      dot.outputs[h].terms.push_back(
+          {.input = static_cast<int>(dot.inputs.size()),
+           .factor = seen_in((*packs[u])[h].view, subring, params.ring_basis())});
     }
     dot.inputs.push_back({monomials_[u].view, {}, {}});
   }

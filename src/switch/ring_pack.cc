@@ -11,7 +11,7 @@ namespace {
 const Basis kBoth{{0, 2}};  // primes of the table ring, in the TFHE ring and the packing ring
 
 Linear::Item sum(const PolyView& x, const PolyView& y, const PolyView& out) {
-  return {{{x, 1, {}, {}}, {y, 1, {}, {}}}, out, {}, {}};
+  return {.terms = {{.x = x}, {.x = y}}, .out = out};
 }
 
 RingPacker::Pair new_pair(Queue& queue, const Ring& ring) {
@@ -39,7 +39,7 @@ Poly RingPacker::monomial(int exponent, int sign) const {
     for (int p = 0; p < 2; ++p) words[p * n + exponent] = sign > 0 ? 1 : ring.prime(p) - 1;
     queue.upload(poly.view, words.data());
   }
-  queue.submit(Transform{{{poly.view, poly.view.in(Domain::Eval)}}});
+  queue.submit(Transform{{{.in = poly.view, .out = poly.view.in(Domain::Eval)}}});
   return {poly.buffer, poly.view.in(Domain::Eval)};
 }
 
@@ -59,8 +59,8 @@ RingPacker::Nodes RingPacker::leaves_of(const tfhe::Context::Polys& rotated,
     Pair pair;
     for (std::uint32_t h = 0; h < 2; ++h) {
       const PolyView x = seen_in(rotated.view[2 * static_cast<std::uint32_t>(i) + h], ring, kBoth);
-      scale.items.push_back({{{x, 1, factor, {}}}, x, {}, {}});
-      transform.items.push_back({x, x.in(Domain::Eval)});
+      scale.items.push_back({.terms = {{.x = x, .residues = factor}}, .out = x});
+      transform.items.push_back({.in = x, .out = x.in(Domain::Eval)});
       pair[h] = {rotated.buffer, x.in(Domain::Eval)};
     }
     nodes[static_cast<std::size_t>(at[i])] = std::move(pair);
@@ -73,28 +73,13 @@ RingPacker::Nodes RingPacker::leaves_of(const tfhe::Context::Polys& rotated,
 std::vector<RingPacker::Pair> RingPacker::turned(const rlwe::EvaluationKeys& keys,
                                                  std::uint32_t galois,
                                                  const std::vector<Pair>& x) const {
-  Queue& queue = context_->queue();
-  const rlwe::Constants& constants = context_->packing();
   const rlwe::SwitchKey& key = keys.get({rlwe::KeyKind::Galois, galois}, 0);
-  std::vector<PolyView> masks;
-  for (const Pair& pair : x) masks.push_back(pair[1].view);
-  const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue, constants, masks, 0);
-  std::vector<rlwe::InnerGroup> groups;
-  for (const rlwe::ModUpResult& r : raised) groups.push_back({&r, {{&key}}});
-  const auto products = rlwe::key_inner(queue, constants, groups);
-  std::vector<rlwe::DownItem> items;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    for (int h = 0; h < 2; ++h) {
-      items.push_back(rlwe::down_item(constants, products[i][0], h, false,
-                                      h == 0 ? x[i][0].view : PolyView{}, galois));
-    }
+  std::vector<rlwe::SwitchInput> inputs;
+  for (const Pair& pair : x) {
+    inputs.push_back({.a = pair[1].view,
+                      .targets = {{.key = &key, .after = {pair[0].view, {}}, .galois = galois}}});
   }
-  std::vector<Poly> down = rlwe::mod_down(queue, constants, items, 0, false);
-  std::vector<Pair> out;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    out.push_back({std::move(down[2 * i]), std::move(down[2 * i + 1])});
-  }
-  return out;
+  return rlwe::key_switch(context_->queue(), context_->packing(), inputs, 0);
 }
 
 // (E + X^k O) + phi(E - X^k O) for each pair of nodes half of the list apart.
@@ -117,12 +102,14 @@ RingPacker::Nodes RingPacker::merged(const rlwe::EvaluationKeys& keys, const Mer
     }
     Dot::Output plus, minus;
     if (even) {
-      plus.terms.push_back({static_cast<int>(dot.inputs.size()), one_.view});
+      plus.terms.push_back({.input = static_cast<int>(dot.inputs.size()), .factor = one_.view});
       minus.terms.push_back(plus.terms.back());
       dot.inputs.push_back({(*even)[0].view, (*even)[1].view, {}});
     }
-    plus.terms.push_back({static_cast<int>(dot.inputs.size()), merge.shift.view});
-    minus.terms.push_back({static_cast<int>(dot.inputs.size()), merge.minus_shift.view});
+    plus.terms.push_back(
+        {.input = static_cast<int>(dot.inputs.size()), .factor = merge.shift.view});
+    minus.terms.push_back(
+        {.input = static_cast<int>(dot.inputs.size()), .factor = merge.minus_shift.view});
     dot.inputs.push_back({(*odd)[0].view, (*odd)[1].view, {}});
     const Pair &s = sums.emplace_back(new_pair(queue, ring)),
                &d = differences.emplace_back(new_pair(queue, ring));

@@ -122,7 +122,8 @@ ckks::Ciphertext Switcher::multiplied(const ckks::Evaluator& evaluator, const Sa
   for (std::uint32_t first = 0; first < count; first += n / 2) {
     const std::uint32_t size = std::min(n / 2, count - first);
     const tfhe::Context::Polys tables = rotations(first, size);
-    context_->queue().submit(SampleExtract{1, {{tables.view, {0}, values.view.part(first, size)}}});
+    context_->queue().submit(SampleExtract{
+        .items = {{.in = tables.view, .coefficients = {0}, .out = values.view.part(first, size)}}});
   }
   std::vector<std::int32_t> rows(static_cast<std::size_t>(options_.slots), -1);
   for (std::uint32_t i = 0; i < count; ++i) {

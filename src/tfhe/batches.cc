@@ -102,7 +102,7 @@ Ciphertext concatenate(std::span<const Ciphertext> x) {
   LweLinear copy;
   std::uint32_t at = 0;
   for (const Ciphertext& part : x) {
-    copy.items.push_back({{{part.view, 1}}, out.view.part(at, part.size()), 0});
+    copy.items.push_back({.terms = {{.x = part.view}}, .out = out.view.part(at, part.size())});
     out.norm2 = std::max(out.norm2, part.norm2);
     out.largest = std::max(out.largest, part.largest);
     out.outside |= part.outside;

@@ -89,9 +89,11 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   std::uint32_t at = 0;
   for (std::size_t i = 0; i < lookups.size(); at += counts[i++]) {
     const Lookup& lookup = lookups[i];
-    LweLinear::Item item{{}, sums.view.part(at, counts[i]), lookup.sum.constant};
-    for (const Term& term : lookup.sum.terms) item.terms.push_back({term.x->view, term.factor});
-    if (added[i].buffer != nullptr) item.terms.push_back({added[i].view, 1});
+    LweLinear::Item item{
+        .terms = {}, .out = sums.view.part(at, counts[i]), .constant = lookup.sum.constant};
+    for (const Term& term : lookup.sum.terms)
+      item.terms.push_back({.x = term.x->view, .factor = term.factor});
+    if (added[i].buffer != nullptr) item.terms.push_back({.x = added[i].view, .factor = 1});
     linear.items.push_back(std::move(item));
     const Origins from = origins(lookup.sum.terms).bootstrapped(counts[i]);
     const PolyArray out = rotated.view.part(at * parts, counts[i] * parts);
@@ -100,7 +102,7 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
       results.push_back(result(*lookup.sum.terms[0].x, lookup.out, counts[i]));
       results.back().largest = lookup.largest[c];
       results.back().origins = from;
-      extract.items.push_back({out, {c}, results.back().view});
+      extract.items.push_back({.in = out, .coefficients = {c}, .out = results.back().view});
     }
   }
   Queue& queue = context_->queue();

@@ -59,12 +59,10 @@ class BootstrapKeyMaker {
     for (std::uint32_t row = 0; row < rows; ++row) {
       const PolyView out = polynomial(first + row * parts_), product = product_.view[row];
       const PolyView message = fresh[rows + row / op_.gadget.levels];
-      sum.items.push_back({{{fresh[row], 1, {}, {}},
-                            {product, -1, {}, {}},
-                            {message, 1, power(row % op_.gadget.levels), {}}},
-                           out,
-                           {},
-                           {}});
+      sum.items.push_back({.terms = {{.x = fresh[row]},
+                                     {.x = product, .small = -1},
+                                     {.x = message, .residues = power(row % op_.gadget.levels)}},
+                           .out = out});
     }
     context_.queue().submit(std::move(sum));
   }
@@ -80,8 +78,8 @@ class BootstrapKeyMaker {
       const std::uint32_t at = first + row * parts_;
       Dot::Output out;
       for (int c = 1; c < parts_; ++c) {
-        out.terms.push_back({static_cast<int>(products.inputs.size()),
-                             secrets_[static_cast<std::size_t>(c) - 1].view});
+        out.terms.push_back({.input = static_cast<int>(products.inputs.size()),
+                             .factor = secrets_[static_cast<std::size_t>(c) - 1].view});
         products.inputs.push_back({polynomial(at + c)});
       }
       out.out[0] = product_.view[row];
@@ -119,8 +117,8 @@ class BootstrapKeyMaker {
     FromIntegers from;
     Transform transform;
     for (std::uint32_t i = 0; i < count; ++i) {
-      from.items.push_back({to + i * n, out[i]});
-      transform.items.push_back({out[i], out[i].in(Domain::Eval)});
+      from.items.push_back({.in = to + i * n, .out = out[i]});
+      transform.items.push_back({.in = out[i], .out = out[i].in(Domain::Eval)});
     }
     queue.submit(std::move(from));
     queue.submit(std::move(transform));

@@ -23,7 +23,7 @@ PublicKey make_public_key(const Context& context, const SecretKey& secret, rlwe:
   Dot::Output body;
   for (std::uint32_t c = 1; c < key.polys.view.count; ++c) {
     secrets.push_back(rlwe::secret_poly(queue, ring, basis, secret.glwe().subspan((c - 1) * n, n)));
-    body.terms.push_back({static_cast<int>(c) - 1, secrets.back().view});
+    body.terms.push_back({.input = static_cast<int>(c) - 1, .factor = secrets.back().view});
     masks.inputs.push_back({key.polys.view[c]});
   }
   body.out[0] = key.polys.view[0];

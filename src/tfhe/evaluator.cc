@@ -1,5 +1,6 @@
 #include "tfhe/evaluator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -11,37 +12,6 @@ namespace {
 
 std::uint32_t eighth(const TfheParams& params) { return encode(params, Encoding::Boolean, 1); }
 
-// factor_x x + factor_y y + eighths q/8 is positive where the gate is true.
-struct GateSum {
-  int x, y, eighths;
-};
-GateSum gate_sum(Gate gate) {
-  switch (gate) {
-    case Gate::And:
-      return {1, 1, -1};
-    case Gate::Nand:
-      return {-1, -1, 1};
-    case Gate::Or:
-      return {1, 1, 1};
-    case Gate::Nor:
-      return {-1, -1, -1};
-    case Gate::Xor:
-      return {2, 2, 2};
-    case Gate::Xnor:
-      return {-2, -2, -2};
-    case Gate::AndNot:
-      return {1, -1, -1};
-    case Gate::NotAnd:
-      return {-1, 1, -1};
-    case Gate::OrNot:
-      return {1, -1, 1};
-    case Gate::NotOr:
-      return {-1, 1, 1};
-  }
-  throw UnsupportedError("tfhe.gate", "gate " + std::to_string(static_cast<int>(gate)),
-                         "a two-input gate", "choose one of Gate");
-}
-
 // Distance of a padded message to the next decision, over q.
 double half_box(const TfheParams& params) { return std::exp2(-(params.plain_bits() + 2)); }
 
@@ -50,6 +20,36 @@ std::uint32_t times(std::uint32_t x, std::int64_t factor, std::uint32_t q) {
 }
 
 }  // namespace
+
+const GateSum& gate_sum(Gate gate) {
+  for (const GateSum& sum : kGateSums) {
+    if (sum.gate == gate) return sum;
+  }
+  throw UnsupportedError("tfhe.gate", "gate " + std::to_string(static_cast<int>(gate)),
+                         "a two-input gate", "choose one of Gate");
+}
+
+bool truth(Gate gate, bool x, bool y) {
+  const GateSum& sum = gate_sum(gate);
+  const int eighths = (x ? sum.x : -sum.x) + (y ? sum.y : -sum.y) + sum.eighths;
+  return ((eighths % 8) + 8) % 8 < 4;  // of a turn: never 0 nor 4
+}
+
+std::array<bool, 4> truth_table(Gate gate) {
+  return {truth(gate, false, false), truth(gate, false, true), truth(gate, true, false),
+          truth(gate, true, true)};
+}
+
+std::optional<Gate> gate_with(std::span<const std::uint64_t> table) {
+  for (const GateSum& sum : kGateSums) {
+    const std::array<bool, 4> values = truth_table(sum.gate);
+    if (std::equal(values.begin(), values.end(), table.begin(), table.end(),
+                   [](bool a, std::uint64_t b) { return std::uint64_t{a} == b; })) {
+      return sum.gate;
+    }
+  }
+  return std::nullopt;
+}
 
 Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys)
     : context_(std::move(context)), keys_(std::move(keys)) {

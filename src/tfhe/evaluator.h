@@ -10,13 +10,11 @@
 #include <vector>
 
 #include "tfhe/ciphertext.h"
+#include "tfhe/gates.h"
 #include "tfhe/server_keys.h"
 #include "tfhe/table.h"
 
 namespace latticino::tfhe {
-
-enum class Gate : std::uint8_t { And, Nand, Or, Nor, Xor, Xnor, AndNot, NotAnd, OrNot, NotOr };
-// AndNot: x and not y; NotAnd: not x and y; OrNot: x or not y; NotOr: not x or y.
 
 class Evaluator {
  public:

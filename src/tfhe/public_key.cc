@@ -20,7 +20,7 @@ PublicKey allocate_public_key(const Context& context) {
 void expand_masks(const Context& context, PublicKey& key) {
   ExpandUniform expand;
   for (std::uint32_t c = 1; c < key.polys.view.count; ++c) {
-    expand.items.push_back({key.seed, c - 1, key.polys.view[c]});
+    expand.items.push_back({.seed = key.seed, .stream = c - 1, .out = key.polys.view[c]});
   }
   context.queue().submit(std::move(expand));
 }
@@ -66,14 +66,16 @@ Context::Lwe encrypt_zeros(const Context& context, const PublicKey& key, std::ui
       const Poly e = rlwe::secret_poly(queue, ring, basis, error);
       products.push_back(rlwe::secret_product(queue, key.polys.view[c], u.view, basis));
       rlwe::combine(queue, products.back().view, {{products.back().view}, {e.view}});
-      back.items.push_back({products.back().view, zero.view[c]});
+      back.items.push_back({.in = products.back().view, .out = zero.view[c]});
     }
     queue.submit(std::move(back));
     SampleExtract extract;
     extract.glwe_dimension = params.glwe_dimension();
     std::vector<std::uint32_t> coefficients(some);
     std::iota(coefficients.begin(), coefficients.end(), 0u);
-    extract.items.push_back({zero.view, std::move(coefficients), out.view.part(first, some)});
+    extract.items.push_back({.in = zero.view,
+                             .coefficients = std::move(coefficients),
+                             .out = out.view.part(first, some)});
     queue.submit(std::move(extract));
   }
   return out;

@@ -20,8 +20,9 @@ ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::u
   ExpandUniform expand;
   for (std::uint32_t row = first; row < first + rows; ++row) {
     for (std::uint32_t c = 1; c <= k; ++c) {
-      expand.items.push_back({keys.bootstrap_seed, std::uint64_t{row} * k + (c - 1),
-                              keys.bootstrap.view[row * (k + 1) + c]});
+      expand.items.push_back({.seed = keys.bootstrap_seed,
+                              .stream = std::uint64_t{row} * k + (c - 1),
+                              .out = keys.bootstrap.view[row * (k + 1) + c]});
     }
   }
   return expand;
@@ -49,12 +50,13 @@ Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
     const std::uint32_t count = std::min(together, bootstrap.count - first);
     Transform transform;
     for (std::uint32_t i = 0; i < count; ++i) {
-      transform.items.push_back({bootstrap[first + i], coefficients.view[i]});
+      transform.items.push_back({.in = bootstrap[first + i], .out = coefficients.view[i]});
     }
     queue.submit(std::move(transform));
     double* out = static_cast<double*>(fourier->data());
     FourierKey convert = shape;
-    convert.items = {{coefficients.view.part(0, count), out == nullptr ? out : out + first * n}};
+    convert.items = {
+        {.in = coefficients.view.part(0, count), .out = out == nullptr ? out : out + first * n}};
     queue.submit(std::move(convert));
   }
   return fourier;
@@ -89,11 +91,12 @@ Context::Lwe exponents_of(const Context& context, const ServerKeys& keys, const 
   Context::Lwe exponents =
       context.allocate(n, lwe.count, 2 * static_cast<std::uint32_t>(params.n()));
   Queue& queue = context.queue();
-  queue.submit(
-      LweKeySwitch{keys.key_switch.view, params.literal().key_switch, {{lwe, switched.view}}});
-  queue.submit(ModSwitch{params.noise().centred && !params.literal().ternary,
-                         log_many,
-                         {{switched.view, exponents.view}}});
+  queue.submit(LweKeySwitch{.key = keys.key_switch.view,
+                            .gadget = params.literal().key_switch,
+                            .items = {{.in = lwe, .out = switched.view}}});
+  queue.submit(ModSwitch{.centred = params.noise().centred && !params.literal().ternary,
+                         .log_many = log_many,
+                         .items = {{.in = switched.view, .out = exponents.view}}});
   return exponents;
 }
 
@@ -103,7 +106,8 @@ void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
   const Context::Lwe exponents = exponents_of(context, keys, lwe, log_many);
   std::uint32_t at = 0;
   for (const Rotation& r : rotations) {
-    op.items.push_back({exponents.view.part(at, r.count), r.table, r.out});
+    op.items.push_back(
+        {.exponents = exponents.view.part(at, r.count), .table = r.table, .out = r.out});
     at += r.count;
   }
   context.queue().submit(std::move(op));

@@ -420,9 +420,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return each_of("apply", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
 
 
-_GATES = {(0, 0, 0, 1): Gate.And, (1, 1, 1, 0): Gate.Nand, (0, 1, 1, 1): Gate.Or, (1, 0, 0, 0): Gate.Nor,
-          (0, 1, 1, 0): Gate.Xor, (1, 0, 0, 1): Gate.Xnor, (0, 0, 1, 0): Gate.AndNot, (0, 1, 0, 0): Gate.NotAnd,
-          (1, 0, 1, 1): Gate.OrNot, (1, 1, 0, 1): Gate.NotOr}
+_GATES = {table: gate for gate, table in engine.TRUTH.items()}
 
 
 def _gate_of(values: np.ndarray, operands: list[EncryptedArray]) -> EncryptedArray:

@@ -119,27 +119,9 @@ void scatter_rows(const CpuKernels& kernels, const RingTable& table, const Prime
 // Rows of a block of kBlockEntries entries; divides the number of rows.
 int rows_per_block(const PrimeTable& prime);
 
-void run(Executor& executor, const Transform& op);
-void run(Executor& executor, const Convert& op);
-void run(Executor& executor, const KeyInner& op);
-void run(Executor& executor, const ModDownFinish& op);
-void run(Executor& executor, const Linear& op);
-void run(Executor& executor, const Tensor& op);
-void run(Executor& executor, const Dot& op);
-void run(Executor& executor, const Automorphism& op);
-void run(Executor& executor, const ModRaise& op);
-void run(Executor& executor, const FromIntegers& op);
-void run(Executor& executor, const Embed& op);
-void run(Executor& executor, const Project& op);
-void run(Executor& executor, const ExpandUniform& op);
-void run(Executor& executor, const SampleGaussian& op);
-void run(Executor& executor, const Copy& op);
-void run(Executor& executor, const LweLinear& op);
-void run(Executor& executor, const LweKeySwitch& op);
-void run(Executor& executor, const ModSwitch& op);
-void run(Executor& executor, const SampleExtract& op);
-void run(Executor& executor, const LweSlots& op);
-void run(Executor& executor, const FourierKey& op);
-void run(Executor& executor, const BlindRotate& op);
+// Every record's kernels, in a file of their own.
+#define LATTICINO_RUN(Record) void run(Executor& executor, const Record& op);
+LATTICINO_RECORDS(LATTICINO_RUN)
+#undef LATTICINO_RUN
 
 }  // namespace latticino::cpu

@@ -143,16 +143,17 @@ std::array<Poly, 2> Bootstrapper::raised_parts(const Evaluator& evaluator,
   const Poly b = queue.allocate(ring, plan_->over ? all : q, Domain::Coeff);
   const Poly a = queue.allocate(ring, all, Domain::Coeff);
   const PolyView low_b = low[0].view.in(Domain::Coeff), low_a = low[1].view.in(Domain::Coeff);
-  queue.submit(Transform{{{low[0].view, low_b}, {low[1].view, low_a}}});
-  queue.submit(ModRaise{{{low_b, b.view}, {low_a, a.view}}});
+  queue.submit(Transform{{{.in = low[0].view, .out = low_b}, {.in = low[1].view, .out = low_a}}});
+  queue.submit(ModRaise{{{.in = low_b, .out = b.view}, {.in = low_a, .out = a.view}}});
   const PolyView b_eval = b.view.in(Domain::Eval), a_eval = a.view.in(Domain::Eval);
   if (plan_->over) {
-    queue.submit(Transform{{{b.view, b_eval}, {a.view, a_eval}}});
+    queue.submit(Transform{{{.in = b.view, .out = b_eval}, {.in = a.view, .out = a_eval}}});
     return plan_->over->apply(evaluator, like, b_eval, a_eval);
   }
   const PolyView a_q = a.view.select(q), a_p = a.view.select(params.aux_basis());
-  queue.submit(
-      Transform{{{b.view, b_eval}, {a_q, a_q.in(Domain::Eval)}, {a_p, a_p.in(Domain::Half)}}});
+  queue.submit(Transform{{{.in = b.view, .out = b_eval},
+                          {.in = a_q, .out = a_q.in(Domain::Eval)},
+                          {.in = a_p, .out = a_p.in(Domain::Half)}}});
   const rlwe::SwitchKey& to_dense = evaluator.key(kName, like, {rlwe::KeyKind::SparseToDense, 1});
   return rlwe::switch_from_sparse(queue, plan_->context->constants(), b_eval, a_q.in(Domain::Eval),
                                   a_p.in(Domain::Half), to_dense, like.level);

@@ -38,7 +38,8 @@ std::array<Poly, 2> OverRaisedFactor::apply(const Evaluator& evaluator, const Ci
   for (const Term& term : terms_) {
     keys.push_back(&evaluator.key("ckks.bootstrap", like, {rlwe::KeyKind::OverRaise, term.galois}));
     const ExtendedPair& p = parts.emplace_back(rlwe::allocate_extended(queue, constants, top));
-    products.outputs.push_back({{{0, term.factor.poly.view}}, {p.eval[0], p.eval[1], {}}});
+    products.outputs.push_back({.terms = {{.input = 0, .factor = term.factor.poly.view}},
+                                .out = {p.eval[0], p.eval[1], {}}});
   }
   queue.submit(std::move(products));
   const std::vector<ExtendedPair> switched =
@@ -51,7 +52,7 @@ std::array<Poly, 2> OverRaisedFactor::apply(const Evaluator& evaluator, const Ci
     Automorphism::Item& item = turn.items.emplace_back();
     item.out = sum.eval[h];
     for (std::size_t k = 0; k < terms_.size(); ++k) {
-      item.terms.push_back({switched[k].eval[h], terms_[k].galois});
+      item.terms.push_back({.x = switched[k].eval[h], .galois = terms_[k].galois});
     }
   }
   queue.submit(std::move(turn));

@@ -58,9 +58,14 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
                 extended};
     const double* in =
         values == nullptr ? nullptr : values + 2 * static_cast<std::size_t>(slots) * i;
-    embed.items.push_back({&context->encoder().transform(), in, slots, scale, bound, p.poly.view});
+    embed.items.push_back({.table = &context->encoder().transform(),
+                           .in = in,
+                           .slots = slots,
+                           .factor = scale,
+                           .bound = bound,
+                           .out = p.poly.view});
     const PolyView eval = p.poly.view.in(Domain::Eval);
-    transform.items.push_back({p.poly.view, eval});
+    transform.items.push_back({.in = p.poly.view, .out = eval});
     p.poly.view = eval;
     out.push_back(std::move(p));
   }
@@ -139,8 +144,8 @@ Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Value
   if (!queue.is_dry()) queue.copy_in(staged->data(), integers.data(), bytes);
   const auto* in = static_cast<const std::int64_t*>(staged->data());
   const PolyView eval = out.poly.view.in(Domain::Eval);
-  queue.submit(FromIntegers{{{in, out.poly.view}}});
-  queue.submit(Transform{{{out.poly.view, eval}}});
+  queue.submit(FromIntegers{{{.in = in, .out = out.poly.view}}});
+  queue.submit(Transform{{{.in = out.poly.view, .out = eval}}});
   out.poly.view = eval;
   return out;
 }
@@ -180,8 +185,11 @@ std::vector<std::vector<Complex>> project_all(const Context& context,
                        "pass the scale of the ciphertext");
     }
     slots.push_back(queue.allocate(sizeof(Complex) * c.slots, secret));
-    project.items.push_back({&context.encoder().transform(), c.view, c.scale, c.slots,
-                             static_cast<double*>(slots.back()->data())});
+    project.items.push_back({.table = &context.encoder().transform(),
+                             .in = c.view,
+                             .divisor = c.scale,
+                             .slots = c.slots,
+                             .out = static_cast<double*>(slots.back()->data())});
   }
   queue.submit(std::move(project));
   std::vector<std::vector<Complex>> out;
@@ -212,7 +220,8 @@ std::vector<Complex> decode(const Plaintext& plaintext) {
   const Context& context = *plaintext.context;
   const Basis basis = leading_primes(context.ring(), plaintext.poly.view.basis());
   const Poly coefficients = context.queue().allocate(context.ring(), basis, Domain::Coeff);
-  context.queue().submit(Transform{{{plaintext.poly.view.select(basis), coefficients.view}}});
+  context.queue().submit(
+      Transform{{{.in = plaintext.poly.view.select(basis), .out = coefficients.view}}});
   const Coefficients one{coefficients.view, plaintext.scale, plaintext.slots};
   return std::move(project_all(context, {&one, 1}, false).front());
 }

@@ -55,8 +55,8 @@ std::vector<Ciphertext> Evaluator::combine(const char* operation, Span x0, Span 
     for (std::size_t h = 0; h < parts; ++h) {
       Linear::Item item;
       item.out = out[i].parts[h].view;
-      if (h < x[i].parts.size()) item.terms.push_back({x[i].parts[h].view, 1, {}, {}});
-      if (h < y[i].parts.size()) item.terms.push_back({y[i].parts[h].view, sign, {}, {}});
+      if (h < x[i].parts.size()) item.terms.push_back({.x = x[i].parts[h].view});
+      if (h < y[i].parts.size()) item.terms.push_back({.x = y[i].parts[h].view, .small = sign});
       op.items.push_back(std::move(item));
     }
   }
@@ -71,8 +71,9 @@ Ciphertext Evaluator::combine(const char* operation, const Ciphertext& x0, const
   Ciphertext out = x;
   out.parts[0] =
       context_->queue().allocate(context_->ring(), x.parts[0].view.basis(), Domain::Eval);
-  context_->queue().submit(Linear{
-      {{{{x.parts[0].view, 1, {}, {}}, {y.poly.view, sign, {}, {}}}, out.parts[0].view, {}, {}}}});
+  context_->queue().submit(
+      Linear{{{.terms = {{.x = x.parts[0].view}, {.x = y.poly.view, .small = sign}},
+               .out = out.parts[0].view}}});
   return out;
 }
 
@@ -112,8 +113,10 @@ std::vector<Ciphertext> Evaluator::plus_scalar(Span x, Complex c) const {
   Linear op;
   for (std::size_t i = 0; i < x.size(); ++i) {
     out[i].parts[0] = context_->queue().allocate(context_->ring(), basis, Domain::Eval);
-    op.items.push_back(
-        {{{x[i].parts[0].view, 1, {}, {}}}, out[i].parts[0].view, constant.lower, constant.upper});
+    op.items.push_back({.terms = {{.x = x[i].parts[0].view}},
+                        .out = out[i].parts[0].view,
+                        .constant = constant.lower,
+                        .constant_upper = constant.upper});
   }
   context_->queue().submit(std::move(op));
   return out;
@@ -137,7 +140,8 @@ std::vector<Ciphertext> Evaluator::scaled(Span x, const ScalarResidues& factor,
         out.emplace_back(allocate(c, static_cast<int>(c.parts.size()), c.level, scale));
     for (std::size_t h = 0; h < c.parts.size(); ++h) {
       op.items.push_back(
-          {{{c.parts[h].view, 1, factor.lower, factor.upper}}, to.parts[h].view, {}, {}});
+          {.terms = {{.x = c.parts[h].view, .residues = factor.lower, .upper = factor.upper}},
+           .out = to.parts[h].view});
     }
   }
   context_->queue().submit(std::move(op));

@@ -107,7 +107,8 @@ class Evaluator {
   Ciphertexts aligned(const char* operation, Span x, std::span<const Plaintext> y,
                       double scale) const;
   Ciphertexts product(const char* operation, Span x, Span y) const;
-  Ciphertexts switched(Span products, std::span<const rlwe::InnerGroup> groups, bool rescale) const;
+  Ciphertexts switched(Span products, std::span<const rlwe::SwitchInput> inputs,
+                       bool rescale) const;
   Ciphertexts galois_hoisted(const char* operation, Span x,
                              std::span<const std::uint32_t> galois) const;
 

@@ -46,10 +46,13 @@ Batch product_sum(const ProductSum& sum, int level, double scale) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Tensor::Item& item = op.items.emplace_back();
     for (int h = 0; h < 3; ++h) item.out[h] = out[i].parts[h].view;
-    for (const auto& [a, b] : sum.products) item.pairs.push_back({views((*a)[i]), views((*b)[i])});
+    for (const auto& [a, b] : sum.products)
+      item.pairs.push_back({.a = views((*a)[i]), .b = views((*b)[i])});
     item.factor = sum.factor;
     for (std::size_t t = 0; t < factors.size(); ++t) {
-      item.terms.push_back({views((*sum.terms[t].first)[i]), factors[t].lower, factors[t].upper});
+      item.terms.push_back({.x = views((*sum.terms[t].first)[i]),
+                            .residues = factors[t].lower,
+                            .upper = factors[t].upper});
     }
     item.constant = constant.lower;
     item.constant_upper = constant.upper;
@@ -74,8 +77,9 @@ Batch linear_sum(const std::vector<std::pair<const Batch*, Complex>>& terms, Com
       Linear::Item& item = op.items.emplace_back();
       item.out = out[i].parts[h].view;
       for (std::size_t t = 0; t < factors.size(); ++t) {
-        item.terms.push_back(
-            {views((*terms[t].first)[i])[h], 1, factors[t].lower, factors[t].upper});
+        item.terms.push_back({.x = views((*terms[t].first)[i])[h],
+                              .residues = factors[t].lower,
+                              .upper = factors[t].upper});
       }
       if (h == 0) {
         item.constant = shift.lower;

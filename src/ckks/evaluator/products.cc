@@ -49,9 +49,10 @@ Ciphertext Evaluator::tensor(const Ciphertext& x0, const Ciphertext& y0) const {
   const Ciphertext y = y0.level > x0.level ? to_level(y0, x0.level) : y0;
   require_capacity("ckks.tensor", context_->params(), x.level, x.scale * y.scale);
   Ciphertext out = allocate(x, 3, x.level, x.scale * y.scale);
-  context_->queue().submit(
-      Tensor{{{{{{x.parts[0].view, x.parts[1].view}, {y.parts[0].view, y.parts[1].view}}},
-               {out.parts[0].view, out.parts[1].view, out.parts[2].view}}}});
+  const Tensor::Pair pair{.a = {x.parts[0].view, x.parts[1].view},
+                          .b = {y.parts[0].view, y.parts[1].view}};
+  context_->queue().submit(Tensor{
+      {{.pairs = {pair}, .out = {out.parts[0].view, out.parts[1].view, out.parts[2].view}}}});
   return out;
 }
 
@@ -70,24 +71,17 @@ std::vector<Ciphertext> Evaluator::product(const char* operation, Span x0, Span 
   if (y[0].level > x[0].level) y = lower = lowered(y, x[0].level, canonical(x[0].level));
   const double scale = x[0].scale * y[0].scale;
   require_capacity(operation, context_->params(), x[0].level, scale);
-  std::vector<PolyView> a, times;
-  std::vector<const rlwe::SwitchKey*> keys;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    keys.push_back(&key(operation, x[i], {rlwe::KeyKind::Relinearize, 1}));
-    a.push_back(x[i].parts[1].view);
-    times.push_back(y[i].parts[1].view);
-  }
-  const std::vector<rlwe::ModUpResult> raised =
-      rlwe::mod_up(context_->queue(), context_->constants(), a, times, x[0].level);
   Ciphertexts products;
-  std::vector<rlwe::InnerGroup> groups;
+  std::vector<rlwe::SwitchInput> inputs;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    groups.push_back({&raised[i],
-                      {{keys[i], {}, 1, true, true}},
-                      {{x[i].parts[0].view, a[i]}, {y[i].parts[0].view, times[i]}}});
+    const std::array<PolyView, 2> a{x[i].parts[0].view, x[i].parts[1].view},
+        b{y[i].parts[0].view, y[i].parts[1].view};
+    inputs.push_back({.a = a[1],
+                      .targets = {{.key = &key(operation, x[i], {rlwe::KeyKind::Relinearize, 1})}},
+                      .product = {a, b}});
     products.push_back(with_parts(x[i], {}, x[i].level, scale));
   }
-  return switched(products, groups, true);
+  return switched(products, inputs, true);
 }
 
 Ciphertext Evaluator::multiply(const Ciphertext& x, const Ciphertext& y) const {
@@ -103,34 +97,25 @@ std::vector<Ciphertext> Evaluator::multiply(Span x, Span y) const {
                     [&](Span a, Span b) { return product("ckks.multiply", a, b); });
 }
 
-// KeyMult and ModDown of raised third parts; what they belong to names level and scale.
+// Key switches of third parts; what they belong to names level and scale.
 std::vector<Ciphertext> Evaluator::switched(std::span<const Ciphertext> products,
-                                            std::span<const rlwe::InnerGroup> groups,
+                                            std::span<const rlwe::SwitchInput> inputs,
                                             bool rescale) const {
   const Params& params = context_->params();
-  Queue& queue = context_->queue();
   const int level = products[0].level, to = rescale ? level - 1 : level;
-  const auto sums = rlwe::key_inner(queue, context_->constants(), groups);
-  std::vector<rlwe::DownItem> items;
-  for (const auto& sum : sums) {
-    for (int h = 0; h < 2; ++h) {
-      items.push_back(rlwe::down_item(context_->constants(), sum[0], h, rescale));
-    }
-  }
-  std::vector<Poly> parts = rlwe::mod_down(queue, context_->constants(), items, level, rescale);
+  std::vector<std::array<Poly, 2>> parts =
+      rlwe::key_switch(context_->queue(), context_->constants(), inputs, level, rescale);
   std::vector<Ciphertext> out;
   for (std::size_t i = 0; i < products.size(); ++i) {
     const Ciphertext& x = products[i];
     const double scale = rescale ? x.scale / params.rescale_factor(level) : x.scale;
-    out.push_back(
-        with_parts(x, {parts[2 * i], parts[2 * i + 1]}, to, snap_scale(params, to, scale)));
+    out.push_back(with_parts(x, {parts[i][0], parts[i][1]}, to, snap_scale(params, to, scale)));
   }
   return out;
 }
 
 std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bool rescale) const {
   const char* operation = rescale ? "ckks.relinearize_rescale" : "ckks.relinearize";
-  std::vector<PolyView> squares;
   if (x.empty()) return {};
   const int level = x[0].level;
   for (const Ciphertext& c : x) {
@@ -138,21 +123,18 @@ std::vector<Ciphertext> Evaluator::relinearize(std::span<const Ciphertext> x, bo
     require_parts(operation, c, 3);
     require_level(operation, c.level, rescale ? 1 : 0);
     require_same_level(operation, c.level, level);
-    squares.push_back(c.parts[2].view);
   }
   const rlwe::SwitchKey* relinearization = nullptr;
   for (const Ciphertext& c : x) {
     relinearization = &key(operation, c, {rlwe::KeyKind::Relinearize, 1});
   }
-  const std::vector<rlwe::ModUpResult> raised =
-      rlwe::mod_up(context_->queue(), context_->constants(), squares, level);
-  std::vector<rlwe::InnerGroup> groups;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    groups.push_back(
-        {&raised[i],
-         {{relinearization, {x[i].parts[0].view, x[i].parts[1].view}, 1, true, rescale}}});
+  std::vector<rlwe::SwitchInput> inputs;
+  for (const Ciphertext& c : x) {
+    inputs.push_back(
+        {.a = c.parts[2].view,
+         .targets = {{.key = relinearization, .add = {c.parts[0].view, c.parts[1].view}}}});
   }
-  return switched(x, groups, rescale);
+  return switched(x, inputs, rescale);
 }
 
 Ciphertext Evaluator::relinearize(const Ciphertext& x) const {

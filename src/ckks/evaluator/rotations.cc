@@ -21,51 +21,31 @@ int reduced(int r, int slots) { return ((r % slots) + slots) % slots; }
 // Every ciphertext under every automorphism, ciphertext by ciphertext.
 std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, Span x,
                                                   std::span<const std::uint32_t> galois) const {
-  const rlwe::Constants& constants = context_->constants();
-  std::vector<PolyView> masks;
-  std::vector<std::vector<rlwe::InnerTarget>> targets(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    require(operation, x[i]);
-    require_parts(operation, x[i], 2);
-    masks.push_back(x[i].parts[1].view);
+  std::vector<rlwe::SwitchInput> inputs;
+  for (const Ciphertext& c : x) {
+    require(operation, c);
+    require_parts(operation, c, 2);
+    rlwe::SwitchInput& input = inputs.emplace_back(rlwe::SwitchInput{.a = c.parts[1].view});
     for (const std::uint32_t g : galois) {
       if (g == 1) continue;
-      targets[i].push_back({&key(operation, x[i], {rlwe::KeyKind::Galois, g}),
-                            {x[i].parts[0].view, {}},
-                            1,
-                            true,
-                            false});
+      input.targets.push_back({.key = &key(operation, c, {rlwe::KeyKind::Galois, g}),
+                               .add = {c.parts[0].view, {}},
+                               .galois = g});
     }
   }
-  std::vector<Poly> parts;
-  if (!targets[0].empty()) {
-    const std::vector<rlwe::ModUpResult> raised =
-        rlwe::mod_up(context_->queue(), constants, masks, x[0].level);
-    std::vector<rlwe::InnerGroup> groups;
-    for (std::size_t i = 0; i < x.size(); ++i) groups.push_back({&raised[i], targets[i]});
-    const auto sums = rlwe::key_inner(context_->queue(), constants, groups);
-    std::vector<rlwe::DownItem> items;
-    for (const auto& sum : sums) {
-      auto next = sum.begin();
-      for (const std::uint32_t g : galois) {
-        if (g == 1) continue;
-        for (int h = 0; h < 2; ++h) {
-          items.push_back(rlwe::down_item(constants, *next, h, false, {}, g));
-        }
-        ++next;
-      }
-    }
-    parts = rlwe::mod_down(context_->queue(), constants, items, x[0].level, false);
+  std::vector<std::array<Poly, 2>> turned;
+  if (!inputs[0].targets.empty()) {
+    turned = rlwe::key_switch(context_->queue(), context_->constants(), inputs, x[0].level);
   }
   Ciphertexts out;
-  auto part = parts.begin();
+  auto next = turned.begin();
   for (const Ciphertext& c : x) {
     for (const std::uint32_t g : galois) {
       if (g == 1) {
         out.push_back(c);
       } else {
-        out.push_back(with_parts(c, {part[0], part[1]}, c.level, c.scale));
-        part += 2;
+        out.push_back(with_parts(c, {(*next)[0], (*next)[1]}, c.level, c.scale));
+        ++next;
       }
     }
   }

@@ -51,26 +51,20 @@ class DoubleHoisting {
   // Every baby rotation but 0 of every input modulo P Q, input by input in the order of
   // sum_.babies: those that a term takes. All rotations of an input share its ModUp.
   std::vector<std::vector<ExtendedPair>> baby_rotations() const {
-    std::vector<PolyView> a;
-    for (std::size_t i = 0; i < x_.size(); ++i) {
-      if (turns(i)) a.push_back(x_[i].parts[1].view);
-    }
-    std::vector<std::vector<ExtendedPair>> out(x_.size());
-    if (a.empty()) return out;
-    const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue(), constants(), a, level_);
-    std::vector<rlwe::InnerGroup> groups;
+    std::vector<rlwe::SwitchInput> inputs;
     for (std::size_t i = 0; i < x_.size(); ++i) {
       if (!turns(i)) continue;
-      rlwe::InnerGroup& group = groups.emplace_back();
-      group.raised = &raised[groups.size() - 1];
+      rlwe::SwitchInput& input = inputs.emplace_back(rlwe::SwitchInput{.a = x_[i].parts[1].view});
       for (std::size_t b = 0; b < sum_.babies.size(); ++b) {
         const int r = sum_.babies[b];
         if (r == 0 || !used(i, b)) continue;
-        group.targets.push_back(
-            {&key(x_[i], r), {x_[i].parts[0].view, {}}, galois(r), false, false});
+        input.targets.push_back(
+            {.key = &key(x_[i], r), .add = {x_[i].parts[0].view, {}}, .galois = galois(r)});
       }
     }
-    auto turned = rlwe::key_inner(queue(), constants(), groups);
+    std::vector<std::vector<ExtendedPair>> out(x_.size());
+    if (inputs.empty()) return out;
+    auto turned = rlwe::key_switch_extended(queue(), constants(), inputs, level_);
     for (std::size_t i = 0, k = 0; i < x_.size(); ++i) {
       if (turns(i)) out[i] = std::move(turned[k++]);
     }
@@ -103,8 +97,8 @@ class DoubleHoisting {
         Dot::Output& output = op.outputs.emplace_back();
         output.out = {out.back().part[0].view, out.back().part[1].view, {}};
         for (const HoistedSum::Term& term : row) {
-          output.terms.push_back(
-              {places[n * sum_.sources + term.source][term.baby], term.factor.poly.view});
+          output.terms.push_back({.input = places[n * sum_.sources + term.source][term.baby],
+                                  .factor = term.factor.poly.view});
         }
       }
     }
@@ -121,19 +115,18 @@ class DoubleHoisting {
       items.push_back(rlwe::down_item(constants(), s, 1, false));
     }
     const std::vector<Poly> a = rlwe::mod_down(queue(), constants(), items, level_, false);
-    std::vector<PolyView> views;
-    for (const Poly& p : a) views.push_back(p.view);
-    const std::vector<rlwe::ModUpResult> raised = rlwe::mod_up(queue(), constants(), views, level_);
     const std::size_t each = giants.size() / applications();
-    std::vector<rlwe::InnerGroup> groups;
+    std::vector<rlwe::SwitchInput> inputs;
     for (std::size_t k = 0; k < inner.size(); ++k) {
       const Ciphertext& x = x_[k / each * sum_.sources];
-      groups.push_back(
-          {&raised[k], {{&key(x, giants[k]), {inner[k].part[0].view, {}}, 1, false, false}}});
+      inputs.push_back(
+          {.a = a[k].view,
+           .targets = {{.key = &key(x, giants[k]), .add = {inner[k].part[0].view, {}}}}});
     }
     std::vector<ExtendedPair> out;
-    for (auto& group : rlwe::key_inner(queue(), constants(), groups, rlwe::Addend::Extended)) {
-      out.push_back(std::move(group[0]));
+    for (auto& sums :
+         rlwe::key_switch_extended(queue(), constants(), inputs, level_, rlwe::Addend::Extended)) {
+      out.push_back(std::move(sums[0]));
     }
     return out;
   }
@@ -163,7 +156,7 @@ class DoubleHoisting {
         Automorphism::Item& item = op.items.emplace_back();
         item.out = out.back().part[h].view;
         for (const auto& [pair, giant] : sum) {
-          item.terms.push_back({pair->part[h].view, giant == 0 ? 1 : galois(giant)});
+          item.terms.push_back({.x = pair->part[h].view, .galois = giant == 0 ? 1 : galois(giant)});
         }
       }
     }
@@ -228,7 +221,8 @@ std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& cont
   std::vector<std::uint32_t> p_mod;
   for (int i = 0; i < q.size(); ++i) p_mod.push_back(context->constants().p_mod()[q.prime(i)]);
   for (const Plaintext& x : out) {
-    context->queue().submit(Linear{{{{{x.poly.view, 1, p_mod, {}}}, x.poly.view, {}, {}}}});
+    context->queue().submit(
+        Linear{{{.terms = {{.x = x.poly.view, .residues = p_mod}}, .out = x.poly.view}}});
   }
   return out;
 }
@@ -308,7 +302,7 @@ std::vector<Ciphertext> rows_of(const HoistedSum& sum, const std::vector<Ciphert
       output.out[h] = y.parts[h].view;
     }
     for (const HoistedSum::Term& term : row) {
-      output.terms.push_back({term.baby, term.factor.poly.view});
+      output.terms.push_back({.input = term.baby, .factor = term.factor.poly.view});
     }
   }
   context.queue().submit(std::move(op));

@@ -52,7 +52,7 @@ Poly read_poly(Reader& reader, Queue& queue, const Ring& ring, const Basis& basi
 Poly expand_poly(Queue& queue, const Ring& ring, const Basis& basis,
                  const std::array<std::uint8_t, 32>& seed, std::uint64_t stream) {
   Poly poly = queue.allocate(ring, basis, Domain::Eval);
-  queue.submit(ExpandUniform{{{seed, stream, poly.view}}});
+  queue.submit(ExpandUniform{{{.seed = seed, .stream = stream, .out = poly.view}}});
   return poly;
 }
 

@@ -296,7 +296,7 @@ ckks::Ciphertext allocate_like(const ckks::Ciphertext& like) {
 void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to) {
   Copy copy;
   for (std::size_t i = 0; i < from.parts.size(); ++i) {
-    copy.items.push_back({from.parts[i].view, to.parts[i].view});
+    copy.items.push_back({.x = from.parts[i].view, .out = to.parts[i].view});
   }
   from.context->queue().submit(copy);
 }

@@ -126,14 +126,11 @@ Plan detail::plan_of(const Context& context, const ListProgram& program,
     out.bits.push_back(r.bits());
   }
   out.bootstraps = host->bootstraps;
-  if (const auto at = report.effort_by_name.find("BlindRotate");
-      at != report.effort_by_name.end()) {
-    out.lookups = at->second.items;
-  }
-  out.bytes_moved = report.bytes_moved;
-  out.operations = report.operations;
-  out.seconds =
-      predicted_seconds(report, session::rates_of(host->timed.kernels), host->timed.threads);
+  const session::DryCounts counts = session::counts_of(report, host->timed);
+  out.lookups = counts.rotations;
+  out.bytes_moved = counts.bytes_moved;
+  out.operations = counts.operations;
+  out.seconds = counts.seconds;
   out.notes = host->notes();
   return Plan(std::make_shared<const PlanState>(std::move(out)));
 }

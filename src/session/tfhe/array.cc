@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <numeric>
+#include <optional>
 #include <ostream>
 
 #include "math/errors.h"
@@ -233,13 +233,7 @@ void require_arguments(const TfheArrayState& x, int count) {
 
 // A table of booleans under a set of gates: a gate where both arguments count.
 TfheArray gate_of(const std::vector<std::uint64_t>& table, const TfheArray& x, const TfheArray& y) {
-  static const std::map<std::vector<std::uint64_t>, Gate> kGates = {
-      {{0, 0, 0, 1}, Gate::And},    {{1, 1, 1, 0}, Gate::Nand},   {{0, 1, 1, 1}, Gate::Or},
-      {{1, 0, 0, 0}, Gate::Nor},    {{0, 1, 1, 0}, Gate::Xor},    {{1, 0, 0, 1}, Gate::Xnor},
-      {{0, 0, 1, 0}, Gate::AndNot}, {{0, 1, 0, 0}, Gate::NotAnd}, {{1, 0, 1, 1}, Gate::OrNot},
-      {{1, 1, 0, 1}, Gate::NotOr}};
-  if (const auto at = kGates.find(table); at != kGates.end())
-    return logic(at->second, x, y, "apply");
+  if (const std::optional<Gate> gate = tfhe::gate_with(table)) return logic(*gate, x, y, "apply");
   const std::size_t size = std::max(x.size(), y.size());
   const auto spread = [&](const TfheArray& z) {
     return z.size() == size ? z : z.take(std::vector<std::uint32_t>(size, 0));

@@ -285,20 +285,14 @@ TfhePlan detail::plan_of(const TfheContext& context, const TfheListProgram& prog
   out.input_bytes = queue.live_bytes() - before;
   queue.reset_peak();
   program(inputs);
-  const DryReport report = queue.report();
-  if (const auto at = report.effort_by_name.find("BlindRotate");
-      at != report.effort_by_name.end()) {
-    out.bootstrappings = at->second.items;
-  }
-  if (const auto at = report.operations_by_name.find("BlindRotate");
-      at != report.operations_by_name.end()) {
-    out.rounds = at->second;
-  }
+  const session::DryCounts counts = session::counts_of(
+      queue.report(), session::timed_as(host->device, host->threads, host->simd));
+  out.bootstrappings = counts.rotations;
+  out.rounds = counts.rounds;
   out.key_bytes = host->dry_key_bytes;
   out.peak_bytes = queue.peak_bytes();
-  out.operations = report.operations;
-  const session::TimedAs timed = session::timed_as(host->device, host->threads, host->simd);
-  out.seconds = predicted_seconds(report, session::rates_of(timed.kernels), timed.threads);
+  out.operations = counts.operations;
+  out.seconds = counts.seconds;
   out.log_failure = host->native->log_failure();
   return out;
 }

@@ -14,32 +14,6 @@ using tfhe::Gate;
 using tfhe::Integer;
 using Table = TfheEngine::Table;
 
-bool truth(Gate gate, bool x, bool y) {
-  switch (gate) {
-    case Gate::And:
-      return x && y;
-    case Gate::Nand:
-      return !(x && y);
-    case Gate::Or:
-      return x || y;
-    case Gate::Nor:
-      return !(x || y);
-    case Gate::Xor:
-      return x != y;
-    case Gate::Xnor:
-      return x == y;
-    case Gate::AndNot:
-      return x && !y;
-    case Gate::NotAnd:
-      return !x && y;
-    case Gate::OrNot:
-      return x || !y;
-    case Gate::NotOr:
-      return !x || y;
-  }
-  return false;
-}
-
 std::size_t functions_in(std::span<const int> blocks, std::span<const Table> tables) {
   if (blocks.size() == tables.size()) return tables.size();
   throw ShapeError(
@@ -128,7 +102,7 @@ Ciphertext allocate_like(const Ciphertext& like) {
 }
 
 void copy_into(const Ciphertext& from, const Ciphertext& to) {
-  from.context->queue().submit(LweLinear{{{{{from.view, 1}}, to.view, 0}}});
+  from.context->queue().submit(LweLinear{{{.terms = {{.x = from.view}}, .out = to.view}}});
 }
 
 TfheBatches concatenate(std::span<const TfheBatches> x) {

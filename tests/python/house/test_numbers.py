@@ -41,6 +41,18 @@ def test_includes_and_folders_are_counted():
     assert numbers.places_of_method(files, "relu") == ["python/latticino/f.py"]
 
 
+@pytest.mark.parametrize("record", ["SampleGaussian", "ExpandUniform", "FromIntegers", "ModRaise", "LweSlots", "FourierKey"])
+def test_a_record_touches_six_places(record):
+    try:
+        places = numbers.places_of_record(numbers.working_tree(), record)
+    except subprocess.CalledProcessError:
+        pytest.skip("not a git checkout")
+    assert {"src/runtime/rates.cc"} < set(places)
+    assert [sum(name.startswith(room) for name in places) for room in
+            ("src/ops/", "src/backend/cpu/", "src/backend/cuda/", "src/conformance/", "src/runtime/")] == [2, 1, 1, 1, 1]
+    assert len(places) == 6  # docs/architecture.md names them
+
+
 @pytest.fixture(scope="module")
 def package_imports():
     """{module of the Python package: modules that it may import when it runs}, imports inside functions too."""

@@ -12,7 +12,6 @@ namespace {
 using test::every_message;
 using test::kGates;
 using test::TfheWorld;
-using test::truth;
 using Messages = std::vector<std::uint32_t>;
 
 class TfheGates : public testing::TestWithParam<const char*> {};
@@ -24,7 +23,8 @@ TEST_P(TfheGates, TruthTables) {
   EXPECT_EQ(w.decrypt(cx), x);
   for (const Gate gate : kGates) {
     const Messages got = w.decrypt(w.evaluator.gate(gate, cx, cy));
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(got[i], truth(gate, x[i], y[i])) << int(gate) << " " << i;
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(got[i], test::truth(gate, x[i], y[i])) << int(gate) << " " << i;
   }
   EXPECT_EQ(w.decrypt(w.evaluator.logical_not(cx)), (Messages{1, 1, 0, 0}));
   const Ciphertext s = w.encrypt({0, 1}, Encoding::Boolean);
@@ -41,7 +41,8 @@ TEST_P(TfheGates, OneCiphertextTwice) {
   const Ciphertext cx = w.encrypt(x, Encoding::Boolean);
   for (const Gate gate : kGates) {
     const Messages got = w.decrypt(w.evaluator.gate(gate, cx, cx));
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(got[i], truth(gate, x[i], x[i])) << int(gate) << " " << i;
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(got[i], test::truth(gate, x[i], x[i])) << int(gate) << " " << i;
   }
 }
 

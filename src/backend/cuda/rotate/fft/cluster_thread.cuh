@@ -287,8 +287,7 @@ __device__ __forceinline__ std::uint32_t tuple_position(const FourierClusterUnit
 // Where number `position` of a key polynomial lies.
 template <class S>
 LATTICINO_HOST_DEVICE constexpr int key_number(std::uint32_t position) {
-  const int j = static_cast<int>(position);
-  return j % S::Key::kV * S::Key::kThreads + j / S::Key::kV;
+  return stored_place<typename S::Key>(static_cast<int>(position));
 }
 
 // A thread's number of the tuples, for one component, and the one whose product it sends.

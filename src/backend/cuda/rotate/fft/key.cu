@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kKeyThreads<S>)
   fourier_forward<S>(x, slots[unit], FourierRoots<false>{a.roots, a.first}, t, 1 + unit);
 #pragma unroll
   for (int r = 0; r < S::kV; ++r) {
-    a.out[std::size_t(index) * S::kM + r * S::kThreads + t] = vector(x[r]);
+    a.out[std::size_t(index) * S::kM + stored_row<S>(r) + t] = vector(x[r]);
   }
 }
 

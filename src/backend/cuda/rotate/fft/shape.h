@@ -63,11 +63,21 @@ template <int LOG_N, int PARTS, int PRIMES>
 using FourierKeyShape =
     FourierShape<LOG_N,
                  PARTS == 2 && PRIMES == 2 && LOG_N == 11 ? 5 : fourier_log_values(LOG_N, PARTS)>;
-// Where number r of thread t, of the last phase of S, lies in shape K; again a sum of two places.
+// A key polynomial that is stored in shape K has number r of thread t at stored_row(r) + t: what
+// FourierKey (key.cu) writes and all rotations read.
+template <class K>
+LATTICINO_HOST_DEVICE constexpr int stored_row(int r) {
+  return r * K::kThreads;
+}
+// Where its number i lies.
+template <class K>
+LATTICINO_HOST_DEVICE constexpr int stored_place(int i) {
+  return stored_row<K>(i % K::kV) + i / K::kV;
+}
+// That of number r of thread t, of the last phase of S; again a sum of two places.
 template <class S, class K>
 LATTICINO_HOST_DEVICE constexpr int key_place(int t, int r) {
-  const int i = S::index(S::kPhases - 1, t, r);
-  return i % K::kV * K::kThreads + i / K::kV;
+  return stored_place<K>(S::index(S::kPhases - 1, t, r));
 }
 
 }  // namespace latticino::cuda
