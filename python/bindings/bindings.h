@@ -67,6 +67,7 @@ void bind_circuits(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_program(nb::module_& m);
 void bind_session(nb::module_& m);
+void bind_known(nb::module_& m);
 void bind_switching(nb::module_& m);
 void bind_tfhe(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);

@@ -11,6 +11,7 @@ NB_MODULE(_native, m) {
   bind_params(m);
   bind_context(m);
   bind_session(m);
+  bind_known(m);
   bind_ciphertext(m);
   bind_keys(m);
   bind_evaluator(m);

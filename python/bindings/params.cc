@@ -2,6 +2,7 @@
 
 #include "bindings.h"
 #include "rlwe/noise.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino::python {
 
@@ -82,7 +83,7 @@ void bind_bootstrapping(nb::class_<Params>& c) {
           "spike, constant, alternating.");
 }
 
-// Variances of one coefficient (rlwe/noise.h), for estimates.
+// Errors of slots (session/claims/slot_noise.h), for estimates.
 void bind_noise(nb::module_& m) {
   m.def(
       "fresh_variance",
@@ -90,9 +91,22 @@ void bind_noise(nb::module_& m) {
         return open ? rlwe::fresh_public_variance(p) : rlwe::fresh_symmetric_variance();
       },
       "params"_a, "public"_a);
-  m.def("rescale_variance", &rlwe::rescale_variance, "params"_a, "level"_a);
-  m.def("key_switch_variance", &rlwe::key_switch_variance, "params"_a, "level"_a);
-  m.def("key_switch_rescale_variance", &rlwe::key_switch_rescale_variance, "params"_a, "level"_a);
+  m.def("fresh_error", &session::fresh_error, "params"_a, "scale"_a, "slots"_a, "public"_a = false,
+        "Of a fresh encryption under the secret key, or under the public one.");
+  m.def("rescaled_error", &session::rescaled_error, "params"_a, "level"_a, "slots"_a, "scale"_a,
+        "What a division from `level` to the level below adds, at the scale there.");
+  m.def("switched_error", &session::switched_error, "params"_a, "level"_a, "slots"_a, "scale"_a,
+        "What a key switch at `level` adds: a rotation or a conjugation.");
+  m.def("multiplied_error", &session::multiplied_error, "params"_a, "level"_a, "slots"_a, "scale"_a,
+        "What a key switch adds that goes to the level below, at the scale there: a product.");
+  m.def("key_error_alone", &session::key_error_alone, "params"_a, "level"_a, "slots"_a, "scale"_a,
+        "The part of `switched_error` that comes from the errors of the key, without the division "
+        "by P after it: what rotations leave that share one division (a matrix product's).");
+  m.def("encoded_error", &session::encoded_error, "slots"_a, "scale"_a,
+        "What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.");
+  m.def("doubling", &session::doubling, "count"_a,
+        "How often the error of one key switch counts where `count` parts of the slots are added "
+        "up.");
 }
 
 }  // namespace

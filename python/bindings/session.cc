@@ -2,7 +2,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "bindings.h"
-#include "session/estimate.h"
+#include "session/claims/estimate.h"
 
 namespace latticino::python {
 namespace {
@@ -40,11 +40,8 @@ void bind_range(nb::module_& m) {
       .def_static(
           "rebuilt",
           [](int claim, const std::vector<double>& x, bool random) {
-            Range out = Range::declared({x.at(0), x.at(1)}, {x.at(2), x.at(3)}, 0, random);
-            out.claim = claim == 0 ? Claim::Assumed : Claim::Declared;
-            out.bound = std::min(out.bound, x.at(4));
-            out.rms = std::min(out.bound, x.at(5));
-            return out;
+            return Range::stated(claim == 0 ? Claim::Assumed : Claim::Declared, {x.at(0), x.at(1)},
+                                 {x.at(2), x.at(3)}, x.at(4), x.at(5), random);
           },
           "claim"_a, "numbers"_a, "random"_a)
       .def_prop_ro("claim", [](const Range& r) { return name_of(r.claim); })

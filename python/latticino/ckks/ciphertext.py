@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import Known, as_range, check_fits
+from ..claims.known import as_range, check_fits, plus_plain, times_plain
 from ..common import powers, roles, views
 from ..common.layout import Layout, weakest
 from ..common.recording import Scope
@@ -74,7 +74,7 @@ class Ciphertext(OfNumpy):
         "fmin": "x.minimum(y, bound, bits)", "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(bound=bound)"}
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
-    def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: Known) -> None:
+    def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: _native.Known) -> None:
         self._context, self._layout = context, layout
         self._held, self._known = parts, known
         self._scope = Scope.current()
@@ -243,7 +243,7 @@ class Ciphertext(OfNumpy):
         """Whether slots without values are zero."""
         return self.layout.clean
 
-    def _like(self, parts: list[_native.Ciphertext], known: Known, clean: bool | None = None,
+    def _like(self, parts: list[_native.Ciphertext], known: _native.Known, clean: bool | None = None,
               shape: tuple[int, ...] | None = None, *, layout: Layout | None = None) -> Ciphertext:
         """A result: in this layout, with zeros in slots without values (`clean`) or other things; in the plain one
         where a shape is given; or in `layout`."""
@@ -300,13 +300,13 @@ class Ciphertext(OfNumpy):
         if isinstance(other, numbers.Number):
             number = _finite(other, "add")
             parts = e.add_scalar(self._parts, number)
-            known = self._known.plus_plain(np.array(number), 1, self.scale)
+            known = self._known.plus_number(number, self.scale)
             where = self.layout.changed(False, _rest(self) + abs(number)) if self._padded else self.layout
             return self._like(parts, known, layout=where)
         x, array = align.operand(self, other, "add")
         parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
                  for p, v in zip(x._parts, x._pieces(array, "add"))]
-        return x._like(parts, x._known.plus_plain(array, x.slots, x.scale, x.layout))
+        return x._like(parts, plus_plain(x._known, array, x.slots, x.scale, x.layout))
 
     __radd__ = __add__
 
@@ -337,7 +337,7 @@ class Ciphertext(OfNumpy):
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
                    for p, v in zip(x._parts, x._pieces(array, "multiply"))]
         parts = x._evaluator.multiply_plain(x._parts, factors)
-        known = x._known.times_plain(array, x.slots, factors[0].scale, x._rescaled(parts), x.layout)
+        known = times_plain(x._known, array, x.slots, factors[0].scale, x._rescaled(parts), x.layout)
         return x._like(parts, known, True)
 
     __rmul__ = __mul__
@@ -363,7 +363,7 @@ class Ciphertext(OfNumpy):
         factor = params.rescale_factor(self.level) * (parts[0].scale / self.scale)
         return complex(round(c.real * factor) / factor, round(c.imag * factor) / factor)
 
-    def _known_at(self, level: int) -> Known:
+    def _known_at(self, level: int) -> _native.Known:
         """What is known of this once operations have brought it down to `level`."""
         if level >= self.level:
             return self._known

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import Known, RangeWarning, as_range, range_of_sample
+from ..claims.known import RangeWarning, as_complex, as_range, fresh
 from ..common import devices, roles, views
 from ..common.constants import ConstantCache
 from ..common.layout import Layout
@@ -303,7 +303,7 @@ class Context(Tenancy, roles.Handle):
                     step.advance(len(batch))
         return Ciphertext(self, parts, Layout.plain(array.shape, slots), known)
 
-    def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> Known:
+    def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> _native.Known:
         """What is known of values to encrypt: what the caller states, never what they are."""
         if stated is not None and like is not None:
             raise errors.UnsupportedError.explain(
@@ -319,7 +319,7 @@ class Context(Tenancy, roles.Handle):
                 raise errors.ValueError.explain(
                     "encrypt", "complex values and real sample data", "sample data of the values' type",
                     "pass like=data of complex numbers")
-            return self._fresh(range_of_sample(sample, not np.iscomplexobj(sample)), error, array,
+            return self._fresh(_native.range_of_sample(as_complex(sample), not np.iscomplexobj(sample)), error, array,
                                sample)
         known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
         if known.contains(_native.Range.of(values)):
@@ -332,10 +332,11 @@ class Context(Tenancy, roles.Handle):
                       RangeWarning, stacklevel=4)
         return self._fresh(known, error, array)
 
-    def _fresh(self, known: _native.Range, error: float, values: np.ndarray, sample: np.ndarray | None = None) -> Known:
+    def _fresh(self, known: _native.Range, error: float, values: np.ndarray,
+               sample: np.ndarray | None = None) -> _native.Known:
         if not self.encrypted or self._debugger is not None:
-            return Known.with_shadow(known, error, values)
-        return Known.fresh(known, error, sample)
+            return _native.Known.with_shadow(known, error, as_complex(values))
+        return fresh(known, error, sample)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.

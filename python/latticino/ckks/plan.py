@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import Known, as_range
+from ..claims.known import as_range, fresh
 from ..common import roles, views
 from ..common.layout import Layout
 from .ciphertext import Ciphertext
@@ -191,7 +191,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     layout = Layout.plain(shape, slots) if layout is None else layout
     parts = [_native.shape_only(twin._native, level, scale, slots) for _ in range(layout.count)]
     if known is None:
-        known = Known.fresh(stated, noise.fresh(twin.params, scale, slots), sample)
+        known = fresh(stated, noise.fresh(twin.params, scale, slots), sample)
     return Ciphertext(twin, parts, layout, known)
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims.known import Known
 from ..functions import composite, sign
 from . import switching
 
@@ -122,7 +121,7 @@ def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operatio
     # Ranks lie within a quarter of where they should be, where the step is flat: their errors do not pass.
     known = below._known.within_domain(0.0, 1.0)
     estimate = _native.Estimate(known.range, math.hypot(own, fine.error / 2))
-    below = below._like(below._parts, Known(estimate, known.sample, None, known.shadow))
+    below = below._like(below._parts, known.with_estimate(estimate))
     if k == 1:
         return below
     # Ranks below k, less those below k - 1.

@@ -20,7 +20,6 @@ from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client, ServerKeys
 from ..ckks.context import Context
 from ..ckks.debug import refuse
-from ..claims.known import Known
 from ..common import roles
 from ..common.layout import Layout, from_runs
 from ..common.progress_bar import Task
@@ -319,7 +318,7 @@ def _path(operation: str, path: Any) -> str:
     return arrays.as_path(path, operation)
 
 
-def _note(x: Ciphertext, known: Known | None = None) -> str:
+def _note(x: Ciphertext, known: _native.Known | None = None) -> str:
     r, where = x.range, x.layout  # what samples showed is stated as a range: it holds for them alone
     error = (known or x._known).error
     fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
@@ -358,7 +357,7 @@ def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str, fi
             "use files of this package")
     context._admit("load", [p.key for p in parts])
     kind = answer.Answer if final else Ciphertext
-    return kind(context, parts, where, Known.fresh(known, error))
+    return kind(context, parts, where, _native.Known.fresh(known, error))
 
 
 def _layout(stated: notes.Note | None, shape: tuple[int, ...], slots: int, count: int) -> Layout:

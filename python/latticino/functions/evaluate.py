@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import Known, report
+from ..claims.known import report
 from ..ops import align, levels
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
 
@@ -46,7 +46,7 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
 
 
 def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float, float] | None = None,
-              known: Callable[[Ciphertext, float], Known] | None = None) -> tuple[Ciphertext, Ciphertext]:
+              known: Callable[[Ciphertext, float], _native.Known] | None = None) -> tuple[Ciphertext, Ciphertext]:
     """A polynomial of every value, of degree 1 at least, and the operand as it came to be evaluated.
 
     ``domain``: where the values lie, whatever else is known of them. ``known``: what is to be known of the result, of
@@ -63,7 +63,7 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
         before = before.times_number(1.0, 0.0, _rounded_stretch(x, series))
     added, mapping = product_errors(x.context.params, x.level, p, x.slots)
     if known is None:
-        return x._like(parts, before.polynomial(series, added, mapping), not x._padded), x
+        return x._like(parts, before.polynomial(*series, added, mapping), not x._padded), x
     own = _native.Estimate(before.range, 0.0).polynomial(*series, added, mapping).rms
     return x._like(parts, known(x, own), not x._padded), x
 

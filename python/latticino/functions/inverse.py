@@ -310,7 +310,7 @@ def _iterate(operation: str, x: Ciphertext, domain: tuple[float, float], plan: I
 
     ends = (float(f(v).min()) - plan.error, float(f(v).max()) + plan.error)
     sample = x._known.sample
-    known = x._known.through(values, slope, own, ends).meant(
+    known = x._known.through(values, slope, own, *ends).meant(
         None if sample is None else f(np.clip(sample[0].real, low, high)), plan.error / size)
     y = y._like(y._parts, known)
     if not y._padded or rest is None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .. import arrays, errors
-from ..claims.known import Known
+from .. import _native, arrays, errors
 from ..ops import levels
 from . import composite, evaluate
 from .chebyshev import Series
@@ -134,10 +133,10 @@ def _stage(operation: str, y: Ciphertext, series: Series, slope: float,
            ends: tuple[float, float]) -> tuple[Ciphertext, float]:
     owns = []
 
-    def known(operand: Ciphertext, own: float) -> Known:
+    def known(operand: Ciphertext, own: float) -> _native.Known:
         owns.append(math.hypot(own, slope * error_between(y, operand)))  # where the context bootstrapped it first
         return operand._known.through(
-            lambda v: np.polynomial.chebyshev.chebval(v / series.upper, series.values), slope, own, ends)
+            lambda v: np.polynomial.chebyshev.chebval(v / series.upper, series.values), slope, own, *ends)
 
     out, _ = evaluate.evaluated(operation, y, series, (series.lower, series.upper), known)
     return out, owns[0]
@@ -165,7 +164,7 @@ def _times_outline(operation: str, x: Ciphertext, bound: Any, bits: Any, outline
     v = np.concatenate([-v[::-1], v])
     slope = float(np.abs(np.diff(product(fit, outline, v)) / np.diff(v)).max())
     added = math.hypot(own * bound, x._multiplied(y._parts))
-    known = x._known.through(lambda z: product(fit, outline, z), slope, added, (-error, bound + error))
+    known = x._known.through(lambda z: product(fit, outline, z), slope, added, -error, bound + error)
     sample = x._known.sample
     return y._like(y._parts, known.meant(None if sample is None else meant(sample[0].real), error))
 

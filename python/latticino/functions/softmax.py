@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims.known import Known
 from ..ops import sums
 from . import evaluate, inverse
 from .chebyshev import Fit, as_bits, as_domain
@@ -45,7 +44,7 @@ def softmax(x: Ciphertext, axis: int, domain: Any, bits: Any) -> Ciphertext:
     # The steps were chosen so that all errors together keep the bits; and no slope of a softmax exceeds 1/2.
     known, error = y._known, math.hypot(2.0**-bits, x._known.estimate.rms)
     estimate = _native.Estimate(known.range, min(known.estimate.rms, error))
-    return y._like(y._parts, Known(estimate, known.sample, None, known.shadow))
+    return y._like(y._parts, known.with_estimate(estimate))
 
 
 def logsumexp(x: Ciphertext, axis: int, domain: Any, bits: Any) -> Ciphertext:
@@ -114,4 +113,4 @@ def _within(x: Ciphertext, low: float, high: float) -> Ciphertext:
     """x, of which it is known between which ends it lies, whatever sums and products of ranges say."""
     r = x.range
     ends = (low, high) if r.high < low or r.low > high else (max(low, r.low), min(high, r.high))
-    return x._like(x._parts, x._known.through(np.copy, 1.0, 0.0, ends))
+    return x._like(x._parts, x._known.through(np.copy, 1.0, 0.0, *ends))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims.known import Known
 from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..ops import align, refreshing
@@ -224,13 +223,13 @@ class _Refresher:
         if not self.bootstraps or x.level - levels >= self.first:
             return x
         known = x._known
-        bare = x._like(x._parts, Known(_native.Estimate(known.range, self.imag)))
+        bare = x._like(x._parts, _native.Known.fresh(known.range, self.imag))
         y = refreshing.bootstrap_pairs(bare)
         added = sign.error_between(bare, y)
         self.imag = math.sqrt(max(0.0, added**2 - self.imag**2)) if len(x._parts) > 1 else added
-        sample = None if known.sample is None else known.sample.real.astype(complex)
         estimate = _native.Estimate(known.range, math.hypot(known.estimate.rms, added))
-        return x._like(y._parts, Known(estimate, sample, None, known.shadow).plus_error(0.0, added))
+        real = known.through(np.real, 1.0, 0.0, known.range.low, known.range.high)
+        return x._like(y._parts, real.with_estimate(estimate).plus_error(0.0, added))
 
 
 class _Run:
@@ -258,8 +257,8 @@ class _Run:
     def sorted(self, x: Ciphertext) -> Ciphertext:
         """x, whose values lie within half of the width around 0, in the plain layout."""
         fit, slots, flat = self.fit, x.slots, len(x._parts) * x.slots
-        known = x._known.transformed(lambda row: np.pad(row.reshape(-1), (0, flat - x.size)), 1.0, 1.0, True, 0.0)
-        known = known.through(np.copy, 1.0, 0.0, (-_BOUND / 2, _BOUND / 2))  # up to where exchanges may push them
+        known = x._known.mapped(lambda row: np.pad(row, (0, flat - x.size)), 1.0, 1.0, True, 0.0)
+        known = known.through(np.copy, 1.0, 0.0, -_BOUND / 2, _BOUND / 2)  # up to where exchanges may push them
         y = x._like(x._parts, known, layout=Layout.plain((flat,), slots))
         self.imag = x._known.estimate.rms
         x.context.note(f"sort: {fit}")
@@ -268,9 +267,10 @@ class _Run:
                 name = ("sort", x.size, fit.count, self.stride, slots, i)
                 y = self._exchanged(y, name, *_pairs(stage, fit.count, self.stride, x.size, slots))
                 step.advance()
-        known = y._known.transformed(lambda row: row[: x.size].reshape(x.shape), 1.0, 1.0, True, 0.0)
-        meant = None if x._known.sample is None else np.sort(x._known.sample[0].real, axis=self.axis)
-        known = Known(_native.Estimate(y._known.range, y._known.estimate.rms), known.sample, None, known.shadow)
+        known = y._known.mapped(lambda row: row[: x.size], 1.0, 1.0, True, 0.0)
+        sample = x._known.sample
+        meant = None if sample is None else np.sort(sample[0].real.reshape(x.shape), axis=self.axis)
+        known = known.with_estimate(_native.Estimate(y._known.range, y._known.estimate.rms))
         return x._like(y._parts, known.meant(meant, fit.error * fit.factor))
 
     def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], turn: int, pairs: list[_Pairs]) -> Ciphertext:
@@ -296,11 +296,11 @@ class _Run:
         # What is known of the product follows from the function that an exchange is as a whole: it is less steep than
         # the sign.
         mask = np.concatenate([p.mask for p in pairs])
-        known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, (-_BOUND, _BOUND))
-        known = known.transformed(lambda row: _scattered(row * mask, lower, upper, x.size), 1.0, 1.0, True, 0.0)
+        known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, -_BOUND, _BOUND)
+        known = known.mapped(lambda row: _scattered(row * mask, lower, upper, x.size), 1.0, 1.0, True, 0.0)
         self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, x._switched())
         error = math.hypot(x._known.estimate.rms, self.slope * refreshed, added)
-        known = Known(_native.Estimate(x._known.range, error), x._known.plus(known).sample, None, x._known.shadow)
+        known = x._known.plus(known).with_estimate(_native.Estimate(x._known.range, error))
         parts = list(x._parts)
         for p, u in zip(pairs, moved._parts):
             parts[p.lower] = e.sub([parts[p.lower]], [u])[0]
@@ -316,8 +316,8 @@ class _Run:
         at = np.arange(slots)
         lower = np.concatenate([p.lower * slots + at for p in pairs])
         upper = np.concatenate([p.upper * slots + (at + turn) % slots for p in pairs])
-        known = x._known.transformed(lambda row: row[lower] - row[upper], 2.0, math.sqrt(2), True,
-                                     x._switched() if turn else 0.0).within_domain(-_BOUND, _BOUND)
+        known = x._known.mapped(lambda row: row[lower] - row[upper], 2.0, math.sqrt(2), True,
+                                x._switched() if turn else 0.0).within_domain(-_BOUND, _BOUND)
         d = x._like(made, known, layout=Layout.plain((len(pairs) * slots,), slots))
         return d.to_level(d.level) if len({p.level for p in made}) > 1 else d, lower, upper
 

@@ -311,9 +311,8 @@ class LinearMap(roles.Handle):
         out = []
         for x, made in zip(xs, parts):
             added = placement.added_error(x, way, made[0], rotates, l2)
-            known = x._known if growth == 1 else x._known.repeated(x.shape, growth)
-            known = known.transformed(
-                lambda v: self._in_clear(v).reshape(self.shape_out), l1, l2, self.is_real, added)
+            known = x._known if growth == 1 else x._known.repeated(x.size, growth)
+            known = known.mapped(self._in_clear, l1, l2, self.is_real, added)
             out.append(x._like(made, known, layout=way.target.with_rest("zero")))
         return out
 

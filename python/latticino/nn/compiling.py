@@ -16,7 +16,7 @@ from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context, presets
 from ..ckks.plan import Plan
 from ..claims import noise
-from ..claims.known import Known, Range
+from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
 from .activations import BITS as FIT_BITS
@@ -209,7 +209,7 @@ def _profiled(machine: Machine, placement: Placement, context: Context) -> tuple
         sums[:] = now
         rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3]), y._known.estimate.rms))
         bound = graph.nodes[step.node].bound
-        return y._like(y._parts, Known.fresh(Range(-bound, bound), 0.0))
+        return y._like(y._parts, _native.Known.fresh(Range(-bound, bound), 0.0))
 
     packing = machine.packings[first]
     fresh = _fresh_error(context.params, placement.level, packing)

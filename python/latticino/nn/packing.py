@@ -275,16 +275,17 @@ class Transform:
         self.map.require_possible("matmul")
         made = _Skeleton(self.map) if context._without_data else self.map
         l1, l2 = self.norms
-        parts, added = moves.apply(x, x._parts, made, "matmul", l2)
+        parts, added, rounded = moves.apply(x, x._parts, made, "matmul", l2)
         slots, own = self.map.slots, self.target.slots
         params = context.params
         if self.fold > 1:
             parts = moves.windows(x._evaluator, parts, own, self.fold, slots)
             switched = noise.switched(params, parts[0].level, own, parts[0].scale)
             added = math.hypot(added * math.sqrt(self.fold), switched * noise.doubling(self.fold))
+            rounded *= math.sqrt(self.fold)
             parts = [p.with_slots(own) for p in parts]
-        known = x._known if slots <= x.slots else x._known.repeated(x.shape, math.sqrt(slots / x.slots))
-        known = known.transformed(self._of_sample, l1, l2, True, added)
+        known = x._known if slots <= x.slots else x._known.repeated(x.size, math.sqrt(slots / x.slots))
+        known = known.mapped(self._of_sample, l1, l2, True, added, rounded)
         return x._like(parts, known, layout=self.target.layout)
 
     @cached_property

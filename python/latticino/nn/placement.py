@@ -16,7 +16,7 @@ from typing import NamedTuple
 from .. import _native, errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
-from ..claims.known import Known, Range
+from ..claims.known import Range
 from ..common.layout import Layout
 from ..common.progress_bar import Task
 from .lowered import Node
@@ -105,7 +105,7 @@ def stand_in(twin: Context, packing: Packing, level: int, bound: float, error: f
     where: Layout = packing.layout.with_rest("filler", bound) if filled else packing.layout
     scale = twin.params.scale(level)
     parts = [_native.shape_only(twin._native, level, scale, where.slots) for _ in range(where.count)]
-    return Ciphertext(twin, parts, where, Known.fresh(Range(-bound, bound), error))
+    return Ciphertext(twin, parts, where, _native.Known.fresh(Range(-bound, bound), error))
 
 
 @dataclass(frozen=True)

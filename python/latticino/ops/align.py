@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, errors
+from ..claims.known import times_plain
 from ..common import layout
 from ..common.layout import Layout
 from . import levels, moves
@@ -90,7 +91,7 @@ def repeated(x: Ciphertext, larger: Ciphertext) -> Ciphertext:
     where = larger.layout.with_rest("zero").changed(larger.layout.full, x._known.range.reach)
     if x.layout.rest == "unknown":
         where = where.with_rest("unknown", x.layout.bound)
-    return x._like([part] * len(larger._parts), x._known.repeated(larger.shape, growth), layout=where)
+    return x._like([part] * len(larger._parts), x._known.repeated(larger.size, growth), layout=where)
 
 
 def broadcast(x: Ciphertext, shape: tuple[int, ...]) -> Ciphertext:
@@ -120,7 +121,7 @@ def cleared(x: Ciphertext, operation: str) -> Ciphertext:
     mask = x.layout.used.astype(complex).reshape(-1, x.slots)
     factors = [x.context.encode(m, p.level, x._factor_scale(p)) for m, p in zip(mask, x._parts)]
     parts = x._evaluator.multiply_plain(x._parts, factors)
-    known = x._known.times_plain(np.ones(x.shape), x.slots, factors[0].scale, x._rescaled(parts), x.layout)
+    known = times_plain(x._known, np.ones(x.shape), x.slots, factors[0].scale, x._rescaled(parts), x.layout)
     return x._like(parts, known, True)
 
 

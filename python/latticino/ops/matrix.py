@@ -78,8 +78,11 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     # Rotations of x meet the weights with what their keys leave.
     weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
     added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
-    known = x._known.repeated(x.shape, math.sqrt(slots / x.slots))
-    return x._like(parts, known.mapped(w, shape, added, rounded), True, shape)
+    size = np.abs(w)
+    l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
+    known = x._known.repeated(x.size, math.sqrt(slots / x.slots)).mapped(
+        lambda v: v @ w, l1, l2, w.dtype.kind != "c", added, rounded)
+    return x._like(parts, known, True, shape)
 
 
 def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:

@@ -27,6 +27,7 @@ import numpy as np
 
 from .. import _native, errors
 from ..claims import noise
+from ..claims.known import flat_index
 from ..common.layout import Layout, Rest, weakest
 from ..common.locks import Lock
 from . import levels
@@ -53,7 +54,7 @@ def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
             "compute on the smaller arrays first, or on parts")
     where, parts = x.layout.taken(index, x._known.range.reach)
     held = x._parts
-    return x._like([held[p] for p in parts], x._known.taken(index), layout=where)
+    return x._like([held[p] for p in parts], x._known.taken(index.shape, flat_index(index)), layout=where)
 
 
 def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str) -> Ciphertext:
@@ -70,7 +71,9 @@ def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndar
     places = f([w.places + start * slots for w, start in zip(wide, starts)])
     rest = weakest(*(w.rest for w in wide))
     where = Layout(places.shape, slots, int(starts[-1]), places, rest, max(_reach(x, w) for x, w in zip(xs, wide)))
-    known = xs[0]._known.joined([x._known for x in xs[1:]], [x.size for x in xs], f)
+    sizes = [x.size for x in xs]
+    index = f([np.arange(n).reshape(x.shape) + start for x, n, start in zip(xs, sizes, np.cumsum([0, *sizes]))])
+    known = _native.Known.joined([x._known for x in xs], sizes, flat_index(index))
     return xs[0]._like([p for x in xs for p in x._parts], known, layout=where)
 
 
@@ -85,7 +88,7 @@ def widened(x: Ciphertext, slots: int) -> Ciphertext:
         return x
     where = x.layout.widened(slots)
     growth = math.sqrt(slots / x.slots)  # decoding reads more coefficients
-    return x._like([p.with_slots(slots) for p in x._parts], x._known.repeated(x.shape, growth),
+    return x._like([p.with_slots(slots) for p in x._parts], x._known.repeated(x.size, growth),
                    layout=where.with_rest(where.rest, _reach(x, where)))
 
 
@@ -247,15 +250,16 @@ def named(operation: str) -> Iterator[None]:
 
 
 def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str,
-          gain: float = 1.0) -> tuple[list[_native.Ciphertext], float]:
-    """The target ciphertexts, a level below, and the error that was added to each slot: of values of x's range.
-    `gain`: the root of the sum of squares of the weights of any one result."""
-    parts, added = _applied(x, sources, m, operation, gain, False)
-    return [p for p in parts if p is not None], added
+          gain: float = 1.0) -> tuple[list[_native.Ciphertext], float, float]:
+    """The target ciphertexts, a level below, and the errors that were added to each slot: by key switches and
+    divisions, and by the rounding of weights for values of size 1. `gain`: the root of the sum of squares of the
+    weights of any one result."""
+    parts, added, rounded = _applied(x, sources, m, operation, gain, False)
+    return [p for p in parts if p is not None], added, rounded
 
 
 def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str, gain: float,
-             empty: bool) -> tuple[list[_native.Ciphertext | None], float]:
+             empty: bool) -> tuple[list[_native.Ciphertext | None], float, float]:
     """Where nothing comes there are zeros, or None (`empty`)."""
     ctx, e = x.context, x._evaluator
     matrices: Callable[[int, Group], np.ndarray] | None = None
@@ -289,10 +293,10 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
     turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
     params, level = ctx.params, x.level
     scale = next(p.scale for p in parts if p is not None)
-    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest) * x._known.range.rms
+    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest)
     each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
     before = gain * noise.switched(params, level, m.slots, x.scale) * math.sqrt(turns)
-    return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), rounded, before)
+    return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), before), rounded
 
 
 # ---- to other slots ----
@@ -435,20 +439,22 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     plan.map.require_possible(operation)
     x = x._ready(1)
     levels.require_one(x, operation)
-    made, added = _applied(x, x._parts, plan.map, operation, 1.0, plan.runs is not None)
+    made, added, rounded = _applied(x, x._parts, plan.map, operation, 1.0, plan.runs is not None)
     parts = [p for p in made if p is not None]
     growth = math.sqrt(target.slots / x.slots)
-    known = x._known if growth == 1 else x._known.repeated(x.shape, growth)
+    known = x._known if growth == 1 else x._known.repeated(x.size, growth)
     switched = noise.switched(x.context.params, parts[0].level, target.slots, parts[0].scale)
     for step, count in plan.spreads:
         parts = windows(x._evaluator, parts, -step, count, target.slots)
         added = math.hypot(added * math.sqrt(count), switched * math.sqrt(count - 1))
+        rounded *= math.sqrt(count)
     if plan.runs is not None:
         step, bits = plan.runs
         parts = [_filled(x._evaluator, made[i :: target.count], step, target.slots) for i in range(target.count)]
         added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
+        rounded *= math.sqrt(2**bits - 1)
     where = target.with_rest(plan.rest, x._known.range.reach)
-    return x._like(parts, known.placed(target.name, 1.0, added), layout=where)
+    return x._like(parts, known.placed(int.from_bytes(target.name[:8], "little"), added, rounded), layout=where)
 
 
 def _filled(e: _native.Evaluator, by_bit: Sequence[_native.Ciphertext | None], step: int,

@@ -90,14 +90,19 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     name = ("matmul", x.layout.name, left, w.shape, digest, w.dtype.str)
     way = moves.remembered(name, lambda: min(_ways(x, terms, name, bound), key=lambda way: way.cost))
     way.map.require_possible("matmul")
-    parts, added = moves.apply(x, x._parts, way.map, "matmul", l2)
+    parts, added, rounded = moves.apply(x, x._parts, way.map, "matmul", l2)
     if way.count > 1:
         slots = way.map.slots
         parts = moves.windows(x._evaluator, parts, way.step, way.count, slots)
         switched = noise.switched(x.context.params, parts[0].level, slots, parts[0].scale)
         added = math.hypot(added * math.sqrt(way.count), switched * math.sqrt(way.count - 1))
-    known = x._known.transformed(
-        lambda v: np.matmul(w, v) if left else np.matmul(v, w), l1, l2, w.dtype.kind != "c", added)
+        rounded *= math.sqrt(way.count)
+
+    def of_row(row: np.ndarray) -> np.ndarray:
+        v = row.reshape(x.shape)
+        return np.asarray(np.matmul(w, v) if left else np.matmul(v, w))
+
+    known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded)
     where = way.map.target
     return x._like(parts, known, layout=where if way.count == 1 else where.with_rest("unknown", way.count * bound))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _native, errors
-from ..claims.known import Known, Range, largest_coefficient, report
+from ..claims.known import report
 from . import align
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from ..ckks.context import Context
 
 
-_LARGEST_ARCSINE = 7
 _OPTIONS = (False, None, None, None, None, False)  # of bootstrapping, where nobody asked for any
 
 
@@ -61,28 +59,15 @@ def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_
     return booter, form.slot_to_coeff_first, form.arcsine
 
 
-def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, arcsine: int) -> Known:
+def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, arcsine: int) -> _native.Known:
     """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
-    ctx, ratio, known = x.context, booter.message_ratio, x._known
     rest = x.layout.bound if x.layout.rest == "unknown" else 0.0
-    if slots_first:
-        reach, limit = max(known.range.reach, rest), 2.0**-ctx.params.log_message_ratio / ratio
-    else:  # at most the corners of the unit box
-        reach, limit = max(largest_coefficient(known, x.slots), rest), math.sqrt(2)
-    if reach > 1.001 * limit:
-        report("bootstrap", ctx, f"values whose coefficients may reach {reach:.3g} ({known.within()})",
-               f"at most {limit:.3g}", "scale the values down before, state a smaller range with declare(), or encrypt "
-                                       "with sample data (like=)")
-        known = known.lost()
-    sine = booter.sine_ratio
-    if not slots_first and reach > 1:
-        # An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not with its square.
-        sine *= min(reach, limit) ** (((arcsine or _LARGEST_ARCSINE) - 1) / 2)
-    known = known.refreshed(booter.noise, sine, slots_first, x.slots)
-    if not rest or slots_first:  # there, each slot errs by its own value
-        return known
-    others = _native.Estimate(Range(-rest, rest, (-rest, rest)), 0.0)
-    return known.plus_error(others.refreshed(0.0, sine, False, x.slots).rms)
+    known, misfits = x._known.bootstrapped(
+        booter.noise, booter.sine_ratio, booter.message_ratio, x.context.params.log_message_ratio, arcsine, slots_first,
+        x.slots, rest)
+    for misfit in misfits:
+        report("bootstrap", x.context, *misfit)
+    return known
 
 
 def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphertext, Ciphertext]:

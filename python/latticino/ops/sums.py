@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import rounding
 from ..common import layout
 from ..common.layout import Layout
 from . import align, levels, moves
@@ -51,13 +50,13 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
 def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
     """What the rounding of a rotation's masks adds to the sample's values."""
     sample: Any = x._known.sample
-    rows = arrays.rows(sample[0].reshape(-1), x.slots)
+    rows = arrays.rows(sample[0], x.slots)
     out = np.zeros((len(groups), x.slots), dtype=np.complex128)
     for row, group in zip(out, groups):
         for source, turn, mask in group:
             if mask is not None:
-                row += np.roll(rows[source], -turn) * rounding(mask.astype(complex), x.slots, scale)
-    return out.reshape(-1)[: x.size].reshape(x.shape)
+                row += np.roll(rows[source], -turn) * _native.rounding(mask.astype(complex), x.slots, scale)
+    return out.reshape(-1)[: x.size]
 
 
 def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: complex = 1) -> Ciphertext:
@@ -111,7 +110,7 @@ def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
     if count > 1:
         part = e.inner_sum(part, kept, count)
     full = x.slots == x.context.slots
-    known = x._known.summed(shape, x.size / kept, x._switched(kept) * noise.doubling(count), full)
+    known = x._known.summed(kept, x.size / kept, x._switched(kept) * noise.doubling(count), full)
     return x._like([part.with_slots(kept)], known, True, shape)
 
 
@@ -142,7 +141,7 @@ def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Cipherte
     bound = count * max(x._known.range.reach, where.bound)
     out, kept = _where_begun(terms, shape, slots)
     made = moves.windows(x._evaluator, [x._parts[p] for p in kept], step, count, slots)
-    known = x._known.reduced(axes, False, count, 1, x._switched() * math.sqrt(count - 1))
+    known = x._known.reduced(x.shape, axes, count, 1, x._switched() * math.sqrt(count - 1))
     y = x._like(made, known, layout=out.with_rest("unknown", bound))
     return y * factor if factor != 1 else y
 
@@ -182,9 +181,11 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
     m = moves.remembered(name, cheapest)
     m.require_possible("sum")
     count = terms.shape[1]
-    parts, added = moves.apply(x, [p for several in windows for p in several], m, "sum", abs(factor) * math.sqrt(count))
+    sources = [p for several in windows for p in several]
+    parts, added, rounded = moves.apply(x, sources, m, "sum", abs(factor) * math.sqrt(count))
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
-    return x._like(parts, x._known.reduced(axes, False, count, factor, math.hypot(before, added)), layout=m.target)
+    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), rounded)
+    return x._like(parts, known, layout=m.target)
 
 
 def mean(x: Ciphertext, axis: Any, keepdims: bool) -> Ciphertext:
@@ -241,22 +242,7 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
                        noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1))
     # The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
     rounding_of_mask = noise.encoded(x.slots, masks[0].scale) * math.sqrt(c)
-    known = x._known
-    rounded = rounding_of_mask * known.estimate.summed(c, 0.0).range.rms
-    in_sample = 0.0
-    if known.sample is not None:
-        in_sample = rounding_of_mask * _rms_of_windows(known.sample[0].reshape(-1), x.slots, c)
-    rounded, in_sample = math.hypot(added, rounded), math.hypot(added, in_sample)
-    return x._like(parts, known.spread(factor, c, rounded, in_sample), True)
-
-
-def _rms_of_windows(values: np.ndarray, slots: int, c: int) -> float:
-    """Root mean square of the sums of each value and the c - 1 behind it, cyclically in a ciphertext; at least that of
-    values without a mean, whose sums may be small by chance."""
-    rows = arrays.rows(values, slots)
-    total = np.cumsum(np.concatenate([np.zeros((len(rows), 1)), rows, rows], axis=1), axis=1)
-    sums = np.abs(total[:, c : c + slots] - total[:, :slots])
-    return float(max(np.sqrt((sums**2).mean()), np.sqrt(c * (np.abs(rows) ** 2).mean())))
+    return x._like(parts, x._known.spread(factor, c, added, rounding_of_mask, x.slots), True)
 
 
 def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:

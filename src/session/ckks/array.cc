@@ -10,7 +10,7 @@
 #include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 #include "session/ckks/state.h"
-#include "session/slot_noise.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino {
 namespace session {
@@ -38,14 +38,11 @@ Array repeated(const ArrayState& x, const ArrayState& larger) {
 // elsewhere a warning: nothing is claimed of the result then.
 Known fitting(const ArrayState& x, Known known, const ckks::Ciphertext& part) {
   const double log_q = x.params().log_q(part.level);
-  if (known.range().reach() * part.scale * 2 < std::exp2(log_q)) return known;
-  x.host().report(
-      "compute",
-      "values that may reach " + short_number(known.range().reach()) + " (" + known.within() + ")",
-      "values below " + short_number(std::exp2(log_q - 1) / part.scale) + " at level " +
-          std::to_string(part.level) + " and scale 2^" + short_number(std::log2(part.scale)),
-      "scale the values down, or state a smaller range with declare()");
-  return known.lost();
+  for (const Misfit& misfit : known.misfits(part.level, log_q, part.scale, 0)) {
+    x.host().report("compute", misfit.had, misfit.needs, misfit.remedy);
+    known = known.lost();
+  }
+  return known;
 }
 
 // What a factor was rounded to that made the rescaled `parts` from x.

@@ -1,7 +1,6 @@
 #include "session/ckks/bootstrap.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "math/errors.h"
 
@@ -44,35 +43,19 @@ Chosen chosen(std::span<const ArrayState* const> xs, BootstrapOptions options, b
 // What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the
 // message box.
 Known known_of_result(const ArrayState& x, const Chosen& form) {
-  const Host& host = x.host();
   const ckks::Bootstrapper& b = *form.bootstrapper;
-  const double ratio = b.message_ratio();
-  const double reach =
-      form.slots_first ? x.known.range().reach() : x.known.largest_coefficient(x.slots());
-  // Of coefficients at most those of the corners of the unit box.
-  const double limit = form.slots_first
-                           ? std::exp2(-host.params().bootstrap()->log_message_ratio) / ratio
-                           : std::numbers::sqrt2;
-  Known known = x.known;
-  if (reach > 1.001 * limit) {
-    host.report(
-        "bootstrap",
-        "values whose coefficients may reach " + short_number(reach) + " (" + known.within() + ")",
-        "at most " + short_number(limit),
-        "scale the values down before, or state a smaller range with declare()");
-    known = known.lost();
-  }
-  double sine = b.sine_ratio();
-  if (!form.slots_first && reach > 1) {
-    // An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not
-    // with its square.
-    constexpr int kLargestArcsine = 7;
-    const int degree = b.options().arcsine ? b.options().arcsine : kLargestArcsine;
-    sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
-  }
   const bool halved = b.options().message != ckks::BootstrapOptions::Message::Complex;
-  const double noise = std::sqrt(b.noise().total() / (halved ? 2 : 1));
-  return known.refreshed(noise, sine, form.slots_first, x.slots());
+  const Refreshing how{.noise = std::sqrt(b.noise().total() / (halved ? 2 : 1)),
+                       .sine_ratio = b.sine_ratio(),
+                       .message_ratio = b.message_ratio(),
+                       .log_message_ratio = x.params().bootstrap()->log_message_ratio,
+                       .arcsine = b.options().arcsine,
+                       .slots_first = form.slots_first,
+                       .slots = x.slots()};
+  std::vector<Misfit> misfits;
+  Known known = x.known.bootstrapped(how, &misfits);
+  for (const Misfit& m : misfits) x.host().report("bootstrap", m.had, m.needs, m.remedy);
+  return known;
 }
 
 }  // namespace
@@ -142,8 +125,10 @@ std::pair<Array, Array> Array::bootstrap_with(const Array& other,
   }
   x.host().bootstraps += first.size();
   // Imaginary errors of either become errors of the other.
-  session::Known of_x = session::known_of_result(x, form).plus_error(y.known.error());
-  session::Known of_y = session::known_of_result(y, form).plus_error(x.known.error());
+  session::Known of_x =
+      session::known_of_result(x, form).plus_error(y.known.error(), y.known.error_seen());
+  session::Known of_y =
+      session::known_of_result(y, form).plus_error(x.known.error(), x.known.error_seen());
   return {session::result_of(x, std::move(first), std::move(of_x), x.clean),
           session::result_of(y, std::move(second), std::move(of_y), y.clean)};
 }

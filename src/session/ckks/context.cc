@@ -11,7 +11,7 @@
 #include "session/ckks/bootstrap.h"
 #include "session/ckks/state.h"
 #include "session/owner.h"
-#include "session/slot_noise.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino {
 namespace session {
@@ -79,7 +79,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
                        "the shape of the values, " + text_of(x.shape()), "pass data of that shape");
     }
     require_finite(options.like->numbers(), "encrypt");
-    known = Known::fresh(Complexes(options.like->numbers()), error);
+    known = Known::fresh(options.like->numbers(), options.like->is_real(), error);
   } else {
     const Range range = options.range ? range_of(*options.range) : Range::assumed(x.is_real());
     if (!range.contains(Range::of(x.numbers()))) {

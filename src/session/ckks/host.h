@@ -20,7 +20,7 @@
 #include "session/bundles.h"
 #include "session/constant_cache.h"
 #include "session/device.h"
-#include "session/known.h"
+#include "session/claims/known.h"
 #include "switch/route.h"
 
 namespace latticino::session {

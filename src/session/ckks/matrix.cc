@@ -4,7 +4,7 @@
 
 #include "math/errors.h"
 #include "session/ckks/state.h"
-#include "session/slot_noise.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino {
 namespace session {
@@ -67,18 +67,31 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
       switched_error(params, parts[0].level, parts[0].slots, parts[0].scale) * doubling(pieces);
   // Slots over which a shorter x is repeated: decoding reads more coefficients.
   const int slots = std::max(x.slots(), out_slots);
+  const double count = static_cast<double>(x.parts().size());
   const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
-                         std::sqrt(static_cast<double>(w.rows)) * x.known.range().rms;
-  const double products = std::hypot(std::hypot(pieces * x.multiplied(parts), moved), rounded) *
-                          std::sqrt(static_cast<double>(x.parts().size()));
+                         std::sqrt(static_cast<double>(w.rows) * count);
+  const double products = std::hypot(pieces * x.multiplied(parts), moved) * std::sqrt(count);
   // Rotations of x meet the weights with what their keys leave.
-  double squares = 0;
-  for (const Complex& entry : w.entries) squares += std::norm(entry);
-  const double weight = std::sqrt(squares / static_cast<double>(w.columns));
+  std::vector<double> l1(w.columns), squares(w.columns);
+  double all = 0;
+  for (std::size_t i = 0; i < w.entries.size(); ++i) {
+    l1[i % w.columns] += std::abs(w.entries[i]);
+    squares[i % w.columns] += std::norm(w.entries[i]);
+    all += std::norm(w.entries[i]);
+  }
+  const double weight = std::sqrt(all / static_cast<double>(w.columns));
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
+  const auto times_w = [&](NumbersView row) {
+    Numbers out(w.columns);
+    for (std::size_t i = 0; i < w.rows; ++i) {
+      for (std::size_t j = 0; j < w.columns; ++j) out[j] += row[i] * w.entries[i * w.columns + j];
+    }
+    return out;
+  };
   Known known = x.known.repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
-                    .mapped(w.entries, w.rows, w.columns, real, added);
+                    .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
+                            real, added, rounded);
   return result_of(x, std::move(parts), std::move(known), true, std::move(shape));
 }
 

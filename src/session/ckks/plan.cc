@@ -9,7 +9,7 @@
 
 #include "math/errors.h"
 #include "session/ckks/state.h"
-#include "session/slot_noise.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino {
 namespace session {
@@ -52,7 +52,7 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
   Known known;
   if (sample) {
     require_finite(sample->numbers(), "plan");
-    known = Known::fresh(Complexes(sample->numbers()), error);
+    known = Known::fresh(sample->numbers(), sample->is_real(), error);
   } else {
     known = Known::fresh(input->range ? range_of(*input->range) : Range::assumed(false), error);
   }

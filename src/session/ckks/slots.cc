@@ -10,7 +10,7 @@
 
 #include "math/errors.h"
 #include "session/ckks/state.h"
-#include "session/slot_noise.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino {
 namespace session {
@@ -47,6 +47,28 @@ std::vector<std::vector<Turn>> rotation_groups(std::size_t size, std::size_t slo
   return groups;
 }
 
+// What the rounding of a rotation's masks, encoded at `scale`, adds to the sample of x.
+Numbers rounding_of_masks(const ArrayState& x, const std::vector<std::vector<Turn>>& groups,
+                          double scale) {
+  const auto slots = static_cast<std::size_t>(x.slots());
+  const NumbersView exact = std::as_const(*x.known.sample()).row(0);
+  Numbers rows(exact.begin(), exact.end()), out(groups.size() * slots);
+  rows.resize(x.parts().size() * slots);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (const Turn& turn : groups[i]) {
+      if (turn.mask.empty()) continue;
+      const Numbers mask(turn.mask.begin(), turn.mask.end());
+      const Numbers off = rounding(mask, x.slots(), scale);
+      for (std::size_t j = 0; j < slots; ++j) {
+        const std::size_t from = (j + static_cast<std::size_t>(turn.steps)) % slots;
+        out[i * slots + j] += rows[turn.source * slots + from] * off[j];
+      }
+    }
+  }
+  out.resize(x.size());
+  return out;
+}
+
 std::size_t columns_of(const ArrayState& x, const char* operation) {
   const std::size_t c = x.shape.empty() ? 1 : x.shape.back();
   if (!std::has_single_bit(c) || c > static_cast<std::size_t>(x.slots())) {
@@ -80,7 +102,7 @@ Array total(const Array& from, bool rows) {
   const int count = x.slots() / static_cast<int>(kept);
   if (count > 1) part = e.inner_sum(part, static_cast<int>(kept), count);
   Known known = x.known.summed(kept, static_cast<double>(x.size()) / static_cast<double>(kept),
-                               x.switched(static_cast<int>(kept)) * doubling(count));
+                               x.switched(static_cast<int>(kept)) * doubling(count), x.full());
   Shape shape;
   if (rows) shape = {x.shape[1]};
   return result_of(x, {with_slots(part, static_cast<int>(kept))}, std::move(known), true,
@@ -119,7 +141,7 @@ Array Array::rotate(std::int64_t steps) const {
   const ArrayState& x = session::state(from);
   const ckks::Evaluator e = x.evaluator();
   Parts parts;
-  double encoded = 0;
+  double encoded = 0, scale_of_masks = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::optional<ckks::Ciphertext> sum;
     for (const session::Turn& turn : groups[i]) {
@@ -135,6 +157,7 @@ Array Array::rotate(std::int64_t steps) const {
             name, [&] { return std::vector<Complex>(turn.mask.begin(), turn.mask.end()); }, y.level,
             scale);
         y = e.multiply(y, factor);
+        scale_of_masks = factor.scale;
         encoded = session::encoded_error(x.slots(), factor.scale) *
                   std::sqrt(static_cast<double>(groups[i].size()));
       }
@@ -144,8 +167,12 @@ Array Array::rotate(std::int64_t steps) const {
   }
   // A result without a mask next to masked ones keeps its level: sums and products align it.
   const double added = std::hypot(x.switched(), masked ? x.rescaled(parts) : 0.0);
-  session::Known known =
-      x.known.rotated(static_cast<std::int64_t>(k), masked, added, encoded * x.known.range().rms);
+  session::Numbers off;
+  if (masked && x.known.sample() != nullptr) {
+    off = session::rounding_of_masks(x, groups, scale_of_masks);
+  }
+  session::Known known = x.known.rotated(static_cast<std::int64_t>(k), masked, added,
+                                         encoded * x.known.range().rms, off);
   return result_of(x, std::move(parts), std::move(known), x.clean);
 }
 

@@ -105,7 +105,12 @@ Array through(const Array& from, const switching::Table& table, const Facts& fac
                                               : switcher->apply(evaluator, part, table, chosen[i]));
   }
   const switching::TableReport report = switcher->report(table);
-  Known known = x.known.looked_up(facts.f, facts.range, report.*facts.error,
+  const auto of_all = [&](std::span<const double> values) {
+    std::vector<double> out;
+    for (const double v : values) out.push_back(facts.f(v));
+    return out;
+  };
+  Known known = x.known.looked_up(of_all, facts.range, report.*facts.error,
                                   {report.argument, report.packed}, all ? nullptr : &options.where);
   return result_of(x, std::move(parts), std::move(known), all ? !x.padded() : x.clean);
 }

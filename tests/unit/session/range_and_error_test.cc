@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "math/errors.h"
-#include "session/estimate.h"
+#include "session/claims/estimate.h"
 
 namespace latticino::session {
 namespace {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <complex>
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -34,6 +35,12 @@ struct Range {
   // Of plain values.
   static Range of(std::span<const std::complex<double>> values);
   static Range of(std::complex<double> value);
+  // Of sample data. Where they stand for complex values and happen to be real, the range is complex
+  // still: decryption drops imaginary parts of real arrays.
+  static Range of_sample(std::span<const std::complex<double>> values, bool real);
+  // With a bound and a root mean square of the modulus, as far as the box allows them.
+  static Range stated(Claim claim, Interval re, Interval im, double bound, double rms,
+                      bool random_like);
 
   bool is_real() const { return im.low == 0 && im.high == 0; }
   bool contains(const Range& other) const;
@@ -46,6 +53,8 @@ Range operator+(const Range& x, const Range& y);
 Range operator-(const Range& x);
 Range operator*(const Range& x, const Range& y);
 Range conjugate(const Range& x);
+// Of as many values as `sizes` say that lie in each of these.
+Range hull(std::span<const Range> several, std::span<const std::size_t> sizes);
 Range square(const Range& x);
 // Of sums of `count` values.
 Range sum(const Range& x, double count);

@@ -1,4 +1,4 @@
-#include "session/estimate.h"
+#include "session/claims/estimate.h"
 
 #include <algorithm>
 #include <bit>

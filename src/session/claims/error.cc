@@ -1,4 +1,4 @@
-#include "session/error.h"
+#include "session/claims/error.h"
 
 #include <algorithm>
 #include <atomic>

@@ -7,7 +7,7 @@
 
 #include "params/params.h"
 #include "rlwe/noise.h"
-#include "session/estimate.h"
+#include "session/claims/estimate.h"
 
 namespace latticino::session {
 

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "params/params.h"
-#include "session/error.h"
-#include "session/range.h"
+#include "session/claims/error.h"
+#include "session/claims/range.h"
 
 namespace latticino::session {
 

@@ -1,4 +1,4 @@
-#include "session/range.h"
+#include "session/claims/range.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 namespace latticino::session {
 namespace {
 
+constexpr double kHardlyComplex = 1e-150;
 constexpr double kDeviations = 6;  // that values of an assumed range reach
 
 Interval plus(const Interval& a, const Interval& b) { return {a.low + b.low, a.high + b.high}; }
@@ -94,6 +95,24 @@ Range Range::of(std::span<const std::complex<double>> values) {
 
 Range Range::of(std::complex<double> value) { return of({&value, 1}); }
 
+Range Range::of_sample(std::span<const std::complex<double>> values, bool real) {
+  Range out = of(values);
+  if (!real && out.im.low == 0 && out.im.high == 0) {
+    out.im.high = kHardlyComplex;
+    out.bound = std::max(out.bound, kHardlyComplex);
+  }
+  return out;
+}
+
+Range Range::stated(Claim claim, Interval re, Interval im, double bound, double rms,
+                    bool random_like) {
+  Range out = declared(re, im, 0, random_like);
+  out.claim = claim;
+  out.bound = std::min(out.bound, bound);
+  out.rms = std::min(out.bound, rms);
+  return out;
+}
+
 bool Range::contains(const Range& other) const {
   constexpr double kSlack = 1 + 1e-9;
   const auto within = [](const Interval& a, const Interval& b) {
@@ -132,6 +151,27 @@ Range operator*(const Range& x, const Range& y) {
 
 Range conjugate(const Range& x) {
   return {x.claim, x.re, minus(x.im), x.bound, x.rms, x.random_like};
+}
+
+Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
+  Range out = several[0];
+  double squares = 0, count = 0, largest = 0;
+  for (std::size_t i = 0; i < several.size(); ++i) {
+    const Range& x = several[i];
+    out.claim = std::min(out.claim, x.claim);
+    out.re = {std::min(out.re.low, x.re.low), std::max(out.re.high, x.re.high)};
+    out.im = {std::min(out.im.low, x.im.low), std::max(out.im.high, x.im.high)};
+    out.bound = std::max(out.bound, x.bound);
+    out.random_like = out.random_like && x.random_like;
+    squares += x.rms * x.rms * static_cast<double>(sizes[i]);
+    count += static_cast<double>(sizes[i]);
+    largest = std::max(largest, x.rms);
+  }
+  // Of declared values the root mean square may be that of any part.
+  out.rms = out.claim == Claim::Declared ? largest : std::sqrt(squares / count);
+  // What samples showed holds for them alone.
+  if (out.claim == Claim::Calibrated) out.claim = Claim::Declared;
+  return out;
 }
 
 Range square(const Range& x) {

@@ -1,0 +1,387 @@
+// What is known of encrypted arrays. Functions of numpy's arrays serve as maps of samples.
+#include "session/claims/known.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <stdexcept>
+#include <tuple>
+
+#include "bindings.h"
+
+namespace latticino::python {
+namespace {
+
+using session::Estimate;
+using session::Known;
+using session::Numbers;
+using session::NumbersView;
+using session::Range;
+using Complex = std::complex<double>;
+
+// Of any shape, row by row.
+using Values = nb::ndarray<const Complex, nb::c_contig, nb::device::cpu>;
+using Index = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const bool, nb::c_contig, nb::device::cpu>;
+using Sizes = std::vector<std::size_t>;
+
+// From how many values of a sample on other threads may run Python meanwhile.
+constexpr std::size_t kMany = 4096;
+
+template <class F>
+auto released(const Known& known, F f) {
+  if (known.sample() == nullptr || known.sample()->values.size() < kMany) return f();
+  const Released other_threads;
+  return f();
+}
+
+NumbersView view(const Values& values) { return {values.data(), values.size()}; }
+
+NumbersView of_size(const Values& values, const Known& known) {
+  if (known.sample() != nullptr && values.size() != known.sample()->size) {
+    throw std::invalid_argument("values of another size than the sample's");
+  }
+  return view(values);
+}
+
+std::span<const std::int64_t> index_of(const Index& index, std::size_t size) {
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (index.data()[i] < 0 || static_cast<std::size_t>(index.data()[i]) >= size) {
+      throw std::out_of_range("an index outside of the values");
+    }
+  }
+  return {index.data(), index.size()};
+}
+
+std::size_t size_of(const Known& known) {
+  return known.sample() == nullptr ? SIZE_MAX / 2 : known.sample()->size;
+}
+
+template <class T>
+nb::object array_of(std::span<const T> values) {
+  return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
+}
+
+// A function of numpy's arrays as one of rows; `size` of its results, if they have one.
+session::RowMap row_map(const nb::object& f, std::optional<std::size_t> size = std::nullopt) {
+  return [f, size](NumbersView row) {
+    const auto made = nb::cast<Values>(f(array_of(row)));
+    if (size && made.size() != *size) throw std::invalid_argument("results of another size");
+    const NumbersView results = view(made);
+    return Numbers(results.begin(), results.end());
+  };
+}
+
+session::RealMap real_map(const nb::object& f) {
+  return [f](std::span<const double> row) {
+    const auto made =
+        nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(f(array_of(row)));
+    if (made.size() != row.size()) throw std::invalid_argument("results of another size");
+    return std::vector<double>(made.data(), made.data() + made.size());
+  };
+}
+
+// The rows of the sample, which the array keeps alive: (rows, values), read-only.
+std::optional<nb::ndarray<nb::numpy, const Complex, nb::ndim<2>>> sample_of(const Known& known) {
+  const session::SamplePtr sample = known.sample();
+  if (sample == nullptr) return std::nullopt;
+  auto* kept = new session::SamplePtr(sample);
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<session::SamplePtr*>(p); });
+  return nb::ndarray<nb::numpy, const Complex, nb::ndim<2>>(sample->values.data(),
+                                                            {sample->rows, sample->size}, owner);
+}
+
+std::pair<double, double> pair_of(const Known::Errors& e) { return {e.mean, e.worst}; }
+
+const char* kind_of(const Known& known) {
+  switch (known.claim()) {
+    case session::Claim::Assumed:
+      return "assumed";
+    case session::Claim::Declared:
+      return "declared";
+    default:
+      return "calibrated";
+  }
+}
+
+std::vector<std::tuple<std::string, std::string, std::string>> texts_of(
+    const std::vector<session::Misfit>& misfits) {
+  std::vector<std::tuple<std::string, std::string, std::string>> out;
+  for (const session::Misfit& m : misfits) out.emplace_back(m.had, m.needs, m.remedy);
+  return out;
+}
+
+// Plain values, where they lie in slots if not row by row, and what is made of both.
+template <class F>
+Known with_places(const Known& known, const Values& plain, const std::optional<Index>& places,
+                  std::size_t ciphertexts, int slots, F f) {
+  of_size(plain, known);
+  if (!places) return released(known, [&] { return f(view(plain), nullptr); });
+  if (places->size() != plain.size()) throw std::invalid_argument("places of other values");
+  const session::Places where{index_of(*places, ciphertexts * static_cast<std::size_t>(slots)),
+                              ciphertexts};
+  return released(known, [&] { return f(view(plain), &where); });
+}
+
+void bind_facts(nb::class_<Known>& k) {
+  k.def_static(
+       "fresh", [](const Range& range, double error) { return Known::fresh(range, error); },
+       "range"_a, "error"_a, "Of an encryption.")
+      .def_static(
+          "sampled",
+          [](const Values& sample, bool real, double error) {
+            return Known::fresh(view(sample), real, error);
+          },
+          "sample"_a, "real"_a, "error"_a, "Of an encryption of values like these.")
+      .def_static(
+          "with_shadow",
+          [](const Range& range, double error, const Values& values) {
+            return Known::with_shadow(range, error, view(values));
+          },
+          "range"_a, "error"_a, "values"_a, "Of an encryption, with its very values.")
+      .def(
+          "following",
+          [](const Known& x, const Values& values) { return x.following(view(values)); },
+          "values"_a)
+      .def_prop_ro("estimate", [](const Known& x) { return x.estimate(); })
+      .def_prop_ro("range", [](const Known& x) { return x.range(); })
+      .def_prop_ro("sample", &sample_of, nb::rv_policy::automatic)
+      .def_prop_ro("shadow", &Known::shadow)
+      .def_prop_ro("error", &Known::error)
+      .def_prop_ro("error_seen", &Known::error_seen)
+      .def_prop_ro("kind", &kind_of)
+      .def(
+          "errors",
+          [](const Known& x, double size, bool full) { return pair_of(x.errors(size, full)); },
+          "size"_a, "full"_a = false)
+      .def(
+          "bits",
+          [](const Known& x, double size, bool full) { return pair_of(x.bits(size, full)); },
+          "size"_a, "full"_a = false)
+      .def("within", &Known::within)
+      .def("largest_coefficient", &Known::largest_coefficient, "slots"_a)
+      .def(
+          "misfits",
+          [](const Known& x, int level, double log_q, double scale, double rest) {
+            return texts_of(x.misfits(level, log_q, scale, rest));
+          },
+          "level"_a, "log_q"_a, "scale"_a, "rest"_a)
+      .def("detached", &Known::detached, "size"_a, "full"_a = false)
+      .def("lost", &Known::lost)
+      .def("renamed",
+           [](const Known& x) {
+             std::uint64_t source = 0;
+             Known out = x.renamed(&source);
+             return std::pair(std::move(out), source);
+           })
+      .def(
+          "with_sources",
+          [](const Known& x, const std::vector<std::pair<std::uint64_t, double>>& grown) {
+            return x.with_sources(grown);
+          },
+          "grown"_a)
+      .def("with_estimate", &Known::with_estimate, "estimate"_a)
+      .def("declared", &Known::declared, "range"_a)
+      .def(
+          "within_domain",
+          [](const Known& x, double low, double high) {
+            return x.within_domain({low, high});
+          },
+          "low"_a, "high"_a)
+      .def("as_real", &Known::as_real);
+}
+
+void bind_places(nb::class_<Known>& k) {
+  k.def(
+       "part",
+       [](const Known& x, std::size_t i, std::size_t slots) {
+         if (x.sample() == nullptr) return x;
+         const std::size_t size = x.sample()->size, first = i * slots;
+         if (first >= size) throw std::out_of_range("a part behind the values");
+         return x.part(first, std::min(slots, size - first), slots);
+       },
+       "i"_a, "slots"_a)
+      .def(
+          "taken",
+          [](const Known& x, const Sizes& shape, const Index& index) {
+            const auto places = index_of(index, size_of(x));
+            return released(x, [&] { return x.taken(shape, places); });
+          },
+          "shape"_a, "index"_a)
+      .def(
+          "repeated",
+          [](const Known& x, std::size_t size, double growth) {
+            return released(x, [&] { return x.repeated(size, growth); });
+          },
+          "size"_a, "growth"_a)
+      .def("placed", &Known::placed, "name"_a, "added"_a, "rounded"_a)
+      .def_static(
+          "joined",
+          [](const std::vector<Known>& several, const Sizes& sizes, const Index& index) {
+            std::size_t size = 0;
+            for (const std::size_t n : sizes) size += n;
+            if (several.empty() || several.size() != sizes.size()) {
+              throw std::invalid_argument("a size for each array");
+            }
+            for (std::size_t i = 0; i < several.size(); ++i) {
+              const session::SamplePtr& sample = several[i].sample();
+              if (sample != nullptr && sample->size != sizes[i]) {
+                throw std::invalid_argument("a sample of another size");
+              }
+            }
+            return Known::joined(several, sizes, index_of(index, size));
+          },
+          "several"_a, "sizes"_a, "index"_a);
+}
+
+void bind_sums_and_products(nb::class_<Known>& k) {
+  k.def(
+       "plus",
+       [](const Known& x, const Known& y) { return released(x, [&] { return x.plus(y); }); },
+       "other"_a)
+      .def(
+          "minus",
+          [](const Known& x, const Known& y) { return released(x, [&] { return x.minus(y); }); },
+          "other"_a)
+      .def(
+          "times",
+          [](const Known& x, const Known& y, bool same, double added) {
+            return released(x, [&] { return x.times(y, same, added); });
+          },
+          "other"_a, "same"_a, "added"_a)
+      .def(
+          "plus_plain",
+          [](const Known& x, const Values& plain, int slots, double scale,
+             const std::optional<Index>& places, std::size_t ciphertexts) {
+            return with_places(x, plain, places, ciphertexts, slots,
+                               [&](NumbersView values, const session::Places* where) {
+                                 return x.plus_plain(values, slots, scale, where);
+                               });
+          },
+          "plain"_a, "slots"_a, "scale"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
+      .def(
+          "times_plain",
+          [](const Known& x, const Values& plain, int slots, double scale, double added,
+             const std::optional<Index>& places, std::size_t ciphertexts) {
+            return with_places(x, plain, places, ciphertexts, slots,
+                               [&](NumbersView values, const session::Places* where) {
+                                 return x.times_plain(values, slots, scale, added, where);
+                               });
+          },
+          "plain"_a, "slots"_a, "scale"_a, "added"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
+      .def("plus_number", &Known::plus_number, "c"_a, "scale"_a)
+      .def("times_number", &Known::times_number, "c"_a, "added"_a = 0.0, "actual"_a = nb::none())
+      .def("lowered", &Known::lowered, "added"_a, "factor"_a)
+      .def("conjugated", &Known::conjugated, "added"_a)
+      .def(
+          "summed",
+          [](const Known& x, std::size_t kept, double count, double added, bool full) {
+            return released(x, [&] { return x.summed(kept, count, added, full); });
+          },
+          "kept"_a, "count"_a, "added"_a, "full"_a)
+      .def(
+          "reduced",
+          [](const Known& x, const Sizes& shape, const Sizes& axes, double count, Complex factor,
+             double added, double rounded) {
+            return released(x,
+                            [&] { return x.reduced(shape, axes, count, factor, added, rounded); });
+          },
+          "shape"_a, "axes"_a, "count"_a, "factor"_a, "added"_a, "rounded"_a = 0.0)
+      .def(
+          "spread",
+          [](const Known& x, Complex factor, std::size_t count, double added, double rounding,
+             int slots) {
+            return released(x, [&] { return x.spread(factor, count, added, rounding, slots); });
+          },
+          "factor"_a, "count"_a, "added"_a, "rounding"_a, "slots"_a);
+}
+
+void bind_maps(nb::class_<Known>& k) {
+  k.def(
+       "rotated",
+       [](const Known& x, std::int64_t steps, bool masked, double added, double rounded,
+          const std::optional<Values>& off) {
+         const NumbersView of_sample = off ? of_size(*off, x) : NumbersView();
+         return released(x, [&] { return x.rotated(steps, masked, added, rounded, of_sample); });
+       },
+       "steps"_a, "masked"_a, "added"_a, "rounded"_a = 0.0, "off"_a = nb::none())
+      .def(
+          "mapped",
+          [](const Known& x, const nb::object& f, double l1, double l2, bool real, double added,
+             double rounded) { return x.mapped(row_map(f), l1, l2, real, added, rounded); },
+          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0)
+      .def(
+          "polynomial",
+          [](const Known& x, const std::vector<Complex>& coefficients, bool chebyshev, double lower,
+             double upper, double added, double mapping) {
+            return released(x, [&] {
+              return x.polynomial({coefficients, chebyshev, lower, upper}, added, mapping);
+            });
+          },
+          "coefficients"_a, "chebyshev"_a, "lower"_a, "upper"_a, "added"_a, "mapping"_a)
+      .def(
+          "through",
+          [](const Known& x, const nb::object& f, double slope, double added, double low,
+             double high) {
+            return x.through(row_map(f, size_of(x)), slope, added, {low, high});
+          },
+          "f"_a, "slope"_a, "added"_a, "low"_a, "high"_a)
+      .def(
+          "meant",
+          [](const Known& x, const std::optional<Values>& values, double error) {
+            return x.meant(values ? of_size(*values, x) : NumbersView(), error);
+          },
+          "values"_a.none(), "error"_a)
+      .def("plus_error", &Known::plus_error, "added"_a, "seen"_a = nb::none())
+      .def(
+          "bootstrapped",
+          [](const Known& x, double noise, double sine_ratio, double message_ratio,
+             int log_message_ratio, int arcsine, bool slots_first, int slots, double rest) {
+            std::vector<session::Misfit> misfits;
+            Known out = released(x, [&] {
+              return x.bootstrapped({noise, sine_ratio, message_ratio, log_message_ratio, arcsine,
+                                     slots_first, slots, rest},
+                                    &misfits);
+            });
+            return std::pair(std::move(out), texts_of(misfits));
+          },
+          "noise"_a, "sine_ratio"_a, "message_ratio"_a, "log_message_ratio"_a, "arcsine"_a,
+          "slots_first"_a, "slots"_a, "rest"_a)
+      .def(
+          "looked_up",
+          [](const Known& x, const nb::object& f, const Range& range, double error,
+             std::pair<double, double> deviations, const std::optional<Flags>& where) {
+            std::vector<bool> chosen;
+            if (where) chosen.assign(where->data(), where->data() + where->size());
+            if (where && x.sample() != nullptr && chosen.size() != x.sample()->size) {
+              throw std::invalid_argument("flags of another size than the sample's");
+            }
+            return x.looked_up(real_map(f), range, error, deviations, where ? &chosen : nullptr);
+          },
+          "f"_a, "range"_a, "error"_a, "deviations"_a, "where"_a.none());
+}
+
+}  // namespace
+
+void bind_known(nb::module_& m) {
+  nb::class_<Known> k(m, "Known",
+                      "Range and error of an encrypted array, with samples where there are some. "
+                      "Immutable.");
+  bind_facts(k);
+  bind_places(k);
+  bind_sums_and_products(k);
+  bind_maps(k);
+  m.def(
+      "range_of_sample",
+      [](const Values& sample, bool real) { return Range::of_sample(view(sample), real); },
+      "sample"_a, "real"_a);
+  m.def(
+      "rounding",
+      [](const Values& plain, int slots, double scale) {
+        return to_numpy(session::rounding(view(plain), slots, scale));
+      },
+      "plain"_a, "slots"_a, "scale"_a);
+}
+
+}  // namespace latticino::python

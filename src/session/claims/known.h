@@ -1,0 +1,193 @@
+// What is known of an encrypted array: where its values lie, and how large its error is expected to
+// be. Where sample data are there as well, every operation is also done on them in the clear: once
+// exactly, and several times with noise of the sizes that the rules of Estimate say. What is
+// claimed is then what the samples show. A sample may also be a shadow, the very values of an array
+// that is followed for debugging: then nothing is claimed from it.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "session/claims/estimate.h"
+#include "session/claims/sample.h"
+
+namespace latticino::session {
+
+// What a function makes of one row of a sample.
+using RowMap = std::function<Numbers(NumbersView)>;
+using RealMap = std::function<std::vector<double>(std::span<const double>)>;
+
+// Why values do not fit, in the words of an error.
+struct Misfit {
+  std::string had, needs, remedy;
+};
+
+// How a bootstrapping meets the values of an array.
+struct Refreshing {
+  double noise = 0;       // of a slot, root mean square
+  double sine_ratio = 0;  // at which the sine alone takes what EvalMod takes of a coefficient of 1
+  double message_ratio = 0;
+  int log_message_ratio = 0;  // of the parameters
+  int arcsine = 0;            // degree; 0: the largest one
+  bool slots_first = false;   // SlotToCoeff comes first: each slot errs by its own value
+  int slots = 0;
+  double rest = 0;  // what slots without values hold, up to this size
+};
+
+class Known {
+ public:
+  using Complex = std::complex<double>;
+  struct Errors {
+    double mean = 0, worst = 0;
+  };
+
+  Known() = default;
+  explicit Known(Estimate estimate) : estimate_(std::move(estimate)) {}
+  // Of an encryption. Samples too large to be computed with give their range alone; `real`: they
+  // stand for real values.
+  static Known fresh(const Range& range, double error);
+  static Known fresh(NumbersView sample, bool real, double error);
+  // Of an encryption, with its very values, exact and with noise.
+  static Known with_shadow(const Range& range, double error, NumbersView values);
+  // With values that are known now as its shadow.
+  Known following(NumbersView values) const;
+
+  const Estimate& estimate() const { return estimate_; }
+  const Range& range() const { return estimate_.range; }
+  const SamplePtr& sample() const { return sample_; }
+  bool shadow() const { return shadow_; }
+  // Root mean square of a slot's complex error, as claimed.
+  double error() const;
+  // The same as a sample shows it, where there is one: claims may be pessimistic, and add up where
+  // results come back in, so the errors of a shadow do not follow them.
+  double error_seen() const;
+  double rms_seen() const;     // of the values: of the sample where there is one
+  Claim claim() const;         // what is claimed rests on
+  std::string within() const;  // in words, for people
+  // Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are
+  // all in use. Of real values errors of the real part count.
+  Errors errors(double size, bool full) const;
+  // -log2 of the same; infinite where the result is exact.
+  Errors bits(double size, bool full) const;
+  // Largest coefficient of the message as bootstrapping meets it: measured on a sample, or bounded
+  // by the range.
+  double largest_coefficient(int slots) const;
+  // Whether the values fit a modulus of 2^log_q at a scale, and what lies in slots without values,
+  // up to `rest` in size: what is wrong if not.
+  std::vector<Misfit> misfits(int level, double log_q, double scale, double rest) const;
+
+  // Without samples, but with what they showed.
+  Known detached(double size, bool full) const;
+  // Of values that may have left what the parameters hold: errors as large as they are.
+  Known lost() const;
+  // With an error of one source; `source` receives its name, 0 where there is no error.
+  Known renamed(std::uint64_t* source) const;
+  // With the errors of these sources that many times as large.
+  Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
+  // With other claims, which the caller knows better than the rules of operations.
+  Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
+  // With another range, which the caller states.
+  Known declared(const Range& range) const;
+  // With a range that is cut to a domain: whoever names one says that the values lie there.
+  Known within_domain(Interval domain) const;
+  // Of values whose imaginary parts are nothing but error.
+  Known as_real() const;
+
+  // Values in other places: of `count` values from the flat place `first` on, with zeros up to
+  // `slots`; of those with these flat indices, in an array of that shape, where no ciphertext is
+  // touched; over leading dimensions, up to `size` values, where decoding reads more coefficients;
+  // in slots that `name` stands for.
+  Known part(std::size_t first, std::size_t count, std::size_t slots) const;
+  Known taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const;
+  Known repeated(std::size_t size, double growth) const;
+  Known placed(std::uint64_t name, double added, double rounded) const;
+  // Of several arrays as one, whose value i is value index[i] of all of theirs, one behind the
+  // other; `sizes` of the arrays.
+  static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,
+                      std::span<const std::int64_t> index);
+
+  // Operations; `added`: error of their own, root mean square of a slot. `rounded`: what the
+  // rounding of weights adds to values of size 1.
+  Known plus(const Known& other) const;
+  Known minus(const Known& other) const;
+  Known times(const Known& other, bool same, double added) const;
+  // `plain` of the array's size; encoded at `scale` in ciphertexts of `slots` slots.
+  Known plus_plain(NumbersView plain, int slots, double scale, const Places* where = nullptr) const;
+  Known times_plain(NumbersView plain, int slots, double scale, double added,
+                    const Places* where = nullptr) const;
+  Known plus_number(Complex c, double scale) const;
+  // `actual`: what c is rounded to.
+  Known times_number(Complex c, double added, std::optional<Complex> actual = std::nullopt) const;
+  // Adjusted to a level below: times the integer next to `factor`, which is divided out, and
+  // rescaled.
+  Known lowered(double added, double factor) const;
+  Known conjugated(double added) const;
+  // `rounded_claim`: error by masks, of values without structure; `off`: what it is for the sample,
+  // if there are masks.
+  Known rotated(std::int64_t steps, bool masked, double added, double rounded_claim,
+                NumbersView off) const;
+  // Sums over the first axis that keep `kept` values, of `count` values each. Where the ciphertext
+  // was `full`, only what is added lies in coefficients that the sums do not decode from.
+  Known summed(std::size_t kept, double count, double added, bool full) const;
+  // Sums of an array of this shape over these axes, of `count` values each, times a number.
+  Known reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes, double count,
+                Complex factor, double added, double rounded) const;
+  // Sums of rows of `count` values, in all places of the row; `added`: error, the same in all of a
+  // row. `rounding`: of the mask, which meets sums of as many neighbouring slots.
+  Known spread(Complex factor, std::size_t count, double added, double rounding, int slots) const;
+  // A linear map, and bounds of the sum of magnitudes and of the root of the sum of squares of the
+  // weights of any one result.
+  Known mapped(const RowMap& f, double l1, double l2, bool real, double added,
+               double rounded) const;
+  // `added`: by each product; `mapping`: by bringing the domain to [-1, 1].
+  Known polynomial(const Series& p, double added, double mapping) const;
+  // A real function with values within `ends`, whose slope is at most `slope` where the values lie.
+  Known through(const RowMap& f, double slope, double added, Interval ends) const;
+  // As an approximation of other values that these differ from by up to `error`; `values`: those
+  // for the sample, if there is one.
+  Known meant(NumbersView values, double error) const;
+  // `seen`: what is added to a sample, where it is not what is claimed.
+  Known plus_error(double added, std::optional<double> seen = std::nullopt) const;
+  // Bootstrapped; what of the values does not fit is told in `misfits`: nothing is claimed then.
+  Known bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const;
+  // The part of it that is its error; `ratio`: at which the sine alone takes what EvalMod takes of
+  // a coefficient of size 1.
+  Known refreshed(double noise, double ratio, bool of_slots, int slots) const;
+  // Through the table of a function with values of `range`; deviations of the noise beside an
+  // argument and beside a result. Where `where` is false, values stay.
+  Known looked_up(const RealMap& f, const Range& range, double error,
+                  std::pair<double, double> deviations, const std::vector<bool>* where) const;
+
+ private:
+  using Rows = std::shared_ptr<Sample>;
+  Known(Estimate estimate, SamplePtr sample, bool shadow,
+        std::optional<double> white = std::nullopt);
+  // The result of an operation on this, and on another.
+  Known with(Estimate estimate, SamplePtr sample, std::optional<double> white = std::nullopt) const;
+  Known with(Estimate estimate, const Known& other, SamplePtr sample,
+             std::optional<double> white = std::nullopt) const;
+  std::optional<double> white_of(double factor, double added) const;
+  // What is added to errors as claimed, and to those of a sample, by an operation that rounds.
+  double claimed(double added, double rounded) const;
+  double seen(double added, double rounded) const;
+  std::optional<double> white_of_sum(const Known& other) const;
+  // Root mean square error of a few values, of which samples show little.
+  double error_of_few() const;
+  bool too_large(std::size_t size) const;
+
+  Estimate estimate_;
+  SamplePtr sample_;
+  std::optional<Errors> measured_;
+  bool shadow_ = false;
+  // What of a sample's error lies in all coefficients, not in those alone that the slots decode
+  // from; none: all of it.
+  std::optional<double> white_;
+};
+
+}  // namespace latticino::session

@@ -1,0 +1,483 @@
+// What operations make of what is known: the rules of Estimate, and the same steps on sample data.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+#include <stdexcept>
+
+#include "session/claims/known.h"
+#include "session/claims/slot_noise.h"
+
+namespace latticino::session {
+namespace {
+
+using Complex = std::complex<double>;
+using Rows = std::shared_ptr<Sample>;
+
+// A sample of `size` values from one: f(values, results, number of the row), then noise in all rows
+// but the first.
+template <class F>
+Rows each(const SamplePtr& sample, std::size_t size, double added, F f) {
+  if (sample == nullptr) return nullptr;
+  auto out = std::make_shared<Sample>(sample->rows, size);
+  for (std::size_t r = 0; r < sample->rows; ++r) f(sample->row(r), out->row(r), r);
+  add_noise(*out, added);
+  return out;
+}
+
+// The same of each value by itself.
+template <class F>
+Rows each_value(const SamplePtr& sample, double added, F f) {
+  return each(sample, sample == nullptr ? 0 : sample->size, added,
+              [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                for (std::size_t i = 0; i < in.size(); ++i) out[i] = f(in[i], i, r);
+              });
+}
+
+template <class F>
+Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
+  if (x == nullptr || y == nullptr) return nullptr;
+  if (x->size != y->size) throw std::invalid_argument("samples of two sizes");
+  auto out = std::make_shared<Sample>(std::min(x->rows, y->rows), x->size);
+  for (std::size_t i = 0; i < out->values.size(); ++i)
+    out->values[i] = f(x->values[i], y->values[i]);
+  add_noise(*out, added);
+  return out;
+}
+
+Rows copy(const SamplePtr& sample, double added) {
+  return each_value(sample, added, [](Complex z, std::size_t, std::size_t) { return z; });
+}
+
+Complex evaluated(const Series& p, Complex y) {
+  Complex b1 = 0, b2 = 0;
+  if (!p.chebyshev) {
+    for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
+    return b1;
+  }
+  for (std::size_t k = p.coefficients.size(); k-- > 1;) {  // Clenshaw
+    const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
+    b2 = b1;
+    b1 = next;
+  }
+  return y * b1 - b2 + p.coefficients[0];
+}
+
+// How much of the error of one product reaches a polynomial in powers of y: its own, and those of
+// y^2, y^4 .., times the derivative of the result by them.
+double inner_gain(const Series& p, Complex y) {
+  double squares = 1;
+  for (std::size_t g = 2; g < p.coefficients.size(); g *= 2) {
+    Complex sum = 0;
+    for (std::size_t k = p.coefficients.size(); k-- > g;) {
+      sum = sum * y + p.coefficients[k] * (static_cast<double>(k) / static_cast<double>(g));
+    }
+    squares += std::norm(sum);
+  }
+  return std::sqrt(squares);
+}
+
+// A name of places: the same for the same ones in an array of the same shape.
+std::uint64_t name_of(std::span<const std::size_t> shape, std::span<const std::int64_t> index) {
+  std::uint64_t x = shape.size();
+  const auto take = [&](std::uint64_t y) {
+    x = (x ^ y) * 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x ^= x >> 27;
+  };
+  for (const std::size_t n : shape) take(n);
+  for (const std::int64_t i : index) take(static_cast<std::uint64_t>(i));
+  return x;
+}
+
+}  // namespace
+
+Known Known::with(Estimate estimate, SamplePtr sample, std::optional<double> white) const {
+  return {std::move(estimate), std::move(sample), shadow_, white};
+}
+
+Known Known::with(Estimate estimate, const Known& other, SamplePtr sample,
+                  std::optional<double> white) const {
+  return {std::move(estimate), std::move(sample), shadow_ || other.shadow_, white};
+}
+
+double Known::claimed(double added, double rounded) const {
+  return std::hypot(added, rounded * range().rms);
+}
+
+double Known::seen(double added, double rounded) const {
+  return sample_ == nullptr ? 0 : std::hypot(added, rounded * rms_seen());
+}
+
+std::optional<double> Known::white_of(double factor, double added) const {
+  if (!white_) return std::nullopt;
+  return std::hypot(*white_ * factor, added);
+}
+
+std::optional<double> Known::white_of_sum(const Known& other) const {
+  if ((!white_ && !other.white_) || sample_ == nullptr || other.sample_ == nullptr) {
+    return std::nullopt;
+  }
+  const auto white = [](const Known& x) { return x.white_ ? *x.white_ : x.error_seen(); };
+  return std::hypot(white(*this), white(other));
+}
+
+Known Known::part(std::size_t first, std::size_t count, std::size_t slots) const {
+  if (sample_ == nullptr) return *this;
+  return with(estimate_, each(sample_, slots, 0, [&](NumbersView in, std::span<Complex> out, auto) {
+                std::ranges::copy(in.subspan(first, count), out.begin());
+              }));
+}
+
+Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const {
+  Known out(session::moved(estimate_, name_of(shape, index), false, 0));
+  out.measured_ = measured_;
+  if (too_large(index.size())) {
+    out.measured_ = errors(static_cast<double>(index.size()), false);
+  } else if (sample_ != nullptr) {
+    out = Known(std::move(out.estimate_),
+                each(sample_, index.size(), 0,
+                     [&](NumbersView in, std::span<Complex> to, auto) {
+                       for (std::size_t i = 0; i < to.size(); ++i) {
+                         to[i] = in[static_cast<std::size_t>(index[i])];
+                       }
+                     }),
+                shadow_);
+    out.measured_ = measured_;
+  }
+  return out;
+}
+
+Known Known::repeated(std::size_t size, double growth) const {
+  Estimate grown{range(), estimate_.error.times(growth, growth)};
+  if (sample_ == nullptr) return with(std::move(grown), nullptr);
+  const double more = white_.value_or(error_seen()) * std::sqrt(std::max(growth * growth - 1, 0.0));
+  return with(std::move(grown),
+              each(sample_, size, more, [](NumbersView in, std::span<Complex> out, auto) {
+                for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[i % in.size()];
+              }));
+}
+
+Known Known::placed(std::uint64_t name, double added, double rounded) const {
+  return with(session::moved(estimate_, name, false, claimed(added, rounded)),
+              copy(sample_, seen(added, rounded)));
+}
+
+Known Known::joined(std::span<const Known> several, std::span<const std::size_t> sizes,
+                    std::span<const std::int64_t> index) {
+  double all = 0;
+  for (const std::size_t size : sizes) all += static_cast<double>(size);
+  std::vector<Range> ranges;
+  Estimate estimate;
+  std::size_t rows = SIZE_MAX;
+  bool sampled = true, shadow = false;
+  for (std::size_t i = 0; i < several.size(); ++i) {
+    const Known& x = several[i];
+    const Range share{
+        Claim::Declared, {-1, 1}, {}, 1, std::sqrt(static_cast<double>(sizes[i]) / all), false};
+    Estimate part = session::times_plain(x.estimate_, share, 0, 0);
+    estimate = i == 0 ? std::move(part) : estimate + part;
+    ranges.push_back(x.range());
+    sampled = sampled && x.sample_ != nullptr;
+    shadow = shadow || x.shadow_;
+    if (sampled) rows = std::min(rows, x.sample_->rows);
+  }
+  estimate.range = hull(ranges, sizes);
+  if (!sampled || several[0].too_large(index.size())) return Known(std::move(estimate));
+  auto sample = std::make_shared<Sample>(rows, index.size());
+  for (std::size_t r = 0; r < rows; ++r) {
+    Numbers values;
+    for (const Known& x : several) {
+      const NumbersView own = std::as_const(*x.sample_).row(r);
+      values.insert(values.end(), own.begin(), own.end());
+    }
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      sample->row(r)[i] = values[static_cast<std::size_t>(index[i])];
+    }
+  }
+  return {std::move(estimate), std::move(sample), shadow};
+}
+
+Known Known::plus(const Known& other) const {
+  return with(estimate_ + other.estimate_, other,
+              both(sample_, other.sample_, 0, std::plus<Complex>()), white_of_sum(other));
+}
+
+Known Known::minus(const Known& other) const {
+  return with(estimate_ + -other.estimate_, other,
+              both(sample_, other.sample_, 0, std::minus<Complex>()), white_of_sum(other));
+}
+
+Known Known::times(const Known& other, bool same, double added) const {
+  return with(product(estimate_, other.estimate_, same, added), other,
+              both(sample_, other.sample_, added, [](Complex a, Complex b) { return a * b; }));
+}
+
+Known Known::plus_plain(NumbersView plain, int slots, double scale, const Places* where) const {
+  Estimate sum = session::plus_plain(estimate_, Range::of(plain), encoded_error(slots, scale));
+  if (sample_ == nullptr) return with(std::move(sum), nullptr);
+  const Numbers off = rounding(plain, slots, scale, where);
+  return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t i, std::size_t r) {
+                return z + plain[i] + (r > 0 ? off[i] : 0);
+              }));
+}
+
+Known Known::plus_number(Complex c, double scale) const {
+  Estimate sum = session::plus_plain(estimate_, Range::of(c), encoded_error(1, scale));
+  const Complex off = rounding({&c, 1}, 1, scale)[0];
+  return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t, std::size_t r) {
+                return z + c + (r > 0 ? off : 0);
+              }));
+}
+
+Known Known::times_plain(NumbersView plain, int slots, double scale, double added,
+                         const Places* where) const {
+  Estimate product =
+      session::times_plain(estimate_, Range::of(plain), encoded_error(slots, scale), added);
+  if (sample_ == nullptr) return with(std::move(product), nullptr);
+  const Numbers off = rounding(plain, slots, scale, where);
+  return with(std::move(product),
+              each_value(sample_, added, [&](Complex z, std::size_t i, std::size_t r) {
+                return r > 0 ? z * (plain[i] + off[i]) : z * plain[i];
+              }));
+}
+
+Known Known::times_number(Complex c, double added, std::optional<Complex> actual) const {
+  Estimate product = session::times_number(estimate_, c, added);
+  const Complex used = actual.value_or(c);
+  if (used != c) product = session::plus_error(product, std::abs(used - c) * range().rms, false);
+  return with(
+      std::move(product),
+      each_value(sample_, added,
+                 [&](Complex z, std::size_t, std::size_t r) { return r > 0 ? z * used : z * c; }),
+      white_of(std::abs(c), added));
+}
+
+Known Known::lowered(double added, double factor) const {
+  std::optional<Complex> actual;
+  if (factor >= 1) actual = std::nearbyint(factor) / factor;
+  return times_number(1.0, added, actual);
+}
+
+Known Known::conjugated(double added) const {
+  return with(
+      conjugate(estimate_, added),
+      each_value(sample_, added, [](Complex z, std::size_t, std::size_t) { return std::conj(z); }),
+      white_of(1, added));
+}
+
+Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
+                     NumbersView off) const {
+  return with(
+      moved(estimate_, static_cast<std::uint64_t>(steps), masked, std::hypot(added, rounded)),
+      each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
+           [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+             std::ranges::rotate_copy(in, in.begin() + steps, out.begin());
+             if (r == 0) return;
+             for (std::size_t i = 0; i < off.size(); ++i) out[i] += off[i];
+           }));
+}
+
+Known Known::summed(std::size_t kept, double count, double added, bool full) const {
+  return with(session::summed(estimate_, count, added),
+              each(sample_, kept, added,
+                   [](NumbersView in, std::span<Complex> out, auto) {
+                     for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
+                   }),
+              full ? std::optional(added) : std::nullopt);
+}
+
+Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes,
+                     double count, Complex factor, double added, double rounded) const {
+  Estimate sums =
+      session::times_number(session::summed(estimate_, count, 0), factor, claimed(added, rounded));
+  if (sample_ == nullptr) return with(std::move(sums), nullptr);
+  // How far the place of a sum moves with each index, and where the sum of each value lies.
+  std::vector<std::size_t> strides(shape.size()), at(shape.size()), target;
+  std::size_t size = 1;
+  for (std::size_t a = shape.size(); a-- > 0;) {
+    const bool along = std::ranges::find(axes, a) != axes.end();
+    strides[a] = along ? 0 : size;
+    size *= along ? 1 : shape[a];
+  }
+  for (std::size_t i = 0, place = 0; i < sample_->size; ++i) {
+    target.push_back(place);
+    for (std::size_t a = shape.size(); a-- > 0;) {
+      place += strides[a];
+      if (++at[a] < shape[a]) break;
+      place -= strides[a] * shape[a];
+      at[a] = 0;
+    }
+  }
+  return with(std::move(sums), each(sample_, size, seen(added, rounded),
+                                    [&](NumbersView in, std::span<Complex> out, auto) {
+                                      for (std::size_t i = 0; i < in.size(); ++i)
+                                        out[target[i]] += in[i];
+                                      for (Complex& z : out) z *= factor;
+                                    }));
+}
+
+Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
+                    int slots) const {
+  const Estimate sums = session::summed(estimate_, static_cast<double>(count), 0);
+  const double rounded = std::hypot(added, rounding * sums.range.rms);
+  Estimate result = session::plus_error(session::times_number(sums, factor, 0), rounded, false);
+  if (sample_ == nullptr) return with(std::move(result), nullptr);
+  const NumbersView exact = sample_->row(0);
+  const double in_sample = std::hypot(added, rounding * rms_of_windows(exact, slots, count));
+  Random& random = Random::of_this_thread();
+  return with(
+      std::move(result),
+      each(sample_, sample_->size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+        for (std::size_t at = 0; at < in.size(); at += count) {
+          Complex sum = 0;
+          for (const Complex& z : in.subspan(at, count)) sum += z;
+          sum *= factor;
+          if (r > 0) sum += random.normal() * (in_sample * std::numbers::sqrt2 / 2);
+          std::ranges::fill(out.subspan(at, count), sum);
+        }
+      }));
+}
+
+Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added,
+                    double rounded) const {
+  Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded));
+  if (sample_ == nullptr) return with(std::move(result), nullptr);
+  Numbers values;
+  for (std::size_t r = 0; r < sample_->rows; ++r) {
+    const Numbers row = f(sample_->row(r));
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  auto out = std::make_shared<Sample>(sample_->rows, values.size() / sample_->rows);
+  out->values = std::move(values);
+  add_noise(*out, seen(added, rounded));
+  return with(std::move(result), std::move(out));
+}
+
+Known Known::polynomial(const Series& p, double added, double mapping) const {
+  Estimate result = session::polynomial(estimate_, p, added, mapping);
+  if (sample_ == nullptr) return with(std::move(result), nullptr);
+  const auto mapped = [&](Complex z) {
+    return (2.0 * z - p.lower - p.upper) / (p.upper - p.lower);
+  };
+  double own = added;
+  if (p.chebyshev) {  // whose errors inside are alike for all values
+    own = session::polynomial({Range::of(sample_->row(0)), {}}, p, added, 0).error.rms();
+  }
+  const double of_y = mapping * std::numbers::sqrt2 / 2, of_result = own * std::numbers::sqrt2 / 2;
+  Random& random = Random::of_this_thread();
+  return with(std::move(result), each_value(sample_, 0, [&](Complex z, std::size_t, std::size_t r) {
+                const Complex y = mapped(z);
+                if (r == 0) return evaluated(p, y);
+                const double gain = p.chebyshev ? 1 : inner_gain(p, y);
+                return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) +
+                       random.normal() * (of_result * gain);
+              }));
+}
+
+Known Known::through(const RowMap& f, double slope, double added, Interval ends) const {
+  Estimate result = session::times_number(estimate_, slope, added);
+  const Claim claim = range().claim == Claim::Assumed ? Claim::Assumed : Claim::Declared;
+  result.range = {claim, ends, {}, ends.size(), ends.size(), false};
+  return with(std::move(result), each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
+                                      [&](NumbersView in, std::span<Complex> out, auto) {
+                                        std::ranges::copy(f(in), out.begin());
+                                      }));
+}
+
+Known Known::meant(NumbersView values, double error) const {
+  Rows sample = copy(sample_, 0);
+  // The distance is that of values, which lie in the coefficients that the slots decode from.
+  std::optional<double> white;
+  if (sample != nullptr) {
+    std::ranges::copy(values, sample->row(0).begin());
+    white = white_.value_or(error_seen());
+  }
+  return with(session::plus_error(estimate_, error, false), std::move(sample), white);
+}
+
+Known Known::plus_error(double added, std::optional<double> seen) const {
+  const double real = seen.value_or(added);
+  return with(session::plus_error(estimate_, added), copy(sample_, real), white_of(1, real));
+}
+
+Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const {
+  constexpr int kLargestArcsine = 7;
+  const auto text = [](double x) {
+    char out[48];
+    std::snprintf(out, sizeof out, "%.3g", x);
+    return std::string(out);
+  };
+  const double of_values = how.slots_first ? range().reach() : largest_coefficient(how.slots);
+  const double reach = std::max(of_values, how.rest);
+  // Of coefficients at most those of the corners of the unit box.
+  const double limit =
+      how.slots_first ? std::exp2(-how.log_message_ratio) / how.message_ratio : std::numbers::sqrt2;
+  Known known = *this;
+  if (reach > 1.001 * limit) {
+    misfits->push_back(
+        {"values whose coefficients may reach " + text(reach) + " (" + within() + ")",
+         "at most " + text(limit),
+         "scale the values down before, state a smaller range with declare(), or encrypt with "
+         "sample "
+         "data (like=)"});
+    known = lost();
+  }
+  double sine = how.sine_ratio;
+  if (!how.slots_first && reach > 1) {
+    // An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not
+    // with its square.
+    const int degree = how.arcsine > 0 ? how.arcsine : kLargestArcsine;
+    sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
+  }
+  known = known.refreshed(how.noise, sine, how.slots_first, how.slots);
+  if (how.rest == 0 || how.slots_first) return known;
+  const Interval largest{-how.rest, how.rest};
+  const Estimate others =
+      session::refreshed({Range::declared(largest, largest), {}}, 0, sine, false, how.slots);
+  // What other slots hold is bounded, not known: a shadow shows what the values themselves lose.
+  const double loss = others.error.rms();
+  return known.plus_error(loss, shadow_ ? 0 : loss);
+}
+
+Known Known::refreshed(double noise, double ratio, bool of_slots, int slots) const {
+  const double gain = std::pow(2 * std::numbers::pi * ratio, 2) / 6;
+  return with(session::refreshed(estimate_, noise, ratio, of_slots, slots),
+              each(sample_, sample_ == nullptr ? 0 : sample_->size, noise,
+                   [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                     std::ranges::copy(in, out.begin());
+                     if (r == 0 || ratio == 0) return;  // row 0: what is meant
+                     const Numbers lost = lost_to_sine(in, slots, gain, of_slots);
+                     for (std::size_t i = 0; i < out.size(); ++i) out[i] += lost[i];
+                   }),
+              noise);
+}
+
+Known Known::looked_up(const RealMap& f, const Range& of_values, double error,
+                       std::pair<double, double> deviations, const std::vector<bool>* where) const {
+  Range weak = of_values;
+  if (range().claim != Claim::Calibrated) {
+    weak.claim = range().claim;
+    weak.random_like = false;
+  }
+  Estimate result{weak, Error::fresh(error, true, false)};
+  if (where != nullptr) result = result + estimate_;  // some values stay: both bounds hold together
+  Random& random = Random::of_this_thread();
+  return with(std::move(result),
+              each(sample_, sample_ == nullptr ? 0 : sample_->size, 0,
+                   [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                     std::vector<double> arguments, beside;
+                     for (const Complex& z : in) {
+                       const Complex noise = r > 0 ? random.normal() : 0;
+                       arguments.push_back(z.real() + deviations.first * noise.real());
+                       beside.push_back(deviations.second * noise.imag());
+                     }
+                     const std::vector<double> results = f(arguments);
+                     for (std::size_t i = 0; i < in.size(); ++i) {
+                       const bool looked = where == nullptr || (*where)[i];
+                       out[i] = looked ? results[i] + beside[i] : in[i];
+                     }
+                   }));
+}
+
+}  // namespace latticino::session

@@ -1,0 +1,164 @@
+#include "session/claims/sample.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numbers>
+
+#include "ops/slot_transform.h"
+
+namespace latticino::session {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr std::uint64_t kSeed = 20240229, kStep = 0x9E3779B97F4A7C15u;
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+// Kept per thread: a lock around them could be held by another thread during a fork.
+const FftTables& tables_of(std::size_t slots) {
+  thread_local std::map<int, FftTables> tables;
+  const int log_slots = std::max<int>(static_cast<int>(std::bit_width(slots)) - 1, 1);
+  return tables.try_emplace(log_slots, log_slots).first->second;
+}
+
+Numbers transformed(NumbersView in, bool to_coefficients) {
+  const std::size_t n = in.size();
+  std::vector<double> re(n), im(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    re[i] = in[i].real();
+    im[i] = in[i].imag();
+  }
+  if (to_coefficients) {
+    slots::inverse(tables_of(n), re.data(), im.data(), n);
+  } else {
+    slots::forward(tables_of(n), re.data(), im.data(), n);
+  }
+  Numbers out(n);
+  const double factor = to_coefficients ? 1.0 / static_cast<double>(n) : 1;
+  for (std::size_t i = 0; i < n; ++i) out[i] = {re[i] * factor, im[i] * factor};
+  return out;
+}
+
+// A function of rows of `slots` values, of values with zeros behind.
+template <class F>
+Numbers by_rows(NumbersView values, int slots, F f) {
+  const auto width = static_cast<std::size_t>(slots);
+  Numbers out;
+  for (std::size_t at = 0; at < values.size(); at += width) {
+    const NumbersView filled = values.subspan(at, std::min(width, values.size() - at));
+    Numbers row(filled.begin(), filled.end());
+    row.resize(width);
+    row = f(row);
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  out.resize(values.size());
+  return out;
+}
+
+Numbers rounding_of_row(NumbersView row, double scale) {
+  Numbers c = to_coefficients(row);
+  for (Complex& z : c) {
+    const double re = z.real() * scale, im = z.imag() * scale;
+    z = Complex(std::nearbyint(re) - re, std::nearbyint(im) - im) / scale;
+  }
+  return to_slots(c);
+}
+
+}  // namespace
+
+Random& Random::of_this_thread() {
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local Random own(mixed(kSeed + kStep * threads.fetch_add(1)));
+  return own;
+}
+
+double Random::uniform() {
+  const std::uint64_t x = mixed(state_ += kStep);
+  return (static_cast<double>(x >> 11) + 0.5) * 0x1p-52 - 1;
+}
+
+// By Marsaglia's polar method.
+Complex Random::normal() {
+  for (;;) {
+    const double u = uniform(), v = uniform(), s = u * u + v * v;
+    if (s >= 1 || s == 0) continue;
+    const double factor = std::sqrt(-2 * std::log(s) / s);
+    return {u * factor, v * factor};
+  }
+}
+
+void add_noise(Sample& sample, double rms) {
+  if (!(rms > 0)) return;
+  Random& random = Random::of_this_thread();
+  const double part = rms * std::numbers::sqrt2 / 2;
+  for (std::size_t r = 1; r < sample.rows; ++r) {
+    for (Complex& z : sample.row(r)) z += random.normal() * part;
+  }
+}
+
+Numbers to_coefficients(NumbersView slots) { return transformed(slots, true); }
+Numbers to_slots(NumbersView coefficients) { return transformed(coefficients, false); }
+
+Numbers rounding(NumbersView plain, int slots, double scale, const Places* where) {
+  const auto of_row = [&](const Numbers& row) { return rounding_of_row(row, scale); };
+  if (where == nullptr) return by_rows(plain, slots, of_row);
+  Numbers all(where->ciphertexts * static_cast<std::size_t>(slots)), out;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    all[static_cast<std::size_t>(where->of_values[i])] = plain[i];
+  }
+  all = by_rows(all, slots, of_row);
+  for (const std::int64_t place : where->of_values) {
+    out.push_back(all[static_cast<std::size_t>(place)]);
+  }
+  return out;
+}
+
+double largest_coefficient(NumbersView values, int slots) {
+  double largest = 0;
+  by_rows(values, slots, [&](const Numbers& row) {
+    for (const Complex& c : to_coefficients(row)) {
+      largest = std::max({largest, std::abs(c.real()), std::abs(c.imag())});
+    }
+    return row;
+  });
+  return largest;
+}
+
+Numbers lost_to_sine(NumbersView values, int slots, double gain, bool of_slots) {
+  const auto lost = [&](Numbers m) {
+    for (Complex& z : m) {
+      const double re = z.real(), im = z.imag();
+      z = -gain * Complex(re * re * re, im * im * im);
+    }
+    return m;
+  };
+  return by_rows(values, slots, [&](const Numbers& row) {
+    return of_slots ? lost(row) : to_slots(lost(to_coefficients(row)));
+  });
+}
+
+double rms_of_windows(NumbersView values, int slots, std::size_t count) {
+  double squares = 0, own = 0, all = 0;
+  by_rows(values, slots, [&](const Numbers& row) {
+    Complex sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += row[i];
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      squares += std::norm(sum);
+      own += std::norm(row[i]);
+      sum += row[(i + count) % row.size()] - row[i];
+    }
+    all += static_cast<double>(row.size());
+    return row;
+  });
+  return std::sqrt(std::max(squares, static_cast<double>(count) * own) / all);
+}
+
+}  // namespace latticino::session

@@ -1,0 +1,180 @@
+// What is known of arrays follows every operation: exact rows as the operation says, noise of the
+// sizes that are stated, claims that samples show, and shadows that claim nothing.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "session/claims/known.h"
+
+namespace latticino::session {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr double kError = 1e-6;
+
+Numbers random_values(std::size_t count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  Numbers out(count);
+  for (Complex& z : out) z = {uniform(random), uniform(random)};
+  return out;
+}
+
+Known sampled(const Numbers& values) { return Known::fresh(values, false, kError); }
+
+NumbersView exact(const Known& x) { return std::as_const(*x.sample()).row(0); }
+
+void expect_exact(const Known& x, const Numbers& want) {
+  ASSERT_EQ(x.sample()->size, want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    EXPECT_LE(std::abs(exact(x)[i] - want[i]), 1e-12) << i;
+  }
+}
+
+// The error that the sample shows, of a rule that says what it is for white errors.
+void expect_error(const Known& x, double want) { EXPECT_NEAR(x.error() / want, 1, 0.1); }
+
+TEST(SessionKnown, ArraysOfOneAnotherJoinAndPartAgain) {
+  const Numbers a = random_values(600, 1), b = random_values(400, 2);
+  std::vector<std::int64_t> index(1000);
+  std::iota(index.begin(), index.end(), 0);
+  std::ranges::reverse(index);
+  const std::vector<Known> both{sampled(a), sampled(b)};
+  const Known joined = Known::joined(both, std::vector<std::size_t>{600, 400}, index);
+  Numbers want(a);
+  want.insert(want.end(), b.begin(), b.end());
+  std::ranges::reverse(want);
+  expect_exact(joined, want);
+  expect_error(joined, kError);
+  EXPECT_NEAR(joined.estimate().error.rms() / kError, 1, 1e-9);
+  const std::vector<std::int64_t> some{3, 1, 3, 0};
+  expect_exact(joined.taken(std::vector<std::size_t>{2, 2}, some),
+               {want[3], want[1], want[3], want[0]});
+  const Known part = joined.part(512, 488, 512);
+  ASSERT_EQ(part.sample()->size, 512u);
+  EXPECT_EQ(exact(part)[0], want[512]);
+  EXPECT_EQ(exact(part)[500], Complex(0));
+  // Two orders of the same values are independent of each other, the same order is not.
+  const Known once = both[0].taken(std::vector<std::size_t>{4}, some);
+  const Known again = both[0].taken(std::vector<std::size_t>{4}, some);
+  EXPECT_NEAR(once.plus(again).estimate().error.rms() / kError, 2, 1e-9);
+}
+
+TEST(SessionKnown, SumsOverAnyAxes) {
+  const Numbers x = random_values(2 * 3 * 4, 3);
+  const std::vector<std::size_t> shape{2, 3, 4};
+  for (const std::vector<std::size_t>& axes :
+       std::vector<std::vector<std::size_t>>{{0}, {1}, {2}, {0, 2}, {0, 1, 2}}) {
+    const auto along = [&](std::size_t a) { return std::ranges::find(axes, a) != axes.end(); };
+    Numbers want;
+    for (std::size_t i = 0; i < (along(0) ? 1 : 2); ++i) {
+      for (std::size_t j = 0; j < (along(1) ? 1 : 3); ++j) {
+        for (std::size_t k = 0; k < (along(2) ? 1 : 4); ++k) {
+          Complex sum = 0;
+          for (std::size_t l = 0; l < x.size(); ++l) {
+            const std::size_t at[] = {l / 12, l / 4 % 3, l % 4};
+            const bool here =
+                (along(0) || at[0] == i) && (along(1) || at[1] == j) && (along(2) || at[2] == k);
+            if (here) sum += x[l];
+          }
+          want.push_back(2.0 * sum);
+        }
+      }
+    }
+    const auto count = static_cast<double>(x.size()) / static_cast<double>(want.size());
+    expect_exact(sampled(x).reduced(shape, axes, count, 2, 0, 0), want);
+  }
+  const Known square = sampled(random_values(4096, 4));
+  expect_error(
+      square.reduced(std::vector<std::size_t>{64, 64}, std::vector<std::size_t>{1}, 64, 1, 0, 0),
+      8 * kError);
+  expect_error(square.summed(1024, 4, 0, false), 2 * kError);
+  const Known spread = square.spread(0.5, 64, 0, 0, 4096);
+  EXPECT_EQ(exact(spread)[0], exact(spread)[63]);
+  EXPECT_NE(exact(spread)[63], exact(spread)[64]);
+}
+
+TEST(SessionKnown, PlainValuesAreRoundedWhereTheyLie) {
+  const int slots = 64;
+  const double scale = 0x1p10;
+  const Numbers plain = random_values(40, 5);
+  std::vector<std::int64_t> places(40);
+  for (std::size_t i = 0; i < 40; ++i) places[i] = static_cast<std::int64_t>(127 - 3 * i);
+  const Places where{places, 2};
+  const Numbers there = rounding(plain, slots, scale, &where), here = rounding(plain, slots, scale);
+  Numbers all(128);
+  for (std::size_t i = 0; i < 40; ++i) all[static_cast<std::size_t>(places[i])] = plain[i];
+  const Numbers rounded = rounding(all, slots, scale);
+  double squares = 0;
+  for (std::size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ(there[i], rounded[static_cast<std::size_t>(places[i])]);
+    squares += std::norm(there[i] - here[i]);
+  }
+  EXPECT_GT(squares, 0);
+  const Known x = sampled(Numbers(40, 1.0));
+  const Known y = x.times_plain(plain, slots, scale, 0, &where),
+              z = x.plus_plain(plain, slots, scale, &where);
+  for (std::size_t i = 0; i < 40; ++i) {
+    const Complex off_y = std::as_const(*y.sample()).row(1)[i] - plain[i] - there[i];
+    const Complex off_z = std::as_const(*z.sample()).row(1)[i] - 1.0 - plain[i] - there[i];
+    EXPECT_LE(std::max(std::abs(off_y), std::abs(off_z)), 10 * kError);
+  }
+}
+
+TEST(SessionKnown, ShadowsClaimNothing) {
+  const Range box = Range::declared({-2, 2}, {});
+  const Numbers values(512, 0.5);
+  const Known declared = Known::fresh(box, kError);
+  const Known shadow = Known::with_shadow(box, kError, values);
+  const Known a = declared.times(declared, true, 1e-7), b = shadow.times(shadow, true, 1e-7);
+  EXPECT_EQ(a.errors(512, true).mean, b.errors(512, true).mean);
+  EXPECT_EQ(a.errors(512, true).worst, b.errors(512, true).worst);
+  EXPECT_TRUE(b.shadow() && b.claim() == Claim::Declared && b.range().bound == 4);
+  EXPECT_LT(b.error_seen(), b.error() / 2);  // values of 0.5, not of 2
+  EXPECT_EQ(exact(b)[7], Complex(0.25));
+  EXPECT_TRUE(b.plus(Known::fresh(box, 0)).sample() == nullptr);
+  EXPECT_FALSE(b.detached(512, true).shadow());
+  EXPECT_TRUE(b.lost().shadow());
+  // What other slots may hold is claimed, but is no error of the values themselves.
+  const Refreshing how{
+      .noise = kError, .sine_ratio = 0.01, .message_ratio = 0.01, .slots = 512, .rest = 1};
+  std::vector<Misfit> misfits;
+  const Known refreshed = shadow.bootstrapped(how, &misfits);
+  EXPECT_TRUE(misfits.empty());
+  EXPECT_LT(refreshed.error_seen(), 1e-4);
+  EXPECT_GT(refreshed.error(), 1e-4);
+}
+
+TEST(SessionKnown, WhatDoesNotFitIsTold) {
+  const Known x = Known::fresh(Range::declared({-100, 100}, {}), kError);
+  EXPECT_TRUE(x.misfits(3, 40, 0x1p30, 0).empty());
+  const auto misfits = x.misfits(0, 30, 0x1p28, 50);
+  ASSERT_EQ(misfits.size(), 2u);
+  EXPECT_NE(misfits[0].had.find("slots without values"), std::string::npos);
+  EXPECT_NE(misfits[1].had.find("values that may reach 100"), std::string::npos);
+  EXPECT_EQ(x.misfits(0, 30, 0x1p28, 0).size(), 1u);
+  EXPECT_GE(x.lost().error(), 100);
+}
+
+TEST(SessionKnown, SamplesOfComplexValuesThatAreRealStayComplex) {
+  const Numbers real(64, 0.5);
+  EXPECT_TRUE(Known::fresh(real, true, kError).range().is_real());
+  const Known complex = Known::fresh(real, false, kError);
+  EXPECT_FALSE(complex.range().is_real());
+  EXPECT_FALSE(complex.times(complex, true, 0).range().is_real());
+  EXPECT_TRUE(complex.as_real().range().is_real());
+}
+
+TEST(SessionKnown, ThreadsAddIndependentNoise) {
+  const Numbers zeros(4096);
+  Known here = sampled(zeros), there;
+  std::thread([&] { there = sampled(zeros); }).join();
+  expect_error(here.minus(there), kError * std::sqrt(2.0));
+}
+
+}  // namespace
+}  // namespace latticino::session
