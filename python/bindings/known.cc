@@ -5,6 +5,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <bit>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 
@@ -36,12 +39,15 @@ auto released(const Known& known, F f) {
   return f();
 }
 
+void require(bool fits, const char* what) {
+  if (!fits) throw std::invalid_argument(what);
+}
+
 NumbersView view(const Values& values) { return {values.data(), values.size()}; }
 
 NumbersView of_size(const Values& values, const Known& known) {
-  if (known.sample() != nullptr && values.size() != known.sample()->size) {
-    throw std::invalid_argument("values of another size than the sample's");
-  }
+  require(known.sample() == nullptr || values.size() == known.sample()->size,
+          "values of another size than the sample's");
   return view(values);
 }
 
@@ -67,7 +73,7 @@ nb::object array_of(std::span<const T> values) {
 session::RowMap row_map(const nb::object& f, std::optional<std::size_t> size = std::nullopt) {
   return [f, size](NumbersView row) {
     const auto made = nb::cast<Values>(f(array_of(row)));
-    if (size && made.size() != *size) throw std::invalid_argument("results of another size");
+    require(!size || made.size() == *size, "results of another size");
     const NumbersView results = view(made);
     return Numbers(results.begin(), results.end());
   };
@@ -77,7 +83,7 @@ session::RealMap real_map(const nb::object& f) {
   return [f](std::span<const double> row) {
     const auto made =
         nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(f(array_of(row)));
-    if (made.size() != row.size()) throw std::invalid_argument("results of another size");
+    require(made.size() == row.size(), "results of another size");
     return std::vector<double>(made.data(), made.data() + made.size());
   };
 }
@@ -117,8 +123,9 @@ template <class F>
 Known with_places(const Known& known, const Values& plain, const std::optional<Index>& places,
                   std::size_t ciphertexts, int slots, F f) {
   of_size(plain, known);
+  require(std::has_single_bit(static_cast<unsigned>(slots)), "slots that are no power of two");
   if (!places) return released(known, [&] { return f(view(plain), nullptr); });
-  if (places->size() != plain.size()) throw std::invalid_argument("places of other values");
+  require(places->size() == plain.size(), "places of other values");
   const session::Places where{index_of(*places, ciphertexts * static_cast<std::size_t>(slots)),
                               ciphertexts};
   return released(known, [&] { return f(view(plain), &where); });
@@ -277,6 +284,7 @@ void bind_sums_and_products(nb::class_<Known>& k) {
       .def(
           "summed",
           [](const Known& x, std::size_t kept, double count, double added, bool full) {
+            require(kept > 0, "no sums");
             return released(x, [&] { return x.summed(kept, count, added, full); });
           },
           "kept"_a, "count"_a, "added"_a, "full"_a)
@@ -284,6 +292,9 @@ void bind_sums_and_products(nb::class_<Known>& k) {
           "reduced",
           [](const Known& x, const Sizes& shape, const Sizes& axes, double count, Complex factor,
              double added, double rounded) {
+            const std::size_t size =
+                std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
+            require(x.sample() == nullptr || size == x.sample()->size, "a sample of another shape");
             return released(x,
                             [&] { return x.reduced(shape, axes, count, factor, added, rounded); });
           },
@@ -292,6 +303,9 @@ void bind_sums_and_products(nb::class_<Known>& k) {
           "spread",
           [](const Known& x, Complex factor, std::size_t count, double added, double rounding,
              int slots) {
+            require(count > 0 && count <= static_cast<std::size_t>(slots) &&
+                        (x.sample() == nullptr || x.sample()->size % count == 0),
+                    "rows that do not divide the values or exceed the slots");
             return released(x, [&] { return x.spread(factor, count, added, rounding, slots); });
           },
           "factor"_a, "count"_a, "added"_a, "rounding"_a, "slots"_a);
@@ -302,6 +316,8 @@ void bind_maps(nb::class_<Known>& k) {
        "rotated",
        [](const Known& x, std::int64_t steps, bool masked, double added, double rounded,
           const std::optional<Values>& off) {
+         require(steps >= 0 && static_cast<std::size_t>(steps) < size_of(x),
+                 "steps out of the values");
          const NumbersView of_sample = off ? of_size(*off, x) : NumbersView();
          return released(x, [&] { return x.rotated(steps, masked, added, rounded, of_sample); });
        },
@@ -338,6 +354,8 @@ void bind_maps(nb::class_<Known>& k) {
           "bootstrapped",
           [](const Known& x, double noise, double sine_ratio, double message_ratio,
              int log_message_ratio, int arcsine, bool slots_first, int slots, double rest) {
+            require(std::has_single_bit(static_cast<unsigned>(slots)),
+                    "slots that are no power of two");
             std::vector<session::Misfit> misfits;
             Known out = released(x, [&] {
               return x.bootstrapped({noise, sine_ratio, message_ratio, log_message_ratio, arcsine,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _native, arrays, errors
+from ..claims.known import times_plain
 from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..ops import align, refreshing
@@ -338,7 +339,7 @@ def _masked(d: Ciphertext, name: tuple[Any, ...], pairs: list[_Pairs]) -> Cipher
     factors = [encoded(i, part) for i, part in enumerate(d._parts)]
     parts = d._evaluator.multiply_plain(d._parts, factors)
     mask = np.concatenate([p.mask for p in pairs])
-    return d._like(parts, d._known.times_plain(mask, d.slots, factors[0].scale, d._rescaled(parts)))
+    return d._like(parts, times_plain(d._known, mask, d.slots, factors[0].scale, d._rescaled(parts), d.layout))
 
 
 def _scattered(moved: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: int) -> np.ndarray:

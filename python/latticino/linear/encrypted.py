@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
+from ..claims.known import flat_index
 from ..common.layout import Layout
 from ..ops import levels, matrix, moves
 from .maps import LinearMap
@@ -228,11 +229,11 @@ def _tiled(x: Ciphertext, y: Ciphertext, tiling: Tiling) -> Ciphertext:
         made = moves.windows(e, [made], tiling.rows * tiling.width, tiling.copies, slots)[0]
         turn = noise.switched(params, made.level, slots, made.scale)
         added = math.hypot(added * math.sqrt(tiling.copies), turn * math.sqrt(tiling.copies - 1))
-    known_a, known_b = (v._known if v.slots == slots else v._known.repeated(v.shape, math.sqrt(slots / v.slots))
+    known_a, known_b = (v._known if v.slots == slots else v._known.repeated(v.size, math.sqrt(slots / v.slots))
                         for v in (a, b))
     terms = tiling.terms()
-    factors = [k.taken(at).plus_error(s) for k, at, s in zip((known_a, known_b), terms, switched)]
-    known = factors[0].times(factors[1], False, 0.0).reduced((2,), False, terms[0].shape[2], 1, added)
+    factors = [k.taken(at.shape, flat_index(at)).plus_error(s) for k, at, s in zip((known_a, known_b), terms, switched)]
+    known = factors[0].times(factors[1], False, 0.0).reduced(terms[0].shape, (2,), terms[0].shape[2], 1, added)
     i, j = np.ogrid[: tiling.r, : tiling.m]
     where = Layout((tiling.r, tiling.m), slots, 1, i * tiling.width + j)
     return x._like([made], known, layout=where.with_rest(

@@ -129,13 +129,14 @@ def test_cases_that_were_claimed_wrongly(ctx, client, keyed, rng, name):
 
 
 def rms_ratio(client, program, make, clear, claims, runs=24):
-    """Root mean square of error over claimed error."""
-    ratios = []
+    """Root mean square of errors over that of claimed errors: one run's claim may be small by chance."""
+    errors, claimed = [], []
     for _ in range(runs):
         x = make()
         y = program(client.encrypt(x, **claims(make)))
-        ratios.append(np.abs(client.decrypt(y).unmarked() - clear(x)).mean() / y._known.errors(y.size, y._full)[0])
-    return float(np.sqrt(np.mean(np.square(ratios))))
+        errors.append(np.abs(client.decrypt(y).unmarked() - clear(x)).mean())
+        claimed.append(y._known.errors(y.size, y._full)[0])
+    return float(np.linalg.norm(errors) / np.linalg.norm(claimed))
 
 
 def test_few_values_times_a_wide_matrix(client, keyed, rng):
@@ -206,6 +207,19 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
     pessimistic = 0.5 + 0.8
     assert abs(np.median(below["like"])) < 0.35 and -pessimistic < np.median(below["range"]) < 0
     assert max(below["like"]) < 1 and max(below["range"]) < 1
+
+
+def test_the_largest_error_of_a_few_large_values_is_claimed(device):
+    """Of sparse data divided by small numbers and raised to a power one value has the largest error: replicas show
+    little of it, and the data may have a larger value there than the sample."""
+    world = of_ckks.World(of_ckks.LEVELED, device, 1)
+    below = []
+    for _ in range(40):
+        result = of_ckks.run(world, 100251, "calibrated", "recorded")
+        assert not result.wrong
+        below += [c.claimed_worst - c.worst for c in result.claims]
+    assert max(below) < fuzz.MOST_BELOW["calibrated"]  # without a margin every fourth of the first results lay beyond it
+    assert np.median(below) < 1.5
 
 
 def test_nothing_is_claimed_of_what_may_have_wrapped(ctx, client, keyed):

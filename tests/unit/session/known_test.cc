@@ -149,6 +149,20 @@ TEST(SessionKnown, ShadowsClaimNothing) {
   EXPECT_GT(refreshed.error(), 1e-4);
 }
 
+TEST(SessionKnown, TheLargestErrorOfAFewLargeValuesHasAMargin) {
+  Numbers sparse(512), dense = random_values(512, 6);
+  sparse[77] = 1;
+  for (Complex& z : dense) z /= std::abs(z);
+  const double error = 2 * kError;  // of a square at a value of size 1
+  const auto worst = [](const Numbers& x) {
+    return sampled(x).times(sampled(x), true, 1e-9).errors(512, false).worst;
+  };
+  // Of one value replicas show about its root mean square; of many the largest is known.
+  EXPECT_NEAR(worst(dense) / (error * std::sqrt(std::log(512) + 1)), 1 / std::sqrt(2.0), 0.15);
+  EXPECT_GT(worst(sparse), 1.5 * error / std::sqrt(2.0));
+  EXPECT_LT(worst(sparse), 4 * error);
+}
+
 TEST(SessionKnown, WhatDoesNotFitIsTold) {
   const Known x = Known::fresh(Range::declared({-100, 100}, {}), kError);
   EXPECT_TRUE(x.misfits(3, 40, 0x1p30, 0).empty());
