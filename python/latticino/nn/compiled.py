@@ -16,6 +16,7 @@ from .. import arrays, errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..ckks.plan import Plan
+from ..claims.known import flat_index
 from ..common import display, roles
 from ..common.layout import Layout
 from ..common.locks import Lock
@@ -66,7 +67,7 @@ class Network(roles.Handle):
                 "prepare the data as those of the calibration, or calibrate with such values")
         ratio = self._bound / self._unit
         flat = client.encrypt(self._packing.rows(values / self._unit).reshape(-1), self.level, range=(-ratio, ratio))
-        return flat._like(flat._parts, flat._known.taken(self._packing.places), layout=self._packing)
+        return flat._like(flat._parts, flat._known.taken(self._packing.shape, flat_index(self._packing.places)), layout=self._packing)
 
     def decrypt(self, client: Client, y: Ciphertext) -> arrays.PrivateArray:
         """The result of a run, of shape ``result_shape``, or (images, *result_shape)."""
