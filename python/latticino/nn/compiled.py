@@ -67,7 +67,8 @@ class Network(roles.Handle):
                 "prepare the data as those of the calibration, or calibrate with such values")
         ratio = self._bound / self._unit
         flat = client.encrypt(self._packing.rows(values / self._unit).reshape(-1), self.level, range=(-ratio, ratio))
-        return flat._like(flat._parts, flat._known.taken(self._packing.shape, flat_index(self._packing.places)), layout=self._packing)
+        known = flat._known.taken(self._packing.shape, flat_index(self._packing.places))
+        return flat._like(flat._parts, known, layout=self._packing)
 
     def decrypt(self, client: Client, y: Ciphertext) -> arrays.PrivateArray:
         """The result of a run, of shape ``result_shape``, or (images, *result_shape)."""
