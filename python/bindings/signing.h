@@ -1,4 +1,5 @@
-// Python callables that sign and verify files (latticino/files/signing.py), as io/signature.h wants them.
+// Python callables that sign and verify files (latticino/files/signing.py), as io/signature.h wants
+// them.
 #pragma once
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #include "rlwe/client.h"
 #include "session/ckks/bootstrap.h"
 #include "session/ckks/state.h"
-#include "session/owner.h"
 #include "session/claims/slot_noise.h"
+#include "session/owner.h"
 
 namespace latticino {
 namespace session {

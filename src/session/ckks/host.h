@@ -18,9 +18,9 @@
 #include "ckks/linear/matrix.h"
 #include "latticino/context.h"
 #include "session/bundles.h"
+#include "session/claims/known.h"
 #include "session/constant_cache.h"
 #include "session/device.h"
-#include "session/claims/known.h"
 #include "switch/route.h"
 
 namespace latticino::session {
