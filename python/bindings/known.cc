@@ -223,6 +223,17 @@ void bind_places(nb::class_<Known>& k) {
           },
           "size"_a, "growth"_a)
       .def("placed", &Known::placed, "name"_a, "added"_a, "rounded"_a)
+      .def(
+          "copied",
+          [](const Known& x, std::uint64_t name, const Index& sources, double added,
+             double rounded) {
+            const std::span<const std::int64_t> of(sources.data(), sources.size());
+            if (x.sample() != nullptr && x.sample()->size != of.size()) {
+              throw std::invalid_argument("a source for each value");
+            }
+            return released(x, [&] { return x.copied(name, of, added, rounded); });
+          },
+          "name"_a, "sources"_a, "added"_a, "rounded"_a)
       .def_static(
           "joined",
           [](const std::vector<Known>& several, const Sizes& sizes, const Index& index) {

@@ -454,7 +454,12 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
         added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
         rounded *= math.sqrt(2**bits - 1)
     where = target.with_rest(plan.rest, x._known.range.reach)
-    return x._like(parts, known.placed(int.from_bytes(target.name[:8], "little"), added, rounded), layout=where)
+    name = int.from_bytes(target.name[:8], "little")
+    if plan.spreads or plan.runs is not None:
+        known = known.copied(name, flat_index(x.layout.places), added, rounded)
+    else:
+        known = known.placed(name, added, rounded)
+    return x._like(parts, known, layout=where)
 
 
 def _filled(e: _native.Evaluator, by_bit: Sequence[_native.Ciphertext | None], step: int,

@@ -132,6 +132,15 @@ Error Error::moved(std::uint64_t by) const {
   return out;
 }
 
+Error Error::shared() const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    part.white = false;
+    out.add(part);
+  }
+  return out;
+}
+
 Error Error::summed(double l1, double l2, bool white) const {
   Error out;
   for (ErrorPart part : parts_) {

@@ -38,6 +38,9 @@ class Error {
   // Values moved to other slots: what is white is independent of what it was, but not of another
   // array moved alike.
   Error moved(std::uint64_t by) const;
+  // Of values of which several are copies of one: their errors are equal, so that sums of them grow
+  // with the number of copies.
+  Error shared() const;
   // Of weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
   Error summed(double l1, double l2, bool white) const;
   // As one source with all of it; `source` receives its name. Nothing where the error is 0.

@@ -107,6 +107,10 @@ class Known {
   Known taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const;
   Known repeated(std::size_t size, double growth) const;
   Known placed(std::uint64_t name, double added, double rounded) const;
+  // The same by rotations that fill the places of copies; values of equal `sources` are copies of
+  // one. What rotations add is nearly the same in all copies of a value.
+  Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
+               double rounded) const;
   // Of several arrays as one, whose value i is value index[i] of all of theirs, one behind the
   // other; `sizes` of the arrays.
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <numbers>
 #include <stdexcept>
+#include <unordered_map>
+#include <vector>
 
 #include "session/claims/known.h"
 #include "session/claims/slot_noise.h"
@@ -43,6 +45,17 @@ Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
     out->values[i] = f(x->values[i], y->values[i]);
   add_noise(*out, added);
   return out;
+}
+
+// Whether an index names a place twice.
+bool repeats(std::span<const std::int64_t> index) {
+  if (index.empty()) return false;
+  std::vector<bool> seen(static_cast<std::size_t>(*std::ranges::max_element(index)) + 1);
+  for (const std::int64_t i : index) {
+    if (seen[static_cast<std::size_t>(i)]) return true;
+    seen[static_cast<std::size_t>(i)] = true;
+  }
+  return false;
 }
 
 Rows copy(const SamplePtr& sample, double added) {
@@ -131,6 +144,7 @@ Known Known::part(std::size_t first, std::size_t count, std::size_t slots) const
 
 Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const {
   Known out(session::moved(estimate_, name_of(shape, index), false, 0));
+  if (repeats(index)) out.estimate_.error = out.estimate_.error.shared();
   out.measured_ = measured_;
   if (too_large(index.size())) {
     out.measured_ = errors(static_cast<double>(index.size()), false);
@@ -161,6 +175,26 @@ Known Known::repeated(std::size_t size, double growth) const {
 Known Known::placed(std::uint64_t name, double added, double rounded) const {
   return with(session::moved(estimate_, name, false, claimed(added, rounded)),
               copy(sample_, seen(added, rounded)));
+}
+
+Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
+                    double rounded) const {
+  Estimate estimate = session::moved(estimate_, name, false, 0);
+  estimate = session::plus_error(estimate, claimed(added, rounded), false);
+  if (sample_ == nullptr) return with(std::move(estimate), nullptr);
+  const double size = seen(added, rounded) * std::numbers::sqrt2 / 2;
+  Random& random = Random::of_this_thread();
+  return with(std::move(estimate), each(sample_, sample_->size, 0,
+                                        [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                                          std::unordered_map<std::int64_t, Complex> noise;
+                                          for (std::size_t i = 0; i < out.size(); ++i) {
+                                            out[i] = in[i];
+                                            if (r == 0) continue;
+                                            const auto [at, fresh] = noise.try_emplace(sources[i]);
+                                            if (fresh) at->second = random.normal() * size;
+                                            out[i] += at->second;
+                                          }
+                                        }));
 }
 
 Known Known::joined(std::span<const Known> several, std::span<const std::size_t> sizes,

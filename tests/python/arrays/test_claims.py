@@ -209,6 +209,27 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
     assert max(below["like"]) < 1 and max(below["range"]) < 1
 
 
+COPIES = {
+    "a value": lambda a: (a[-1:] + np.zeros(300)).sum(), "beside others": lambda a: (a + a[-1:]).mean(),
+    "rows": lambda a: (a.reshape(25, 4) + a[:4]).sum(axis=0), "gathered": lambda a: a[[3] * 40 + [5] * 20].sum(),
+    "through a matrix": lambda a: (a[:1] + np.zeros(50)) @ np.ones((50, 2)),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
+    """The copies of a value have one error, so that sums of them grow with their number, not with its root."""
+    program = keyed(COPIES[name], lt.Shape((100,)))
+    ratios = []
+    for _ in range(12):
+        x = rng.uniform(-1, 1, 100)
+        wanted = COPIES[name](x)
+        y, z = program(client.encrypt(x, range=(-1, 1))), program(client.encrypt(x, like=x))
+        assert lt.precision(client.decrypt(y).unmarked(), wanted).worst > y.expected_worst_bits - 1
+        ratios.append(np.abs(client.decrypt(z).unmarked() - wanted).mean() * 2**z.expected_bits)
+    assert 1 / 3 < math.sqrt(np.mean(np.square(ratios))) < 3
+
+
 def test_the_largest_error_of_a_few_large_values_is_claimed(device):
     """Of sparse data divided by small numbers and raised to a power one value has the largest error: replicas show
     little of it, and the data may have a larger value there than the sample."""
