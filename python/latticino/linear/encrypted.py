@@ -49,7 +49,7 @@ def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
             "encrypt both in the same one, or adopt one")
     if x.ndim == 1 and y.ndim == 1:
         return (x * y).sum()
-    if x.ndim == 1 or x.shape[-2] == 1:  # a sum of rows, each times a number
+    if y.ndim > 1 and (x.ndim == 1 or x.shape[-2] == 1):  # a sum of rows, each times a number
         vector = x if x.ndim == 1 else x.reshape(*x.shape[:-2], x.shape[-1])
         return (vector.expand_dims(-1) * y).sum(-2).reshape(shape)
     if y.ndim == 1 or y.shape[-1] == 1:
