@@ -1,7 +1,7 @@
-// Random schedules of scales through pack_primes: how many are packed, how many refused, how long
-// it takes, and whether any answer is wrong. Every chain is checked against what was asked, with
-// none of the planner's code; every refusal by taking the scale it names, which must pass that
-// level.
+// Sends random schedules of scales through pack_primes. It counts how many are packed and how many
+// are refused, measures the time, and checks every answer. A chain is compared with what was asked;
+// this check uses none of the planner's code. A refusal names a scale that would do: the study asks
+// again with that scale, and the level must then pass.
 //   packing_study [--schedules N] [--seed S]      prints a record (JSON)
 //   packing_study --sets      the chains of docs/lab/primes.md, as its table
 #include <algorithm>

@@ -1,10 +1,10 @@
-// What a record tells about its fields. Each record lists once, in a member template
-// fields(visitor), what it reads and what it writes:
+// What a record tells about its fields. Each record has one list of what it reads and what it
+// writes. The list is a member template fields(visitor), with lines such as these:
 //   visitor.read(item.in, {.label = {"in of item", i}});
 //   visitor.write(item.out, {.label = {"out of item", i}});
-// What every record needs follows from the list: the check that views exist, belong together and do
-// not overlap (ops/checker.h), the bytes that it moves (ops/cost.cc), the memory that a recording
-// keeps (ops/views.h).
+// Three things follow from the list. Views are checked: they exist, belong to one ring and do not
+// overlap (ops/checker.h). The bytes that the record moves are counted (ops/cost.cc). A recording
+// knows which memory it must keep (ops/views.h).
 #pragma once
 
 #include <cstddef>

@@ -467,9 +467,10 @@ class Ciphertext(OfNumpy):
              groups: int = 1) -> Ciphertext:
         """The convolution of neural networks, with PyTorch's shapes and options; one level.
 
-        An array of shape (..., channels, length) and a weight of shape (results, channels / groups, k), or (...,
-        channels, height, width) and (results, channels / groups, k, l): result o at place i is the sum over c and j of
-        ``weight[o, c, j] * self[c, i * stride + j * dilation - padding]``. The kernel is not turned round (signal
+        In one dimension the array has the shape (..., channels, length), and the weight (results, channels / groups,
+        k). Result o at place i is the sum over c and j of
+        ``weight[o, c, j] * self[c, i * stride + j * dilation - padding]``. In two dimensions the shapes are (...,
+        channels, height, width) and (results, channels / groups, k, l). The kernel is not turned round (signal
         processing calls this a cross-correlation); `lt.convolve` is numpy's convolution, which turns it. ``padding``:
         a number or one for each axis, ``"valid"``, or ``"same"`` with stride 1. ``bias``: a number for each result.
 

@@ -94,9 +94,10 @@ class LinearMap(roles.Handle):
     Leading axes are a batch: rows in ciphertexts of their own, as `stack` leaves them, share the encoded diagonals and
     the keys, which are read once. ``m(x, y, z)`` does the same with several arrays, and gives a tuple.
 
-    Encoded diagonals stay on the device for each context, level and layout as long as the map lives, up to ``memory``
-    bytes in a context (OutOfMemoryError beyond); ``keep=False`` encodes them at each call and drops them after it,
-    which takes longer, and which a recording refuses. Real weights act on real and imaginary parts alike.
+    Encoded diagonals stay on the device as long as the map lives: one set per context, level and layout.
+    OutOfMemoryError where they exceed ``memory`` bytes in a context. With ``keep=False`` each call encodes them and
+    drops them at its end. That takes longer, and recordings refuse it. Real weights act on real and imaginary parts
+    alike.
 
     Immutable, and safe to share between threads. Make one with `linear_map`, `matrix_map` or `diagonal_map`.
     """

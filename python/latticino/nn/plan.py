@@ -11,11 +11,16 @@ from ..common import display
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """Of a layer of the user's model.
+    """What one layer of the user's model needs.
 
-    ``packing`` of its result; ``level`` and ``limbs`` at which it begins; ``bootstraps`` before or in it; ``diagonals``
-    of its maps; ``keys`` that no layer before it used; ``bytes`` of its encoded weights; ``seconds`` predicted;
-    ``bits``: expected precision of its result, relative to the largest value that it was calibrated for.
+    - ``packing``: where the values of its result lie
+    - ``level``, ``limbs``: the level at which it begins, and the number of primes there
+    - ``bootstraps``: bootstrappings before or in it
+    - ``diagonals``: of its linear maps
+    - ``keys``: evaluation keys that no earlier layer uses
+    - ``bytes``: of its encoded weights
+    - ``seconds``: predicted time
+    - ``bits``: expected precision of its result, relative to the largest value in the calibration
     """
 
     layer: str
@@ -35,9 +40,13 @@ class LayerPlan:
 class NetworkPlan:
     """What a network needs to run encrypted. ``print`` it for a table.
 
-    ``layers``: a `LayerPlan` each; ``program``: keys, memory and predicted time as of ``Context.plan``; ``preset`` and
-    ``device`` that it is for; ``images`` of a run; ``level`` at which inputs are encrypted; ``bits`` of the result,
-    relative to its largest calibrated value; ``notes``: what was chosen, and why.
+    - ``layers``: a `LayerPlan` per layer
+    - ``program``: keys, memory and predicted time of the whole run, as `Context.plan` gives them
+    - ``preset``, ``device``: what the plan is for
+    - ``images``: inputs per run
+    - ``level``: at which inputs are encrypted
+    - ``bits``: expected precision of the result, relative to its largest value in the calibration
+    - ``notes``: what was chosen, and why
     """
 
     layers: tuple[LayerPlan, ...]

@@ -99,16 +99,17 @@ class Known {
   // Of values whose imaginary parts are nothing but error.
   Known as_real() const;
 
-  // Values in other places: of `count` values from the flat place `first` on, with zeros up to
-  // `slots`; of those with these flat indices, in an array of that shape, where no ciphertext is
-  // touched; over leading dimensions, up to `size` values, where decoding reads more coefficients;
-  // in slots that `name` stands for.
+  // The same values in other places.
+  // Of `count` values from the flat place `first` on. Zeros follow, up to `slots` values.
   Known part(std::size_t first, std::size_t count, std::size_t slots) const;
+  // Of the values with these flat indices, in an array of that shape. No ciphertext is touched.
   Known taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const;
+  // Repeated up to `size` values. Decoding then reads more coefficients: errors grow by `growth`.
   Known repeated(std::size_t size, double growth) const;
+  // Moved to other slots by rotations and masks; `name` stands for these slots.
   Known placed(std::uint64_t name, double added, double rounded) const;
-  // The same by rotations that fill the places of copies; values of equal `sources` are copies of
-  // one. What rotations add is nearly the same in all copies of a value.
+  // Moved as by `placed`, after which rotations make copies of values. Values of equal `sources`
+  // are copies of one value; what the rotations add is nearly the same in all of them.
   Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                double rounded) const;
   // Of several arrays as one, whose value i is value index[i] of all of theirs, one behind the
