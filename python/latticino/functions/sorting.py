@@ -72,13 +72,24 @@ class Sorting:
         return self.stages * self.exchange_error
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The numbers sorted, with the errors of the polynomials."""
-        values = np.array(x, dtype=float)
+        """The numbers sorted, with the errors of the polynomials.
+
+        ValueError for numbers outside of the domain, where encrypted values would be lost.
+        """
+        values = arrays.as_numpy(x, "sort")
+        if values.dtype.kind == "c":
+            raise errors.UnsupportedError.explain("sort", "complex numbers", "real ones", "pass x.real")
+        values = values.astype(float)
         if values.ndim == 0 or values.shape[-1] != self.count:
             raise errors.ShapeError.explain(
                 "sort", f"values of shape {values.shape}", f"{self.count} along the last axis",
                 "fit for the number that there are")
-        y = (np.clip(values, *self.domain) - self.centre) * self.factor
+        low, high = self.domain
+        if not ((values >= low) & (values <= high)).all():
+            raise errors.ValueError.explain(
+                "sort", f"values from {values.min():g} to {values.max():g}", f"values within {low:g} to {high:g}",
+                "name the domain that all values lie in")
+        y = (values - self.centre) * self.factor
         for distance, lower in network.stages(self.count):
             moved = sign.product(self.sign, STEP, y[..., lower] - y[..., lower + distance])
             y[..., lower] -= moved

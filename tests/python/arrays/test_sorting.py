@@ -193,7 +193,9 @@ def test_one_value_and_two_without_bootstrapping():
     (lambda x: lt.sort(x, (-1, 1), gap=2), lt.ValueError, "gap=2 in a domain of length 2"),
     (lambda x: lt.sort(x, (-1, 1), gap=0), lt.ValueError, "gap"), (lambda x: lt.sort(x[0], (-1, 1)), lt.ShapeError, "0 dimensions"),
     (lambda x: lt.sort(x * 1j, (-1, 1)), lt.UnsupportedError, "complex values"), (lambda x: lt.sort([1, 2]), lt.UnsupportedError, "list"),
-    (lambda x: lt.fit_sort(0), lt.ValueError, "count"), (lambda x: lt.fit_sort(5)([1, 2]), lt.ShapeError, "5 along the last axis")])
+    (lambda x: lt.fit_sort(0), lt.ValueError, "count"), (lambda x: lt.fit_sort(5)([1, 2]), lt.ShapeError, "5 along the last axis"),
+    (lambda x: lt.fit_sort(2)([0.5, 1.5]), lt.ValueError, "values within -1 to 1"), (lambda x: lt.fit_sort(2)([0.5, np.nan]), lt.ValueError, "values"),
+    (lambda x: lt.fit_sort(2)([0.5, 1j]), lt.UnsupportedError, "complex")])
 def test_wrong_arguments(client, use, error, message):
     with pytest.raises(error, match=message):
         use(client.encrypt(np.zeros(4)))
