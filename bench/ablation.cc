@@ -38,8 +38,8 @@ struct Step {
   bool hoisted = false;  // of one ciphertext, by as many keys; otherwise independent, by one key
 };
 constexpr char kEverything[] = "tiles,matrix,inner,last_step,sums,batches,overlap,graphs,tuning";
-// In the order of the papers' tables (Cheddar, Table 8; Theodosian, Fig. 7 and 8). Kernels with
-// variants take part from the tiles on.
+// The order is near that of the papers (Cheddar, Table 8; Theodosian, Figs. 7 and 8), which begin
+// elsewhere (docs/lab/ablation.md). Kernels with variants take part from the tiles on.
 constexpr Step kSteps[] = {
     {"unfused", kEverything, Plan::MinimalKeys},
     {"+ sequential fusion", "tiles,matrix,sums,batches,overlap,graphs,tuning", Plan::MinimalKeys},

@@ -358,13 +358,16 @@ def tidy(arguments):
 
 
 def docs(arguments):
-    """The site of docs/, where a warning is an error."""
+    """The page on the papers beside its records and commands, and the site of docs/, where a warning is an error."""
     if arguments:
         die(f"docs takes nothing, not {' '.join(arguments)}")
+    setup()  # the page on the papers names commands, which are compared with the package's
     add_requirements("docs")
+    papers = subprocess.call([PYTHON, os.path.join(ROOT, "docs", "make_papers.py"), "--check"], cwd=ROOT)
     environ = dict(os.environ, NO_MKDOCS_2_WARNING="1", DISABLE_MKDOCS_2_WARNING="true")
     command = [PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", os.path.join(ROOT, "mkdocs.yml")]
     status = subprocess.call(command, cwd=ROOT, env=environ)
     say("docs: build/docs/index.html" if not status else "docs: failed")
-    print(tiers.Counts(int(not status), int(status != 0)))
-    return status
+    passed = [papers, status].count(0)
+    print(tiers.Counts(passed, 2 - passed))
+    return int(passed < 2)

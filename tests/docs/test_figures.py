@@ -71,6 +71,29 @@ def test_operations_beside_the_targets():
 
 
 CHEDDAR = "Cheddar 1.0, measured 2026-11"
+CHEDDAR_BOTH = {"Cheddar's code as graphs: the product, rotate": f"{CHEDDAR}, captured into a CUDA graph",
+                "the same without graphs": f"{CHEDDAR}, in one run with its graphs"}
+
+
+def test_operations_beside_cheddar():
+    rows, said = table("lab/operations.md", "Beside the targets")
+    chapter = " ".join((ROOT / "docs" / "lab" / "operations.md").read_text().split())
+    others = json.loads((ROOT / "python" / "latticino" / "measure" / "references.json").read_text())
+    measured = by(record("2026-11-23-h200-operations.json"), "limbs", "batch")
+    boot = by(record("2026-11-23-h200-bootstrap.json"), *BOOTSTRAPS)["ckks.bootstrap", "n16-d40-boot-v1", 32768, 0, 0, 0]
+    gains = []
+    for label, source in CHEDDAR_BOTH.items():
+        known = by([row for row in others if row["source"] == source], "limbs", "minimal_keys")
+        pairs = {limbs: [known[f"ckks.{name}", limbs, 0]["value"] for name in ("mul_relin_rescale", "rotate")]
+                 for limbs in (47, 23, 13, 7)}
+        assert wrong((limbs, cell, *pairs[limbs]) for limbs, cell in zip(pairs, rows[label])) == []
+        times = [pairs[limbs][i] / measured[f"ckks.{name}", limbs, 1]["value"]
+                 for i, name in enumerate(("mul_relin_rescale", "rotate")) for limbs in pairs]
+        gains.append((f"{min(times):.1f} to {max(times):.1f} times",
+                      f"bootstrapping {known['ckks.bootstrap', 0, 0]['value'] / boot['value']:.1f} times"))
+    assert all(words in chapter for gain in gains for words in gain), gains
+
+
 BOOTSTRAPS = ("preset", "slots", "minimal_keys", "slot_to_coeff_first", "over_mod_raise")
 
 

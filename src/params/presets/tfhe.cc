@@ -47,7 +47,7 @@ TfheLiteral failing(TfheLiteral x, double log_failure) {
   return x;
 }
 
-// The sets of Chameleon (Shen et al., section 6), which are those of the TFHE library of 2016 and
+// The sets of Chameleon (Wang et al., Table 6), which are those of the TFHE library of 2016 and
 // 2020 and one of its own whose noise is not published: assumed is that of the second.
 TfheLiteral legacy(TfheLiteral x, double lwe_sigma, double glwe_sigma) {
   x.security = Security::Legacy;

@@ -1,0 +1,105 @@
+"""Chameleon."""
+
+from .ours import GATES, GATES_EXACT, GROWTH, SWITCH, TRANSFORMS, operation
+from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Recorded, Row, Sum, whole
+
+DEFAULT = "switch-n16-d40-fp64-v1"
+
+
+def transform(log_n: int, form: int) -> Recorded:
+    return Recorded(TRANSFORMS, "poly.ntt", {"N": 2**log_n, "limbs": 1, "polynomials": 1, "form": form})
+
+
+def rotation(log_n: int) -> Recorded:
+    return Recorded(GROWTH, "growth.rotate", {"axis": "N", "N": 2**log_n})
+
+
+def gate(preset: str, arithmetic: str) -> Recorded:
+    record = GATES if arithmetic == "fft64" else GATES_EXACT
+    return Recorded(record, "tfhe.gate_latency", {"preset": preset, "batch": 1, "arithmetic": arithmetic})
+
+
+def gates_of(n: int, ring: int, theirs: str, rate: str) -> tuple[Line, ...]:
+    preset = f"chameleon-{n}-legacy"
+    exact = Recorded(GATES, "tfhe.gate_latency", {"preset": preset, "batch": 1, "arithmetic": "exact"})
+    many = Recorded(GATES, "tfhe.gate_throughput", {"preset": preset, "batch": 4096, "arithmetic": "fft64"})
+    return (Line(f"n = {n}, N = {ring}: one gate, exact", theirs, exact if n == 630 else gate(preset, "exact")),
+            Line(f"n = {n}, N = {ring}: one gate, FP64", theirs, gate(preset, "fft64")),
+            Line(f"n = {n}, N = {ring}: gates per second; ours 4096 at a time, FP64", rate, many))
+
+
+def switched(slots: int, parts: tuple[str, str, str, str]) -> tuple[Line, ...]:
+    names = ("extract", "lut", "repack", "round_trip")
+    labels = ("to coefficients, and extraction", "tables", "repacking", "all")
+    return tuple(Line(f"{slots} slots: {label}", f"{figure} ms",
+                      Recorded(SWITCH, f"switch.{name}", {"preset": DEFAULT, "slots": slots}))
+                 for label, figure, name in zip(labels, parts, names))
+
+
+ROWS = (
+    Row("Table 1", "how often a batch of tables reads the bootstrapping key", DRAWING,
+        "A formula: n steps for the whole batch in place of n for each ciphertext. Here exact rotations can go "
+        "step by step for a whole batch, and other kernels read the key through the L2 ([kernels of TFHE](lab/tfhe.md))."),
+    Row("Table 2", "rotations, products and keys of a repacking, by three ways to multiply a matrix and a vector", LATER,
+        "Route matvec is the paper's third way, without rotations ([switching](switching.md)). The other two, by diagonals and in "
+        "Pegasus's order, are not built, and no command counts the operations."),
+    Row("Table 3", "time of one transform of 2^12 to 2^16, by the paper's six forms (RTX 3070 and A100)", PARTLY,
+        "The paper's residues have 56 bits, ours 31: one of theirs holds as much as two of ours. Ours is the faster of our two "
+        "forms at that size. The paper's own forms are not built here. Its best form of small N is M3, of large N M6.",
+        ("bench_transforms --limbs 1 --polynomials 1 --output FILE",),
+        (Line("N = 2^12", "7.14 us (RTX 3070), 6.82 us (A100)", transform(12, 1)),
+         Line("N = 2^13", "7.69, 6.93 us", transform(13, 0)), Line("N = 2^14", "9.61, 8.87 us", transform(14, 0)),
+         Line("N = 2^15", "12.19, 11.15 us", transform(15, 0)), Line("N = 2^16", "20.25, 19.01 us", transform(16, 0)))),
+    Row("Table 4", "addition, product and rotation of CKKS at N = 2^13 to 2^15, beside three libraries on a CPU", PARTLY,
+        "The paper's moduli have 218, 438 and 881 bits, and it does not say which of its two GPUs it took. Ours are 13 limbs "
+        "(about 390 bits) at each N. Additions and products on a GPU were recorded at N = 2^16 only. Figures of the CPU libraries "
+        "are theirs; [CPU](lab/cpu.md) has such a comparison.",
+        ("./latticino bench growth --record FILE --plot growth.png", "./latticino bench gpu --record FILE"),
+        (Line("rotation, N = 2^13", "0.10 ms", rotation(13)), Line("rotation, N = 2^14", "0.29 ms", rotation(14)),
+         Line("rotation, N = 2^15", "1.22 ms", rotation(15)),
+         Line("product, N = 2^15; ours N = 2^16, 23 limbs", "1.29 ms", operation("mul_relin", 23)),
+         Line("addition, N = 2^15; ours N = 2^16, 23 limbs", "0.03 ms", operation("add", 23)))),
+    Row("Table 5", "product, rotation and bootstrapping of CKKS with 45 digits and 2305 bits, beside four GPU libraries", LATER,
+        "The paper has 5.42 ms for a product, 5.13 ms for a rotation (A100) and 350 ns for a bootstrapping, amortised in a way "
+        "that it does not state. No set here has 45 digits; at N = 2^16 a modulus of 2305 bits is below 128 bits of security."),
+    Row("Table 6", "one gate at three parameter sets, beside a CPU library and three GPU programs", MEASURED,
+        "The paper does not say which of its two GPUs it took (RTX 3070 or A100). Its rate is one gate after the other. It states "
+        "80, 110 and 128 bits of security for its sets. They bear the word `legacy` here, and the noise of the last one is not "
+        "published. FP64 is the default on an H200. For a single gate of the first and the last set exact arithmetic is faster.",
+        ("./latticino bench gates --record FILE",),
+        (*gates_of(500, 1024, "1.51 ms", "667"), *gates_of(630, 1024, "1.67 ms", "599"),
+         *gates_of(592, 2048, "2.30 ms", "435"))),
+    Row("Table 7", "a function of 64, 256 and 1024 CKKS slots by tables of TFHE, in parts, beside Pegasus on a CPU", MEASURED,
+        "The paper does not say which GPU it took. Ours looks tables up at 128 bits of security and "
+        "N = 2^16. Pegasus takes 39.9, 154 and 504 s on a CPU, as the paper reports it.",
+        ("./latticino bench switching --record FILE",),
+        (*switched(64, ("19", "555", "61", "635")), *switched(256, ("53", "1,979", "173", "2,205")),
+         *switched(1024, ("178", "6,826", "310", "7,314")))),
+    Row("Fig. 1", "the four phases of a switch", DRAWING, "A drawing. Ours are in [switching](switching.md)."),
+    Row("Fig. 2", "where Pegasus spends its time on a CPU", OTHERS, "Pegasus was measured by the paper's authors."),
+    Row("Fig. 3", "tables for a batch, slot by slot and step by step", DRAWING,
+        "A drawing. Ours are in [kernels of TFHE](lab/tfhe.md)."),
+    Row("Fig. 4", "repacking without rotations", DRAWING, "A drawing. Ours is route matvec in [switching](switching.md)."),
+    Row("Fig. 5", "a butterfly cut in two halves", DRAWING, "A drawing. This form is not built here."),
+    Row("Fig. 6", "steps of a transform of 16 points, with halves of butterflies", DRAWING, "A drawing of steps in time."),
+    Row("Fig. 7", "two threads joined to one", DRAWING, "A drawing. This form is not built here."),
+    Row("Fig. 8", "steps of a transform of 16 points, with joined threads", DRAWING, "A drawing of steps in time."),
+    Row("Fig. 9", "coefficients in another order, so that a block needs no other block", DRAWING,
+        "A drawing. Columns and rows of our transforms serve the same end."),
+    Row("Fig. 10", "where a transform changes from one phase to the other", DRAWING, "A drawing."),
+    Row("Fig. 11", "time of a transform by form and by five kinds of synchronisation", LATER,
+        "The paper gives factors over its radix-2 form: up to 1.37 at N = 2^13 and 1.32 at 2^15. Its forms are not built here."),
+    Row("Fig. 12", "why warps wait, by form of transform", LATER, "Its forms are not built here, and no such counters were taken."),
+    Row("Fig. 13", "gain of coefficients in another order", LATER,
+        "The paper's gain is 1.25 times at N = 2^12 and 1.2 times at 2^16. Its forms are not built here."),
+    Row("Fig. 14", "time of a transform by the place of the change between phases", LATER,
+        "The paper's best place is at 64 blocks of data on both of its GPUs. Its forms are not built here."),
+)
+
+PAPER = Paper(
+    "chameleon", "Chameleon",
+    "Z. Wang, H. He, L. Zhao, P. Li, Z. Li, D. Meng, R. Hou: Chameleon: An Efficient FHE Scheme Switching Acceleration on GPUs.",
+    "RTX 3070 and A100. Words of 64 bits (residues of 56), kernels launched one by one. Most tables do not say which of the two "
+    "GPUs they are from.",
+    "Ours are words of 32 bits, replayed as graphs on an H200, which is a larger GPU than either.",
+    whole(1, 7), whole(1, 14), ROWS)

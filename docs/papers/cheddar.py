@@ -1,0 +1,150 @@
+"""Cheddar, as published at ASPLOS 2026."""
+
+from .ours import AS_GRAPH, D40, PASSES, ROOFLINE, ablated, bootstrapping, of_cheddar, operation, training
+from .rows import (
+    COMPUTED,
+    DRAWING,
+    HARDWARE,
+    MEASURED,
+    PARTLY,
+    Cited,
+    Line,
+    Paper,
+    Ratio,
+    Recorded,
+    Row,
+    whole,
+)
+
+BUTTERFLIES = "2026-11-23-h200-butterflies"
+
+
+def per_level(scale: int) -> Ratio:
+    preset = f"n16-d{scale}-boot-v1"
+    return Ratio(bootstrapping(preset), bootstrapping(preset, "levels_left", "levels"), "ms per level")
+
+
+def butterfly(product: str) -> Recorded:
+    where = {"product": product, "prime": "by lane", "direction": "forward"}
+    return Recorded(BUTTERFLIES, "cuda.butterfly", where)
+
+
+def roofline(name: str, member: str, unit: str, factor: float) -> Recorded:
+    return Recorded(ROOFLINE, f"roofline.{name}", {"limbs": 47}, member, unit, factor)
+
+
+def on_our_card(name: str, limbs: int) -> tuple[tuple[str, Cited], ...]:
+    """The paper's code: of one run with its graphs where there are any, else launched kernel by kernel."""
+    launched = ("its code", Cited("Cheddar 1.0, measured 2026-11", f"ckks.{name}", {"limbs": limbs}))
+    graph = ("its code as a graph", Cited(AS_GRAPH, f"ckks.{name}", {"limbs": limbs}))
+    return {"rotate": of_cheddar("ckks.rotate", limbs=limbs), "rescale": (launched, graph)}.get(name, (launched,))
+
+
+ROWS = (
+    Row("Table 1", "notation", DRAWING, "Our words are in the [glossary](glossary.md)."),
+    Row("Table 2", "a chain of 25- and 30-bit primes for the scale 2^40: primes, modulus and scale of each level",
+        COMPUTED, f"`{D40}` has the same numbers of primes of either kind at the levels 0 to 4, and the moduli of 50, 90, "
+        "130, 170 and 210 bits. Its levels for bootstrapping take two primes each, as the paper's do.", (f"./latticino explain {D40}",)),
+    Row("Table 3", "modular reductions: instructions, constants, range of results", PARTLY,
+        "The paper counts instructions. Ours are cycles of a whole butterfly, alone in registers: the multiplications, two "
+        "additions and their corrections. Barrett's and unsigned Montgomery reduction are not in the program.",
+        ("bench_butterflies --output FILE",),
+        (Line("signed Montgomery", "one high and one low product, one addition; 1 constant per prime",
+              butterfly("montgomery")),
+         Line("Shoup", "two low products, one addition; a constant per factor", butterfly("shoup")),
+         Line("Shoup, results reduced later", "", butterfly("shoup_lazy")))),
+    Row("Table 4", "seven GPUs: peak integer rate, memory", HARDWARE,
+        "Specifications of V100, A100, H100, RTX 4090, RTX 5090 and MI100. We measure on one H200; its ceilings are in "
+        "[the roofline](lab/roofline.md)."),
+    Row("Table 5", "bootstrapping, HELR and ResNet-20 on six GPUs, beside other GPU libraries and FPGAs", PARTLY,
+        "The paper measures kernels that are launched one by one, ours are one graph; HELR is submitted step by step. The "
+        "paper's fastest bootstrapping is 22.1 ms (RTX 5090), its slowest 73.8 ms (V100). ResNet-20 runs here, but has no "
+        "record yet. Figures of other libraries are theirs.",
+        ("./latticino bench gpu --record FILE", "./latticino demo --repeat 5 --record FILE",
+         "./latticino demo resnet20 --encrypted 1 --record FILE"),
+        (Line("bootstrapping, 2^40, 13 levels left", "31.2 ms (H100), 40.0 ms (A100 80GB), 31.6 ms (RTX 4090), 22.1 ms "
+              "(RTX 5090)", bootstrapping(), of_cheddar("ckks.bootstrap", preset=D40, minimal_keys=0)),
+         Line("bootstrapping, 2^35", "28.7 ms (H100), 19.8 ms (RTX 5090)", bootstrapping("n16-d35-boot-v1")),
+         Line("an iteration of HELR, 2^40", "40.7 ms (H100), 51.9 ms (A100 80GB), 29.9 ms (RTX 4090), 25.9 ms (RTX 5090)",
+              training()),
+         Line("an image by ResNet-20, 2^40", "1.05 s (H100), 1.32 s (A100 80GB), 0.72 s (RTX 5090)"))),
+    Row("Table 6", "HELR, ResNet-20 and a sort of 2^14 numbers at four scales: time, and accuracy or bits (H100)", PARTLY,
+        "Only HELR at 2^40 has a record. The demos take other sets (`--preset n16-d35-boot-v1`). There is no bootstrapping set "
+        "at 2^48 with pairs of primes here.",
+        ("./latticino demo --preset n16-d40-boot-v1 --record FILE", "./latticino demo resnet20 --encrypted 1 --record FILE",
+         "./latticino demo sort --size 16384 --record FILE"),
+        (Line("HELR at 2^40: an iteration", "40.7 ms", training()),
+         Line("HELR at 2^40: accuracy", "96.37 %", training("accuracy", "%", 100)),
+         Line("HELR at 2^48, 2^35, 2^30", "44.3, 39.3, 34.4 ms; 96.42, 96.12, 52.21 %"),
+         Line("ResNet-20 at 2^48, 2^40, 2^35, 2^30", "1.20, 1.05, 0.82, 0.68 s; 91.96, 91.95, 91.88, 9.59 %"),
+         Line("sort at 2^48, 2^40, 2^35, 2^30", "14.83, 10.20, 9.51, 8.49 s; 12.84, 12.08, 11.90, 9.17 bits"))),
+    Row("Table 7", "product, rotation, addition and rescaling beside three libraries (RTX 4090)", MEASURED,
+        "48 and 24 limbs there, 47 and 23 here, 12 auxiliary primes. The product is relinearised and not rescaled. Ours are "
+        "graphs. The three libraries with 64-bit limbs were measured by the paper's authors.",
+        ("./latticino bench gpu --record FILE",),
+        tuple(Line(f"{label}, {limbs} limbs", f"{theirs} us", operation(name, limbs), on_our_card(name, limbs))
+              for limbs, figures in ((47, (533, 476, 48, 68)), (23, (222, 191, 11, 47)))
+              for (label, name), theirs in zip((("product", "mul_relin"), ("rotation", "rotate"), ("addition", "add"),
+                                                ("rescaling", "rescale")), figures))),
+    Row("Table 8", "the four steps of the ablation study (Fig. 8)", DRAWING,
+        "Ours are other steps: the first one leaves out every fusion and takes minimal keys, the paper's begins with three "
+        "fusions. Lazy reduction and twiddles made on the fly cannot be left out here. [Ablation](lab/ablation.md)."),
+    Row("Fig. 1", "integer operations and memory traffic of rotation, product and rescaling, by words of 64 or 32 bits and by "
+        "the kind of rescaling (RTX 4090)", PARTLY,
+        "The paper gives these figures in a picture only. Ours are from formulas, for words of 32 bits and ratios of primes: "
+        "47 limbs, each input and output of each of our passes once. There are no words of 64 bits here.",
+        ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE",),
+        (Line("rotation: instructions", "in the picture", roofline("rotate", "instructions", "G", 1e-9)),
+         Line("rotation: bytes", "in the picture", roofline("rotate", "bytes_moved", "MB", 1e-6)),
+         Line("product: instructions", "in the picture", roofline("mul_relin", "instructions", "G", 1e-9)),
+         Line("product: bytes", "in the picture", roofline("mul_relin", "bytes_moved", "MB", 1e-6)),
+         Line("rescaling: bytes", "in the picture", roofline("rescale", "bytes_moved", "MB", 1e-6)))),
+    Row("Fig. 2", "which primes each level and the keys have, by kind of rescaling", COMPUTED,
+        "The command prints the primes of each level. Sets here use the 25-30 system, or BitPacker chains ([parameters]"
+        "(parameters.md)).", (f"./latticino explain {D40}", "./latticino explain n16-d35-w30-boot-v1")),
+    Row("Fig. 3", "roofline and times of a rotation's kernels with lazy reduction and twiddles made on the fly (48 limbs, RTX "
+        "4090)", PARTLY,
+        "Conversions here run on the matrix units, which the paper does not use. Neither lazy reduction nor twiddles made on "
+        "the fly can be left out here, so that their gains have no counterpart.",
+        ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE",),
+        (Line("gain of base conversion by lazy reduction", "1.89 times"),
+         Line("gain of transforms by twiddles made on the fly", "1.16 times"),
+         Line("rotation: the five passes together, 47 limbs", "in the picture",
+              Recorded(PASSES, "ckks.rotate", {"limbs": 47})),
+         Line("conversion up", "in the picture", Recorded(PASSES, "poly.mod_up", {"limbs": 47})),
+         Line("products with keys", "in the picture", Recorded(PASSES, "poly.key_inner", {"limbs": 47})))),
+    Row("Fig. 4", "the steps of a rescaling, fused and not", DRAWING,
+        "A drawing. Ours is three passes: `poly.rescale_rows`, `poly.rescale_tile`, `poly.rescale_last` ([key switching]"
+        "(lab/key-switching.md))."),
+    Row("Fig. 5", "the steps of a linear transform, fused and not", DRAWING,
+        "A drawing. Ours is described in [the evaluator](evaluator.md#linear-transforms)."),
+    Row("Fig. 6", "the parts of the library", DRAWING, "A drawing. Ours are in [architecture](architecture.md)."),
+    Row("Fig. 7", "(a) time of bootstrapping for each level left, (b) times of workloads, by kind of rescaling (H100)", PARTLY,
+        "One graph on an H200 here. Pairs of primes (2^48) and words of 64 bits are missing, and the workloads of (b). At "
+        "2^48 the paper's bootstrapping in words of 32 bits is 1.18 times as fast as in words of 64.",
+        ("./latticino bench systems --record FILE",),
+        (Line("2^48", "in the picture"),
+         *(Line(f"2^{scale}", "in the picture" if scale < 40 else "2.40 ms per level, from 31.2 ms and 13 levels" if scale == 40
+                else "", per_level(scale)) for scale in (30, 35, 40, 45, 50)))),
+    Row("Fig. 8", "ablation of bootstrapping, HELR, ResNet-20 and sorting on four GPUs, by class of kernel", PARTLY,
+        "Bootstrapping alone, by steps that begin elsewhere (Table 8): ours begins without any fusion and with minimal keys, so "
+        "that its gains are larger. Workloads and times by class of kernel are missing.",
+        ("./latticino bench ablation --record FILE",),
+        (Line("gain by kernels", "5 to 7 % (mean of workloads)"),
+         Line("gain by sequential fusion", "18 to 22 % (mean of workloads)",
+              Ratio(ablated("bootstrap", "unfused"), ablated("bootstrap", "+ sequential fusion"))),
+         Line("gain by parallel fusion", "12 to 23 % (mean of workloads)",
+              Ratio(ablated("bootstrap", "+ sequential fusion"), ablated("bootstrap", "+ parallel fusion"))),
+         Line("kernels and both fusions; ours without kernels", "1.38 to 1.41 times (mean of workloads)",
+              Ratio(ablated("bootstrap", "unfused"), ablated("bootstrap", "+ parallel fusion"))))),
+)
+
+PAPER = Paper(
+    "cheddar", "Cheddar (ASPLOS 2026)",
+    "Cheddar, by the authors of the [first version](#cheddar-first-arxiv-version), whose title and number stand there. ASPLOS 2026.",
+    "V100, A100 (40 and 80 GB), H100, RTX 4090 and RTX 5090. Words of 32 bits, N = 2^16, P Q below 2^1776, four digits, scale "
+    "2^40, 13 levels left after bootstrapping, unless the row says otherwise.",
+    "Ours is `n16-d40-boot-v1`: the same N, scale, digits and levels, P Q below 2^1746. The paper's code was also measured on "
+    "our H200, with kernels launched one by one and captured into a CUDA graph. Ours are graphs, so the second figure compares "
+    "like with like.",
+    whole(1, 8), whole(1, 8), ROWS)

@@ -1,0 +1,60 @@
+"""Cheddar, the first version on arXiv."""
+
+from .ours import PASSES, TRANSFORMS, bootstrapping, operation, training
+from .rows import DRAWING, HARDWARE, LATER, PARTLY, Cited, Line, Paper, Recorded, Row, whole
+
+
+def transform(limbs: int) -> Recorded:
+    where = {"N": 65536, "limbs": limbs, "polynomials": 1, "form": 0}
+    return Recorded(TRANSFORMS, "poly.ntt", where)
+
+
+PHANTOM = (("Phantom's code", Cited("Phantom (64-bit limbs), measured 2026-11", "ckks.mul_relin", {"limbs": 47})),)
+ROWS = (
+    Row("Table 1", "modular reductions: instructions, constants, range of results", DRAWING,
+        "The same table as the ASPLOS version's Table 3, where our cycles stand."),
+    Row("Table 2", "the parameter set: scale 2^48 by pairs of primes, 54 limbs, 14 auxiliary primes, P Q up to 2^1767", LATER,
+        "There is no set with pairs of primes at N = 2^16. `test-n10-dr-insecure`, a small set for tests, has them."),
+    Row("Table 3", "five GPUs: peak integer rate, memory", HARDWARE,
+        "Specifications of V100, RTX 4090, A100 (40 and 80 GB) and MI100."),
+    Row("Table 4", "bootstrapping, HELR, RNN and ResNet-20 on four GPUs, beside other GPU libraries and FPGAs", PARTLY,
+        "The paper takes the scale 2^48 with 24 limbs left after bootstrapping, ours 2^40 with 19 limbs (13 levels). An RNN is "
+        "not built here. ResNet-20 runs, but has no record yet.",
+        ("./latticino bench gpu --record FILE", "./latticino demo --repeat 5 --record FILE",
+         "./latticino demo resnet20 --encrypted 1 --record FILE"),
+        (Line("bootstrapping", "48.5 ms (A100 80GB), 53.4 ms (A100 40GB), 51.9 ms (RTX 4090), 112 ms (V100)", bootstrapping()),
+         Line("an iteration of HELR", "50.7 ms (A100 80GB), 54.1 ms (A100 40GB), 37.8 ms (RTX 4090)", training()),
+         Line("RNN, 200 steps of 32 x 128", "4.33 s (A100 80GB), 4.69 s (RTX 4090)"),
+         Line("an image by ResNet-20", "1.50 s (A100 80GB), 1.67 s (A100 40GB)"))),
+    Row("Table A1", "notation", DRAWING, "Our words are in the [glossary](glossary.md)."),
+    Row("Fig. 1", "time of a transform by split of N and by values per thread (A100 40GB, 54 and 28 limbs)", PARTLY,
+        "The paper's best split is 128 x 512, with 16 and 8 values per thread; its times are in the picture only. Ours is the form "
+        "of two launches at 20 limbs and 1 limb. `./latticino tune` times the variants of kernels and keeps the fastest; there is "
+        "no record of all of them.",
+        ("bench_transforms --log-n 16 --output FILE", "./latticino tune --table FILE"),
+        (Line("a transform of 20 limbs (54 there)", "in the picture", transform(20)),
+         Line("a transform of 1 limb", "not given", transform(1)))),
+    Row("Fig. 2", "gain of twiddles made on the fly (RTX 4090)", LATER,
+        "The paper's gain is 18.5 % with 54 limbs and 14.5 % with 28. Row transforms here make most of their twiddles, too "
+        "([key switching](lab/key-switching.md)), and no option loads all of them."),
+    Row("Fig. 3", "transforms with the change to Montgomery form merged in", DRAWING,
+        "A drawing. Residues here are not in Montgomery form ([architecture](architecture.md))."),
+    Row("Fig. 4", "time of base conversion by shape of tile (A100 40GB)", LATER,
+        "The paper's best tile is 1.98 times (54 limbs) and 1.69 times (28 limbs) as fast as the library 100x. `./latticino tune` "
+        "times our tiles and prints the times, but no record keeps them.", ("./latticino tune --table FILE",)),
+    Row("Fig. 5", "addition, plain product and product beside two libraries, by class of kernel (A100 40GB, 54 and 28 limbs)",
+        PARTLY,
+        "The paper gives factors in its text, and times in the picture. Ours are 47 limbs on an H200; [the roofline](lab/roofline.md) has the passes of each.",
+        ("./latticino bench gpu --record FILE",),
+        (Line("addition", "0.90 to 1.28 times as fast as Phantom", operation("add", 47)),
+         Line("plain product", "0.90 to 1.28 times as fast as Phantom", Recorded(PASSES, "ckks.mul_plain", {"limbs": 47})),
+         Line("product, relinearised", "1.70 to 2.00 times as fast as Phantom", operation("mul_relin", 47), PHANTOM))),
+)
+
+PAPER = Paper(
+    "cheddar-v1", "Cheddar (first arXiv version)",
+    "J. Kim, W. Choi, J. H. Ahn: Cheddar: A Swift Fully Homomorphic Encryption Library for CUDA GPUs. arXiv 2407.13055, version 1.",
+    "V100, A100 (40 and 80 GB) and RTX 4090. Words of 32 bits with two primes per level, N = 2^16, scale 2^48, 54 limbs at most, "
+    "14 auxiliary primes, four digits, P Q up to 2^1767.",
+    "Ours is `n16-d40-boot-v1`: the scale 2^40, 47 limbs and 12 auxiliary primes.",
+    (*whole(1, 4), "A1"), whole(1, 5), ROWS)

@@ -1,0 +1,48 @@
+"""Figures of ours, and of other people's code on the same card, that several papers ask for."""
+
+from .rows import Cited, Recorded
+
+BOOT = "2026-11-23-h200-bootstrap"
+OPERATIONS = "2026-11-23-h200-operations"
+ABLATION = "2026-11-23-h200-ablation"
+GROWTH = "2026-11-22-h200-growth"
+PASSES = "2026-11-22-h200-passes"
+ROOFLINE = "2026-11-22-h200-roofline"
+COUNTERS = "2026-11-22-h200-counters"
+TRANSFORMS = "2026-11-23-h200-transforms"
+GATES = "2026-11-23-h200-gates"
+GATES_EXACT = "2026-11-23-h200-gates-exact"
+SWITCH = "2026-11-23-h200-switch"
+HELR = "2026-11-23-h200-helr"
+LAUNCHED = "Cheddar 1.0, measured 2026-11, in one run with its graphs"
+AS_GRAPH = "Cheddar 1.0, measured 2026-11, captured into a CUDA graph"
+D40 = "n16-d40-boot-v1"
+N16 = 65536
+
+
+def bootstrapping(preset: str = D40, member: str = "value", unit: str = "", factor: float = 1.0,
+                  **options: int) -> Recorded:
+    where = {"preset": preset, "slots": 32768, "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0}
+    return Recorded(BOOT, "ckks.bootstrap", where | options, member, unit, factor)
+
+
+def operation(name: str, limbs: int) -> Recorded:
+    return Recorded(OPERATIONS, f"ckks.{name}", {"limbs": limbs, "batch": 1})
+
+
+def ablated(name: str, step: str, limbs: int = 47) -> Recorded:
+    return Recorded(ABLATION, f"ablation.{name}", {"step": step, "limbs": limbs})
+
+
+def bytes_of(name: str, limbs: int) -> Recorded:
+    """Each input and output of a pass counted once."""
+    return Recorded(PASSES, name, {"limbs": limbs}, "bytes_moved", "MB", 1e-6)
+
+
+def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(HELR, "helr.iteration", {}, member, unit, factor)
+
+
+def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:
+    """Its own code on an H200, in one run: each kernel launched by itself, and the same as one graph."""
+    return (("its code", Cited(LAUNCHED, name, where)), ("its code as a graph", Cited(AS_GRAPH, name, where)))

@@ -1,0 +1,119 @@
+"""Theodosian."""
+
+from .ours import COUNTERS, D40, GROWTH, ablated, bootstrapping, bytes_of, of_cheddar, training
+from .rows import COMPUTED, DRAWING, HARDWARE, PARTLY, Line, Paper, Ratio, Recorded, Row, Sum, whole
+
+FASTEST = {"slot_to_coeff_first": 1, "over_mod_raise": 1}
+D35 = "n16-d35-boot-v1"
+
+
+def grown(limbs: int, batch: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    """Of each rotation of a batch."""
+    return Recorded(GROWTH, "growth.rotate", {"axis": "batch", "limbs": limbs, "batch": batch}, member, unit, factor)
+
+
+def counted(name: str, member: str, unit: str, factor: float = 1.0) -> Recorded:
+    return Recorded(COUNTERS, f"counters.{name}", {"limbs": 47}, member, unit, factor)
+
+
+def stages(limbs: int, there: int, theirs: tuple[str, str, str], form: str = "") -> tuple[Line, ...]:
+    passes = (("poly.intt_rows", f"poly.mod_up{form}"), (f"poly.key_inner{form}",),
+              (f"poly.mod_switch_tile{form}", f"poly.subtract_scale{form}"))
+    return tuple(Line(f"{there} limbs ({limbs} here), stage {i}", f"{figure} MB",
+                      Sum(tuple(bytes_of(name, limbs) for name in names)))
+                 for i, (figure, names) in enumerate(zip(theirs, passes), 1))
+
+
+ROWS = (
+    Row("Table I", "the parameter set: 48 limbs, four digits, P Q up to 2^1746, scale 2^40, encapsulation weight 32", COMPUTED,
+        f"`{D40}` has 47 limbs, four digits, P Q of 1745.9 bits, the same scale and the same weight. Its main secret is uniform "
+        "ternary; the paper gives the weight 2^15.", (f"./latticino explain {D40}",)),
+    Row("Table II", "bootstrapping, HELR and ResNet-20 on three GPUs, beside four libraries", PARTLY,
+        "Both are graphs; HELR is submitted step by step here. ResNet-20 runs here, but has no record yet.",
+        ("./latticino bench gpu --record FILE", "./latticino demo --repeat 5 --record FILE",
+         "./latticino demo resnet20 --encrypted 1 --record FILE"),
+        (Line("bootstrapping, 13 levels left", "23.6 ms (H100), 31.8 ms (A100 80GB), 15.2 ms (RTX 5090)", bootstrapping()),
+         Line("an iteration of HELR", "26.5 ms (H100), 37.5 ms (A100 80GB), 14.1 ms (RTX 5090)", training()),
+         Line("an image by ResNet-20", "740 ms (H100), 966 ms (A100 80GB), 467 ms (RTX 5090)"))),
+    Row("Table III", "memory that the stages of a key switch touch, by number of limbs (48, 24, 12)", PARTLY,
+        "The paper counts what passes through the L2 between its kernels. Ours are each input and output of our passes once. "
+        "They are fewer because our tiles convert and transform columns in one pass. Footprints of each stage are missing.",
+        ("./latticino bench gpu --record FILE",),
+        (*stages(47, 48, ("352", "233", "201")), *stages(23, 24, ("101", "81.8", "107")),
+         *stages(13, 12, ("31.5", "34.6", "69.2"), "_one_digit"))),
+    Row("Table IV", "bootstrapping at 2^35, 15 levels left, with newer algorithms (RTX 5090): time and the mean of the largest "
+        "errors", PARTLY,
+        f"The paper's secret has weight 1024 and P Q 1711 bits. `{D35}` has a uniform ternary secret and 1741 bits. Of the three "
+        "newer algorithms OverModRaise is here; subring encapsulation and compressed plaintexts are not. It is recorded at 2^40 "
+        "alone. The paper measured Cheddar's code, too (23.18 ms), and reports 14.17 ms of HEAAN2.",
+        ("./latticino bench gpu --record FILE",),
+        (Line("Theodosian", "16.21 ms", bootstrapping(D35)),
+         Line("largest error", "18.57 bits", bootstrapping(D35, "max_error_bits", "bits")),
+         Line("with newer algorithms; ours at 2^40", "12.75 ms", bootstrapping(**FASTEST)),
+         Line("largest error; ours at 2^40", "18.70 bits", bootstrapping(D40, "max_error_bits", "bits", **FASTEST)))),
+    Row("Fig. 1", "L2 capacity, bandwidths and rates of multiplications of several GPUs", HARDWARE,
+        "Ceilings of our H200 are in [the roofline](lab/roofline.md). They come from programs that are not in the repository."),
+    Row("Fig. 2", "how busy the pipes and the L2 are in transforms and conversions, and their times without the arithmetic "
+        "(RTX 5090)", PARTLY,
+        "Nsight's counters at 47 limbs. Our conversions contain column transforms. Counters of the network to the L2 (some "
+        "80 % in the paper) were not taken, and no kernel was timed without its arithmetic.",
+        ("python3 bench/counters.py FOLDER OUTPUT.json",),
+        tuple(Line(f"{label}: issue slots busy", "in the picture", counted(name, "issue_percent", "%"))
+              for label, name in (("rows of the input", "intt_rows"), ("conversion up", "mod_up"),
+                                  ("products with keys", "key_inner"), ("conversion down", "mod_switch_tile"),
+                                  ("last step", "subtract_scale")))
+        + (Line("conversion without overflow of its sums: gain", "1.50 times"),)),
+    Row("Fig. 3", "roofline of bootstrapping and its kernels (RTX 5090)", PARTLY,
+        "The paper counts what passes through the L2: 53 GB, 44 with newer algorithms, at least 8.8 and 7.3 ms. Ours is each "
+        "input and output of each pass once, which is less. A whole bootstrapping by class of kernel is missing; single kernels "
+        "are in [the roofline](lab/roofline.md).",
+        ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE", "./latticino bench gpu --record FILE"),
+        (Line("memory that a bootstrapping moves", "53 GB", bootstrapping(member="bytes_moved", unit="GB", factor=1e-9)),
+         Line("the same, newer algorithms", "44 GB",
+              bootstrapping(member="bytes_moved", unit="GB", factor=1e-9, **FASTEST)))),
+    Row("Fig. 4", "how busy kernels are by size of batch (RTX 5090, 24 and 48 limbs)", PARTLY,
+        "Times of a rotation instead of counters, each with other operands: batches share the key alone. The gain goes on beyond "
+        "the size of the L2 (60 MB on an H200). Operands that are still in the L2 were not measured.",
+        ("./latticino bench growth --record FILE --plot growth.png",),
+        tuple(Line(f"a rotation at 23 limbs, {batch} at a time", "in the picture", grown(23, batch)) for batch in (1, 4, 16))),
+    Row("Fig. 5", "the steps of a key switch, batched and pipelined", DRAWING,
+        "A drawing. Ours is five passes ([key switching](lab/key-switching.md)); all digits of a stage are one launch."),
+    Row("Fig. 6", "use of DRAM and L2 by the stages of a key switch (RTX 5090), and a drawing of pipelining", PARTLY,
+        "Bytes that counters saw at 47 limbs, one launch at a time with cold caches. Shares of the L2's rate are missing.",
+        ("python3 bench/counters.py FOLDER OUTPUT.json",),
+        tuple(Line(f"{label}: read from DRAM", "in the picture", counted(name, "counted_dram_read", "MB", 1e-6))
+              for label, name in (("stage 1, conversion up", "mod_up"), ("stage 2, products with keys", "key_inner"),
+                                  ("stage 3, last step", "subtract_scale")))),
+    Row("Fig. 7", "(a) gain of each step in a key switch, (b) time and memory of batches at 12 limbs (RTX 5090)", PARTLY,
+        "The steps are others: ours begin without any fusion, so that their gains are larger. Complementary pipelining was measured "
+        "as two rotations on two streams, not with the inner product split.",
+        ("./latticino bench ablation --record FILE", "./latticino bench growth --record FILE --plot growth.png"),
+        (Line("all steps, 24 limbs (23 here)", "1.90 times, from Cheddar's code",
+              Ratio(ablated("rotate", "unfused", 23), ablated("rotate", "+ graph", 23))),
+         Line("all steps, 48 limbs (47 here)", "1.57 times, from Cheddar's code",
+              Ratio(ablated("rotate", "unfused"), ablated("rotate", "+ graph"))),
+         Line("a graph, 48 limbs (47 here)", "9 % of the time", Ratio(ablated("rotate", "+ overlap of launches"),
+                                                                      ablated("rotate", "+ graph"))),
+         Line("complementary pipelining; ours two rotations at once", "1.04 times",
+              Ratio(ablated("rotate", "two programs in turn"), ablated("rotate", "two programs at once"))),
+         Line("best batch, 12 limbs of one digit (7 here, 64 at a time)", "1.65 times", Ratio(grown(7, 1), grown(7, 64))),
+         Line("the same, 13 limbs of two digits", "", Ratio(grown(13, 1), grown(13, 64))),
+         Line("memory of one, 7 limbs, with its key and operands", "12.6 MB at most in a stage, 12 limbs",
+              grown(7, 1, "footprint_bytes", "MB", 1e-6)))),
+    Row("Fig. 8", "(a) gain of each step in a bootstrapping, (b) time by number of limbs, for three workloads (RTX 5090)", PARTLY,
+        "(b) is missing. (a) is by other steps, as in Fig. 7: ours begin without any fusion and with minimal keys.",
+        ("./latticino bench ablation --record FILE",),
+        (Line("fusion beyond Cheddar's", "7 %"),
+         Line("all steps, with hoisting", "1.45 times (from Cheddar's code)",
+              Ratio(ablated("bootstrap", "unfused"), ablated("bootstrap", "+ hoisting"))),
+         Line("Cheddar's code and ours as graphs", "22.1 and 15.2 ms, both on an RTX 5090", bootstrapping(),
+              of_cheddar("ckks.bootstrap", preset=D40, minimal_keys=0)),
+         Line("share of HELR's time at 20 limbs or fewer", "82 %"))),
+)
+PAPER = Paper(
+    "theodosian", "Theodosian",
+    "W. Choi, H. Yu, J. Kim, H. Ji, J. Park, J. H. Ahn: Theodosian: A Deep Dive into Memory-Hierarchy-Centric FHE Acceleration.",
+    "RTX 5090 unless the row says otherwise, and A100 80GB, H100. Words of 32 bits, N = 2^16, at most 48 limbs, four digits, P Q up "
+    "to 2^1746, scale 2^40. Its kernels are Cheddar's, with changes, as CUDA graphs.",
+    "Ours is `n16-d40-boot-v1` on an H200, whose L2 has 60 MB where the RTX 5090 has 98.",
+    ("I", "II", "III", "IV"), whole(1, 8), ROWS)
