@@ -1,8 +1,8 @@
 """Writes docs/papers.md: for each paper, every table and figure, our command, its record, their figures and ours.
 
-The rows stand in docs/papers/. ``./latticino python docs/make_papers.py`` writes the page again. With ``--check`` it writes
-nothing, prints what is wrong, and ends with status 1: where page and records differ, where a table or figure has no row, and
-where a record or a command is not there. ``./latticino docs`` and tests/docs/test_papers.py do the same.
+The rows stand in docs/papers/. ``./latticino python docs/make_papers.py`` writes the page again. With ``--check`` it
+writes nothing, prints what is wrong, and ends with status 1: where page and records differ, where a table or figure has
+no row, and where a record or a command is not there. ``./latticino docs`` and tests/docs/test_papers.py do the same.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ PAGE = ROOT / "docs" / "papers.md"
 WIDTH = 128
 HEAD = """# The papers, table by table
 
-This library follows five texts of four projects. This page has every table and every figure of theirs: what it shows, the
-command here that measures the same, the record that our figures come from, the paper's figures and ours. Where there is nothing
-to compare it says why.
+This library follows five texts of four projects. This page has every table and every figure of theirs: what it shows,
+the command here that measures the same, the record that our figures come from, the paper's figures and ours. Where
+there is nothing to compare it says why.
 
-For example, Cheddar's paper has 31.2 ms for a bootstrapping on an H100. Its code takes {launched} on our H200, {graph} as a CUDA
-graph, and ours takes {ours}.
+For example, Cheddar's paper has 31.2 ms for a bootstrapping on an H100. Its code takes {launched} on our H200,
+{graph} as a CUDA graph, and ours takes {ours}.
 
 How to read it:
 
-- Ours are from one NVIDIA H200, as CUDA graphs, unless the cell names another device. The papers' GPUs are named in their cells. An
-  H200 has more memory bandwidth than an A100 (1.6 to 1.9 TB/s) or an RTX 4090 (1.0 TB/s), as their makers state it. An RTX 5090
-  has about four times the integer rate of an H100 (Cheddar, Table 4). So figures of different GPUs do not say whose code is
-  faster. *Its code* is the paper's own code, measured on our H200.
-- *In the picture*: the paper gives the figure in a picture alone, and we did not read it off. A dash among ours: not measured yet.
-- *Measured*: a record has every quantity. *Partly measured*: some are missing, and the last column says which. *Not measured yet*:
-  nothing was measured that compares. *Computed*: it follows from parameters, and the command prints it. *Does not apply*: it is of
-  other people's hardware or programs. *Nothing to measure*: notation, a drawing or a formula.
+- Ours are from one NVIDIA H200, as CUDA graphs, unless the cell names another device. The papers' GPUs are named in
+  their cells. An H200 has more memory bandwidth than an A100 (1.6 to 1.9 TB/s) or an RTX 4090 (1.0 TB/s), as their
+  makers state it. An RTX 5090 has about four times the integer rate of an H100 (Cheddar, Table 4). So figures of
+  different GPUs do not say whose code is faster. *Its code* is the paper's own code, measured on our H200.
+- *In the picture*: the paper gives the figure in a picture alone, and we did not read it off. A dash among ours: not
+  measured yet.
+- *Measured*: a record has every quantity. *Partly measured*: some are missing, and the last column says which. *Not
+  measured yet*: nothing was measured that compares. *Computed*: it follows from parameters, and the command prints
+  it. *Does not apply*: it is of other people's hardware or programs. *Nothing to measure*: notation, a drawing or a
+  formula.
 
 {overview}
 
-The page is written by `./latticino python docs/make_papers.py` from the rows in [docs/papers](../docs/papers) and from the records in
-[bench/records](../bench/records).
+The page is written by `./latticino python docs/make_papers.py` from the rows in [docs/papers](../docs/papers) and
+from the records in [bench/records](../bench/records).
 """
 
 
@@ -81,14 +83,17 @@ def chapter(paper: Paper) -> str:
     head = ("| | what it shows | the paper's figures | ours | command and record | state, and what differs |\n"
             "| --- | --- | --- | --- | --- | --- |\n")
     said = (paper.citation, f"*Its setting.* {paper.setting}", f"*Here.* {paper.beside}")
-    paragraphs = [f"## {paper.title}", *(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in said)]
+    filled = (textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in said)
+    paragraphs = [f"## {paper.title}", *filled]
     return "\n\n".join(paragraphs) + "\n\n" + head + "\n".join(lines) + "\n"
 
 
 def overview() -> str:
     states = list(dict.fromkeys(row.status for paper in PAPERS for row in paper.rows))
-    states.sort(key=lambda state: ["measured", "partly", "computed", "not", "does", "nothing"].index(state.split()[0]))
-    rows = [[paper.title, *(str(sum(row.status == state for row in paper.rows)) for state in states)] for paper in PAPERS]
+    order = ["measured", "partly", "computed", "not", "does", "nothing"]
+    states.sort(key=lambda state: order.index(state.split()[0]))
+    rows = [[paper.title, *(str(sum(row.status == state for row in paper.rows)) for state in states)]
+            for paper in PAPERS]
     rows.append(["all", *(str(sum(int(row[i]) for row in rows)) for i in range(1, len(states) + 1))])
     head = ["tables and figures", *states]
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *rows])

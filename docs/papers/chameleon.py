@@ -1,7 +1,7 @@
 """Chameleon."""
 
 from .ours import GATES, GATES_EXACT, GROWTH, SWITCH, TRANSFORMS, operation
-from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Recorded, Row, Sum, whole
+from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Recorded, Row, whole
 
 DEFAULT = "switch-n16-d40-fp64-v1"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "bench" / "records"
@@ -24,13 +24,13 @@ DRAWING = "nothing to measure"  # notation, drawings, formulas
 WITH_FIGURES, WITHOUT_FIGURES = (MEASURED, PARTLY), (LATER, COMPUTED, HARDWARE, OTHERS, DRAWING)
 
 
-@lru_cache(maxsize=None)
+@cache
 def rows_of(record: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((RECORDS / f"{record}.json").read_text())
     return rows
 
 
-@lru_cache(maxsize=None)
+@cache
 def references() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(REFERENCES.read_text())
     return rows
@@ -125,7 +125,7 @@ class Cited:
         return f"{printed(row['value'])} {row['unit']} ({row['device'].removeprefix('NVIDIA ')})"
 
 
-Ours = Union[Recorded, Ratio, Sum]
+Ours = Recorded | Ratio | Sum
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,17 @@ def by(rows, *keys):
     return {(row["name"], *(row["params"].get(k, row.get(k, 0)) for k in keys)): row for row in rows}
 
 
+WORDS = {8: "eight", 16: "sixteen", 32: "thirty-two"}
+
+
+def test_batches_are_as_large_as_in_the_code():
+    code = (ROOT / "src" / "ckks" / "evaluator" / "batches.h").read_text()
+    word = WORDS[int(re.search(r"kMaxBatch = (\d+);", code)[1])]
+    pages = [" ".join((ROOT / "docs" / name).read_text().split()) for name in ("evaluator.md", "performance.md", "lab/growth.md")]
+    assert f"Up to {word} consecutive elements" in pages[0] and f"up to {word} ciphertexts at a time" in pages[1]
+    assert f"arrays go {word} ciphertexts at a time" in pages[2]
+
+
 def test_the_passes_of_key_switching():
     rows, said = table("lab/key-switching.md", "Key switching on the GPU")
     assert "2026-11-22-h200-passes.json" in said
@@ -76,7 +87,7 @@ CHEDDAR_BOTH = {"Cheddar's code as graphs: the product, rotate": f"{CHEDDAR}, ca
 
 
 def test_operations_beside_cheddar():
-    rows, said = table("lab/operations.md", "Beside the targets")
+    rows, _ = table("lab/operations.md", "Beside the targets")
     chapter = " ".join((ROOT / "docs" / "lab" / "operations.md").read_text().split())
     others = json.loads((ROOT / "python" / "latticino" / "measure" / "references.json").read_text())
     measured = by(record("2026-11-23-h200-operations.json"), "limbs", "batch")
