@@ -7,8 +7,8 @@ ACCELERATOR = "Simulated on CraterLake, an accelerator that has not been built. 
 STUDY = ("packing_study --sets",)
 ROWS = (
     Row("Table 1", "bits kept by five workloads, packed and not: mean and worst case", PARTLY,
-        "Only LogReg has a counterpart with a record: HELR with the scale 2^40 and bootstrapping of 22 bits, on a chain of the 25-30 "
-        "system; the paper's has 2^35 and words of 28 bits. ResNet-20 runs here, but has no record yet. ResNet-20 with AESPA, the "
+        "Only LogReg has a counterpart with a record: HELR with the scale 2^40, on a chain of the 25-30 system; the "
+        "paper's has 2^35 and words of 28 bits. ResNet-20 runs here, but has no record yet. ResNet-20 with AESPA, the "
         "RNN and SqueezeNet are not built.",
         ("./latticino demo --repeat 5 --record FILE",),
         (Line("LogReg: mean", "11.7 bits", training("mean_error_bits", "bits")),

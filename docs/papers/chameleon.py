@@ -52,7 +52,7 @@ ROWS = (
          Line("N = 2^15", "12.19, 11.15 us", transform(15, 0)), Line("N = 2^16", "20.25, 19.01 us", transform(16, 0)))),
     Row("Table 4", "addition, product and rotation of CKKS at N = 2^13 to 2^15, beside three libraries on a CPU", PARTLY,
         "The paper's moduli have 218, 438 and 881 bits, and it does not say which of its two GPUs it took. Ours are 13 limbs "
-        "(about 390 bits) at each N. Additions and products on a GPU were recorded at N = 2^16 only. Figures of the CPU libraries "
+        "(about 400 bits) at each N. Additions and products on a GPU were recorded at N = 2^16 only. Figures of the CPU libraries "
         "are theirs; [CPU](lab/cpu.md) has such a comparison.",
         ("./latticino bench growth --record FILE --plot growth.png", "./latticino bench gpu --record FILE"),
         (Line("rotation, N = 2^13", "0.10 ms", rotation(13)), Line("rotation, N = 2^14", "0.29 ms", rotation(14)),
