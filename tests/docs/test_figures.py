@@ -48,6 +48,13 @@ def by(rows, *keys):
     return {(row["name"], *(row["params"].get(k, row.get(k, 0)) for k in keys)): row for row in rows}
 
 
+def test_conformance_on_a_cpu():
+    rows = record("2026-11-25-cpu-conformance.json")
+    said = " ".join((ROOT / "docs" / "lab" / "operations.md").read_text().split())
+    assert len(rows) == 8 and all(row["passed"] and row["params"]["levels"] == row["params"]["of_levels"] for row in rows)
+    assert f"eight small sets equal to the plain code, {sum(row['comparisons'] for row in rows):,} comparisons" in said
+
+
 WORDS = {8: "eight", 16: "sixteen", 32: "thirty-two"}
 
 
