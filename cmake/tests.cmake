@@ -9,9 +9,9 @@ else()
 endif()
 include(GoogleTest)
 # A test that hangs is ended after so many seconds, and named.
-set(LATTICINO_TEST_SECONDS 600)
+set(LATTICINO_TEST_SECONDS 1200)
 if(LATTICINO_SANITIZE)
-  set(LATTICINO_TEST_SECONDS 1800)
+  set(LATTICINO_TEST_SECONDS 3600)
 endif()
 # One program per folder: every *_test.cc below tests/<folder>.
 foreach(folder unit conformance kat property noise fuzz)

@@ -21,7 +21,7 @@ from latticino import _native
 PRESET = "test-n10-boot-insecure"
 GPU = _native.cuda_built() and _native.cuda_device_count() > 0
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]  # parameters of fixtures
-SECONDS = 180  # of one test, its fixtures included; @pytest.mark.seconds(N) for others
+SECONDS = 900  # of one test, its fixtures included; the longest takes a minute where nothing runs beside it
 STDERR = pytest.StashKey[int]()
 
 

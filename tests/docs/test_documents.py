@@ -43,7 +43,7 @@ def test_programs_run(path, monkeypatch, tmp_path):
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
 def test_examples_run(path, device, tmp_path, child_environment):
     options = ["--preset", "test-n12-boot-insecure", "--device", device, *MORE.get(path.name, [])]
-    run = subprocess.run([sys.executable, path, *options], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+    run = subprocess.run([sys.executable, path, *options], cwd=tmp_path, capture_output=True, text=True, timeout=600,
                          env=child_environment)
     assert run.returncode == 0, run.stderr
     if path.name == "thresholds.py":

@@ -33,13 +33,8 @@ def test_both_give_the_same(name):
 def test_both_services_give_the_same(child_environment, monkeypatch):
     results = []
     for side in ("in_numpy", "encrypted"):
-        with socket.socket() as probe:
-            probe.bind(("localhost", 0))
-            port = probe.getsockname()[1]
-        server = subprocess.Popen([sys.executable, FOLDER / side / "service_server.py", str(port)], env=child_environment,
-                                  stderr=subprocess.PIPE, text=True)
+        server, port = served(FOLDER / side / "service_server.py", child_environment)
         try:
-            wait_for(server, port)
             monkeypatch.setattr(sys, "argv", ["service_client.py", str(port)])
             results.append(runpy.run_path(str(FOLDER / side / "service_client.py"))["result"])
         finally:
@@ -48,16 +43,34 @@ def test_both_services_give_the_same(child_environment, monkeypatch):
     assert results[0].shape == (10, 4) and np.abs(results[0] - results[1]).max() < 1e-5
 
 
-def wait_for(server, port):
-    end = time.monotonic() + 60
+def served(script, environment):
+    """A server that listens, and its port: another one where a process beside it took the first."""
+    for _ in range(10):
+        with socket.socket() as probe:
+            probe.bind(("localhost", 0))
+            port = probe.getsockname()[1]
+        server = subprocess.Popen([sys.executable, script, str(port)], env=environment, stderr=subprocess.PIPE, text=True)
+        said = ended(server, port)
+        if said is None:
+            return server, port
+        server.kill()
+        server.communicate()
+        if "Address already in use" not in said:
+            break
+    pytest.fail(said)
+
+
+def ended(server, port):
+    """None once the server listens; what it said where it ended, or does not listen in time."""
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         if server.poll() is not None:
-            pytest.fail(server.stderr.read())
+            return server.stderr.read()
         with socket.socket() as probe:
             if probe.connect_ex(("localhost", port)) == 0:
-                return
+                return None
         time.sleep(0.1)
-    pytest.fail("the server does not listen")
+    return "the server does not listen"
 
 
 @pytest.mark.parametrize("what, clear, encrypted", make_tables.tries(), ids=make_tables.TRIES)

@@ -25,7 +25,7 @@ def test_random_programs_have_the_precision_that_they_claim(device):
     found = fuzz.distribution([c for r in results for c in r.claims])
     print(found)
     assert min(found[kind]["results"] for kind in ("calibrated", "declared")) > 150
-    assert fuzz.missed(found, least_within=0.97) == []  # 0.99 of 10^4
+    assert fuzz.missed(found) == []
 
 
 def test_what_misses_a_claim_is_named():
@@ -39,8 +39,9 @@ def test_what_misses_a_claim_is_named():
     good += of("calibrated", 1, 0.5) + of("declared", 1, -5.0)
     assert found(good) == []
     for wrong, words in ((of("calibrated", 512, 3.1), "3.1 bits below"), (of("declared", 512, 1.1), "1.1 bits below"),
-                         (of("calibrated", 512, *[1.2] * 3), "within_1_mean"),
-                         (of("calibrated", 512, *[-1.2] * 3), "within_1_mean"),
+                         (of("calibrated", 512, *[1.2] * 15), "within_1_mean"),
+                         (of("calibrated", 512, *[-1.2] * 15), "within_1_mean"),
+                         (of("calibrated", 512, *[-2.2] * 15), "within_2_worst"),
                          (of("calibrated", 1, 3.0), "few slots"), (of("calibrated", 1, *[-3.0] * 9), "few slots"),
                          (of("declared", 1, 5.0), "few slots")):
         assert any(words in m for m in found(good, wrong)), (wrong, found(good, wrong))
@@ -128,8 +129,13 @@ def test_cases_that_were_claimed_wrongly(ctx, client, keyed, rng, name):
     assert measured(client, y, clear(x)) > y.expected_bits - 1, y
 
 
-def rms_ratio(client, program, make, clear, claims, runs=24):
-    """Root mean square of errors over that of claimed errors: one run's claim may be small by chance."""
+def rms_ratio(client, program, make, clear, claims, runs=48):
+    """Root mean square of errors over that of claimed errors: one run's claim may be small by chance.
+
+    Where a run has one error and one claim, both normal numbers, its square follows F with as many degrees of freedom as
+    there are runs: of 48 it lies above 4 with a probability of 2e-6, and where the claim varies little, below 1/4 with
+    one of 2e-8.
+    """
     errors, claimed = [], []
     for _ in range(runs):
         x = make()
@@ -155,8 +161,9 @@ def test_matrices_meet_what_keys_of_rotations_leave(device, rng, preset, columns
     program = lambda a: a @ w  # noqa: E731
     own.use(client.server_keys(program, lt.Shape((own.slots,))))
     make, clear = (lambda: rng.uniform(-1, 1, own.slots)), (lambda x: x @ w)
+    runs = max(6, 96 // columns)  # 96 errors and more: their ratio deviates by 7 %
     for claims in (lambda make: {"like": make()}, lambda make: {"range": (-1, 1)}):
-        assert 0.6 < rms_ratio(client, program, make, clear, claims, 6) < 1.6
+        assert 0.6 < rms_ratio(client, program, make, clear, claims, runs) < 1.6
 
 
 @pytest.mark.parametrize("factor", [1 / 512, 0.00128])
@@ -167,7 +174,8 @@ def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
 
     program = keyed(lambda a: a.spread_sum(factor), lt.Shape((512,), None, (-1e3, 1e3)))
     clear = lambda x: np.full(512, factor * x.sum())  # noqa: E731
-    ratio = rms_ratio(client, program, make, clear, lambda make: {"like": make()})
+    # Of random values the claim is that of another sum, as random as the first: F of 64 and 64, above 4 with 5e-8.
+    ratio = rms_ratio(client, program, make, clear, lambda make: {"like": make()}, 64 if kind == "random" else 24)
     assert ratio < 2 and (ratio > 0.3 or factor == 1 / 512)  # which is hardly rounded
     assert rms_ratio(client, program, make, clear, lambda make: {"range": (-1e3, 1e3)}, 8) < 2
 
@@ -187,8 +195,8 @@ def test_a_polynomial_of_a_single_declared_value(ctx, client, keyed):
 @pytest.mark.parametrize("slots", [1, 4, 8])
 def test_few_slots_refreshed_with_over_mod_raise(ctx, client, keyed, slots):
     program = keyed(lambda a: a.bootstrap(slot_to_coeff_first=True, over_mod_raise=True), lt.Shape((slots,)))
-    x = np.zeros(slots, complex)
-    errors = [np.abs(client.decrypt(program(client.encrypt(x))).unmarked()) ** 2 for _ in range(40)]
+    x, runs = np.zeros(slots, complex), max(16, 96 // slots)  # 192 normal numbers and more: 0.07 bits of deviation
+    errors = [np.abs(client.decrypt(program(client.encrypt(x))).unmarked()) ** 2 for _ in range(runs)]
     noise = ctx.bootstrapper(slots, slot_to_coeff_first=True, over_mod_raise=True).noise
     assert abs(math.log2(math.sqrt(np.mean(errors)) / noise)) < 0.5
 
@@ -206,7 +214,9 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
     # a margin (src/session/claims/known.cc).
     pessimistic = 0.5 + 0.8
     assert abs(np.median(below["like"])) < 0.35 and -pessimistic < np.median(below["range"]) < 0
-    assert max(below["like"]) < 1 and max(below["range"]) < 1
+    # Of 400 results like the sample one in ten lay 0.24 bits below, one in a hundred 0.5: e times fewer for each 0.1 of
+    # the factor. Then 7 of 64 lie above 0.6 with a probability below 1e-7, and one above 2 with one below 1e-10.
+    assert np.percentile(below["like"], 90) < 0.6 and max(below["like"]) < 2 and max(below["range"]) < 1
 
 
 COPIES = {
@@ -221,11 +231,12 @@ def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
     """The copies of a value have one error, so that sums of them grow with their number, not with its root."""
     program = keyed(COPIES[name], lt.Shape((100,)))
     ratios = []
-    for _ in range(12):
+    for _ in range(24):  # of one normal number each: below a third of the claim with a probability of 2e-8
         x = rng.uniform(-1, 1, 100)
         wanted = COPIES[name](x)
         y, z = program(client.encrypt(x, range=(-1, 1))), program(client.encrypt(x, like=x))
-        assert lt.precision(client.decrypt(y).unmarked(), wanted).worst > y.expected_worst_bits - 1
+        # Claimed are 1.5 deviations and more of one error; two bits are six of them.
+        assert lt.precision(client.decrypt(y).unmarked(), wanted).worst > y.expected_worst_bits - 2
         ratios.append(np.abs(client.decrypt(z).unmarked() - wanted).mean() * 2**z.expected_bits)
     assert 1 / 3 < math.sqrt(np.mean(np.square(ratios))) < 3
 

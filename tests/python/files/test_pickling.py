@@ -145,7 +145,7 @@ def test_worker_processes(tmp_path, child_environment, kind):
     script = tmp_path / "work.py"
     script.write_text(WORKERS)
     done = subprocess.run([sys.executable, str(script), kind], capture_output=True, text=True, env=child_environment,
-                          timeout=300)
+                          timeout=600)
     assert done.returncode == 0 and done.stdout == "equal\n", done.stderr[-3000:]
 
 

@@ -23,7 +23,7 @@ def test_products_are_numpys(ctx, client, rng, left, right):
         assert y.shape == want.shape and ctx.level - y.level <= 2
         found = lt.precision(client.decrypt(y), want)
         assert found.mean > y.expected_bits - (1 if want.size >= 100 else 3) and found.worst > y.expected_worst_bits - 2
-        assert not like or want.size < 100 or found.mean < y.expected_bits + 1.5
+        assert not like or want.size < 100 or found.mean < y.expected_bits + 2
 
 
 def test_matrices_larger_than_a_ciphertext(ctx, client, rng):

@@ -229,7 +229,8 @@ def test_one_sided_and_large_values(ctx, client, rng):
         ctx.use(client.server_keys(lambda a: m(a), x))
         for options in ({"range": (0, 100)}, {"like": x}):
             y = m(client.encrypt(x, **options))
-            assert lt.precision(client.decrypt(y), m.evaluate(x)).mean > y.expected_bits - 1
+            # Sums of the same errors with positive weights are large together: three bits, as of a single value.
+            assert lt.precision(client.decrypt(y), m.evaluate(x)).mean > y.expected_bits - 3
 
 
 def test_debugging_follows_a_map(ctx, client, rng):

@@ -38,7 +38,7 @@ def in_child(check):
 """
 
 
-def run(body: str, timeout: float = 120) -> str:
+def run(body: str, timeout: float = 600) -> str:
     """A program of its own: pytest's process has contexts and threads that the tests should not meet."""
     done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", HEAD + textwrap.dedent(body)],
                           capture_output=True, text=True, timeout=timeout, env=dict(os.environ))
@@ -121,9 +121,9 @@ def child(i):
         return str(why)
 
 with multiprocessing.get_context("fork").Pool(2) as pool:
-    answers = pool.map_async(child, range(4)).get(60)
+    answers = pool.map_async(child, range(4)).get(300)
 with concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
-    answers += list(pool.map(child, range(4), timeout=60))
+    answers += list(pool.map(child, range(4), timeout=300))
 assert all("spawn" in a for a in answers), answers
 print(len(answers))
 """)
@@ -151,9 +151,9 @@ def own(i):
     return float(client.decrypt(client.encrypt(np.full(4, i / 4))).unmarked()[0].real)
 first = own(1)
 with multiprocessing.get_context("fork").Pool(2) as pool:
-    assert np.allclose(pool.map_async(own, range(4)).get(60), np.arange(4) / 4, atol=1e-2)
+    assert np.allclose(pool.map_async(own, range(4)).get(300), np.arange(4) / 4, atol=1e-2)
 """)
         return
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        got = pool.map_async(_own_context, range(4)).get(120)
+        got = pool.map_async(_own_context, range(4)).get(600)
     assert all(abs(v - i / 4) < 1e-2 for i, v in enumerate(got))

@@ -101,7 +101,7 @@ print("works on")
 
 
 def run(program, environment, *arguments):
-    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=600,
                           env=environment)
 
 

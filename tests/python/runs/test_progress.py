@@ -30,18 +30,29 @@ def quick(monkeypatch):
     progress_bar._State.asked = before
 
 
-def long_step(title="a step", count=5, **options):
+def until_shown(step):
+    """Waits for the thread that shows a step: on a busy machine it may begin much later than its delay."""
+    end = time.monotonic() + 60
+    while progress_bar._State.shown is not step:
+        assert time.monotonic() < end, f"{step.title} is not shown"
+        time.sleep(0.005)
+
+
+def long_step(title="a step", count=5, shown=False, **options):
+    """A step of several delays; one that is to be `shown` does not end before it is."""
     with Task(title, count, **options) as step:
         for _ in range(count):
             time.sleep(0.03)
             step.advance()
+        if shown:
+            until_shown(step)
 
 
 def test_a_pipe_stays_clean_unless_asked(capsys):
     long_step()
     assert capsys.readouterr().err == ""
     with lt.progress(True):
-        long_step()
+        long_step(shown=True)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 2 and all(line.startswith("a step: ") for line in lines) and "5 of 5" in lines[-1]
     long_step()
@@ -49,21 +60,21 @@ def test_a_pipe_stays_clean_unless_asked(capsys):
 
 
 def test_short_steps_are_silent(capsys, monkeypatch):
-    monkeypatch.setattr(progress_bar, "DELAY", 5.0)
+    monkeypatch.setattr(progress_bar, "DELAY", 120.0)
     with lt.progress(True):
         start = time.monotonic()
         long_step(count=1)
-    assert capsys.readouterr().err == "" and time.monotonic() - start < 2
+    assert capsys.readouterr().err == "" and time.monotonic() - start < 60, "the end does not wait for the delay"
 
 
 def test_the_environment_and_the_call_decide(capsys, monkeypatch):
     monkeypatch.setenv(progress_bar.VARIABLE, "1")
-    long_step()
+    long_step(shown=True)
     assert "a step" in capsys.readouterr().err
     with lt.progress(False):
         long_step()
         assert capsys.readouterr().err == ""
-        long_step(show=True)
+        long_step(show=True, shown=True)
         assert "a step" in capsys.readouterr().err
     monkeypatch.setenv(progress_bar.VARIABLE, "perhaps")
     with pytest.raises(lt.ValueError, match="LATTICINO_PROGRESS"):
@@ -75,7 +86,7 @@ def test_the_environment_and_the_call_decide(capsys, monkeypatch):
 def test_a_terminal_shows_a_bar_and_clears_it(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stderr", out)
-    long_step("on a terminal", count=12)
+    long_step("on a terminal", count=12, shown=True)
     assert "on a terminal" in out.getvalue()
     quiet = Terminal()
     monkeypatch.setattr(sys, "stderr", quiet)
@@ -102,14 +113,14 @@ def test_a_notebook_gets_html_without_widgets(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "IPython", package)
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr(progress_bar._Notebook, "every", 0.02)
-    long_step("<step>")
+    long_step("<step>", shown=True)
     assert "<progress" in shown[0] and "&lt;step&gt;" in shown[0] and "5 of 5" in shown[-1]
     assert capsys.readouterr().err == ""
 
 
 def test_one_step_is_shown_at_a_time(capsys):
     with lt.progress(True), Task("outer", 2) as outer:
-        time.sleep(0.1)
+        until_shown(outer)
         long_step("inner")
         thread = threading.Thread(target=long_step, args=("beside",))
         thread.start()
@@ -126,7 +137,7 @@ def test_an_error_ends_the_step(capsys):
                 time.sleep(0.05)
                 1 / (1 - i)
         assert progress_bar._State.shown is None
-        long_step("after")
+        long_step("after", shown=True)
     assert "after" in capsys.readouterr().err
 
 

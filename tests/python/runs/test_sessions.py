@@ -79,7 +79,7 @@ def run_threads(count, work):
     for t in threads:
         t.start()
     for t in threads:
-        t.join(120)
+        t.join(600)
         assert not t.is_alive(), "a thread hangs"
     assert not failures, failures
 
@@ -282,7 +282,7 @@ def test_arrays_of_a_recorded_function_are_refused_in_other_threads(scheme, devi
 
     def body(y):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            kept.append(pool.submit(world.compute, y).result(60))
+            kept.append(pool.submit(world.compute, y).result(300))
         return kept[-1]
 
     y = world.encrypt(world.clients[0], world.data(0))
@@ -300,7 +300,7 @@ def test_the_state_of_a_context_can_be_read_while_a_program_is_recorded(world):
     y = world.encrypt(world.clients[0], world.data(0))
 
     def read():
-        reading.wait(60)
+        reading.wait(300)
         for _ in range(20):
             seen.append((repr(world.ctx), repr(y), world.ctx.resident, world.ctx.keys.bytes, world.ctx.live_bytes, y.nbytes))
             world.encrypt(world.clients[0], world.data(0))
@@ -314,5 +314,5 @@ def test_the_state_of_a_context_can_be_read_while_a_program_is_recorded(world):
     thread.start()
     recorded = lt.record(body)
     assert world.right(world.clients[0], recorded(y), world.data(0))
-    thread.join(60)
+    thread.join(300)
     assert len(seen) == 20
