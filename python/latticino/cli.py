@@ -27,7 +27,8 @@ class Parser(argparse.ArgumentParser):
 
 # Options of demos that are not of all.
 _OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot"),
-        "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot")}
+        "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot"),
+        "trees": ("encrypted",)}
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -39,6 +40,8 @@ def _demo(args: argparse.Namespace) -> int:
                 f"leave it out: it is of {owners}")
     if args.what == "resnet20":
         return _resnet20(args)
+    if args.what == "trees":
+        return _trees(args)
     args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
     return _sort(args) if args.what == "sort" else _helr(args)
 
@@ -58,6 +61,18 @@ def _sort(args: argparse.Namespace) -> int:
         report.print_references(row)
         records.write(args.record, [row])
     return sort.verdict(result)
+
+
+def _trees(args: argparse.Namespace) -> int:
+    from .workloads import trees
+
+    rows = trees.run(args.preset, args.device, trees.ENCRYPTED if args.encrypted is None else args.encrypted,
+                     args.threads)
+    if args.record:
+        from .measure import records
+
+        records.write(args.record, [records.stamped(trees.row(r)) for r in rows])
+    return trees.verdict(rows)
 
 
 def _resnet20(args: argparse.Namespace) -> int:
@@ -174,15 +189,17 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
         sub.add_argument("--threads", type=count(0, MOST_THREADS), default=0, help="CPU threads; 0: all cores")
 
-    demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images, or sort "
-                   "encrypted numbers")
+    demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images, sort "
+                   "encrypted numbers, or decide by trees on encrypted features")
     demo.add_argument("what", nargs="?", choices=tuple(_OWN), default="helr",
                       help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10 of LATTICINO_DATA; "
-                      "sort: generated numbers")
+                      "sort: generated numbers; trees: boosted trees and a forest on data of scikit-learn")
     on_device(demo)
-    demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1")
+    demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1; "
+                      "trees: the fastest")
     demo.add_argument("--images", type=count(1, 1000), help="resnet20: test images of the shadow; default: 1000")
-    demo.add_argument("--encrypted", type=count(0, 1000), help="resnet20: images that run encrypted; default: none")
+    demo.add_argument("--encrypted", type=count(0, 1000), help="resnet20: images that run encrypted, default: none; "
+                      "trees: inputs, default: 10")
     demo.add_argument("--memory", help="resnet20: device memory, such as 16GiB")
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
     demo.add_argument("--iterations", type=count(1))

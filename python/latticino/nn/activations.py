@@ -60,6 +60,7 @@ class Fit:
     ``scale``: the largest value of the function there. ``rms``: root mean square of the error over the calibration
     data,
     ``largest``: the largest error on a grid of the domain, both relative to the scale, or to each value (see above).
+    ``gap``: of a step; nearer to 0 its value lies between 0 and 1, and is not counted in either.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Fit:
     scale: float = 1.0
     rms: float = 0.0
     largest: float = 0.0
+    gap: float = 0.0
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         total = np.full(np.shape(x), self.offset)
@@ -135,6 +137,8 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: M
 def fit(node: Node, ranges: Ranges, source: int, bits: float, choice: Any = None) -> Fit:
     """The fit of one activation, whose values come from the node `source`."""
     function = str(node.options["function"])
+    if function == "step":
+        return _step(node, ranges, source, bits, choice)
     f = formulas.formula(node.layer, function, {k: v for k, v in node.options.items() if k != "function"})
     bound = ranges.bound(source)
     domain = (-bound, bound)
@@ -163,6 +167,31 @@ def fit(node: Node, ranges: Ranges, source: int, bits: float, choice: Any = None
     if not fits:
         raise task.refusal(choice)
     return min(fits, key=lambda x: x.cost)
+
+
+def _step(node: Node, ranges: Ranges, source: int, bits: float, choice: Any) -> Fit:
+    """(1 + sign) / 2 by a composed sign, close outside of the gap."""
+    layer = node.layer or "step"
+    gap = float(node.options.get("gap") or 2.0**-8)
+    if isinstance(choice, (float, np.floating)):
+        gap = float(choice)
+    elif choice not in (None, "auto", "composite"):
+        raise errors.ValueError.explain(f"layer {layer}", f"comparisons by {arrays.shown(choice)}",
+                                        '"composite", or a gap as a share of the range', "pass one of them")
+    bound = ranges.bound(source)
+    if not 2.0**-20 * bound <= gap <= bound / 2:
+        raise errors.ValueError.explain(f"layer {layer}", f"a gap of {gap:.3g}",
+                                        "one from 2^-20 to a half of the range", "correct it")
+    sign = composite.composed(f"layer {layer}", bound, gap, max(1.0, bits - 1), _NOISE)
+    series = [Series(tuple(float(c.real) for c in s.values), (s.lower, s.upper)) for s in sign.series()]
+    last = [0.5 * c for c in series[-1].coefficients]
+    last[0] += 0.5
+    chain = (*series[:-1], Series(tuple(last), series[-1].domain))
+    found = Fit("step", (-bound, bound), (Term(chain),), largest=sign.error / 2, gap=gap)
+    far = ranges.nodes[source].sample
+    far = far[np.abs(far) >= gap]
+    error = found(far) - formulas.step(far)
+    return replace(found, rms=float(np.sqrt(np.mean(error**2))) if far.size else sign.error / 2)
 
 
 class Task:

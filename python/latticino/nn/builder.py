@@ -69,6 +69,12 @@ class Builder:
     def linear(self, x: int, weight: Any, bias: Any = None, layer: str = "") -> int:
         return self.add_node("linear", (x,), layer, _given(weight=weight, bias=bias))
 
+    def sparse(self, x: int, rows: Any, columns: Any, values: Any, size: int, bias: Any = None,
+               layer: str = "") -> int:
+        """Of the flat values of x: result r is the sum of ``values * x[columns]`` over entries with ``rows == r``."""
+        return self.add_node("sparse", (x,), layer, _given(rows=rows, columns=columns, values=values, bias=bias),
+                             {"size": int(size)})
+
     def conv(self, x: int, weight: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
              groups: int = 1, layer: str = "") -> int:
         """``padding``: a number, one for each axis, or (before, after) for each axis."""

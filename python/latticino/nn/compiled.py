@@ -32,6 +32,7 @@ from .shadow import Shadow
 
 if TYPE_CHECKING:
     from ..ckks.client import Client, ServerKeys
+    from .ranges import Normal
     from .reading import Reading
 
 
@@ -48,6 +49,7 @@ class Network(roles.Handle):
         self.shape, self.result_shape = shape, result_shape
         self._packing, self._unit, self._bound, self._program = packing, unit, bound, program
         self._refreshes: tuple[keys_of.Refresh, ...] = ()  # that some of the keys are for
+        self._normal: Normal | None = None  # units of each value of a sample, where they have their own
 
     def encrypt(self, client: Client, x: Any) -> Ciphertext:
         """A sample, or ``images`` of them, encrypted in the layout that the network reads.
@@ -60,6 +62,7 @@ class Network(roles.Handle):
                 "encrypt", f"{values.shape[0]} samples", f"{self.images}, which a run takes",
                 "pass as many, or compile with images= of another number")
         _require_params(client.context, self._program)
+        values = self._in_units(values, "encrypt")
         most = float(np.abs(values).max())
         if most > self._bound:
             raise errors.ValueError.explain(
@@ -69,6 +72,14 @@ class Network(roles.Handle):
         flat = client.encrypt(self._packing.rows(values / self._unit).reshape(-1), self.level, range=(-ratio, ratio))
         known = flat._known.taken(self._packing.shape, flat_index(self._packing.places))
         return flat._like(flat._parts, known, layout=self._packing)
+
+    def _in_units(self, values: np.ndarray, operation: str) -> np.ndarray:
+        """What the graph reads. ValueError, naming a feature, for one outside of the range of its own."""
+        if self._normal is None:
+            return values
+        if not self._normal.clips:
+            self._normal.require_within(operation, values, self._bound)
+        return np.clip(self._normal(values), -self._bound, self._bound)
 
     def decrypt(self, client: Client, y: Ciphertext) -> arrays.PrivateArray:
         """The result of a run, of shape ``result_shape``, or (images, *result_shape)."""
@@ -95,7 +106,7 @@ class Network(roles.Handle):
         return {"kind": kind, "preset": self.preset, "params": self._program.params_hash, "images": self.images,
                 "level": self.level, "shape": list(self.shape), "result_shape": list(self.result_shape),
                 "unit": self._unit, "bound": self._bound, "slots": self._packing.slots,
-                "ciphertexts": self._packing.count, "runs": self._packing.runs(),
+                "ciphertexts": self._packing.count, "runs": self._packing.runs(), **files.of_normal(self._normal),
                 **keys_of.of_plan(self._program, self._refreshes)}
 
     def __repr__(self) -> str:
@@ -207,9 +218,9 @@ class Compiled(Network):
         """What the encrypted run computes, in float and in the clear: of shape (samples, *result_shape).
 
         ``x``: one sample or a batch of any length. ``noise``: with random errors of the sizes that are predicted.
-        ValueError where a value leaves the range that a polynomial was fitted for, naming the layer.
+        ValueError where a value leaves the range that a polynomial was fitted for, naming the layer, or the feature.
         """
-        samples = self._samples(x, "shadow")
+        samples = self._in_units(self._samples(x, "shadow"), "shadow")
         random = np.random.default_rng() if noise else None
         return self._shadow.results(samples.reshape(len(samples), -1), random)
 

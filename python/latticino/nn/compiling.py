@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -19,14 +19,16 @@ from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
+from . import comparing, forests, trees
 from .activations import BITS as FIT_BITS
 from .compiled import Compiled
+from .estimators import ensemble, features, has_trees, last
 from .lowered import Lowered
 from .packing import Packing, with_moves
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
 from .ranges import MARGIN
-from .reading import read
+from .reading import collected, read
 from .run import Machine, Step
 from .scaling import Scaled, scaled
 from .shadow import Shadow
@@ -46,7 +48,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     followed on. ``calibration``: a thousand or more typical inputs along a first axis (the sample where there is none):
     values are bounded by ``margin`` times the largest ones, activations fitted to them, and the precision simulated on
     32 of them. ``fits``: for activations, by the name of their layer: "composite", "polynomial", a degree, or monomial
-    coefficients. ``fit_bits``: how close activations are, relative to their largest value.
+    coefficients; for comparisons of decision trees the gap, as a share of the largest distance from a threshold.
+    ``fit_bits``: how close activations are, relative to their largest value.
 
     ``preset``: parameters; None: those of 128-bit security that take the least predicted time and leave ``bits`` of the
     largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile. ``memory``: bytes of device memory
@@ -63,12 +66,38 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     if isinstance(model, Lowered):
         return compiled(model, None if data is None else _calibration(model, data), preset, device, wanted, limit,
                         images)
-    with Task("reading the model"):
-        found = read(model, sample, calibration=calibration, margin=margin, bits=fit_bits, fits=fits)
-    enc = compiled(found.lowered, found.samples, preset, device, wanted, limit, images)
-    enc.reading = found
-    enc.plan = replace(enc.plan, notes=(*enc.plan.notes, *found.notes))
+    if has_trees(model):
+        data = calibration = collected(data, (features(model),))  # it is read for each form
+
+    def made(form: str) -> Compiled:
+        with Task("reading the model"):
+            found = read(model, sample, calibration=calibration, margin=margin, bits=fit_bits, fits=fits, form=form)
+        enc = compiled(found.lowered, found.samples, preset, device, wanted, limit, images)
+        enc.reading, enc._normal = found, found.normal
+        return enc
+
+    enc, notes = _fastest(made, model, images) if has_trees(model) else (made(""), [])
+    assert enc.reading is not None
+    enc.plan = replace(enc.plan, notes=(*enc.plan.notes, *notes, *enc.reading.notes))
     return enc
+
+
+def _fastest(make: Callable[[str], Compiled], model: Any, images: int) -> tuple[Compiled, list[str]]:
+    """A model with decision trees, in the form that takes the least predicted time, and what was compared."""
+    of = ensemble(*last(model))
+    found: dict[str, Compiled] = {}
+    refused: list[errors.Error] = []
+    for form in forests.forms(of, images):
+        try:
+            found[form] = make(form)
+        except (errors.LevelError, errors.ParameterError, errors.OutOfMemoryError, errors.UnsupportedError) as why:
+            refused.append(why)
+    if not found:
+        raise refused[0]
+    form, enc = min(found.items(), key=lambda item: (item[1].plan.seconds, item[1].plan.peak_bytes))
+    count = sum(len(trees.comparisons(tree)) for tree in of.trees)
+    ways = comparing.ways({name: other.plan.seconds for name, other in found.items()}, form)
+    return enc, [*ways, *comparing.tables(enc.plan, count * images)]
 
 
 def _calibration(graph: Lowered, given: Any) -> np.ndarray:

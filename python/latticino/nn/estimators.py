@@ -2,8 +2,9 @@
 
     graph = read(make_pipeline(StandardScaler(), MLPClassifier()).fit(x, y))
 
-A regressor's graph gives what predict() gives. A classifier's gives the scores of decision_function(), and a network's
-those before its last activation: their argmax, or their sign where there is one, is the class.
+A regressor's graph gives what predict() gives. A classifier's gives the scores of decision_function(), a network's
+those before its last activation, a tree's and a forest's predict_proba(): their argmax, or their sign where there is
+one, is the class.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from . import forests, reference, trees
 from .builder import Builder
 from .graph import Graph
+from .ranges import Normal
 
 _LINEAR = ("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "SGDRegressor",
            "LinearSVR",
@@ -24,7 +27,6 @@ _LINEAR = ("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticN
            "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "SGDClassifier", "RidgeClassifier",
            "RidgeClassifierCV",
            "Perceptron", "PassiveAggressiveClassifier", "LinearDiscriminantAnalysis")
-_TREES = ("BaseDecisionTree", "BaseForest", "BaseGradientBoosting", "BaseHistGradientBoosting", "BaseBagging")
 _ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid", "identity": None}
 
 
@@ -33,18 +35,80 @@ def is_estimator(model: Any) -> bool:
     return any(kind.__module__.split(".")[0] == "sklearn" for kind in type(model).__mro__)
 
 
-def read(model: Any) -> Graph:
-    """The graph of a fitted estimator, or of a pipeline of them; UnsupportedError for one without an encrypted form."""
-    steps = _steps(model)
-    count = next((s.n_features_in_ for _, s in steps if hasattr(s, "n_features_in_")), None)
+def features(model: Any) -> int:
+    """How many an estimator was fitted with."""
+    count = next((s.n_features_in_ for _, s in _steps(model) if hasattr(s, "n_features_in_")), None)
     if count is None:
         raise errors.ValueError.explain("compile", f"a {type(model).__name__} that is not fitted", "a fitted estimator",
                                         "call fit() first")
-    build = Builder((int(count),))
+    return int(count)
+
+
+def has_trees(model: Any) -> bool:
+    """Whether an estimator, or the last step of a pipeline, is made of decision trees that have an encrypted form."""
+    steps = _steps(model) if is_estimator(model) else []
+    return bool(steps) and _named(steps[-1][1], trees.NAMES)
+
+
+def read(model: Any, data: np.ndarray | None = None, normal: Normal | None = None, form: str = "copies") -> Graph:
+    """The graph of a fitted estimator, or of a pipeline of them; UnsupportedError for one without an encrypted form.
+
+    ``data``: calibration data, shape (inputs, features), which trees need; ``form`` of theirs, see `forests`.
+    ``normal``: the graph's input is in these units, else as it is."""
+    build = Builder((features(model),))
     x = build.input
-    for name, step in steps:
-        x = _reader(name, step)(build, x, step, name)
+    if normal is not None:
+        x = build.shift(build.scale(x, normal.width, "input"), normal.centre, "input")
+    for name, step in _steps(model):
+        if _named(step, trees.NAMES):
+            if data is None:
+                raise errors.UnsupportedError.explain(f"layer {name or type(step).__name__}",
+                                                      "decision trees without calibration data",
+                                                      "inputs as the model will see them", "pass calibration=x")
+            given, ends = data, data
+            if normal is not None:
+                given = normal(data)
+                ends = np.array([[-1.0], [1.0]]) * np.ones(data.shape[1]) if normal.clips else given
+            before = build.graph(x)
+            x = forests.write(build, x, ensemble(name, step), reference.run(before, given), reference.run(before, ends),
+                              form, name or "trees")
+        else:
+            x = _reader(name, step)(build, x, step, name)
     return build.graph(x)
+
+
+_EACH = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")  # features by themselves, in the same order
+
+
+def normal(model: Any, data: np.ndarray) -> Normal:
+    """The range of each feature that a model with trees reads, thresholds included. Where nothing but scalers comes
+    before the trees, a value beyond it is on the same side of all thresholds as the end of the range."""
+    *before, (name, step) = _steps(model)
+    if not all(_named(s, _EACH) and not getattr(s, "clip", False) for _, s in before):
+        return Normal.of(data)
+    build = Builder((features(model),))
+    x = build.input
+    for own, s in before:
+        x = _reader(own, s)(build, x, s, own)
+    shift, moved = reference.run(build.graph(x), np.array([np.zeros(data.shape[1]), np.ones(data.shape[1])]))
+    low, high = data.min(axis=0), data.max(axis=0)
+    for tree in ensemble(name, step).trees:
+        at = trees.comparisons(tree)
+        f = tree.feature[at]
+        raw = (tree.threshold[at] - shift[f]) / (moved - shift)[f]
+        np.minimum.at(low, f, raw)
+        np.maximum.at(high, f, raw)
+    return Normal.of(np.array([low, high]), True)
+
+
+def ensemble(name: str, step: Any) -> trees.Ensemble:
+    """The trees of a fitted estimator."""
+    return trees.read(name, step, [k.__name__ for k in type(step).__mro__])
+
+
+def last(model: Any) -> tuple[str, Any]:
+    """The name and the estimator that ends a pipeline, or that the model is."""
+    return _steps(model)[-1]
 
 
 def _steps(model: Any) -> list[tuple[str, Any]]:
@@ -63,11 +127,12 @@ def _reader(name: str, step: Any) -> Callable[..., int]:
     for names, reader in _READERS:
         if _named(step, names):
             return reader
-    remedy = "compare with a linear model or an MLP, which are supported" if _named(step, _TREES) else \
+    remedy = "train a tree, a forest or gradient boosting, which are supported" if _named(step, trees.FAMILIES) else \
         "take one of them, or apply the step on the client before encrypting"
     raise errors.UnsupportedError.explain(
         f"layer {name or type(step).__name__}", f"a {type(step).__name__}",
-        "a linear model, an MLP, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PCA or TruncatedSVD", remedy)
+        "a linear model, an MLP, decision trees, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PCA or "
+        "TruncatedSVD", remedy)
 
 
 def _fitted(name: str, step: Any, *attributes: str) -> list[Any]:

@@ -26,10 +26,11 @@ import numpy as np
 from .. import errors
 from ..files.notes import Note
 from .lowered import Affine, Grid, Lowered, Node, Series
+from .ranges import Normal
 from .run import Form, Step
 
 MAGIC = b"LTNNFILE"
-VERSION = 1
+VERSION = 2  # those without units of each feature are written as version 1
 _HEAD = struct.Struct("<8sIQ")
 _DIGEST = 32
 _MOST_HEAD = 1 << 26
@@ -71,7 +72,8 @@ def to_bytes(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
         rows.append({"name": name, "kind": kind, "length": int(own.size), "bytes": len(blob)})
         blobs.append(blob)
     text = json.dumps({**head, "arrays": rows}, allow_nan=False).encode()
-    body = b"".join([_HEAD.pack(MAGIC, VERSION, len(text)), text, *blobs])
+    version = VERSION if "centre" in head else 1
+    body = b"".join([_HEAD.pack(MAGIC, version, len(text)), text, *blobs])
     return body + hashlib.sha256(body).digest()
 
 
@@ -90,7 +92,7 @@ def from_bytes(data: bytes) -> tuple[Note, dict[str, np.ndarray]]:
     magic, version, length = _HEAD.unpack_from(data)
     if magic != MAGIC:
         refuse("another kind of file")
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise errors.FileError.explain("load", f"format version {version} of a network",
                                        f"version {VERSION} or earlier", "use a later version of this package")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
@@ -174,6 +176,27 @@ def texts(note: Note, name: str) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > _MOST_NODES or not all(type(v) is str for v in value):
         refuse(f"{name} that are no texts")
     return tuple(value)
+
+
+# ---- units of features ----
+
+
+def of_normal(normal: Normal | None) -> dict[str, Any]:
+    """As fields of a head."""
+    if normal is None:
+        return {}
+    centre, width = ([float(v) for v in a.reshape(-1)] for a in (normal.centre, normal.width))
+    return {"clips": normal.clips, "centre": centre, "width": width}
+
+
+def normal_of(head: Note, shape: tuple[int, ...]) -> Normal | None:
+    """What a head states; None where it states none. FileError for what is none."""
+    if "centre" not in head._fields:
+        return None
+    centre, width = np.array(numbers(head, "centre")), np.array(numbers(head, "width"))
+    if not centre.size == width.size == math.prod(shape) or (width <= 0).any():
+        refuse("units of features that do not fit")
+    return Normal(centre.reshape(shape), width.reshape(shape), head.flag("clips"))
 
 
 # ---- graphs ----

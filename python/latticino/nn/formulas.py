@@ -70,12 +70,17 @@ def prelu(x: Array, value: Array) -> Array:
     return np.where(x > 0, x, value * x)
 
 
+def step(x: Array, gap: float = 0.0) -> Array:
+    """1 from 0 on, else 0. ``gap``: nearer to 0 than that a polynomial need not be near it."""
+    return np.where(x >= 0, 1.0, 0.0)
+
+
 FUNCTIONS: dict[str, Callable[..., Array]] = {
     "relu": lambda x: np.maximum(x, 0), "leaky_relu": leaky_relu, "prelu": prelu, "clip": clip, "abs": np.abs,
     "elu": elu, "silu": lambda x: x * sigmoid(x), "gelu": gelu, "sigmoid": sigmoid, "tanh": np.tanh,
     "softplus": softplus, "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "hardswish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1), "hardsigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
-    "logsigmoid": lambda x: -np.logaddexp(0, -x), "softsign": lambda x: x / (1 + np.abs(x)),
+    "logsigmoid": lambda x: -np.logaddexp(0, -x), "step": step, "softsign": lambda x: x / (1 + np.abs(x)),
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sin": np.sin, "cos": np.cos, "erf": erf,
 }

@@ -17,6 +17,7 @@ value belongs to one input, and a run over many inputs has them along a first ax
 groups |
 | conv_transpose | x (c, spatial...) | weight (c, o / groups, kernel...), bias (o) | the same, output_padding |
 | along | x | axis0, axis1, ...: a matrix (m, n) for some axes | kind: "avg_pool", "mean", "slice", ... for messages |
+| sparse | x | rows, columns, values: a matrix; bias (size) | size |
 | scale, shift | x | value, broadcast to x | |
 | reshape | x | | shape |
 | permute | x | | axes |
@@ -45,7 +46,8 @@ import numpy as np
 
 from .. import errors
 
-INPUTS = {"input": 0, "linear": 1, "conv": 1, "conv_transpose": 1, "along": 1, "scale": 1, "shift": 1, "reshape": 1,
+INPUTS = {"input": 0, "linear": 1, "conv": 1, "conv_transpose": 1, "along": 1,
+          "sparse": 1, "scale": 1, "shift": 1, "reshape": 1,
           "permute": 1, "add": 2, "sub": 2, "mul": 2, "activation": 1, "polynomial": 1, "quadratic": 1, "matmul": 2,
           "softmax": 1,
           "layer_norm": 1, "attention": 3, "max_pool": 1, "rnn": 1, "lstm": 1, "gru": 1}  # concat: one or more

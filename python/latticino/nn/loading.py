@@ -60,6 +60,7 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     if kind == "client":
         half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program)
         half._refreshes = keys_of.refreshes_of(head, params)
+        half._normal = files.normal_of(head, shape)
         return half
     return _loaded_server(head, found, context, program, packing, device, memory)
 
@@ -95,7 +96,9 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     require_memory(plan, memory)
     placement = Placement(steps, level, program.seconds)
     facts = {"units": {node.name: number for node, number in zip(graph.nodes, before)}}
-    return Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device, memory)
+    out = Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device, memory)
+    out._normal = files.normal_of(head, out.shape)
+    return out
 
 
 def _layer_of(row: Note) -> LayerPlan:

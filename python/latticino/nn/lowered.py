@@ -136,6 +136,11 @@ class Affine:
         return self.nnz == self.size_out and bool((self.values == 1).all()) and bool(
             np.array_equal(self.rows, np.arange(self.size_out)))
 
+    @property
+    def permutes(self) -> bool:
+        """Whether the results are the inputs in another order."""
+        return self.selects and self.size_in == self.size_out == len(np.unique(self.columns))
+
     def scaled(self, factor: float) -> Affine:
         """Times a number that is not 0. Rows and columns are shared."""
         if not (math.isfinite(factor) and factor):

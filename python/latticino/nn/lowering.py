@@ -24,7 +24,8 @@ from .lowered import Affine, Lowered, Node, Series
 from .ranges import Ranges
 from .scales import numbers_of, scaled
 
-_AFFINE = ("linear", "conv", "conv_transpose", "along", "scale", "permute")
+_AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "permute")
+_STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
 _MOST_SHIFT = 2  # of a square, in units of the bound: two bits of its precision
 _SMALL = 1 << 16  # entries for which that does not matter
@@ -141,6 +142,17 @@ class _Structure:
             f"layer {node.layer or i}", f"the operation {node.op}", "one with a lowered form",
             "simplify the graph first: rewrites.simplified(graph)")
 
+    def _bound(self, i: int) -> float:
+        """Of a node of the model graph: 1 for steps and their products, which no input makes larger."""
+        return 1 + _STEP if self._steps(i) else self.ranges.bound(i)
+
+    def _steps(self, i: int) -> bool:
+        node = self.graph.nodes[i]
+        if node.op == "activation":
+            return bool(node.options["function"] == "step")
+        turned = node.op == "along" and node.options.get("kind") == "roll"
+        return (turned or node.op in ("mul", "reshape")) and all(self._steps(j) for j in node.inputs)
+
     # ---- nodes ----
 
     def _new(self, op: Any, inputs: tuple[int, ...], shape: tuple[int, ...], layer: str, source: int,
@@ -148,7 +160,7 @@ class _Structure:
         names = {n.name for n in self.nodes}
         lead = layer or op
         name = next(n for n in (lead, *(f"{lead}.{k}" for k in range(1, len(names) + 2))) if n not in names)
-        bound = self.ranges.bound(source) if bound is None else bound
+        bound = self._bound(source) if bound is None else bound
         self.nodes.append(Node(name, op, inputs, shape, bound=bound, layer=layer, **options))
         return Expression({len(self.nodes) - 1: None}, shape, None, layer, source)
 
@@ -177,7 +189,7 @@ class _Structure:
         bias = None if x.bias is None else matrices.applied(m, x.bias)
         if "bias" in node.arrays:
             own = node.arrays["bias"]
-            if node.op != "linear":
+            if node.op not in ("linear", "sparse"):
                 own = own.reshape(-1, *(1,) * (len(node.shape) - 1))
             bias = _plus(bias, np.broadcast_to(own, node.shape))
         maps = {i: m if b is None else matrices.product(m, b) for i, b in x.maps.items()}
@@ -233,7 +245,7 @@ class _Structure:
 
     def _terms(self, i: int, node: ModelNode, x: Expression, terms: tuple[Term, ...], offset: float,
                largest: float = 0.0) -> Expression:
-        own = self.ranges.bound(i) + abs(offset) + largest
+        own = self._bound(i) + abs(offset) + largest
         bound = self.ranges.bound(node.inputs[0])
         parts = [self._term(i, node, x, t, own if len(terms) == 1 else bound + abs(t.shift)) for t in terms]
         total = parts[0]

@@ -35,6 +35,9 @@ def of_layer(node: Node, shape: Shape) -> Affine:
     """The matrix of a linear layer, without its bias."""
     if node.op == "linear":
         return linear(node.arrays["weight"], shape)
+    if node.op == "sparse":
+        rows, columns = (node.arrays[name].astype(np.int64) for name in ("rows", "columns"))
+        return Affine(rows, columns, node.arrays["values"], math.prod(shape), node.options["size"])
     if node.op == "conv":
         o = node.options
         return conv(node.arrays["weight"], shape, node.shape, o["stride"], o["padding"], o["dilation"], o["groups"])

@@ -83,8 +83,7 @@ def packings(graph: Lowered, slots: int, images: int = 1) -> list[Packing]:
 
 def renames(node: Node) -> bool:
     """Whether a node is its input in another order: no ciphertext is touched."""
-    return (len(node.maps) == 1 and node.bias is None and node.maps[0].selects
-            and node.maps[0].size_in == node.maps[0].size_out == len(np.unique(node.maps[0].columns)))
+    return (node.like is None and len(node.maps) == 1 and node.bias is None and node.maps[0].permutes)
 
 
 def _gaps(graph: Lowered) -> list[tuple[Grid, Gap] | None]:
@@ -176,7 +175,8 @@ def _with_move(graph: Lowered, at: int, packed: Sequence[Packing]) -> Lowered:
     _, moving, still = min((Transform(identity, packed[m], packed[s]).cost, m, s) for m, s in ((b, a), (a, b)))
     source = graph.nodes[moving]
     move = Node(f"{graph.nodes[at].name}.move{moving}", "affine", (moving,), source.shape, maps=(identity,),
-                bound=source.bound, layer=source.layer, like=still)
+                bound=source.bound, like=still,
+                layer=graph.nodes[at].layer if graph.nodes[at].op == "mul" else source.layer)
     nodes: list[Node] = []
     for i, n in enumerate(graph.nodes):
         inputs = tuple(j + (j >= at) for j in n.inputs)
@@ -224,18 +224,18 @@ class Transform:
 
     @property
     def diagonals(self) -> int:
-        return self.map.diagonals
+        return 0 if self.turns else self.map.diagonals
 
     @property
     def cost(self) -> float:
         """Diagonals and rotations, to compare ways."""
-        return self.map.diagonals + 8 * self.map.keys + 2 * math.log2(self.fold)
+        return self.diagonals + 8 * self.map.keys + 2 * math.log2(self.fold)
 
     @property
     def signature(self) -> tuple[object, ...]:
         """What decides the cost."""
         groups = tuple(tuple((g.source, g.distances, g.first) for g in several) for several in self.map.groups())
-        return self.map.slots, self.fold, groups
+        return self.map.slots, self.fold, self.turns, groups
 
     def _entries(self) -> moves.Entries:
         """Addresses of all results and of their inputs, for all images."""
@@ -268,9 +268,30 @@ class Transform:
 
         return moves.Map((*self.name, "folded"), slots, slots, self.target.layout.widened(slots), build)
 
+    @cached_property
+    def turns(self) -> tuple[tuple[int, int], ...] | None:
+        """For each target ciphertext its source and a distance, where rotating is all that there is to do: every slot
+        of the target takes one value of the source as it is. None for other maps."""
+        t = self.target.layout
+        if self.source.slots != t.slots or not (self.affine.selects and t.full and t.injective):
+            return None
+        groups = self.map.groups()
+        if any(len(g) != 1 or len(g[0].distances) != 1 for g in groups):
+            return None
+        return tuple((g[0].source, (g[0].first + g[0].distances[0]) % t.slots) for g in groups)
+
+    def _turned(self, x: Ciphertext) -> Ciphertext:
+        e, params, first = x._evaluator, x.context.params, x._parts[0]
+        assert self.turns is not None
+        parts = [e.rotate(x._parts[i], d) if d else x._parts[i] for i, d in self.turns]
+        added = noise.switched(params, first.level, self.target.slots, first.scale)
+        return x._like(parts, x._known.mapped(self._of_sample, 1.0, 1.0, True, added, 0.0), layout=self.target.layout)
+
     def apply(self, x: Ciphertext, level: int) -> Ciphertext:
-        """The map of an array in the source packing, at `level`: one level below it."""
+        """The map of an array in the source packing, at `level`: one level below it, or at it where it rotates."""
         x = x if x.level == level else x.to_level(level)
+        if self.turns is not None:
+            return self._turned(x)
         context = x.context
         self.map.require_possible("matmul")
         made = _Skeleton(self.map) if context._without_data else self.map

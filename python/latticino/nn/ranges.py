@@ -39,6 +39,40 @@ class NodeRange:
 
 
 @dataclass(frozen=True)
+class Normal:
+    """The range of each value of an input: ``x`` is read as ``(x - centre) / width``, which calibration data have
+    within -1 to 1. Arrays of the shape of an input. ``clips``: a value outside is read as the nearest end of the range,
+    where that is known to change no result."""
+
+    centre: np.ndarray
+    width: np.ndarray
+    clips: bool = False
+
+    @classmethod
+    def of(cls, data: np.ndarray, clips: bool = False) -> Normal:
+        """Of inputs along a first axis. Where they have one value, the width is its size, or 1."""
+        low, high = data.min(axis=0), data.max(axis=0)
+        width, centre = (high - low) / 2, (high + low) / 2
+        return cls(centre, np.where(width > np.abs(centre) * 2.0**-40, width, np.maximum(np.abs(centre), 1.0)), clips)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray((x - self.centre) / self.width)
+
+    def require_within(self, operation: str, x: np.ndarray, bound: float) -> None:
+        """ValueError, naming a feature, where a value of the batch x lies beyond `bound` widths from its centre."""
+        beyond = np.abs(self(x)) - bound
+        if x.size and float(beyond.max()) > bound * 1e-9:
+            where = np.unravel_index(int(beyond.argmax()), x.shape)
+            at = where[1:]
+            low, high = (float(self.centre[at] + side * bound * self.width[at]) for side in (-1, 1))
+            name = ", ".join(map(str, at))
+            raise errors.ValueError.explain(
+                operation, f"{float(x[where]):.4g} as feature {name} of sample {where[0]}",
+                f"{low:.4g} to {high:.4g}, the range for which comparisons were fitted",
+                "calibrate with data that show such values, or compile with a larger margin")
+
+
+@dataclass(frozen=True)
 class Ranges:
     """The ranges of each node of a graph. ``margin``: by which bounds exceed the largest value that was seen."""
 

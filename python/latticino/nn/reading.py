@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import errors
-from . import activations, capture, estimators
+from . import activations, capture, comparing, estimators
 from .activations import Fit, fit_activations
 from .graph import Graph
 from .lowered import Lowered
 from .lowering import lowered_and_wishes
-from .ranges import MARGIN, Ranges, batches, measure
+from .ranges import MARGIN, Normal, Ranges, batches, measure
 from .rewrites import simplified
 
 _ROUNDS = 3
@@ -28,7 +28,8 @@ class Reading:
     """A model, step by step.
 
     ``model``: as it was written; ``graph``: with fewer kinds of layers (`rewrites`); ``ranges`` of its nodes; ``fits``
-    of its activations, by node; ``lowered``: what packing and the run see.
+    of its activations, by node; ``lowered``: what packing and the run see. ``normal``: units of the input, where the
+    graphs read it in units of its range. ``facts``: for the plan.
     """
 
     model: Graph
@@ -37,28 +38,34 @@ class Reading:
     fits: Mapping[int, Fit]
     lowered: Lowered
     samples: np.ndarray
+    normal: Normal | None = None
+    facts: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
         """What a person should know: of the ranges, and of layers whose values may leave theirs."""
+        if self.normal is not None and self.normal.clips:  # no input leaves the ranges
+            return list(self.facts)
         out = list(self.ranges.notes)
         narrow = dict.fromkeys(self.graph.nodes[i].layer or "without a name" for i in self.fits
                                if self.ranges.narrow(self.graph.nodes[i].inputs[0]))
         if narrow:
             out.append("among ten times as many inputs some lead to values outside of the bounds, which polynomials do "
                        f"not bear, before {', '.join(narrow)}; compile with a larger margin or more calibration data")
-        return out
+        return [*self.facts, *out]
 
 
 def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: float = MARGIN,
          bits: float = activations.BITS,
-         fits: Mapping[str, Any] | None = None) -> Reading:
+         fits: Mapping[str, Any] | None = None, form: str = "copies") -> Reading:
     """A PyTorch module or exported program, a scikit-learn estimator or a `Graph`, as a lowered graph.
 
     ``sample``: inputs along a first axis, which PyTorch's models need. ``calibration``: inputs as the model will see
     them, an array or an iterable of arrays; the sample where there is none. ``margin``, ``bits``, ``fits``: see
-    `ranges.measure` and `activations.fit_activations`.
+    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests`.
     """
+    data = sample if calibration is None else calibration
+    normal: Normal | None = None
     if isinstance(model, Graph):
         graph = model
     elif capture.is_torch(model):
@@ -67,6 +74,10 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
                                                   "inputs to follow it on",
                                                   "pass sample=x[:1]")
         graph = capture.capture(model, sample)
+    elif estimators.has_trees(model):
+        data = collected(data, (estimators.features(model),))
+        normal = estimators.normal(model, data)
+        graph = estimators.read(model, data, normal, form)
     elif estimators.is_estimator(model):
         graph = estimators.read(model)
     else:
@@ -74,14 +85,13 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
             "compile", f"a {type(model).__name__}",
             "a torch.nn.Module, an ExportedProgram, a scikit-learn estimator or a Graph",
             "pass one of these, or build the graph with latticino.nn.builder.Builder")
-    data = sample if calibration is None else calibration
-    if data is None:
-        raise errors.UnsupportedError.explain("compile", "no calibration data", "inputs as the model will see them",
-                                              "pass calibration=x, a thousand inputs or more")
     small = simplified(graph)
-    # It is read more than once.
-    data = np.concatenate([np.zeros((0, *small.shape_in)), *batches(data, small.shape_in)])
-    ranges = measure(small, data, margin)
+    given = collected(data, small.shape_in)
+    data = given if normal is None else normal(given)
+    # Values are read as the ends of their ranges where they lie outside: those belong to what is seen.
+    clips = normal is not None and normal.clips
+    ends = np.ones((2, *small.shape_in)) * np.array([[-1.0], [1.0]]) if clips else data[:0]
+    ranges = replace(measure(small, np.concatenate([data, ends]), margin), inputs=len(data))
     chosen = fit_activations(small, ranges, bits, fits)
     for _ in range(_ROUNDS):
         seen = _with_polynomials(small, ranges, chosen, data)
@@ -97,7 +107,23 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         chosen = fit_activations(small, wider, bits, fits, (ranges, chosen))
         ranges = wider
         lowered, wishes = lowered_and_wishes(small, ranges, chosen)
-    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT])
+    facts = () if normal is None else comparing.facts(small, ranges, chosen, data, *estimators.last(model))
+    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], normal, facts)
+
+
+def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Calibration data as one array: it is read more than once."""
+    if data is None:
+        raise errors.UnsupportedError.explain("compile", "no calibration data", "inputs as the model will see them",
+                                              "pass calibration=x, a thousand inputs or more")
+    out: np.ndarray = np.concatenate([np.zeros((0, *shape)), *batches(data, shape)])
+    if not len(out):
+        raise errors.ShapeError.explain("calibrate", "no inputs", "one or more, better a thousand",
+                                        "pass calibration=data")
+    if not np.isfinite(out).all():
+        raise errors.ValueError.explain("calibrate", "NaN or infinity in the calibration data", "finite values",
+                                        "fill in missing values on the client, before training and here")
+    return out
 
 
 def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray) -> Ranges | None:

@@ -97,6 +97,23 @@ def _linear(node: Node, x: Array) -> Array:
     return np.asarray(out + node.arrays["bias"] if "bias" in node.arrays else out)
 
 
+def _sparse(node: Node, x: Array) -> Array:
+    flat, size = x.reshape(len(x), -1), int(node.options["size"])
+    rows, columns = (node.arrays[name].astype(np.int64) for name in ("rows", "columns"))
+    values = node.arrays["values"]
+    if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
+        raise builtins.ValueError("rows, columns and values are of one length")
+    if rows.size and (min(rows.min(), columns.min()) < 0 or rows.max() >= size or columns.max() >= flat.shape[1]):
+        raise builtins.ValueError("an entry lies outside of the matrix")
+    out = np.zeros((size, len(x)))
+    for at in range(0, rows.size, max(1, _AT_ONCE // max(len(x), 1))):
+        part = slice(at, at + max(1, _AT_ONCE // max(len(x), 1)))
+        np.add.at(out, rows[part], values[part, None] * flat.T[columns[part]])
+    if "bias" in node.arrays:
+        out += np.broadcast_to(node.arrays["bias"], (size,))[:, None]
+    return np.ascontiguousarray(out.T)
+
+
 def _windows(x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
              counts: Sequence[int]) -> Array:
     """(batch, channels, places..., kernel...) of padded values: a view."""
@@ -338,7 +355,8 @@ def _gru(node: Node, x: Array) -> Array:
 
 
 _OPERATIONS: dict[str, Callable[..., Array]] = {
-    "linear": _linear, "conv": _conv, "conv_transpose": _conv_transpose, "along": _along, "scale": _scale,
+    "linear": _linear, "conv": _conv, "conv_transpose": _conv_transpose, "along": _along, "sparse": _sparse,
+    "scale": _scale,
     "shift": _shift, "reshape": _reshape, "permute": _permute, "concat": _concat, "add": _pair(np.add),
     "sub": _pair(np.subtract), "mul": _pair(np.multiply), "activation": _activation, "polynomial": _polynomial,
     "quadratic": _quadratic,

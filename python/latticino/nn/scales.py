@@ -51,10 +51,16 @@ def _adjustable(nodes: list[Node], groups: list[int], users: list[list[int]], i:
     """The factor of a product that nothing else reads and that can have any number."""
     sizes = np.bincount(groups, minlength=len(nodes))
     a, b = nodes[i].inputs
-    if a == b:
+    if a == b or _turned(nodes, a, b) or _turned(nodes, b, a):
         return None
     free = [j for j in (a, b) if nodes[j].op in ("polynomial", "affine") and users[j] == [i] and sizes[groups[j]] == 1]
     return min(free, key=lambda j: nodes[j].op == "affine") if free else None
+
+
+def _turned(nodes: list[Node], i: int, other: int) -> bool:
+    """Whether node i is another one in another order, so that no factor should make a map of it."""
+    n = nodes[i]
+    return n.inputs == (other,) and len(n.maps) == 1 and n.bias is None and n.maps[0].permutes
 
 
 def _loosened(nodes: list[Node], output: int) -> tuple[list[Node], int]:
@@ -106,12 +112,20 @@ class _Numbers:
         for i, n in enumerate(self.nodes):
             if i in later or i in self.chosen:
                 continue
-            if n.op == "mul" and i not in later.values():
+            if self._follows(i):
+                self.chosen[i] = self._of(n.inputs[0], later)
+            elif n.op == "mul" and i not in later.values():
                 a, b = n.inputs
                 self._choose(members[self.groups[i]], self._of(a, later) * self._of(b, later))
             else:
                 self._choose(members[self.groups[i]], self._wish(members[self.groups[i]]))
         return [self._of(i, later) for i in range(len(self.nodes))]
+
+    def _follows(self, i: int) -> bool:
+        """Whether a node is multiplied with itself in another order: it has the same number then."""
+        alone = self.groups.count(self.groups[i]) == 1
+        return alone and any(self.nodes[j].op == "mul" and any(_turned(self.nodes, i, k) for k in self.nodes[j].inputs)
+                             for j in self.users[i])
 
     def _of(self, i: int, later: dict[int, int]) -> float:
         if i in self.chosen:

@@ -1,0 +1,154 @@
+"""`latticino demo trees`: boosted trees on digits and a forest on breast cancer data, encrypted beside the clear."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import errors, nn
+from ..common import display
+from ..common.progress_bar import track
+from ..key_generation import keygen
+
+ENCRYPTED = 10  # test inputs that run encrypted
+_TEST = 0.3  # share of the data
+
+
+@dataclass
+class Task:
+    """A model with the data that it was not trained on."""
+
+    name: str
+    dataset: str
+    model: Any
+    x_train: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclass
+class Row:
+    """What was measured of a model."""
+
+    task: str
+    dataset: str
+    plan: nn.NetworkPlan
+    inputs: int
+    accuracy: float
+    shadow_accuracy: float
+    device: str
+    device_name: str = ""
+    seconds: list[float] = field(default_factory=list)
+    equal: int = 0  # classes of encrypted runs that are the shadow's
+    right: int = 0  # and the data's
+    error: float = 0.0  # of encrypted scores to the shadow's, relative to the largest
+    key_bytes: int = 0
+    peak_bytes: int = 0
+
+
+def tasks() -> list[Task]:
+    """Trains the models, in a few seconds. UnsupportedError without scikit-learn."""
+    try:
+        from sklearn.datasets import load_breast_cancer, load_digits
+        from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+        from sklearn.model_selection import train_test_split
+    except ImportError as why:
+        raise errors.UnsupportedError.explain(
+            "demo trees", "no scikit-learn", "its models and data", "pip install latticino[demo]") from why
+    boosted = GradientBoostingClassifier(n_estimators=30, max_depth=2, learning_rate=0.3, random_state=0)
+    forest = RandomForestClassifier(40, max_depth=5, random_state=0)
+    out = []
+    for name, title, data, model in (("boosted trees", "digits 8x8", load_digits(), boosted),
+                                     ("forest", "breast cancer", load_breast_cancer(), forest)):
+        x, x_test, y, y_test = train_test_split(data.data, data.target, test_size=_TEST, random_state=0,
+                                                stratify=data.target)
+        out.append(Task(name, title, model.fit(x, y), x, x_test, y_test))
+    return out
+
+
+def run(preset: str | None = None, device: str | None = None, encrypted: int = ENCRYPTED,
+        threads: int = 0) -> list[Row]:
+    """Compiles each model, measures its accuracy, runs some test inputs encrypted, and prints a table."""
+    rows = []
+    for task in tasks():
+        start = time.monotonic()
+        enc = nn.compile(task.model, calibration=task.x_train, preset=preset, device=device)
+        enc.threads = threads
+        print(f"{task.name} on {task.dataset}: compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n", flush=True)
+        rows.append(_measured(task, enc, min(encrypted, len(task.x))))
+    _print(rows)
+    return rows
+
+
+def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
+    shadow = enc.shadow(task.x)
+    row = Row(task.name, task.dataset, enc.plan, len(task.x), float(task.model.score(task.x, task.y)),
+              float(np.mean(_classes(shadow) == task.y)), enc.context.device, enc.context._native.device["name"])
+    if not encrypted:
+        return row
+    client = keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    keys = enc.context.keys
+    row.key_bytes = 0 if keys is None else keys.bytes
+    most = float(np.abs(shadow).max())
+    for k in track(range(encrypted), f"{task.name}, encrypted"):
+        question = enc.encrypt(client, task.x[k])
+        start = time.monotonic()
+        answer = enc(question)
+        enc.context.synchronize()
+        row.seconds.append(time.monotonic() - start)
+        got = enc.decrypt(client, answer).unmarked()
+        row.error = max(row.error, float(np.abs(got - shadow[k]).max()) / most)
+        row.equal += bool(_classes(got[None])[0] == _classes(shadow[k : k + 1])[0])
+        row.right += bool(_classes(got[None])[0] == task.y[k])
+    row.peak_bytes = enc.context.peak_bytes
+    return row
+
+
+def _classes(scores: np.ndarray) -> np.ndarray:
+    """The largest of several scores, or the sign of one."""
+    return np.asarray(scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int))
+
+
+def _print(rows: list[Row]) -> None:
+    print(f"{'model':>14} {'data':>14} {'clear':>7} {'shadow':>7} {'encrypted':>10} {'as shadow':>10} {'a run':>9} "
+          f"{'predicted':>10} {'levels':>7} {'bits':>6} {'predicted':>10}  preset")
+    for r in rows:
+        ran = len(r.seconds)
+        right = f"{r.right} of {ran}" if ran else "-"
+        same = f"{r.equal} of {ran}" if ran else "-"
+        took = display.seconds(float(np.median(r.seconds))) if ran else "-"
+        bits = f"{-math.log2(r.error):.1f}" if r.error else "-"
+        print(f"{r.task:>14} {r.dataset:>14} {r.accuracy:>7.1%} {r.shadow_accuracy:>7.1%} {right:>10} {same:>10} "
+              f"{took:>9} {display.seconds(r.plan.seconds):>10} {r.plan.level:>7} {bits:>6} {r.plan.bits:>10.1f}  "
+              f"{r.plan.preset}")
+    print("clear, shadow: share of the test data that is classified right; bits: of the worst score to the shadow's, "
+          "relative to the largest")
+
+
+def verdict(rows: list[Row]) -> int:
+    """0 if encrypted runs gave the classes of the shadow, and shadows are as accurate as the models within a point."""
+    for r in rows:
+        if r.equal < len(r.seconds) or abs(r.accuracy - r.shadow_accuracy) > 0.01:
+            print(f"{r.task} on {r.dataset}: classes differ from those in the clear", file=sys.stderr)
+            return 1
+    return 0
+
+
+def row(r: Row) -> dict[str, Any]:
+    """The measurements of a model as a row of a record; UnsupportedError where nothing ran encrypted."""
+    if not r.seconds:
+        raise errors.UnsupportedError.explain("demo trees", "--record, and no input that ran encrypted", "one or more",
+                                              "leave --encrypted out")
+    return {"name": "trees.input", "value": 1e3 * float(np.median(r.seconds)), "unit": "ms",
+            "median_of": len(r.seconds), "low": 1e3 * min(r.seconds), "high": 1e3 * max(r.seconds),
+            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "replayed", "preset": r.plan.preset,
+            "params": {"batch": 1, "model": r.task, "dataset": r.dataset, "inputs": r.inputs,
+                       "predicted_ms": 1e3 * r.plan.seconds, "level": r.plan.level},
+            "accuracy": r.shadow_accuracy, "clear_accuracy": r.accuracy, "bootstraps": r.plan.bootstraps,
+            "key_bytes": r.key_bytes, "peak_bytes": r.peak_bytes, "score_error": r.error, "equal_classes": r.equal}
