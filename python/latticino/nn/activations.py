@@ -119,6 +119,7 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: M
     left = dict(choices or {})
     nodes = [(i, n) for i, n in enumerate(graph.nodes) if n.op == "activation"]
     out: dict[int, Fit] = {}
+    made: dict[tuple[object, ...], Fit] = {}  # by layer, options and range: steps of a loop share them
     for i, node in nodes:
         choice = (choices or {}).get(node.layer)
         left.pop(node.layer, None)
@@ -126,7 +127,10 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: M
         if before is not None and before[0].nodes[source] is ranges.nodes[source]:
             out[i] = before[1][i]
         else:
-            out[i] = fit(node, ranges, source, wanted, choice)
+            key = (node.layer, repr(sorted(node.options.items())), id(ranges.nodes[source]))
+            if key not in made:
+                made[key] = fit(node, ranges, source, wanted, choice)
+            out[i] = made[key]
     if left:
         names = ", ".join(dict.fromkeys(n.layer for _, n in nodes)) or "none"
         raise errors.ValueError.explain("compile", f"a choice for the activation {next(iter(left))!r}",

@@ -245,6 +245,11 @@ def _same(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
     return c.value(x.node, c.expected)
 
 
+@rule("_assert_tensor_metadata")
+def _checked(c: Call, x: Any, *args: Any, **kwargs: Any) -> None:
+    """torch's own check of a type, before ``x.float()`` and the like."""
+
+
 @rule("permute", "transpose", "t")
 def _permute(c: Call, x: Any, axes: Any = (1, 0), other: int | None = None) -> Value:
     order = list(range(len(x.shape)))

@@ -206,8 +206,9 @@ class _Structure:
         return cost <= max(_SMALL, _GROWTH * (had + m.nnz))
 
     def _concat(self, node: ModelNode, xs: list[Expression]) -> Expression:
-        index = np.arange(math.prod(node.shape)).reshape(node.shape)
-        parts = np.split(index, np.cumsum([x.shape[node.options["axis"]] for x in xs])[:-1], axis=node.options["axis"])
+        index, axis = np.arange(math.prod(node.shape)).reshape(node.shape), node.options["axis"]
+        parts = np.split(index, np.cumsum([x.shape[axis] for x in xs])[:-1], axis=axis)
+        grid = None if axis else matrices.grid_of(node.shape)  # channels side by side are still a grid
         maps: dict[int, Affine | None] = {}
         bias: np.ndarray | None = None
         for x, part in zip(xs, parts):
@@ -216,7 +217,7 @@ class _Structure:
                 bias = np.zeros(index.size) if bias is None else bias
                 bias[where] = x.bias
             for i, m in x.maps.items():
-                own = matrices.placed(Affine.identity(x.size) if m is None else m, where, index.size)
+                own = matrices.placed(matrices.identity(x.shape) if m is None else m, where, index.size, grid)
                 before = maps.get(i)
                 maps[i] = own if before is None else matrices.total(before, own)
         return Expression(maps, node.shape, bias, node.layer)

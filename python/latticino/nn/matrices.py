@@ -177,6 +177,9 @@ def total(a: Affine, b: Affine, sign: float = 1.0) -> Affine:
                   np.concatenate([a.values, sign * b.values]), a.size_in, a.size_out, grids=grids, stride=stride)
 
 
-def placed(a: Affine, index: np.ndarray, size: int) -> Affine:
-    """Row r of the map as row ``index[r]`` of `size`."""
-    return Affine(index[a.rows], a.columns, a.values, a.size_in, size)
+def placed(a: Affine, index: np.ndarray, size: int, grid: Grid | None = None) -> Affine:
+    """Row r of the map as row ``index[r]`` of `size`. ``grid``: what the result is, where it has more channels of the
+    same pixels."""
+    grids = (a.grids[0], grid) if a.grids is not None and grid is not None else None
+    return Affine(index[a.rows], a.columns, a.values, a.size_in, size, grids=grids,
+                  stride=a.stride if grids else (1, 1))

@@ -234,7 +234,10 @@ class Transform:
     @property
     def signature(self) -> tuple[object, ...]:
         """What decides the cost."""
-        groups = tuple(tuple((g.source, g.distances, g.first) for g in several) for several in self.map.groups())
+        # Which of the input's ciphertexts it reads makes no difference: they are counted as they are met.
+        met: dict[int, int] = {}
+        groups = tuple(tuple((met.setdefault(g.source, len(met)), g.distances, g.first) for g in several)
+                       for several in self.map.groups())
         return self.map.slots, self.fold, self.turns, groups
 
     def _entries(self) -> moves.Entries:

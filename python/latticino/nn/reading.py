@@ -16,6 +16,7 @@ from .graph import Graph
 from .lowered import Lowered
 from .lowering import lowered_and_wishes
 from .ranges import MARGIN, Normal, Ranges, batches, measure
+from .repeats import common
 from .rewrites import simplified
 
 _ROUNDS = 3
@@ -92,18 +93,21 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
     clips = normal is not None and normal.clips
     ends = np.ones((2, *small.shape_in)) * np.array([[-1.0], [1.0]]) if clips else data[:0]
     ranges = replace(measure(small, np.concatenate([data, ends]), margin), inputs=len(data))
+    ranges = common(small, ranges)
     chosen = fit_activations(small, ranges, bits, fits)
     for _ in range(_ROUNDS):
         seen = _with_polynomials(small, ranges, chosen, data)
         if seen is None:
             break
+        seen = common(small, seen)
         chosen = fit_activations(small, seen, bits, fits, (ranges, chosen))
         ranges = seen
     lowered, wishes = lowered_and_wishes(small, ranges, chosen)
     for _ in range(_ROUNDS):
         if not wishes:
             break
-        wider = ranges.wider({i: (-bound / margin, bound / margin) for i, bound in wishes.items()})
+        ends = {i: (-bound / margin, bound / margin) for i, bound in wishes.items()}
+        wider = common(small, ranges.wider(ends))
         chosen = fit_activations(small, wider, bits, fits, (ranges, chosen))
         ranges = wider
         lowered, wishes = lowered_and_wishes(small, ranges, chosen)

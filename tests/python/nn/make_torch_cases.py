@@ -93,7 +93,8 @@ ACTIVATIONS = [
     nn.GELU(approximate="tanh"), nn.SiLU(), nn.Mish(), nn.Sigmoid(), nn.Tanh(), nn.Softplus(2.0, 3.0), nn.Hardswish(),
     nn.Hardsigmoid(), nn.Hardtanh(-0.3, 1.2), nn.LogSigmoid(), nn.Softmax(-1), nn.PReLU(), Of(lambda x: x.abs()),
     Of(lambda x: x * x), Of(lambda x: x**3 - 2 * x + 1), Of(lambda x: x.clamp(min=-0.5)), Of(lambda x: x.clamp(max=0.5)),
-    Of(lambda x: x.clamp(-1, 0.5)), Of(lambda x: 1 - x / 3), Of(lambda x: torch.exp(-x)), Of(lambda x: F.relu(x).square())]
+    Of(lambda x: x.clamp(-1, 0.5)), Of(lambda x: 1 - x / 3), Of(lambda x: torch.exp(-x)), Of(lambda x: F.relu(x).square()),
+    Of(lambda x: x.double().square() + x)]
 
 PLACES = [
     (lambda x: x.flatten(1), (3, 4)), (lambda x: x.reshape(x.shape[0], 4, 3), (3, 4)), (lambda x: x.transpose(1, 2), (3, 4)),

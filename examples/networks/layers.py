@@ -1,0 +1,78 @@
+"""What the recipes build their networks from: layers that cost few levels on encrypted data."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# Of ReLU in the orthonormal Hermite polynomials h1 = x and h2 = (x^2 - 1) / sqrt(2) under a normal distribution
+# (Park et al., "AESPA", 2022): 1 / sqrt(2 pi), 1 / 2, 1 / sqrt(4 pi).
+HERMITE = (1 / math.sqrt(2 * math.pi), 0.5, 1 / math.sqrt(4 * math.pi))
+
+
+class Quadratic(nn.Module):
+    """``a x^2 + b x + c`` for each channel, learned: the two powers are normalised apart from each other (AESPA).
+
+    ``x``: (batch, channels, ...). In `eval` it is one polynomial of degree 2, which takes one level between convolutions.
+    ``spread``: largest size that is not penalised, in standard deviations of a channel.
+    """
+
+    undecayed = True  # weight decay would flatten it
+
+    def __init__(self, channels, spread=4.0):
+        super().__init__()
+        self.first, self.second = nn.BatchNorm2d(channels, affine=False), nn.BatchNorm2d(channels, affine=False)
+        self.weight = nn.Parameter(torch.tensor(HERMITE).reshape(3, 1, 1, 1).repeat(1, channels, 1, 1))
+        self.spread, self.penalty, self.noise = spread, None, 0.0
+
+    def forward(self, x):
+        x = x.float()  # squares lose too much in 16 bits
+        one, two = self.first(x), self.second(x * x)
+        y = self.weight[0] + self.weight[1] * one + self.weight[2] * two
+        if self.training:
+            self.penalty = F.relu(one.abs() - self.spread).square().mean()
+            y = with_noise(y, self.noise)
+        return y
+
+
+class Cubic(nn.Module):
+    """``x - 4 x^3 / 27``: rises like tanh within -1.5 to 1.5, and stays within -1 to 1 for inputs within -3 to 3.
+
+    It is ``-T_3(x / 3)``, a Chebyshev polynomial. In training, inputs are cut to that range, and those beyond ``soft``
+    penalised, so that the trained network does without the cut.
+    """
+
+    END = 3.0
+
+    def __init__(self, soft=1.75):
+        super().__init__()
+        self.soft, self.noise = soft, 0.0
+
+    def forward(self, x):
+        if self.training:
+            x = with_noise(x.clamp(-self.END, self.END), self.noise)
+        return x * (1 - x * x * (4 / 27))
+
+    def beyond(self, x):
+        return F.relu(x.abs() - self.soft).square().mean()
+
+
+def with_noise(x, size):
+    """x with errors such as encryption leaves, relative to the largest value."""
+    return x + torch.randn_like(x) * (size * x.detach().abs().amax()) if size else x
+
+
+def penalty(model):
+    """The sum of what the layers of a model say of values outside of their ranges, from the last forward pass."""
+    found = [m.penalty for m in model.modules() if getattr(m, "penalty", None) is not None]
+    return torch.stack(found).sum() if found else torch.zeros(())
+
+
+def freeze_norms(model, noise):
+    """Normalisation with the statistics that later inputs meet, and errors of the size of encryption's in training."""
+    for m in model.modules():
+        if isinstance(m, nn.modules.batchnorm._BatchNorm):
+            m.eval()
+        if hasattr(m, "noise"):
+            m.noise = noise

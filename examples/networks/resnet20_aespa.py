@@ -1,0 +1,21 @@
+"""ResNet-20 for CIFAR-10 whose activations are learned polynomials of degree 2 (AESPA, Park et al. 2022).
+
+    python examples/networks/resnet20_aespa.py --out trained/resnet20_aespa
+"""
+
+import cifar
+from layers import Quadratic
+from shared import Run, options
+
+
+def network():
+    return cifar.ResNet20(Quadratic)
+
+
+def main(arguments=None):
+    run = Run(options("resnet20_aespa", 100, 256, 0.1, arguments, teacher_epochs=25))
+    return cifar.train(run, network(), cifar.teacher())
+
+
+if __name__ == "__main__":
+    main()
