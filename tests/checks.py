@@ -111,7 +111,7 @@ def try_package():
 
 
 def try_networks():
-    """Model graphs against PyTorch on random layers and models, in an environment of its own."""
+    """Model graphs against PyTorch on random layers and models, and the recipes, in an environment of its own."""
     setup()
     asked = Path(ROOT, "requirements", "networks.txt")
     folder = os.path.join(FETCHED, "networks")
@@ -122,11 +122,14 @@ def try_networks():
             python = make_environment(folder)
             stream([*pip_install(python), "-r", str(asked)], f"installing {asked.name}")
             stamp.write_text(wanted)
-    done = quiet([python, os.path.join(ROOT, "tests", "python", "nn", "make_torch_cases.py")],
-                 env=dict(os.environ, PYTHONWARNINGS="ignore"))
-    print(done.stdout, end="")
-    line = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.MULTILINE)
-    return tiers.Counts(int(line[1]), int(line[2])) if line else tiers.Counts(failed=1)
+    total = tiers.Counts()
+    for program in ("make_torch_cases.py", "try_recipes.py"):
+        done = quiet([python, os.path.join(ROOT, "tests", "python", "nn", program)],
+                     env=dict(os.environ, PYTHONWARNINGS="ignore"))
+        print(done.stdout, end="")
+        line = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.MULTILINE)
+        total += tiers.Counts(int(line[1]), int(line[2])) if line else tiers.Counts(failed=1)
+    return total
 
 
 def run_more(arguments):

@@ -2,11 +2,10 @@
 
 import numpy as np
 import torch
-from torch import nn
-from torch.nn import functional as F
-
 from layers import freeze_norms, penalty
 from shared import correct_of, fit, folder
+from torch import nn
+from torch.nn import functional as F
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 SHARE, WARMTH = 0.8, 3.0  # of the teacher's scores in the loss, and their temperature

@@ -2,9 +2,8 @@
 
 import numpy as np
 import torch
-from torch import nn
-
 from shared import folder
+from torch import nn
 
 WORDS = 8192  # most frequent ones; others count as unknown, so that a checkpoint with Adam's moments stays below 16 MiB
 
@@ -15,7 +14,8 @@ class Reviews:
     def __init__(self, device, tokens, limit=0):
         small = 0 < limit <= 8000
         with np.load(folder() / ("imdb_small.npz" if small else "imdb_train.npz"), allow_pickle=False) as f:
-            self.ids, self.labels = on_device(f["x_train"][: limit or None], f["y_train"][: limit or None], tokens, device)
+            ids, labels = (f[name][: limit or None] for name in ("x_train", "y_train"))
+        self.ids, self.labels = on_device(ids, labels, tokens, device)
 
 
 def test_reviews(device, tokens):
@@ -26,7 +26,8 @@ def test_reviews(device, tokens):
 
 def on_device(ids, labels, tokens, device):
     ids = ids[:, -tokens:].astype(np.int64)
-    return torch.as_tensor(np.where(ids < WORDS, ids, 1)).to(device), torch.as_tensor(labels.astype(np.int64)).to(device)
+    ids = np.where(ids < WORDS, ids, 1)
+    return torch.as_tensor(ids).to(device), torch.as_tensor(labels.astype(np.int64)).to(device)
 
 
 class Words(nn.Module):

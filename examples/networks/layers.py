@@ -14,7 +14,7 @@ HERMITE = (1 / math.sqrt(2 * math.pi), 0.5, 1 / math.sqrt(4 * math.pi))
 class Quadratic(nn.Module):
     """``a x^2 + b x + c`` for each channel, learned: the two powers are normalised apart from each other (AESPA).
 
-    ``x``: (batch, channels, ...). In `eval` it is one polynomial of degree 2, which takes one level between convolutions.
+    ``x``: (batch, channels, ...). In `eval` it is one polynomial of degree 2: one level between convolutions.
     ``spread``: largest size that is not penalised, in standard deviations of a channel.
     """
 

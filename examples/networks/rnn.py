@@ -2,8 +2,8 @@
 
     python examples/networks/rnn.py --out trained/rnn
 
-The client looks word vectors up in a table that holds them already multiplied by the input weights. Encrypted, 32 reviews
-lie side by side: `lt.nn.compile(network, vectors[:1], calibration=vectors, images=32)`.
+The client looks word vectors up in a table that holds them already multiplied by the input weights. Encrypted, 32
+reviews lie side by side: `lt.nn.compile(network, vectors[:1], calibration=vectors, images=32)`.
 """
 
 import imdb
@@ -37,7 +37,8 @@ class Rnn(nn.Module):
             h = self.act(before)
             if self.training:
                 beyond.append(self.act.beyond(before))
-        self.penalty = torch.stack(beyond).mean() if beyond else None
+        if beyond:
+            self.penalty = torch.stack(beyond).mean()
         return self.last(h)
 
 

@@ -1,11 +1,11 @@
-"""What the recipes share: data, a training loop that goes on from checkpoints, weights and a record of how they were made.
+"""What the recipes share: a training loop that goes on from checkpoints, weights, and a record of how they were made.
 
     run = Run(options("resnet20_aespa", epochs=100, batch=256, peak=0.1))
     fit(run, "student", model, loss_of, count=50_000)
     run.finish(model, accuracy(...), count=1_000)
 
-An epoch takes its random numbers from the seed and its own number, so that a run that was interrupted between two epochs
-ends with the weights of one that was not.
+An epoch takes its random numbers from the seed and its own number, so that a run that was interrupted between two
+epochs ends with the weights of one that was not.
 """
 
 import argparse
@@ -89,10 +89,12 @@ class Run:
 
     def finish(self, model, correct, count, **more):
         """Writes NAME.npz, the arrays of the state dictionary in float32, and NAME.json, and says what they hold."""
-        arrays = {k: v.detach().float().cpu().numpy() for k, v in model.state_dict().items() if v.is_floating_point()}
+        state = {k: v for k, v in model.state_dict().items() if v.is_floating_point()}
+        arrays = {k: v.detach().float().cpu().numpy() for k, v in state.items()}
         np.savez_compressed(self.out / f"{self.name}.npz", **arrays)
         cuda = self.device.type == "cuda"
-        record = {**self.recipe(), "losses": self.losses, "correct": correct, "tested": count, "accuracy": correct / count,
+        record = {**self.recipe(), "losses": self.losses, "correct": correct, "tested": count,
+                  "accuracy": correct / count,
                   "parameters": sum(p.numel() for p in model.parameters()), "seconds": round(self.seconds, 1),
                   "hardware": torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine(),
                   "torch": torch.__version__, "date": datetime.date.today().isoformat(), **more}
@@ -159,7 +161,8 @@ def load(model, path):
     """The model with the weights of a recipe's .npz file, in `eval`. Their names are those of its state dictionary."""
     with np.load(path, allow_pickle=False) as f:
         state = {name: torch.as_tensor(f[name]) for name in f.files}
-    counts = {k: v for k, v in model.state_dict().items() if not v.is_floating_point()}  # of batches, which nothing reads
+    # Counts of batches, which nothing reads, were left out.
+    counts = {k: v for k, v in model.state_dict().items() if not v.is_floating_point()}
     model.load_state_dict({**state, **counts})
     return model.eval()
 

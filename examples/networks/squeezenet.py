@@ -25,7 +25,7 @@ class Fire(nn.Module):
 
 
 class SqueezeNet(nn.Module):
-    """(batch, 3, 32, 32) to (batch, 10). All channels are powers of two; pooling becomes part of the maps next to it."""
+    """(batch, 3, 32, 32) to (batch, 10). Channels are powers of two; pooling becomes part of the maps next to it."""
 
     def __init__(self):
         super().__init__()

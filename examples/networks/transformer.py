@@ -2,8 +2,8 @@
 
     python examples/networks/transformer.py --out trained/transformer
 
-Batch norm takes the place of layer norm, and squares of shifted scores, divided by the number of tokens, that of softmax:
-neither a division nor an exponential is left. The client looks up word vectors and adds those of positions.
+Batch norm takes the place of layer norm, and squares of shifted scores, divided by the number of tokens, that of
+softmax: neither a division nor an exponential is left. The client looks up word vectors and adds those of positions.
 """
 
 import imdb
@@ -67,8 +67,8 @@ class Layer(nn.Module):
     def __init__(self, width, heads, tokens):
         super().__init__()
         self.norm1, self.attention, self.norm2 = Norm(width), Attention(width, heads, tokens), Norm(width)
-        self.first, self.norm3, self.act, self.second = (nn.Linear(width, 2 * width), Norm(2 * width), Square(2 * width),
-                                                         nn.Linear(2 * width, width))
+        self.first, self.second = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.norm3, self.act = Norm(2 * width), Square(2 * width)
 
     def forward(self, x):
         x = x + self.attention(self.norm1(x))

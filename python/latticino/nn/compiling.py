@@ -289,7 +289,8 @@ def _layer(group: Sequence[_Row], machine: Machine, bits: Sequence[float], param
     operations: dict[str, int] = {}
     for row in own:
         node = machine.graph.nodes[row.step.node]
-        name = f"degree {node.series.degree}" if node.series is not None else node.op
+        series = node.series
+        name = node.op if series is None else "square" if series.is_square else f"degree {series.degree}"
         operations[name] = operations.get(name, 0) + 1
     return LayerPlan(
         machine.graph.nodes[last].title, ", ".join(k if n == 1 else f"{n} {k}" for k, n in operations.items()),

@@ -28,6 +28,7 @@ Op = Literal["input", "affine", "add", "sub", "mul", "polynomial"]
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "polynomial": 1}  # an affine node has as many as it has maps
 _MOST_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
+_EXACT = 1e-12  # relative: a factor of 1 but for rounding
 OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
 
 
@@ -71,6 +72,15 @@ class Series:
     def degree(self) -> int:
         """Without coefficients of zero at the end."""
         return max((k for k, c in enumerate(self.coefficients) if c), default=0)
+
+    @property
+    def is_square(self) -> bool:
+        """Whether it is ``x * x``, but for rounding: that takes one level, other polynomials of degree 2 take two."""
+        low, high = self.domain
+        if self.degree != 2 or low != -high or self.coefficients[1]:
+            return False
+        constant, _, factor = self.coefficients[:3]
+        return max(abs(2 * factor / high**2 - 1), abs(constant / factor - 1)) <= _EXACT
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         low, high = self.domain

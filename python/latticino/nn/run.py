@@ -94,6 +94,8 @@ class Machine:
         xs = [_in(at_level(x, level), x.layout, shape) for x in xs]
         if node.series is not None:
             s = node.series
+            if s.is_square:
+                return xs[0] * xs[0]
             return xs[0].polyval(s.coefficients[: s.degree + 1], "chebyshev", s.domain)
         a, b = xs if node.inputs[0] != node.inputs[1] else (xs[0], xs[0])
         return a * b if node.op == "mul" else a + b if node.op == "add" else a - b

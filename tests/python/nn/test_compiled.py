@@ -336,3 +336,23 @@ def test_compile_from_outside():
             lt.nn.compile(graph, **{**options, **wrong})
     with pytest.raises(lt.UnsupportedError, match="compile"):
         lt.nn.compile(lambda x: x, x, **options)
+
+
+def test_a_square_takes_one_level():
+    """Maps and squares by turns: a level each, encrypted as in the shadow."""
+    x = rng(9).uniform(-1, 1, (40, 8))
+    nodes = [Node("x", "input", (), (8,))]
+    for k in range(2):
+        m = Affine.dense(rng(k).normal(size=(8, 8)) / 4)
+        nodes += [Node(f"map{k}", "affine", (2 * k,), (8,), maps=(m,)),
+                  Node(f"act{k}", "polynomial", (2 * k + 1,), (8,), series=Series((2.0, 0.0, 2.0), (-2.0, 2.0)))]
+    graph = calibrated(nodes, x)
+    enc = compiled(graph, x[:16], BOOT, "cpu")
+    assert (enc.plan.level, enc.plan.bootstraps) == (4, 0)
+    assert [row.operations for row in enc.plan.layers] == ["affine", "square"] * 2
+    client = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    for one in (x[3], np.zeros(8), np.full(8, 1.0)):  # all equal as well
+        wanted = enc.shadow(one[None])[0]
+        error = np.abs(enc.decrypt(client, enc(enc.encrypt(client, one))) - wanted).max()
+        assert error < 64 * 2.0**-enc.plan.bits * graph.nodes[-1].bound

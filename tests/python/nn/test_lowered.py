@@ -124,3 +124,13 @@ X = Node("x", "input", (), (3,))
 def test_graphs_that_are_none(make):
     with pytest.raises(lt.ShapeError):
         make()
+
+
+def test_which_series_are_squares():
+    def square(constant=0.5, linear=0.0, factor=0.5, low=-1.0, high=1.0, *more):
+        return Series((constant, linear, factor, *more), (low, high)).is_square
+
+    assert square() and square(8.0, 0.0, 8.0, -4.0, 4.0) and square(0.5 + 1e-15) and square(0.5, 0.0, 0.5, -1.0, 1.0, 0.0)
+    assert not square(0.6) and not square(0.5, 1e-9) and not square(1.0, 0.0, 1.0) and not square(-0.5, 0.0, -0.5)
+    assert not square(0.5, 0.0, 0.5, -1.0, 2.0) and not square(0.5, 0.0, 0.5, -1.0, 1.0, 1e-9)
+    assert not Series((0.5,), (-1.0, 1.0)).is_square and not Series((0.0, 1.0), (-1.0, 1.0)).is_square

@@ -16,6 +16,7 @@ from latticino.nn.lowering import lower
 from latticino.nn.ranges import measure
 from latticino.nn.reading import read
 from latticino.nn.rewrites import simplified
+from latticino.nn.run import Machine
 
 
 def rng(seed=0):
@@ -296,3 +297,29 @@ def test_quadratics_that_are_nearly_linear():
     x = build.linear(0, rng().normal(size=(4, 4)), layer="fc")
     y = build.add(build.scale(build.mul(x, x), np.array([1e-9, 0.0, 1.0, 0.1])), build.scale(x, np.array([1.0, 3.0, 0.0, 0.1])))
     lowered_close(build, build.linear(y, rng(1).normal(size=(2, 4)), layer="last"), rng(2).normal(size=(40, 4)), 1e-9)
+
+
+def test_channels_side_by_side_are_a_grid():
+    """Two convolutions of one input, joined, are the convolution with the weights of both."""
+    a, b = (rng(k).normal(size=(2, 3, 3, 3)) for k in (1, 2))
+    a[:, :, [0, 0, 0, 2, 2, 2], [0, 1, 2, 0, 1, 2]] = 0  # narrower, as 1 x 1 is in a fire module
+    graphs = []
+    for joined in (True, False):
+        build = Builder((3, 8, 8))
+        x = build.conv(build.input, rng().normal(size=(3, 3, 3, 3)), stride=2, padding=1, layer="first")
+        x = build.activation(x, "tanh", "act")
+        if joined:
+            x = build.concat([build.conv(x, w, padding=1, layer=name) for w, name in ((a, "a"), (b, "b"))], 0, "both")
+        else:
+            x = build.conv(x, np.concatenate([a, b]), padding=1, layer="both")
+        x = build.activation(x, "tanh", "act2")
+        graphs.append(build.graph(build.conv(x, rng(3).normal(size=(2, 4, 3, 3)), padding=1, layer="last")))
+    data = rng(4).normal(size=(40, 3, 8, 8))
+    one, other = (read(g, calibration=data, bits=8).lowered for g in graphs)
+    assert np.allclose(one.evaluate(data), other.evaluate(data), atol=1e-12)
+    for x, y in zip(one.nodes, other.nodes):
+        assert [m.grids for m in x.maps] == [m.grids for m in y.maps] and [m.stride for m in x.maps] == [m.stride for m in y.maps]
+    machines = [Machine(graph, 512) for graph in (one, other)]
+    assert [p.gap for p in machines[0].packings] == [p.gap for p in machines[1].packings]
+    counts = [[t.diagonals for several in m.transforms for t in several] for m in machines]
+    assert counts[0] == counts[1]

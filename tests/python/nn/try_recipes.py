@@ -24,13 +24,12 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples" / "networks")]
 import latticino as lt  # noqa: E402 - the checkout's
 
 COUNT = 64
-PRESET = "test-n12-boot-insecure"
 # Options of a tiny run, what the network for the comparison is made with, and how many inputs are calibrated.
 CASES = {
-    "resnet20_aespa": (["--epochs", "2", "--teacher-epochs", "1", "--batch", "16", "--peak", "0.02"], ()),
-    "squeezenet": (["--epochs", "2", "--teacher-epochs", "0", "--batch", "16", "--peak", "0.02"], ()),
-    "rnn": (["--epochs", "3", "--batch", "16", "--steps", "12", "--width", "16", "--peak", "0.02"], (12, 16)),
-    "transformer": (["--epochs", "3", "--batch", "16", "--tokens", "8", "--width", "16", "--heads", "2", "--layers", "1",
+    "resnet20_aespa": (["--epochs", "4", "--teacher-epochs", "1", "--batch", "16", "--peak", "0.02"], ()),
+    "squeezenet": (["--epochs", "4", "--teacher-epochs", "0", "--batch", "16", "--peak", "0.02"], ()),
+    "rnn": (["--epochs", "4", "--batch", "16", "--steps", "12", "--width", "16", "--peak", "0.02"], (12, 16)),
+    "transformer": (["--epochs", "4", "--batch", "16", "--tokens", "8", "--width", "16", "--heads", "2", "--layers", "1",
                      "--peak", "0.02"], (8, 16, 2, 1))}
 
 
@@ -68,14 +67,14 @@ def trains(recipe, out):
     """The losses fall, and stops on the way change nothing."""
     record, whole = run(recipe, out / "whole")
     for stage, losses in record["losses"].items():
-        assert len(losses) == 1 or losses[-1] < losses[0], (stage, losses)
+        # In the last epoch norms are frozen, with statistics of a few batches here.
+        assert len(losses) == 1 or losses[-2] < losses[0], (stage, losses)
     assert record["tested"] == 20 and 0 <= record["correct"] <= 20 and record["hardware"]
-    parts = None
-    for calls in range(1, 9):
-        parts = run(recipe, out / "parts", "--stop-after", "1e-9")
-        if parts is not None:
-            break
-    assert parts is not None and calls > 1, "it did not stop"
+    calls = [run(recipe, out / "parts", "--stop-after", "1e-9")]
+    while calls[-1] is None and len(calls) < 9:
+        calls.append(run(recipe, out / "parts", "--stop-after", "1e-9"))
+    parts = calls[-1]
+    assert parts is not None and len(calls) > 1, "it did not stop on the way"
     assert parts[0]["losses"] == record["losses"]
     assert whole.keys() == parts[1].keys() and all(np.array_equal(whole[k], parts[1][k]) for k in whole)
     try:
