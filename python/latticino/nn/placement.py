@@ -71,7 +71,7 @@ class Rates:
         found = {j: stand_in(twin, m.packings[j], level, m.graph.nodes[j].bound) for j in node.inputs}
         try:
             y = m.computed(i, [found[j] for j in node.inputs], level)
-        except errors.LevelError:
+        except (errors.LevelError, errors.ScaleError):  # the lowest levels hold fewer bits before the point
             return None
         return Cost(self._seconds - before, y.level, y._known.estimate.rms)
 

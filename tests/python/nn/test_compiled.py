@@ -346,13 +346,36 @@ def test_a_square_takes_one_level():
         m = Affine.dense(rng(k).normal(size=(8, 8)) / 4)
         nodes += [Node(f"map{k}", "affine", (2 * k,), (8,), maps=(m,)),
                   Node(f"act{k}", "polynomial", (2 * k + 1,), (8,), series=Series((2.0, 0.0, 2.0), (-2.0, 2.0)))]
+    nodes.append(Node("last", "affine", (4,), (3,), maps=(Affine.dense(rng(7).normal(size=(3, 8))),)))
     graph = calibrated(nodes, x)
+    # As lowered from a model: all that a square of values within -2 to 2 may be.
+    bounded = (Node(**{**n.__dict__, "bound": 4.0}) if n.series is not None else n for n in graph.nodes)
+    graph = Lowered(tuple(bounded), graph.output)
     enc = compiled(graph, x[:16], BOOT, "cpu")
-    assert (enc.plan.level, enc.plan.bootstraps) == (4, 0)
-    assert [row.operations for row in enc.plan.layers] == ["affine", "square"] * 2
+    assert (enc.plan.level, enc.plan.bootstraps) == (5, 0)
+    assert [row.operations for row in enc.plan.layers] == ["affine", "square"] * 2 + ["affine"]
     client = lt.keygen(enc.context)
     enc.context.use(enc.server_keys(client))
     for one in (x[3], np.zeros(8), np.full(8, 1.0)):  # all equal as well
         wanted = enc.shadow(one[None])[0]
         error = np.abs(enc.decrypt(client, enc(enc.encrypt(client, one))) - wanted).max()
         assert error < 64 * 2.0**-enc.plan.bits * graph.nodes[-1].bound
+
+
+def test_sums_that_nearly_cancel_stay_above_the_lowest_level():
+    """By the sizes of weights alone, values might be 10,000 times their bound: too large for the lowest level."""
+    u = rng(9).uniform(-1, 1, (40, 4))
+    x = np.concatenate([u, -u + 1e-4 * rng(8).uniform(-1, 1, u.shape)], axis=1)
+    reach = 1e-3
+    nodes = [Node("x", "input", (), (8,)),
+             Node("sum", "affine", (0,), (4,), maps=(Affine.dense(np.ones((4, 8))),)),
+             Node("act", "polynomial", (1,), (4,), series=Series((reach**2 / 2, 0.0, reach**2 / 2), (-reach, reach))),
+             Node("last", "affine", (2,), (2,), maps=(Affine.dense(rng(7).normal(size=(2, 4)) / reach**2),))]
+    graph = calibrated(nodes, x)
+    enc = compiled(graph, x[:16], BOOT, "cpu")
+    client = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    wanted = enc.shadow(x[:1])[0]
+    assert np.allclose(wanted, graph.evaluate(x[:1])[0], atol=1e-9 * np.abs(wanted).max())
+    error = np.abs(enc.decrypt(client, enc(enc.encrypt(client, x[0]))) - wanted).max()
+    assert error < 64 * 2.0**-enc.plan.bits * graph.nodes[-1].bound
