@@ -27,7 +27,8 @@ class Quadratic(nn.Module):
         self.spread, self.penalty, self.noise = spread, None, 0.0
 
     def forward(self, x):
-        x = x.float()  # squares lose too much in 16 bits
+        if x.dtype == torch.bfloat16:  # squares would lose too much
+            x = x.float()
         one, two = self.first(x), self.second(x * x)
         y = self.weight[0] + self.weight[1] * one + self.weight[2] * two
         if self.training:

@@ -8,13 +8,13 @@ from layers import Quadratic
 from shared import Run, options
 
 
-def network():
-    return cifar.ResNet20(Quadratic)
+def network(width=16):
+    return cifar.ResNet20(Quadratic, width)
 
 
 def main(arguments=None):
-    run = Run(options("resnet20_aespa", 100, 256, 0.1, arguments, teacher_epochs=25))
-    return cifar.train(run, network(), cifar.teacher())
+    run = Run(options("resnet20_aespa", 100, 256, 0.1, arguments, teacher_epochs=25, width=16))
+    return cifar.train(run, network(run.asked.width), cifar.teacher(2 * run.asked.width))
 
 
 if __name__ == "__main__":

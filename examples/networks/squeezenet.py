@@ -27,24 +27,25 @@ class Fire(nn.Module):
 class SqueezeNet(nn.Module):
     """(batch, 3, 32, 32) to (batch, 10). Channels are powers of two; pooling becomes part of the maps next to it."""
 
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
-        self.conv, self.act = nn.Conv2d(3, 64, 3, 2, 1, bias=False), Quadratic(64)
-        self.fires = nn.Sequential(Fire(64, 16, 128), nn.AvgPool2d(2), Fire(128, 32, 256), nn.AvgPool2d(2),
-                                   Fire(256, 64, 256))
-        self.last = nn.Conv2d(256, 10, 1)
+        self.conv, self.act = nn.Conv2d(3, width, 3, 2, 1, bias=False), Quadratic(width)
+        self.fires = nn.Sequential(Fire(width, width // 4, 2 * width), nn.AvgPool2d(2),
+                                   Fire(2 * width, width // 2, 4 * width), nn.AvgPool2d(2),
+                                   Fire(4 * width, width, 4 * width))
+        self.last = nn.Conv2d(4 * width, 10, 1)
 
     def forward(self, x):
         return self.last(self.fires(self.act(self.conv(x)))).mean((2, 3))
 
 
-def network():
-    return SqueezeNet()
+def network(width=64):
+    return SqueezeNet(width)
 
 
 def main(arguments=None):
-    run = Run(options("squeezenet", 100, 256, 0.1, arguments, teacher_epochs=25))
-    return cifar.train(run, network(), cifar.teacher())
+    run = Run(options("squeezenet", 100, 256, 0.1, arguments, teacher_epochs=25, width=64))
+    return cifar.train(run, network(run.asked.width), cifar.teacher())
 
 
 if __name__ == "__main__":
