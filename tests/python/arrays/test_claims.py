@@ -241,17 +241,92 @@ def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
     assert 1 / 3 < math.sqrt(np.mean(np.square(ratios))) < 3
 
 
+SIGNS = np.where(np.arange(512) % 4 < 2, 1.0, -1.0)
+
+
+def by_rotations(a, signs):
+    a = a * signs
+    for k in range(9):
+        a = a + a.rotate(1 << k)
+    return a
+
+
+CANCELLING = {
+    "sum": lambda a: (a * SIGNS).sum(), "mean": lambda a: 512 * (a * SIGNS).mean(),
+    "spread": lambda a: (a * SIGNS).spread_sum(1.0),
+    "along an axis": lambda a: (a * SIGNS).reshape(8, 64).sum(axis=1).contiguous(),
+    "vector": lambda a: a @ SIGNS, "matrix": lambda a: a @ np.outer(SIGNS, np.ones(4)),
+    "map": lambda a: lt.matrix_map(np.outer(np.ones(8), SIGNS))(a), "rotations": lambda a: by_rotations(a, SIGNS),
+    "difference": lambda a: 100 * (a - a.rotate(2)), "square": lambda a: (a * SIGNS).mean() ** 2,
+    "polynomial": lambda a: (a * SIGNS).mean().polyval([0.0, 0.5, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_sums_that_cancel_in_the_sample_may_be_large_in_other_data(ctx, client, keyed, rng, name):
+    """In the sample each value is added as often as it is taken away."""
+    program = keyed(lambda a: CANCELLING[name](a).to_level(0), lt.Shape((512,)))
+    sample = np.tile(rng.uniform(-1, 1, 2), 256)
+    a = client.encrypt(rng.uniform(-1, 1, 512), like=sample)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = program(a)
+    assert y.range.claim == "calibrated" and y.range.bound < 1e-6
+    # Other data of the same kind: what they come to lies within what was allowed for.
+    others = np.abs([client.decrypt(program(client.encrypt(rng.choice(sample, 512), like=sample))).unmarked()
+                     for _ in range(2)])
+    assert 0 < others.max() <= y._known.reach
+    room = 2.0 ** (ctx.params.log_q(0) - 1) / y.scale
+    for factor, fits in ((int(0.9 * room / y._known.reach), True), (int(1.1 * room / y._known.reach) + 1, False)):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            y * factor
+        assert [w.category for w in warned] == [lt.RangeWarning] * (not fits)
+    with pytest.raises(lt.ScaleError, match="larger in other data"):
+        ctx.plan(lambda x: program(x) * factor, sample)
+
+
+def test_functions_of_a_domain_say_where_sums_lie(ctx, client, keyed, rng):
+    """What lies beyond the sample does not outlive a function that is told where its argument lies."""
+    program = keyed(lambda a: (a * SIGNS).mean().approximate(np.tanh, (-1, 1)), lt.Shape((512,), None, (-1, 1)))
+    a = client.encrypt(rng.uniform(-1, 1, 512), like=np.tile(rng.uniform(-1, 1, 2), 256))
+    assert (a * SIGNS).mean()._known.beyond > 0.05
+    assert program(a)._known.reach < 1.1
+
+
+def test_files_state_what_lies_beyond_the_sample(ctx, client, keyed, rng):
+    program = keyed(lambda a: (a * SIGNS).sum(), lt.Shape((512,)))
+    y = program(client.encrypt(rng.uniform(-1, 1, 512), like=np.tile(rng.uniform(-1, 1, 2), 256)))
+    z = lt.from_bytes(lt.to_bytes(y), ctx)
+    assert z.range.claim == "declared" and y._known.reach > 1
+    assert z.range.bound == pytest.approx(y._known.reach)
+
+
+@pytest.mark.slow
+def test_a_program_whose_sum_cancelled_in_the_sample_is_no_longer_wrong(device):
+    """Of this program of the fuzz results were off by 3,000, where an error of 6e-7 was claimed."""
+    world = of_ckks.World(of_ckks.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
+    result = of_ckks.run(world, 2000265, "calibrated", "auto")
+    assert not result.wrong and "may be larger in other data" in result.refused, result
+
+
 def test_the_largest_error_of_a_few_large_values_is_claimed(device):
     """Of sparse data divided by small numbers and raised to a power one value has the largest error: replicas show
-    little of it, and the data may have a larger value there than the sample."""
-    world = of_ckks.World(of_ckks.LEVELED, device, 1)
+    little of it, and here the data have a value 5.5 times as large there as the sample.
+
+    What one slot errs by is nearly a product of two normal numbers, of which one follows from the secret key: so each
+    run has a key of its own. Of 722 such runs, each with the claims of 3,722, 5.5 % lay more than 2 bits below their
+    claim and 0.3 % more than 3; with what replicas show alone, 61 % and 24 %. With 7.5 %, 14 of 40 lie beyond 2 bits
+    with a probability of 4e-7, and a run lies beyond 5.5 bits with one of less than 1e-8.
+    """
     below = []
     for _ in range(40):
+        world = of_ckks.World(of_ckks.LEVELED, device, 1)
         result = of_ckks.run(world, 100251, "calibrated", "recorded")
         assert not result.wrong
-        below += [c.claimed_worst - c.worst for c in result.claims]
-    assert max(below) < fuzz.MOST_BELOW["calibrated"]  # without a margin every fourth of the first results lay beyond it
-    assert np.median(below) < 1.5
+        below.append([c.claimed_worst - c.worst for c in result.claims])
+    assert np.count_nonzero(np.array(below) > 2, axis=0).max() < 14, below
+    assert np.max(below) < 5.5
 
 
 def test_nothing_is_claimed_of_what_may_have_wrapped(ctx, client, keyed):
