@@ -50,12 +50,33 @@ struct ParameterLiteral {
   bool insecure = false;
 };
 
+/// What a set of one's own is to offer; the library finds the primes (docs/parameters.md). Errors
+/// name the fields as Python does: `n` as N, `log_scale` as scale and so on.
+struct ParameterRequest {
+  std::int64_t n = 65536;  ///< ring degree, a power of two from 2^10 to 2^17
+  double log_scale = 40;   ///< log2 of the scale of every level
+  /// A scale for each level, from level 0 to that of fresh ciphertexts; none: `log_scale`.
+  std::optional<std::vector<double>> level_log_scale;
+  /// Multiplications in sequence, with bootstrapping those left after it. 0: as many as fit.
+  std::int64_t levels = 0;
+  std::int64_t word = 0;  ///< primes stay below 2^word, 24 to 31; 0: 31
+  bool bootstrapping = false;
+  std::int64_t dnum = 0;            ///< digits of a key switch; 0: those of least work
+  std::int64_t hamming_weight = 0;  ///< of the secret; 0: uniform ternary
+  std::int64_t security = 128;      ///< bits: 128, 192, 256; 0: none, for tests
+  bool quantum = false;             ///< against quantum computers
+  std::string name;                 ///< empty: made from the request
+};
+
 /// Checked, immutable parameters. Copies are cheap and share their data.
 class LATTICINO_API ParameterSet {
  public:
   /// Checks a literal. ParameterError names what fails: primes, levels, scales, the security table,
   /// bounds of base conversion, the layout of bootstrapping.
   static ParameterSet check(const ParameterLiteral& literal);
+  /// Finds the primes of a request. ParameterError says what limits it, and names changes to the
+  /// request that were tried and are accepted.
+  static ParameterSet make(const ParameterRequest& request);
   /// A named, versioned set. ParameterError lists near names.
   static ParameterSet preset(const std::string& name);
   /// The names of all sets.
@@ -71,7 +92,11 @@ class LATTICINO_API ParameterSet {
   /// Level after the usual bootstrapping; ParameterError without.
   int level_after_bootstrap() const;
   bool has_bootstrap() const;
-  bool secure() const;            ///< whether the set is held to 128 bits of security
+  bool secure() const;  ///< whether the set is held to 128 bits of security
+  /// Bits of the strongest table that admits the keys: 256, 192, 128, or 0.
+  int security_bits(bool quantum = false) const;
+  int dnum() const;               ///< key-switching digits
+  std::size_t key_bytes() const;  ///< memory of one evaluation key of the top level
   double scale(int level) const;  ///< what values are multiplied by; LevelError for other levels
   double log_q(int level) const;  ///< log2 of the modulus; LevelError for other levels
   std::string explain() const;    ///< everything about the set, as a table for people

@@ -1,6 +1,7 @@
 #include "params/params.h"
 
 #include "bindings.h"
+#include "params/own/request.h"
 #include "rlwe/noise.h"
 #include "session/claims/slot_noise.h"
 
@@ -59,7 +60,10 @@ void bind_facts(nb::class_<Params>& c) {
       .def_prop_ro(
           "secure",
           [](const Params& p) { return p.literal().security == ParamsLiteral::Security::Bits128; },
-          "Whether the set is held to the 128-bit table.");
+          "Whether the set is held to the 128-bit table.")
+      .def("security_bits", &Params::security_bits, "quantum"_a = false,
+           "Bits of the strongest table that admits the keys, classical or against quantum "
+           "computers: 256, 192 or 128; 0 for none. With bootstrapping 128, classical.");
 }
 
 void bind_bootstrapping(nb::class_<Params>& c) {
@@ -132,6 +136,17 @@ void bind_params(nb::module_& m) {
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
       .def("explain", &Params::explain, "Everything about the set, as a table for people.");
   m.def("preset", &preset, "name"_a);
+  m.def(
+      "make_params",
+      [](std::int64_t n, double log_scale, std::optional<std::vector<double>> level_log_scale,
+         std::int64_t levels, std::int64_t word, bool bootstrapping, std::int64_t dnum,
+         std::int64_t hamming_weight, std::int64_t security, bool quantum,
+         const std::string& name) {
+        return make_params({n, log_scale, std::move(level_log_scale), levels, word, bootstrapping,
+                            dnum, hamming_weight, security, quantum, name});
+      },
+      "n"_a, "log_scale"_a, "level_log_scale"_a.none(), "levels"_a, "word"_a, "bootstrapping"_a,
+      "dnum"_a, "hamming_weight"_a, "security"_a, "quantum"_a, "name"_a, ReleaseGil());
   m.def("preset_names", &preset_names);
   bind_noise(m);
 }

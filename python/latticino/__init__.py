@@ -33,6 +33,7 @@ from .ckks.client import Client, ServerKeys, SharedValues
 from .ckks.context import Context, Session, preset, presets
 from .ckks.debug import SecretWarning, debug
 from .ckks.dot import dot
+from .ckks.parameters import ParameterCosts, make_params, parameter_costs
 from .ckks.plan import Plan, Shape
 from .claims.known import Range, RangeWarning
 from .claims.measured import Noise
@@ -104,6 +105,6 @@ __all__ = [
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",
     "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
-    "load_params", "load_server_keys", "maximum", "minimum", "nn", "precision", "preset", "presets", "record",
+    "ParameterCosts", "load_params", "load_server_keys", "make_params", "maximum", "minimum", "nn", "parameter_costs", "precision", "preset", "presets", "record",
     "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",
 ]

@@ -72,7 +72,7 @@ class Context(Tenancy, roles.Handle):
         threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
         simd = arrays.as_flag(simd, "Context", "simd")
         auto_bootstrap = arrays.as_flag(auto_bootstrap, "Context", "auto_bootstrap")
-        roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.load_params gives")
+        roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.make_params or lt.load_params gives")
         self._tuning = tuning
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
@@ -116,10 +116,11 @@ class Context(Tenancy, roles.Handle):
         self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
 
     @classmethod
-    def _for_plans(cls, params: str, kind: str, auto_bootstrap: bool) -> Context:
+    def _for_plans(cls, params: str | _native.Params, kind: str, auto_bootstrap: bool) -> Context:
         """A context that can do nothing but plan: for a device of that kind, which need not be there."""
         out = cls.__new__(cls)
-        out.params, out.device, out.threads, out.simd = preset(params), kind, 0, True
+        out.params = preset(params) if isinstance(params, str) else params
+        out.device, out.threads, out.simd = kind, 0, True
         out._tuning = ""
         fast = kind == "cuda" or devices.fast_doubles(kind, 0, 0, True)
         out._setup(_native.Context.create_dry(out.params), auto_bootstrap, fast)

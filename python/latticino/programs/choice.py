@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,8 +30,8 @@ class Candidate(NamedTuple):
 @dataclass(frozen=True)
 class Choice:
     """What `choose` found: ``preset`` and ``bootstraps`` for ``lt.Context(preset, auto_bootstrap=bootstraps)``, the
-    ``plan`` with it, ``table`` of all candidates, the chosen one first, ``bits`` that were asked for, and ``device``
-    whose times were compared."""
+    ``plan`` with it, ``table`` of all candidates, the chosen one first, ``bits`` that were asked for, ``device``
+    whose times were compared, and ``params`` of the name: for a set of one's own ``lt.Context(choice.params, ...)``."""
 
     preset: str
     bootstraps: bool
@@ -39,6 +39,7 @@ class Choice:
     table: tuple[Candidate, ...]
     bits: float
     device: str
+    params: _native.Params
 
     @property
     def reason(self) -> str:
@@ -70,7 +71,8 @@ class Choice:
                              self._rows(), [self.reason])
 
 
-def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: str | None = None) -> Choice:
+def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: str | None = None,
+           own: Sequence[_native.Params] = ()) -> Choice:
     """The cheapest preset that runs a program with the precision asked for: ``lt.choose(program, x, bits=20)``.
 
     Plans the program with every preset of 128-bit security, those with bootstrapping also with ``auto_bootstrap=True``,
@@ -78,6 +80,7 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
     ``ctx.plan``; state their ranges, because precision depends on
     them. ``bits``: mean precision of the least precise result.
     ``device``: whose times are compared, as for `Context`; ``"cuda"`` needs no GPU here (times are an H200's).
+    ``own``: sets of `make_params` that are tried beside the presets, whatever their security.
 
     Nothing is encrypted and no key made. ParameterError where no preset is precise enough, with the reasons. Errors
     of the program itself are raised as they are. UnsupportedError for ciphertexts as inputs: they have a preset.
@@ -91,13 +94,12 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
                 "pass the values or their shape")
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     kind = "cuda" if on_gpu else devices.choose(device)[0]
-    names = [name for name in presets() if _native.preset(name).secure]
-    tries = [(name, auto) for name in names for auto in (False, True)
-             if not auto or _native.preset(name).has_bootstrap]
+    sets = [p for p in map(_native.preset, presets()) if p.secure] + _own_sets(own)
+    tries = [(params, auto) for params in sets for auto in (False, True) if not auto or params.has_bootstrap]
     found: list[tuple[Candidate, Plan | None]] = []
     with Task("choosing a preset", len(tries)) as step:
-        for name, auto in tries:
-            found.append(_tried(name, auto, kind, program, inputs, bits))
+        for params, auto in tries:
+            found.append(_tried(params, auto, kind, program, inputs, bits))
             step.advance()
     found = _without_repeats(found)
     # Of equal cost the first: presets are in the order of their size.
@@ -109,13 +111,31 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
         raise errors.ParameterError.explain(
             "choose", "a program that no preset runs", f"{bits:g} bits and enough levels",
             f"ask for fewer bits, use fewer levels, or state ranges of the inputs\n{reasons}")
-    return Choice(best.preset, best.bootstraps, plan, table, bits, kind)
+    chosen = next(p for p in sets if p.name == best.preset)
+    return Choice(best.preset, best.bootstraps, plan, table, bits, kind, chosen)
 
 
-def _tried(name: str, auto: bool, kind: str, program: Callable[..., Any], inputs: tuple[Any, ...],
+def _own_sets(own: Sequence[_native.Params]) -> list[_native.Params]:
+    if isinstance(own, _native.Params):
+        own = (own,)
+    if not isinstance(own, (list, tuple)):
+        raise errors.UnsupportedError.explain(
+            "choose", f"own of type {type(own).__name__}", "a list of parameter sets", "pass what lt.make_params gives")
+    out: list[_native.Params] = []
+    for params in own:
+        roles.require_kind("choose", params, _native.Params, "own is a list of what lt.make_params gives")
+        if params.name in [p.name for p in out] or params.name in presets():
+            raise errors.ParameterError.explain(
+                "choose", f"two sets named {params.name}", "a name of its own for each", "give names to make_params")
+        out.append(params)
+    return out
+
+
+def _tried(params: _native.Params, auto: bool, kind: str, program: Callable[..., Any], inputs: tuple[Any, ...],
            bits: float) -> tuple[Candidate, Plan | None]:
+    name = params.name
     try:
-        plan = Context._for_plans(name, kind, auto).plan(program, *inputs)
+        plan = Context._for_plans(params, kind, auto).plan(program, *inputs)
     except errors.Error as why:
         return Candidate(name, auto, None, None, None, f"{type(why).__name__}: {why}"), None
     if not plan.bits:

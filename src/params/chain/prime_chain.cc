@@ -80,7 +80,11 @@ class Picker {
     for (const RaisedLevel& r : plan_.raised) {
       const Log2 pulled = sum_of_logs(chain_.terminals, r.shape.terminals) -
                           sum_of_logs(chain_.terminals, below.terminals);
-      groups_.take_group(log2_fixed(r.bits) - pulled,
+      // Mains that the level below gave back come in again.
+      const std::size_t all = chain_.mains.size();
+      const Log2 again = sum_of_logs(chain_.mains, all) -
+                         sum_of_logs(chain_.mains, std::min<std::size_t>(below.mains, all));
+      groups_.take_group(log2_fixed(r.bits) - pulled - again,
                          r.shape.mains - static_cast<int>(chain_.mains.size()), chain_.mains);
       chain_.levels.push_back(r.shape);
       below = r.shape;

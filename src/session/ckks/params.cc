@@ -2,6 +2,7 @@
 #include "latticino/params.h"
 
 #include "math/errors.h"
+#include "params/own/request.h"
 #include "params/params.h"
 
 namespace latticino {
@@ -48,6 +49,20 @@ ParameterSet ParameterSet::check(const ParameterLiteral& literal) {
   return ParameterSet(Params::check(literal_of(literal)));
 }
 
+ParameterSet ParameterSet::make(const ParameterRequest& x) {
+  return ParameterSet(make_params({.n = x.n,
+                                   .log_scale = x.log_scale,
+                                   .level_log_scale = x.level_log_scale,
+                                   .levels = x.levels,
+                                   .word = x.word,
+                                   .bootstrapping = x.bootstrapping,
+                                   .dnum = x.dnum,
+                                   .hamming_weight = x.hamming_weight,
+                                   .security = x.security,
+                                   .quantum = x.quantum,
+                                   .name = x.name}));
+}
+
 ParameterSet ParameterSet::preset(const std::string& name) {
   return ParameterSet(latticino::preset(name));
 }
@@ -88,6 +103,9 @@ bool ParameterSet::has_bootstrap() const { return params_->bootstrap().has_value
 bool ParameterSet::secure() const {
   return params_->literal().security == ParamsLiteral::Security::Bits128;
 }
+int ParameterSet::security_bits(bool quantum) const { return params_->security_bits(quantum); }
+int ParameterSet::dnum() const { return params_->dnum(); }
+std::size_t ParameterSet::key_bytes() const { return params_->switching_key_bytes(); }
 double ParameterSet::scale(int level) const {
   require_level(*params_, level);
   return params_->scale(level);

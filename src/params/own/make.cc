@@ -1,0 +1,168 @@
+// make_params: a refusal names changes that were tried.
+#include <algorithm>
+#include <cmath>
+
+#include "math/errors.h"
+#include "params/own/plans.h"
+
+namespace latticino {
+namespace {
+
+using own::Fix;
+using own::Outcome;
+using std::to_string;
+
+constexpr std::size_t kMostFixes = 3;
+
+// Changes that are tried, the nearest first. One of each kind is named.
+using Kind = std::vector<Fix>;
+
+template <class Change>
+Fix fix(const ParamsRequest& x, std::string text, Change change) {
+  Fix out{std::move(text), x};
+  change(out.request);
+  return out;
+}
+
+Kind fewer_levels(const ParamsRequest& x) {
+  Kind out;
+  if (x.level_log_scale) {
+    for (std::size_t count = x.level_log_scale->size() - 1; count >= 1; --count) {
+      out.push_back(fix(x, "levels=levels[:" + to_string(count) + "]",
+                        [&](auto& r) { r.level_log_scale->resize(count); }));
+    }
+  } else {
+    for (std::int64_t count = x.levels - 1; count >= 1; --count) {
+      out.push_back(fix(x, "levels=" + to_string(count), [&](auto& r) { r.levels = count; }));
+    }
+  }
+  return out;
+}
+
+Kind other_rings(const ParamsRequest& x, bool larger) {
+  Kind out;
+  for (std::int64_t n = larger ? 2 * x.n : x.n / 2; n >= 1 << 10 && n <= 1 << 17;
+       n = larger ? 2 * n : n / 2) {
+    out.push_back(fix(x, "N=" + to_string(n), [&](auto& r) { r.n = n; }));
+  }
+  return out;
+}
+
+Kind other_digits(const ParamsRequest& x) {
+  Kind out;
+  if (x.dnum == 0) return out;
+  for (int away = 1; away <= 60; ++away) {
+    for (const std::int64_t dnum : {x.dnum + away, x.dnum - away}) {
+      if (dnum < 1) continue;
+      out.push_back(fix(x, "dnum=" + to_string(dnum), [&](auto& r) { r.dnum = dnum; }));
+    }
+  }
+  out.push_back(fix(x, "dnum=None", [](auto& r) { r.dnum = 0; }));
+  return out;
+}
+
+Kind other_scales(const ParamsRequest& x) {
+  Kind out;
+  if (x.level_log_scale) return out;
+  for (const double away : {0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0}) {
+    for (const double scale : {x.log_scale + away, x.log_scale - away}) {
+      out.push_back(
+          fix(x, "scale=2**" + own::number(scale), [&](auto& r) { r.log_scale = scale; }));
+    }
+  }
+  return out;
+}
+
+Kind other_words(const ParamsRequest& x) {
+  Kind out;
+  if (x.word == 0) return out;
+  out.push_back(fix(x, "word=None", [](auto& r) { r.word = 0; }));
+  for (const std::int64_t word : {28, 29, 30}) {
+    out.push_back(fix(x, "word=" + to_string(word), [&](auto& r) { r.word = word; }));
+  }
+  return out;
+}
+
+Kind lower_security(const ParamsRequest& x) {
+  Kind out;
+  if (x.quantum) out.push_back(fix(x, "quantum=False", [](auto& r) { r.quantum = false; }));
+  for (const std::int64_t bits : {192, 128}) {
+    if (x.security <= bits) continue;
+    out.push_back(fix(x, "security=" + to_string(bits), [&](auto& r) { r.security = bits; }));
+  }
+  return out;
+}
+
+// The last resort: a small set that every ring of its size has.
+Kind plain(const ParamsRequest& x) {
+  return {fix(x,
+              "N=65536 and levels=1 and scale=2**40 and word=None and dnum=None and "
+              "secret='ternary'",
+              [](ParamsRequest& r) {
+                r.n = 65536, r.levels = 1, r.log_scale = 40, r.word = 0, r.dnum = 0;
+                r.level_log_scale.reset();
+                r.hamming_weight = 0;
+              })};
+}
+
+bool accepted(const ParamsRequest& x) {
+  return !own::fault_of(x) && own::solve(x, x.level_log_scale.has_value()).params != nullptr;
+}
+
+// Changes that make the request one that is accepted.
+std::vector<Fix> fixes_of(const ParamsRequest& x) {
+  std::vector<Fix> out;
+  for (const Kind& kind : {fewer_levels(x), other_digits(x), other_rings(x, true), other_scales(x),
+                           other_words(x), lower_security(x), other_rings(x, false)}) {
+    if (out.size() == kMostFixes) break;
+    const auto found =
+        std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });
+    if (found != kind.end()) out.push_back(*found);
+  }
+  if (out.empty() && x.bootstrapping) {
+    Fix without = fix(x, "bootstrapping=False", [](auto& r) { r.bootstrapping = false; });
+    if (accepted(without.request)) out.push_back(std::move(without));
+  }
+  if (!out.empty()) return out;
+  Kind last = plain(x);
+  if (accepted(last[0].request)) out = std::move(last);
+  return out;
+}
+
+std::string remedy_of(const std::vector<Fix>& fixes, const std::string& before) {
+  if (fixes.empty()) return "take a preset";
+  std::string out = "ask for ";
+  for (std::size_t i = 0; i < fixes.size(); ++i) {
+    out += (i == 0 ? "" : "; or for ") + before + fixes[i].text;
+  }
+  return out;
+}
+
+[[noreturn]] void refuse(const own::Refusal& why, const std::string& remedy) {
+  throw ParameterError("make_params", why.had, why.needs, remedy);
+}
+
+}  // namespace
+
+std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
+  const std::optional<own::Fault> fault = own::fault_of(request);
+  if (!fault) {
+    Outcome outcome = own::solve(request, true);
+    if (outcome.params) return outcome.params;
+    refuse(outcome.why, remedy_of(fixes_of(request), ""));
+  }
+  // Fields out of range one after the other, then what the request lacks without them.
+  std::string text = fault->fix.text;
+  ParamsRequest x = fault->fix.request;
+  constexpr int kMostFaults = 200;  // levels of a list, above all
+  for (int i = 0; i < kMostFaults; ++i) {
+    const std::optional<own::Fault> next = own::fault_of(x);
+    if (!next) break;
+    text += " and " + next->fix.text;
+    x = next->fix.request;
+  }
+  if (accepted(x)) refuse(fault->why, "ask for " + text);
+  refuse(fault->why, remedy_of(fixes_of(x), text + " and "));
+}
+
+}  // namespace latticino

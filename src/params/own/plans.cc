@@ -1,0 +1,307 @@
+// Drafts of chains. With mains of M bits and units of U bits (one to three terminals), a cycle of L
+// levels ends with k mains more than it began: L s = k M. Inside, each level takes p mains and
+// gives back a unit, s = p M - U, or takes a unit and b mains, s = U + b M. L = 1 is a chain
+// without terminals, with k primes a level. M and U need no round sizes, so that there is a cycle
+// for every s; long ones have larger mains and so fewer limbs, and more terminals.
+#include "params/own/plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "math/primes.h"
+
+namespace latticino::own {
+namespace {
+
+constexpr int kLongestCycle = 8;
+constexpr int kMostUnit = 3;
+constexpr int kBaseMains = 4;
+constexpr double kHeadroom = 10;   // bits of Q_0 above its scale
+constexpr double kLeastRatio = 6;  // the same with bootstrapping, where q0 is short
+constexpr double kMostBase = 59;   // log2 q0 with bootstrapping: 121 with two auxiliary primes
+constexpr double kCtsMains = 58;
+constexpr int kCtsLevels = 4;
+constexpr double kPulled = 50;  // bits of a CoeffToSlot level that pulls terminals, about
+const double kBaseSteps[] = {0, 0.5, 1, 2, 3, 4, 6, 8};
+
+// Sizes that a single prime may have. Below, next to no primes are 1 mod 2N.
+struct Sizes {
+  double low, high;
+  bool fit(double bits, int count) const {
+    return count == 0 ? std::abs(bits) < 1e-9 : bits >= count * low && bits <= count * high;
+  }
+};
+
+// How many primes of about a size there are: within half a bit, 200 at most.
+int supply(int log_n, int half_bits) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, int>, int> known;
+  const std::lock_guard lock(mutex);
+  const auto [at, added] = known.try_emplace({log_n, half_bits}, 0);
+  if (added) {
+    at->second = static_cast<int>(
+        ntt_primes_near(log_n, log2_fixed(half_bits / 2.0), log2_fixed(0.5), 200, {}).size());
+  }
+  return at->second;
+}
+
+// Primes that a draft needs, by size.
+class Demand {
+ public:
+  explicit Demand(int log_n) : log_n_(log_n) {}
+  void add(double bits, int count) { count_[static_cast<int>(std::lround(2 * bits))] += count; }
+  // With room to choose, and for neighbours that take of the same.
+  bool met() const {
+    return std::all_of(count_.begin(), count_.end(), [&](const auto& x) {
+      return x.second == 0 || x.second + x.second / 4 + 1 <= supply(log_n_, x.first);
+    });
+  }
+
+ private:
+  int log_n_;
+  std::map<int, int> count_;
+};
+
+Sizes sizes_of(const Schedule& s) { return {s.log_n + 2.0, s.word}; }
+
+struct Cycle {
+  double main = 0, unit = 0;
+  int terminals = 0;  // of a unit
+  int units = 0;      // at most
+  bool down = true;   // levels give units back
+  int within = 0;     // mains that a level inside the cycle takes
+  int jump = 0;       // mains that the level which closes it takes (negative: gives)
+};
+
+std::vector<Cycle> cycles_of(double s, Sizes sizes) {
+  std::vector<Cycle> out;
+  for (int length = 1; length <= kLongestCycle; ++length) {
+    const int least = std::max(1, static_cast<int>(std::ceil(length * s / sizes.high - 1e-9)));
+    for (int k = least; k <= least + 2; ++k) {
+      const double main = length * s / k;
+      if (main < sizes.low || std::gcd(length, k) > 1) continue;
+      if (length == 1) {
+        out.push_back({main, 0, 0, 0, true, 0, k});
+        continue;
+      }
+      const int c = length - 1;
+      for (int g = 1; g <= kMostUnit; ++g) {
+        for (int p = 1; p * main - s <= g * sizes.high; ++p) {
+          if (p * c >= k && sizes.fit(p * main - s, g)) {
+            out.push_back({main, p * main - s, g, c, true, p, k - p * c});
+          }
+        }
+        for (int b = 0; s - b * main >= g * sizes.low; ++b) {
+          if (k - c * b > 0 && sizes.fit(s - b * main, g)) {
+            out.push_back({main, s - b * main, g, c, false, b, k - c * b});
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+class Drafter {
+ public:
+  explicit Drafter(const Schedule& s) : s_(s), sizes_(sizes_of(s)) {}
+
+  std::vector<Draft> drafts() {
+    if (s_.uniform()) {
+      for (const Cycle& cycle : cycles_of(s_.scales[0], sizes_)) add_cycle(cycle);
+    } else {
+      add_groups();
+    }
+    std::stable_sort(drafts_.begin(), drafts_.end(), [](const Draft& a, const Draft& b) {
+      return a.limbs != b.limbs ? a.limbs < b.limbs : a.log_q < b.log_q;
+    });
+    return std::move(drafts_);
+  }
+
+ private:
+  int user_levels() const { return static_cast<int>(s_.scales.size()) - 1; }
+
+  void add_cycle(const Cycle& cycle) {
+    const int most = s_.bootstrapping ? 2 : kBaseMains;
+    for (int units = 0; units <= cycle.units; ++units) {
+      for (int mains = 0; mains <= most - units * cycle.terminals; ++mains) {
+        if (units + mains > 0) add_based(cycle, mains, units);
+      }
+    }
+  }
+
+  void add_based(const Cycle& cycle, int mains, int units) {
+    std::vector<LevelShape> shapes = {shape(cycle, mains, units)};
+    for (int l = 0; l < user_levels(); ++l) {
+      const bool closes = cycle.units == 0 || units == (cycle.down ? 0 : cycle.units);
+      units = closes ? (cycle.down ? cycle.units : 0) : units + (cycle.down ? -1 : 1);
+      mains += closes ? cycle.jump : cycle.within;
+      if (mains < 0 || mains + units == 0) return;
+      shapes.push_back(shape(cycle, mains, units));
+    }
+    add_shapes(std::move(shapes), std::vector<double>(user_levels(), s_.scales[0]),
+               cycle.terminals == 0 ? 0 : cycle.unit / cycle.terminals);
+  }
+
+  static LevelShape shape(const Cycle& cycle, int mains, int units) {
+    return {static_cast<std::uint16_t>(mains), static_cast<std::uint16_t>(units * cycle.terminals)};
+  }
+
+  // Every level takes primes of its own, as many as its step needs.
+  void add_groups() {
+    std::vector<double> steps;
+    for (std::size_t l = 1; l < s_.scales.size(); ++l) {
+      steps.push_back(2 * s_.scales[l] - s_.scales[l - 1]);
+    }
+    for (int mains = 1; mains <= (s_.bootstrapping ? 2 : kBaseMains); ++mains) {
+      std::vector<LevelShape> shapes = {{static_cast<std::uint16_t>(mains), 0}};
+      for (const double step : steps) {
+        const int count = std::max(1, static_cast<int>(std::ceil(step / sizes_.high - 1e-9)));
+        shapes.push_back({static_cast<std::uint16_t>(shapes.back().mains + count), 0});
+      }
+      add_shapes(std::move(shapes), steps, 0);
+    }
+  }
+
+  void add_shapes(std::vector<LevelShape> shapes, std::vector<double> steps, double terminal) {
+    Draft draft;
+    draft.chain.log_n = s_.log_n;
+    draft.chain.shapes = std::move(shapes);
+    draft.chain.steps = std::move(steps);
+    draft.chain.terminal_bits = terminal;
+    const LevelShape base = draft.chain.shapes[0];
+    const double least = s_.base_bits();
+    for (const double more : kBaseSteps) {
+      double bits = least + more - base.terminals * terminal;
+      if (base.mains == 0) bits = 0;
+      const double whole = bits + base.terminals * terminal;
+      if (whole < least - 0.05 || (s_.bootstrapping && whole > kMostBase)) continue;
+      if (!user_sizes_fit(draft.chain, bits)) continue;
+      draft.chain.base_main_bits = bits;
+      double log_q = whole;
+      for (const double step : draft.chain.steps) log_q += step;
+      finish(draft, log_q);
+      if (base.mains == 0) return;
+    }
+  }
+
+  // Whether the mains that pick_primes will choose have sizes that primes may have.
+  bool user_sizes_fit(const ChainPlan& plan, double base_main_bits) const {
+    Demand demand(s_.log_n);
+    int terminals = 0;
+    for (const LevelShape& x : plan.shapes) terminals = std::max<int>(terminals, x.terminals);
+    demand.add(plan.terminal_bits, terminals);
+    std::map<int, std::pair<double, int>> targets;
+    double modulus = base_main_bits + plan.shapes[0].terminals * plan.terminal_bits;
+    for (std::size_t l = 0; l < plan.shapes.size(); ++l) {
+      if (l > 0) modulus += plan.steps[l - 1];
+      auto& [sum, count] = targets[plan.shapes[l].mains];
+      sum += modulus - plan.shapes[l].terminals * plan.terminal_bits;
+      ++count;
+    }
+    int mains = 0;
+    double reached = 0;
+    for (const auto& [m, target] : targets) {
+      const double next = target.first / target.second;
+      if (!sizes_.fit(next - reached, m - mains)) return false;
+      if (m > mains) demand.add((next - reached) / (m - mains), m - mains);
+      mains = m, reached = next;
+    }
+    return demand.met();
+  }
+
+  void finish(Draft draft, double log_q) {
+    LevelShape most, top = draft.chain.shapes.back();
+    draft.limbs = 0;
+    for (const LevelShape& x : draft.chain.shapes) {
+      most.mains = std::max(most.mains, x.mains);
+      most.terminals = std::max(most.terminals, x.terminals);
+      draft.limbs += x.mains + x.terminals;
+    }
+    const double terminal = draft.chain.terminal_bits;
+    if (!s_.bootstrapping) {
+      // Mains that the top level gave back count in the keys.
+      draft.primes = most.mains + most.terminals;
+      draft.log_q = log_q + (most.terminals - top.terminals) * terminal +
+                    (most.mains - top.mains) * sizes_.high;
+      drafts_.push_back(std::move(draft));
+      return;
+    }
+    // The first EvalMod level takes two mains: one may be among those that a level below has.
+    if (top.mains + 1 < most.mains || !raise(draft, top, most.terminals - top.terminals)) return;
+    for (const RaisedLevel& r : draft.chain.raised) {
+      log_q += r.bits;
+      draft.limbs += r.shape.mains + r.shape.terminals;
+    }
+    draft.log_q = log_q;
+    draft.primes =
+        draft.chain.raised.back().shape.mains + draft.chain.raised.back().shape.terminals;
+    drafts_.push_back(std::move(draft));
+  }
+
+  // EvalMod, then CoeffToSlot, whose last levels pull the terminals back in.
+  bool raise(Draft& draft, LevelShape top, int missing) const {
+    const double terminal = draft.chain.terminal_bits;
+    const auto add = [&](int mains, int terminals, double bits) {
+      top.mains += mains, top.terminals += terminals;
+      draft.chain.raised.push_back({top, bits});
+    };
+    for (int i = 0; i < BootstrapLiteral{}.evalmod_levels; ++i) add(2, 0, evalmod_bits(s_));
+    const bool pairs = 2 * terminal >= kPulled - 6;
+    const int pulls = pairs ? (missing + 1) / 2 : missing;
+    if (pulls > kCtsLevels) return false;
+    for (int i = pulls; i < kCtsLevels; ++i) add(2, 0, std::min(kCtsMains, evalmod_bits(s_)));
+    while (missing > 0) {
+      const bool pair = pairs && missing >= 2;
+      const double main = std::clamp(kPulled + 5 - terminal, sizes_.low + 4, sizes_.high - 1);
+      if (pair) add(0, 2, 2 * terminal);
+      if (!pair) add(1, 1, terminal + main);
+      missing -= pair ? 2 : 1;
+    }
+    return true;
+  }
+
+  const Schedule& s_;
+  Sizes sizes_;
+  std::vector<Draft> drafts_;
+};
+
+}  // namespace
+
+bool Schedule::uniform() const {
+  return std::all_of(scales.begin(), scales.end(), [&](double x) { return x == scales[0]; });
+}
+
+double Schedule::base_bits() const {
+  if (!bootstrapping) return scales[0] + kHeadroom;
+  return std::max(std::min(scales[0] + kHeadroom, kMostBase - 1), scales[0] + kLeastRatio);
+}
+
+double evalmod_bits(const Schedule& s) { return std::min(58.0, 2 * s.word - 0.7); }
+
+int log_message_ratio(double log_scale, double base_bits) {
+  return std::min(log_scale <= 37 ? 7 : 6, static_cast<int>(base_bits - log_scale + 0.05));
+}
+
+std::vector<Digits> digits_of(int primes, int dnum) {
+  std::vector<Digits> out;
+  for (int alpha = 1; alpha <= primes; ++alpha) {
+    const int digits = (primes + alpha - 1) / alpha;
+    // Of equal counts of digits the smallest ones.
+    if (!out.empty() && out.back().dnum == digits) continue;
+    if (dnum == 0 || dnum == digits) out.push_back({alpha, digits});
+  }
+  // Transforms and products of a key switch: each digit on all primes, and two results.
+  std::stable_sort(out.begin(), out.end(), [&](Digits a, Digits b) {
+    return (a.dnum + 2) * (primes + a.alpha) < (b.dnum + 2) * (primes + b.alpha);
+  });
+  return out;
+}
+
+std::vector<Draft> drafts_of(const Schedule& schedule) { return Drafter(schedule).drafts(); }
+
+}  // namespace latticino::own

@@ -1,0 +1,79 @@
+// What the parts of make_params share. Internal to src/params/own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "params/chain/bitpacker.h"
+#include "params/chain/prime_chain.h"
+#include "params/own/request.h"
+
+namespace latticino::own {
+
+constexpr int kStcLevels = 3;  // SlotToCoeff's, of BootstrapLiteral
+
+// A request whose fields are in range.
+struct Schedule {
+  int log_n = 16;
+  double word = 31;
+  std::vector<double> scales;  // log2, by level
+  bool bootstrapping = false;
+  bool uniform() const;
+  double base_bits() const;  // least log2 Q_0
+};
+
+// A chain that may do, without its auxiliary primes: shapes and sizes are planned, primes not yet
+// chosen.
+struct Draft {
+  ChainPlan chain;
+  std::int64_t limbs = 0;  // of all levels together, by which drafts are compared
+  int primes = 0;          // of Q
+  double log_q = 0;
+};
+
+// The digits of a chain of `primes` primes for which a key switch at the top takes least work, best
+// first; `dnum` 0: any.
+struct Digits {
+  int alpha = 1, dnum = 1;
+};
+std::vector<Digits> digits_of(int primes, int dnum);
+
+// Drafts for a schedule, the fewest limbs first: single primes, groups of equal primes, and cycles
+// that exchange terminals for mains (rational rescaling), whatever their sizes.
+std::vector<Draft> drafts_of(const Schedule& schedule);
+
+// Sizes of the levels of bootstrapping.
+double evalmod_bits(const Schedule& schedule);
+int log_message_ratio(double log_scale, double base_bits);
+
+// Why a request fails, for people.
+struct Refusal {
+  std::string had, needs;
+};
+
+// A change to a request, in the words of Python's arguments.
+struct Fix {
+  std::string text;
+  ParamsRequest request;
+};
+
+// The first field that is out of range, and its nearest value in range.
+struct Fault {
+  Refusal why;
+  Fix fix;
+};
+std::optional<Fault> fault_of(const ParamsRequest& request);
+
+std::string name_of(const ParamsRequest& request, int levels);
+std::string number(double x);  // at most four digits after the point, none that are 0
+
+// The set, or why there is none. The request's fields are in range.
+struct Outcome {
+  std::shared_ptr<const Params> params;
+  Refusal why;
+};
+// `thorough`: with a search for packed chains where no draft does, which may take a second.
+Outcome solve(const ParamsRequest& request, bool thorough);
+
+}  // namespace latticino::own

@@ -1,0 +1,285 @@
+// From a request to a set: drafts in the order of their work, each with the digits that security
+// and the bounds of base conversion allow; then packed chains.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "math/errors.h"
+#include "params/bounds/security.h"
+#include "params/own/plans.h"
+
+namespace latticino::own {
+namespace {
+
+constexpr int kMostBuilt = 30;   // chains of one attempt
+constexpr int kFewBuilt = 6;     // the same where many counts of levels are tried
+constexpr int kMostDigits = 3;   // choices of digits that are built for one draft
+constexpr int kMostAlpha = 40;   // auxiliary primes
+constexpr double kShort = 0.02;  // bits that the largest primes may be short of a word
+constexpr double kNoBound = 1e9;
+constexpr int kAnyDigits = 1000;
+constexpr double kMostTried = 140;  // levels
+
+// Digits at most where levels are as many as fit: more buy few levels and cost keys. Where N is
+// small, P is one prime or two; where it is large, the sums of base conversion bound alpha.
+int most_digits(std::int64_t n) { return n == 1 << 15 || n == 1 << 16 ? 4 : 8; }
+
+int log2_of(std::int64_t n) { return std::countr_zero(static_cast<std::uint64_t>(n)); }
+
+double bound_of(const ParamsRequest& x) {
+  if (x.security == 0) return kNoBound;
+  return max_log_pq(log2_of(x.n), static_cast<int>(x.security), x.quantum,
+                    static_cast<int>(x.hamming_weight));
+}
+
+class Solver {
+ public:
+  Solver(const ParamsRequest& x, Schedule schedule, int most_digits, int most_built)
+      : x_(x),
+        s_(std::move(schedule)),
+        bound_(bound_of(x)),
+        most_digits_(most_digits),
+        most_built_(most_built) {}
+
+  Outcome solve(bool thorough) {
+    const std::vector<Draft> drafts = drafts_of(s_);
+    std::shared_ptr<const Params> out;
+    for (const Draft& draft : drafts) {
+      if (out = from_draft(draft); out || built_ >= most_built_) break;
+    }
+    // Levels of different sizes are better packed than given primes of their own.
+    if (thorough && (!out || !s_.uniform()) && (out || !too_wide_ || !s_.uniform())) {
+      if (auto other = packed(); other && (!out || limbs_of(*other) < limbs_of(*out))) {
+        out = std::move(other);
+      }
+    }
+    return out ? Outcome{std::move(out), {}} : Outcome{nullptr, refusal()};
+  }
+
+ private:
+  std::string asked() const {
+    std::string out = std::to_string(s_.scales.size() - 1) + " levels";
+    out += s_.uniform() ? " of 2**" + number(s_.scales[0]) : " of a list";
+    if (s_.bootstrapping) out += ", " + std::to_string(kStcLevels) + " of them SlotToCoeff's,";
+    if (x_.word != 0) out += " in primes below 2**" + std::to_string(x_.word);
+    return out + " at N=" + std::to_string(x_.n);
+  }
+
+  static int limbs_of(const Params& p) {
+    int sum = 0;
+    for (int l = 0; l <= p.top_level(); ++l) sum += p.limbs(l);
+    return sum;
+  }
+
+  // Of the last error: what it had and needed.
+  std::string reason() const {
+    const std::size_t begin = why_.find("had "), end = why_.rfind("; ");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) return why_;
+    return why_.substr(begin + 4, end - begin - 4);
+  }
+
+  Refusal refusal() const {
+    if (too_wide_) {
+      return {asked() + (x_.dnum == 0 ? "" : " with dnum=" + std::to_string(x_.dnum)) +
+                  ", whose keys take " + number(std::ceil(least_pq_)) + " bits at least",
+              "at most " + number(bound_) + " bits of log2(P Q) for " +
+                  std::to_string(x_.security) + " bits of security" +
+                  (x_.quantum ? " against quantum computers" : "")};
+    }
+    if (no_digits_) {
+      return {asked() + " with dnum=" + std::to_string(x_.dnum),
+              "a count of digits that its " + std::to_string(no_digits_) + " primes divide into"};
+    }
+    const std::string needs = "enough primes 1 mod 2N of the sizes that such levels divide into";
+    return {asked(), why_.empty() ? needs : needs + " (the last chain tried: " + reason() + ")"};
+  }
+
+  std::shared_ptr<const Params> from_draft(const Draft& draft) {
+    std::vector<Digits> digits = digits_of(draft.primes, static_cast<int>(x_.dnum));
+    if (digits.empty()) {
+      no_digits_ = draft.primes;
+      return nullptr;
+    }
+    int tried = 0;
+    for (const Digits& d : digits) {
+      // The sum of alpha products of two primes' halves, one of them a quarter on average.
+      const double main = draft.log_q / draft.primes;
+      if (d.dnum > most_digits_ ||
+          d.alpha > std::min<double>(kMostAlpha, std::exp2(66 - s_.word - main))) {
+        continue;
+      }
+      const double log_pq = draft.log_q + d.alpha * (s_.word - kShort);
+      if (log_pq > bound_ + 1) {
+        if (!too_wide_ || log_pq < least_pq_) least_pq_ = log_pq;
+        too_wide_ = true;
+        continue;
+      }
+      if (tried++ == kMostDigits || built_ >= most_built_) return nullptr;
+      if (auto params = built(draft.chain, d.alpha)) return params;
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<const Params> built(ChainPlan plan, int alpha) {
+    ++built_;
+    const auto prime_bound = std::uint32_t{1} << static_cast<int>(s_.word);
+    plan.alpha = alpha;
+    plan.aux_bound = plan.main_bound = prime_bound;
+    try {
+      PrimeChain chain = pick_primes(plan);
+      ParamsLiteral literal;
+      literal.terminals = std::move(chain.terminals);
+      literal.mains = std::move(chain.mains);
+      literal.aux = std::move(chain.aux);
+      literal.levels = std::move(chain.levels);
+      literal.alpha = alpha;
+      std::vector<double> raised;
+      for (const RaisedLevel& r : plan.raised) raised.push_back(r.bits);
+      // Scales within 0.1 bit where it goes; else with a target a level, within half a bit.
+      for (const bool targets : {false, true}) {
+        if (auto params = unless_refused(literal, raised, targets)) return params;
+      }
+    } catch (const ParameterError& e) {
+      why_ = e.what();
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<const Params> unless_refused(const ParamsLiteral& literal,
+                                               const std::vector<double>& raised, bool targets) {
+    try {
+      return checked(literal, raised, targets);
+    } catch (const ParameterError& e) {
+      why_ = e.what();
+      return nullptr;
+    }
+  }
+
+  std::shared_ptr<const Params> checked(ParamsLiteral literal, const std::vector<double>& raised,
+                                        bool targets) {
+    const int user = static_cast<int>(s_.scales.size()) - 1;
+    literal.name = name_of(x_, s_.bootstrapping ? user - kStcLevels : user);
+    literal.log_n = s_.log_n;
+    literal.log_scale = s_.scales[0];
+    if (!s_.uniform() || targets) {
+      literal.level_log_scale = s_.scales;
+      literal.level_log_scale.insert(literal.level_log_scale.end(), raised.begin(), raised.end());
+    }
+    literal.hamming_weight = static_cast<int>(x_.hamming_weight);
+    if (x_.security == 0) literal.security = ParamsLiteral::Security::Insecure;
+    if (s_.bootstrapping) {
+      literal.bootstrap = BootstrapLiteral{};
+      literal.bootstrap->cts_levels =
+          static_cast<int>(raised.size()) - literal.bootstrap->evalmod_levels;
+      double base = 0;
+      for (int i = 0; i < literal.levels[0].mains; ++i) base += std::log2(literal.mains[i]);
+      for (int i = 0; i < literal.levels[0].terminals; ++i) base += std::log2(literal.terminals[i]);
+      literal.bootstrap->log_message_ratio = log_message_ratio(s_.scales[0], base);
+    }
+    std::shared_ptr<const Params> params = Params::check(std::move(literal));
+    if (params->log_pq() <= bound_) return params;
+    if (!too_wide_ || params->log_pq() < least_pq_) least_pq_ = params->log_pq();
+    too_wide_ = true;
+    return nullptr;
+  }
+
+  // BitPacker chains whose levels take the first terminals of one list, by the words' sizes.
+  std::shared_ptr<const Params> packed() {
+    for (const int word : {31, 30, 29, 28}) {
+      if (x_.word != 0 && word != x_.word) continue;
+      if (x_.word == 0 && word < 30) break;
+      PackingPlan plan;
+      plan.log_n = s_.log_n;
+      plan.word_bits = word;
+      plan.level_log_scale = s_.scales;
+      plan.terminals = PackingPlan::Terminals::Prefix;
+      if (s_.bootstrapping) {
+        plan.raised.assign(BootstrapLiteral{}.evalmod_levels,
+                           {std::min(evalmod_bits(s_), 2.0 * word - 0.7)});
+        plan.raised.insert(plan.raised.end(), BootstrapLiteral{}.cts_levels, {52, 0.5, true});
+      }
+      for (const double more : {0.0, 4.0}) {
+        plan.base_bits = s_.base_bits() + more;
+        if (auto params = packed(plan)) return params;
+      }
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<const Params> packed(PackingPlan& plan) {
+    try {
+      plan.alpha = 1;
+      const PackedChain first = pack_primes(plan);
+      const int primes = static_cast<int>(first.mains.size() + first.terminals.size());
+      double log_q = 0;
+      for (const auto* list : {&first.mains, &first.terminals}) {
+        for (const std::uint32_t q : *list) log_q += std::log2(q);
+      }
+      int tried = 0;
+      for (const Digits& d : digits_of(primes, static_cast<int>(x_.dnum))) {
+        if (d.alpha > kMostAlpha || d.dnum > most_digits_) continue;
+        if (log_q + d.alpha * (plan.word_bits - kShort) > bound_ + 1) continue;
+        if (tried++ == kMostDigits) break;
+        plan.alpha = d.alpha;
+        if (auto params = from_packed(pack_primes(plan), plan)) return params;
+      }
+    } catch (const ParameterError& e) {
+      why_ = e.what();
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<const Params> from_packed(const PackedChain& chain, const PackingPlan& plan) {
+    ParamsLiteral literal;
+    literal.terminals = chain.terminals;
+    literal.mains = chain.mains;
+    literal.aux = chain.aux;
+    for (const PackedLevel& level : chain.levels) {
+      literal.levels.push_back({static_cast<std::uint16_t>(level.mains),
+                                static_cast<std::uint16_t>(std::popcount(level.terminals))});
+    }
+    literal.alpha = plan.alpha;
+    std::vector<double> raised;
+    for (const PackedStep& step : plan.raised) raised.push_back(step.bits);
+    return unless_refused(literal, raised, true);
+  }
+
+  const ParamsRequest& x_;
+  Schedule s_;
+  double bound_;
+  int most_digits_, most_built_, built_ = 0, no_digits_ = 0;
+  bool too_wide_ = false;
+  double least_pq_ = 0;
+  std::string why_;
+};
+
+Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {
+  Schedule s;
+  s.log_n = log2_of(x.n);
+  s.word = x.word == 0 ? 31 : static_cast<double>(x.word);
+  s.bootstrapping = x.bootstrapping;
+  if (x.level_log_scale) {
+    s.scales = *x.level_log_scale;
+  } else {
+    s.scales.assign(levels + 1 + (x.bootstrapping ? kStcLevels : 0), x.log_scale);
+  }
+  return s;
+}
+
+}  // namespace
+
+Outcome solve(const ParamsRequest& x, bool thorough) {
+  if (x.level_log_scale || x.levels != 0) {
+    return Solver(x, schedule_of(x, x.levels), kAnyDigits, kMostBuilt).solve(thorough);
+  }
+  const int digits = x.dnum != 0 ? kAnyDigits : most_digits(x.n);
+  Outcome out;
+  const int most = static_cast<int>(std::min(kMostTried, bound_of(x) / x.log_scale));
+  for (int levels = std::max(1, most); levels >= 1; --levels) {
+    out = Solver(x, schedule_of(x, levels), digits, kFewBuilt).solve(false);
+    if (out.params) return out;
+  }
+  return thorough ? Solver(x, schedule_of(x, 1), kAnyDigits, kMostBuilt).solve(true) : out;
+}
+
+}  // namespace latticino::own
