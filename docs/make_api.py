@@ -17,7 +17,8 @@ C++ has a [reference](cpp_api.md) of its own.
 """
 
 GROUPS = {
-    "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets"],
+    "Contexts and parameters": ["Context", "Session", "Residency", "BundleUse", "Params", "preset", "presets", "make_params",
+                                "parameter_costs", "ParameterCosts"],
     "Keys": ["keygen", "Client", "ServerKeys", "SharedValues"],
     "Encrypted arrays": ["Ciphertext", "Answer", "concatenate", "stack", "dot", "PrivateArray", "Precision", "precision"],
     "Linear maps": ["linear_map", "matrix_map", "diagonal_map", "convolution_map", "average_pool_map",

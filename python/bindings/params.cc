@@ -2,6 +2,7 @@
 
 #include "bindings.h"
 #include "params/own/request.h"
+#include "params/security.h"
 #include "rlwe/noise.h"
 #include "session/claims/slot_noise.h"
 
@@ -61,7 +62,7 @@ void bind_facts(nb::class_<Params>& c) {
           "secure",
           [](const Params& p) { return p.literal().security == ParamsLiteral::Security::Bits128; },
           "Whether the set is held to the 128-bit table.")
-      .def("security_bits", &Params::security_bits, "quantum"_a = false,
+      .def("security_bits", &security_bits, "quantum"_a = false,
            "Bits of the strongest table that admits the keys, classical or against quantum "
            "computers: 256, 192 or 128; 0 for none. With bootstrapping 128, classical.");
 }

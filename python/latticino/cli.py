@@ -132,6 +132,44 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
+def _params(args: argparse.Namespace) -> int:
+    from .ckks.parameters import make_params, parameter_costs
+    from .files.saving import save_params
+
+    made = make_params(args.N, args.levels, args.scale, word=args.word, bootstrapping=args.bootstrapping,
+                       dnum=args.dnum, secret=args.secret, security=args.security, quantum=args.quantum, name=args.name)
+    print(made.explain(), end="")
+    print(parameter_costs(made, args.device))
+    if args.save is not None:
+        save_params(args.save, made)
+        print(f"saved to {arrays.printable(str(args.save))}")
+    return 0
+
+
+def _real(text: str) -> float:
+    """A number, or a power of two as 2**40 or 2^40."""
+    base, mark, exponent = text.replace("^", "**").partition("**")
+    value: object = None
+    try:
+        value = float(base) ** float(exponent) if mark else float(text)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        pass
+    if not isinstance(value, float):  # a negative base has complex powers
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 2**40")
+    return value
+
+
+def _whole(text: str) -> int:
+    number = _real(text)
+    if not abs(number) < 2**53 or number != int(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer such as 2**14")
+    return int(number)
+
+
+def _levels(text: str) -> int | list[float]:
+    return [_real(part) for part in text.split(",") if part] if "," in text else _whole(text)
+
+
 def _bench(args: argparse.Namespace) -> int:
     from .measure import run
 
@@ -216,6 +254,23 @@ def _parser() -> argparse.ArgumentParser:
     command("info", _info, "versions, devices, presets")
     explain = command("explain", _explain, "everything about a parameter set")
     explain.add_argument("preset", nargs="?", default=DEFAULT_PRESET)
+
+    params = command("params", _params, "make a CKKS parameter set of your own, or say why it cannot be")
+    params.add_argument("--N", type=_whole, default=2**16, help="ring degree, such as 2**14; default: 2**16")
+    params.add_argument("--levels", type=_levels, help="multiplications in sequence, or a scale for each level from level "
+                        "0 up, such as 2**40,2**40,2**35; default: as many as fit")
+    params.add_argument("--scale", type=_real, help="of every level; default: 2**40")
+    params.add_argument("--word", type=_whole, help="primes stay below 2**WORD; default: 31")
+    params.add_argument("--bootstrapping", action="store_true", help="with the levels of bootstrapping")
+    params.add_argument("--dnum", type=_whole, help="digits of a key switch; default: those of least work")
+    params.add_argument("--secret", type=lambda text: text if text == "ternary" else _whole(text), default="ternary",
+                        help="ternary, or the number of coefficients that are not 0")
+    params.add_argument("--security", type=lambda text: None if text == "none" else _whole(text), default=128,
+                        help="128, 192 or 256 bits, or none (for tests)")
+    params.add_argument("--quantum", action="store_true", help="against quantum computers")
+    params.add_argument("--name", help="default: made from the arguments")
+    params.add_argument("--device", help="whose times are predicted: cpu or cuda (an H200)")
+    params.add_argument("--save", type=Path, help="the file to write, which lt.load_params reads")
 
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)

@@ -6,6 +6,7 @@
 
 #include "params/bounds/security.h"
 #include "params/params.h"
+#include "params/security.h"
 
 namespace latticino {
 namespace {
@@ -53,8 +54,8 @@ std::string security_line(const Params& p) {
                             sparse == 0 || h >= p.n() / 2 ? "ternary" : "sparse ternary");
   switch (p.literal().security) {
     case ParamsLiteral::Security::Bits128:
-      line += format(": at least %d bits", p.security_bits());
-      if (const int quantum = p.security_bits(true); quantum != 0) {
+      line += format(": at least %d bits", security_bits(p));
+      if (const int quantum = security_bits(p, true); quantum != 0) {
         line += format(", %d against quantum computers", quantum);
       }
       return line + "\n";

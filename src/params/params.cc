@@ -8,7 +8,6 @@
 #include "crypto/sha256.h"
 #include "math/big_uint.h"
 #include "math/errors.h"
-#include "params/bounds/security.h"
 #include "params/checks.h"
 
 namespace latticino {
@@ -166,15 +165,6 @@ double Params::scale_drift() const {
     drift = std::max(drift, std::abs(std::log2(scale_[l]) - target_log_scale(l)));
   }
   return drift;
-}
-
-int Params::security_bits(bool quantum) const {
-  if (literal_.security != ParamsLiteral::Security::Bits128) return 0;
-  if (literal_.bootstrap) return quantum ? 0 : 128;
-  for (const int bits : {256, 192, 128}) {
-    if (log_pq() <= max_log_pq(log_n(), bits, quantum, literal_.hamming_weight)) return bits;
-  }
-  return 0;
 }
 
 double Params::message_bound(int level) const {

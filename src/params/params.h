@@ -144,11 +144,6 @@ class Params {
   double log_pq() const { return log_q_max() + log_p(); }
   double scale_drift() const;  // max |log2 S_l - target| over user levels
 
-  // Most bits (256, 192 or 128) of which a table of bounds/security.h admits the keys; 0: none, or a
-  // set that is not held to the tables. With bootstrapping at most 128, classical: the tables for
-  // the sparse key of encapsulation go no further.
-  int security_bits(bool quantum = false) const;
-
   // Largest coefficient magnitude of a message (before the scale) that survives at `level`;
   // for inputs of bootstrapping the bound is 2^-r q0 (see log_message_ratio).
   double message_bound(int level) const;

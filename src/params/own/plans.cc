@@ -126,6 +126,7 @@ class Drafter {
   int user_levels() const { return static_cast<int>(s_.scales.size()) - 1; }
 
   void add_cycle(const Cycle& cycle) {
+    ++family_;
     const int most = s_.bootstrapping ? 2 : kBaseMains;
     for (int units = 0; units <= cycle.units; ++units) {
       for (int mains = 0; mains <= most - units * cycle.terminals; ++mains) {
@@ -169,6 +170,7 @@ class Drafter {
 
   void add_shapes(std::vector<LevelShape> shapes, std::vector<double> steps, double terminal) {
     Draft draft;
+    draft.family = family_;
     draft.chain.log_n = s_.log_n;
     draft.chain.shapes = std::move(shapes);
     draft.chain.steps = std::move(steps);
@@ -267,6 +269,7 @@ class Drafter {
 
   const Schedule& s_;
   Sizes sizes_;
+  int family_ = 0;
   std::vector<Draft> drafts_;
 };
 

@@ -29,6 +29,7 @@ struct Draft {
   ChainPlan chain;
   std::int64_t limbs = 0;  // of all levels together, by which drafts are compared
   int primes = 0;          // of Q
+  int family = 0;          // drafts of one cycle, from other bases, are of one family
   double log_q = 0;
 };
 

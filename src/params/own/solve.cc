@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 
 #include "math/errors.h"
 #include "params/bounds/security.h"
@@ -11,8 +12,10 @@
 namespace latticino::own {
 namespace {
 
-constexpr int kMostBuilt = 30;   // chains of one attempt
-constexpr int kFewBuilt = 6;     // the same where many counts of levels are tried
+constexpr int kMostBuilt = 30;  // chains of one attempt
+constexpr int kFewBuilt = 12;   // the same where many counts of levels are tried
+constexpr int kFewFailed = 2;   // drafts of one family that are tried there
+constexpr int kMostFailed = 6;
 constexpr int kMostDigits = 3;   // choices of digits that are built for one draft
 constexpr int kMostAlpha = 40;   // auxiliary primes
 constexpr double kShort = 0.02;  // bits that the largest primes may be short of a word
@@ -44,8 +47,13 @@ class Solver {
   Outcome solve(bool thorough) {
     const std::vector<Draft> drafts = drafts_of(s_);
     std::shared_ptr<const Params> out;
+    std::map<int, int> failed;
+    const int most_failed = most_built_ == kFewBuilt ? kFewFailed : kMostFailed;
     for (const Draft& draft : drafts) {
+      if (failed[draft.family] == most_failed) continue;
+      const int before = built_;
       if (out = from_draft(draft); out || built_ >= most_built_) break;
+      if (built_ > before) ++failed[draft.family];
     }
     // Levels of different sizes are better packed than given primes of their own.
     if (thorough && (!out || !s_.uniform()) && (out || !too_wide_ || !s_.uniform())) {

@@ -4,6 +4,7 @@
 #include "math/errors.h"
 #include "params/own/request.h"
 #include "params/params.h"
+#include "params/security.h"
 
 namespace latticino {
 namespace {
@@ -103,7 +104,9 @@ bool ParameterSet::has_bootstrap() const { return params_->bootstrap().has_value
 bool ParameterSet::secure() const {
   return params_->literal().security == ParamsLiteral::Security::Bits128;
 }
-int ParameterSet::security_bits(bool quantum) const { return params_->security_bits(quantum); }
+int ParameterSet::security_bits(bool quantum) const {
+  return latticino::security_bits(*params_, quantum);
+}
 int ParameterSet::dnum() const { return params_->dnum(); }
 std::size_t ParameterSet::key_bytes() const { return params_->switching_key_bytes(); }
 double ParameterSet::scale(int level) const {

@@ -1,0 +1,109 @@
+// Sets from requests: as deep as the presets, and refusals that say what can be.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "latticino/params.h"
+#include "math/errors.h"
+#include "params/bounds/security.h"
+#include "params/own/request.h"
+#include "params/security.h"
+
+namespace latticino {
+namespace {
+
+std::string refusal(const ParamsRequest& request) {
+  try {
+    make_params(request);
+  } catch (const ParameterError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(OwnParams, AreAsDeepAsThePresets) {
+  for (const char* name : {"n14-d30-leveled-v1", "n14-d40-leveled-v1", "n15-d30-leveled-v1",
+                           "n15-d40-leveled-v1", "n16-d30-boot-v1", "n16-d35-boot-v1",
+                           "n16-d40-boot-v1", "n16-d45-boot-v1", "n16-d50-boot-v1"}) {
+    const auto known = preset(name);
+    ParamsRequest request;
+    request.n = known->n();
+    request.log_scale = known->literal().log_scale;
+    request.bootstrapping = known->bootstrap().has_value();
+    const auto made = make_params(request);
+    EXPECT_GE(made->default_level(), known->default_level()) << name;
+    EXPECT_LE(made->log_pq(), max_log_pq_128(known->log_n())) << name;
+  }
+}
+
+TEST(OwnParams, HaveEveryScaleAtTheLargestUsualRing) {
+  for (double bits = 26; bits <= 60; bits += 0.5) {
+    ParamsRequest request;
+    request.log_scale = bits;
+    request.levels = 8;
+    const auto made = make_params(request);
+    EXPECT_EQ(made->top_level(), 8) << bits;
+    EXPECT_LE(made->scale_drift(), 0.5) << bits;
+    EXPECT_EQ(security_bits(*made), 256) << bits;
+  }
+}
+
+TEST(OwnParams, DivideIntoTheDigitsThatAreAskedFor) {
+  for (int dnum = 1; dnum <= 12; ++dnum) {
+    ParamsRequest request;
+    request.log_scale = 30;
+    request.levels = 22;
+    request.dnum = dnum;
+    const std::string why = refusal(request);
+    if (why.empty()) {
+      EXPECT_EQ(make_params(request)->dnum(), dnum);
+    } else {
+      EXPECT_NE(why.find("ask for "), std::string::npos) << why;
+      EXPECT_NE(why.find("dnum="), std::string::npos) << why;
+    }
+  }
+}
+
+TEST(OwnParams, TablesFallWithSecurity) {
+  for (int log_n = 10; log_n <= 17; ++log_n) {
+    for (const bool quantum : {false, true}) {
+      for (const int bits : {128, 192, 256}) {
+        const double bound = max_log_pq(log_n, bits, quantum, 0);
+        EXPECT_EQ(bound, max_log_pq(log_n, bits, quantum, 1 << (log_n - 1)));
+        EXPECT_LE(max_log_pq(log_n, bits, true, 0), max_log_pq(log_n, bits, false, 0));
+        if (bits > 128) {
+          EXPECT_LT(bound, max_log_pq(log_n, bits - 64, quantum, 0));
+        }
+        if (log_n > 11) {
+          EXPECT_GT(bound, 2 * max_log_pq(log_n - 1, bits, quantum, 0) - 1);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(max_log_pq(16, 128, false, 192), 1546);
+  EXPECT_EQ(max_log_pq(15, 128, false, 192), 768);
+  EXPECT_EQ(max_log_pq(16, 128, false, 191), 0);
+  EXPECT_EQ(max_log_pq(16, 128, true, 192), 0);
+  EXPECT_EQ(max_log_pq(14, 128, false, 192), 0);
+  EXPECT_EQ(max_log_pq(16, 160, false, 0), 0);
+}
+
+TEST(OwnParams, AreMadeThroughTheFrontDoor) {
+  ParameterRequest request;
+  request.n = 1 << 13;
+  request.log_scale = 36;
+  request.levels = 3;
+  request.hamming_weight = 1 << 12;
+  const ParameterSet made = ParameterSet::make(request);
+  EXPECT_EQ(made.default_level(), 3);
+  EXPECT_EQ(made.security_bits(), 128);
+  EXPECT_EQ(made.literal().hamming_weight, 1 << 12);
+  EXPECT_EQ(made.key_bytes(), made.native()->switching_key_bytes());
+  EXPECT_EQ(ParameterSet::make(request).hash(), made.hash());
+  EXPECT_EQ(ParameterSet::check(made.literal()).hash(), made.hash());
+  request.n = 5000;
+  EXPECT_THROW(ParameterSet::make(request), ParameterError);
+}
+
+}  // namespace
+}  // namespace latticino
