@@ -13,6 +13,7 @@ using own::Outcome;
 using std::to_string;
 
 constexpr std::size_t kMostFixes = 3;
+constexpr std::size_t kMostPacked = 3;  // changes that a search for packed chains is made for
 
 // Changes that are tried, the nearest first. One of each kind is named.
 using Kind = std::vector<Fix>;
@@ -105,8 +106,26 @@ Kind plain(const ParamsRequest& x) {
               })};
 }
 
-bool accepted(const ParamsRequest& x) {
-  return !own::fault_of(x) && own::solve(x, x.level_log_scale.has_value()).params != nullptr;
+bool accepted(const ParamsRequest& x, int packs = 0) {
+  return !own::fault_of(x) && own::solve(x, packs).params != nullptr;
+}
+
+// The list's levels at one scale.
+Kind one_scale(const ParamsRequest& x) {
+  Kind out;
+  if (!x.level_log_scale) return out;
+  const std::vector<double>& list = *x.level_log_scale;
+  const std::int64_t stc = x.bootstrapping ? own::kStcLevels : 0;
+  const auto levels = std::max<std::int64_t>(1, static_cast<std::int64_t>(list.size()) - 1 - stc);
+  for (const double scale : {*std::max_element(list.begin(), list.end()), list[0], 40.0}) {
+    out.push_back(
+        fix(x, "levels=" + to_string(levels) + " and scale=2**" + own::number(scale), [&](auto& r) {
+          r.level_log_scale.reset();
+          // Of the digits that the message shows.
+          r.levels = levels, r.log_scale = std::stod(own::number(scale));
+        }));
+  }
+  return out;
 }
 
 // Changes that make the request one that is accepted.
@@ -118,6 +137,15 @@ std::vector<Fix> fixes_of(const ParamsRequest& x) {
     const auto found =
         std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });
     if (found != kind.end()) out.push_back(*found);
+  }
+  // A list may be packed where levels have no primes of their own.
+  if (out.empty() && x.level_log_scale) {
+    for (Kind kind : {other_rings(x, true), one_scale(x)}) {
+      if (kind.size() > kMostPacked) kind.resize(kMostPacked);
+      const auto found = std::find_if(kind.begin(), kind.end(),
+                                      [](const Fix& f) { return accepted(f.request, 1); });
+      if (found != kind.end()) out.push_back(*found);
+    }
   }
   if (out.empty() && x.bootstrapping) {
     Fix without = fix(x, "bootstrapping=False", [](auto& r) { r.bootstrapping = false; });
@@ -147,7 +175,7 @@ std::string remedy_of(const std::vector<Fix>& fixes, const std::string& before) 
 std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   const std::optional<own::Fault> fault = own::fault_of(request);
   if (!fault) {
-    Outcome outcome = own::solve(request, true);
+    Outcome outcome = own::solve(request, own::kAllPacks);
     if (outcome.params) return outcome.params;
     refuse(outcome.why, remedy_of(fixes_of(request), ""));
   }

@@ -74,7 +74,8 @@ struct Outcome {
   std::shared_ptr<const Params> params;
   Refusal why;
 };
-// `thorough`: with a search for packed chains where no draft does, which may take a second.
-Outcome solve(const ParamsRequest& request, bool thorough);
+// `packs`: searches for packed chains at most, each of which may take half a second.
+constexpr int kAllPacks = 4;
+Outcome solve(const ParamsRequest& request, int packs);
 
 }  // namespace latticino::own

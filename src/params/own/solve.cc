@@ -44,7 +44,7 @@ class Solver {
         most_digits_(most_digits),
         most_built_(most_built) {}
 
-  Outcome solve(bool thorough) {
+  Outcome solve(int packs) {
     const std::vector<Draft> drafts = drafts_of(s_);
     std::shared_ptr<const Params> out;
     std::map<int, int> failed;
@@ -56,8 +56,9 @@ class Solver {
       if (built_ > before) ++failed[draft.family];
     }
     // Levels of different sizes are better packed than given primes of their own.
-    if (thorough && (!out || !s_.uniform()) && (out || !too_wide_ || !s_.uniform())) {
-      if (auto other = packed(); other && (!out || limbs_of(*other) < limbs_of(*out))) {
+    const bool may_help = s_.uniform() ? !out && !too_wide_ : true;
+    if (packs > 0 && may_help) {
+      if (auto other = packed(packs); other && (!out || limbs_of(*other) < limbs_of(*out))) {
         out = std::move(other);
       }
     }
@@ -192,8 +193,8 @@ class Solver {
   }
 
   // BitPacker chains whose levels take the first terminals of one list, by the words' sizes.
-  std::shared_ptr<const Params> packed() {
-    for (const int word : {31, 30, 29, 28}) {
+  std::shared_ptr<const Params> packed(int packs) {
+    for (const int word : {30, 31, 29, 28}) {
       if (x_.word != 0 && word != x_.word) continue;
       if (x_.word == 0 && word < 30) break;
       PackingPlan plan;
@@ -207,6 +208,7 @@ class Solver {
         plan.raised.insert(plan.raised.end(), BootstrapLiteral{}.cts_levels, {52, 0.5, true});
       }
       for (const double more : {0.0, 4.0}) {
+        if (packs-- == 0) return nullptr;
         plan.base_bits = s_.base_bits() + more;
         if (auto params = packed(plan)) return params;
       }
@@ -276,18 +278,18 @@ Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {
 
 }  // namespace
 
-Outcome solve(const ParamsRequest& x, bool thorough) {
+Outcome solve(const ParamsRequest& x, int packs) {
   if (x.level_log_scale || x.levels != 0) {
-    return Solver(x, schedule_of(x, x.levels), kAnyDigits, kMostBuilt).solve(thorough);
+    return Solver(x, schedule_of(x, x.levels), kAnyDigits, kMostBuilt).solve(packs);
   }
   const int digits = x.dnum != 0 ? kAnyDigits : most_digits(x.n);
   Outcome out;
   const int most = static_cast<int>(std::min(kMostTried, bound_of(x) / x.log_scale));
   for (int levels = std::max(1, most); levels >= 1; --levels) {
-    out = Solver(x, schedule_of(x, levels), digits, kFewBuilt).solve(false);
+    out = Solver(x, schedule_of(x, levels), digits, kFewBuilt).solve(0);
     if (out.params) return out;
   }
-  return thorough ? Solver(x, schedule_of(x, 1), kAnyDigits, kMostBuilt).solve(true) : out;
+  return packs > 0 ? Solver(x, schedule_of(x, 1), kAnyDigits, kMostBuilt).solve(packs) : out;
 }
 
 }  // namespace latticino::own
