@@ -111,7 +111,7 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
     context = Context._for_plans(params, kind, False)
     fresh = Shape((context.slots,), None, (-1, 1))
     seconds, bits = {}, math.nan
-    turned = context.plan(lambda x: np.roll(x, 1), fresh)
+    turned = context.plan(lambda x: x.roll(1), fresh)
     if context.params.default_level > 0:
         product = context.plan(lambda x, y: x * y, fresh, fresh)
         seconds["product"], bits = product.seconds, product.bits[0][0]
