@@ -105,6 +105,7 @@ __all__ = [
     "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",
     "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
-    "ParameterCosts", "load_params", "load_server_keys", "make_params", "maximum", "minimum", "nn", "parameter_costs", "precision", "preset", "presets", "record",
+    "ParameterCosts", "load_params", "load_server_keys", "make_params", "maximum", "minimum", "nn",
+    "parameter_costs", "precision", "preset", "presets", "record",
     "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",
 ]

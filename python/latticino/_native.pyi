@@ -82,6 +82,11 @@ class Params:
     def secure(self) -> bool:
         """Whether the set is held to the 128-bit table."""
 
+    def security_bits(self, quantum: bool = False) -> int:
+        """
+        Bits of the strongest table that admits the keys, classical or against quantum computers: 256, 192 or 128; 0 for none. With bootstrapping 128, classical.
+        """
+
     @property
     def has_bootstrap(self) -> bool:
         """Whether the set has the levels of bootstrapping."""
@@ -132,6 +137,8 @@ class Params:
         """Everything about the set, as a table for people."""
 
 def preset(name: str) -> Params: ...
+
+def make_params(n: int, log_scale: float, level_log_scale: Sequence[float] | None, levels: int, word: int, bootstrapping: bool, dnum: int, hamming_weight: int, security: int, quantum: bool, name: str) -> Params: ...
 
 def preset_names() -> list[str]: ...
 

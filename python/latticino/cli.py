@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -150,10 +151,8 @@ def _real(text: str) -> float:
     """A number, or a power of two as 2**40 or 2^40."""
     base, mark, exponent = text.replace("^", "**").partition("**")
     value: object = None
-    try:
+    with contextlib.suppress(ValueError, OverflowError, ZeroDivisionError):
         value = float(base) ** float(exponent) if mark else float(text)
-    except (ValueError, OverflowError, ZeroDivisionError):
-        pass
     if not isinstance(value, float):  # a negative base has complex powers
         raise argparse.ArgumentTypeError(f"{text!r} is no number such as 2**40")
     return value
@@ -257,8 +256,8 @@ def _parser() -> argparse.ArgumentParser:
 
     params = command("params", _params, "make a CKKS parameter set of your own, or say why it cannot be")
     params.add_argument("--N", type=_whole, default=2**16, help="ring degree, such as 2**14; default: 2**16")
-    params.add_argument("--levels", type=_levels, help="multiplications in sequence, or a scale for each level from level "
-                        "0 up, such as 2**40,2**40,2**35; default: as many as fit")
+    params.add_argument("--levels", type=_levels, help="multiplications in sequence, or a scale for each level from "
+                        "level 0 up, such as 2**40,2**40,2**35; default: as many as fit")
     params.add_argument("--scale", type=_real, help="of every level; default: 2**40")
     params.add_argument("--word", type=_whole, help="primes stay below 2**WORD; default: 31")
     params.add_argument("--bootstrapping", action="store_true", help="with the levels of bootstrapping")

@@ -72,7 +72,8 @@ class Context(Tenancy, roles.Handle):
         threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
         simd = arrays.as_flag(simd, "Context", "simd")
         auto_bootstrap = arrays.as_flag(auto_bootstrap, "Context", "auto_bootstrap")
-        roles.require_kind("Context", self.params, _native.Params, "name a preset, or take what lt.make_params or lt.load_params gives")
+        roles.require_kind("Context", self.params, _native.Params,
+                           "name a preset, or take what lt.make_params or lt.load_params gives")
         self._tuning = tuning
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd

@@ -18,7 +18,7 @@ _OPERATION = "make_params"
 _FAR = 10**18  # what is larger is out of every range
 
 
-def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, scale: float | None = None, *,  # noqa: N803
+def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, scale: float | None = None, *,
                 word: int | None = None, bootstrapping: bool = False, dnum: int | None = None,
                 secret: str | int = "ternary", security: int | None = 128, quantum: bool = False,
                 name: str | None = None) -> _native.Params:
@@ -59,7 +59,8 @@ def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, sca
             _OPERATION, f"secret={arrays.shown(secret)}", "'ternary' or a weight", "say one of them")
     log_scale = 40.0 if scale is None else math.log2(arrays.as_real(scale, _OPERATION, "scale", 0))
     return _native.make_params(
-        ring, log_scale, scales, count, _given(word, "word"), arrays.as_flag(bootstrapping, _OPERATION, "bootstrapping"),
+        ring, log_scale, scales, count, _given(word, "word"),
+        arrays.as_flag(bootstrapping, _OPERATION, "bootstrapping"),
         _given(dnum, "dnum"), weight, _given(security, "security"),
         arrays.as_flag(quantum, _OPERATION, "quantum"),
         "" if name is None else arrays.as_text(name, _OPERATION, "name") or " ")
@@ -107,7 +108,8 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     kind = "cuda" if on_gpu else devices.choose(device)[0]
     if not isinstance(params, str):
-        roles.require_kind("parameter_costs", params, _native.Params, "name a preset, or take what lt.make_params gives")
+        roles.require_kind("parameter_costs", params, _native.Params,
+                           "name a preset, or take what lt.make_params gives")
     context = Context._for_plans(params, kind, False)
     fresh = Shape((context.slots,), None, (-1, 1))
     seconds, bits = {}, math.nan
@@ -117,6 +119,7 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
         seconds["product"], bits = product.seconds, product.bits[0][0]
     seconds["rotation"] = turned.seconds
     if context.params.has_bootstrap:
-        seconds["bootstrapping"] = context.plan(lambda x: x.bootstrap(), Shape((context.slots,), 0, (-1, 1))).seconds
+        seconds["bootstrapping"] = context.plan(
+            lambda x: x.bootstrap(), Shape((context.slots,), 0, (-1, 1))).seconds
     limbs = context.params.limbs(context.params.default_level)
     return ParameterCosts(kind, 2 * 4 * context.params.n * limbs, turned.key_bytes, seconds, bits)
