@@ -80,7 +80,8 @@ def _given(x: Any, name: str) -> int:
 @dataclass(frozen=True)
 class ParameterCosts:
     """What a set costs. ``ciphertext_bytes`` of a fresh ciphertext; ``key_bytes`` of one evaluation key for fresh
-    ciphertexts; predicted ``seconds`` on ``device`` of a ``"product"`` of two fresh ciphertexts, a ``"rotation"`` (with a sum) and,
+    ciphertexts; predicted ``seconds`` on ``device`` of a ``"product"`` of two fresh ciphertexts, a ``"rotation"``
+    (with a sum) and,
     where the set has it, a ``"bootstrapping"`` of full slots; ``bits`` that a product of values in [-1, 1] is expected
     to keep, mean."""
 
