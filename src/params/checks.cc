@@ -130,15 +130,14 @@ void check_digits(const Params& p) {
 
 void check_security(const Params& p) {
   if (p.literal().security != Security::Bits128) return;
-  const int h = p.literal().hamming_weight;
-  const double bound = max_log_pq(p.log_n(), 128, false, h);
-  need(bound > 0 || h == 0, "a secret of Hamming weight " + num(h),
-       "uniform ternary, weight N/2 and more, or at N = 2^15 and 2^16 weight 192 and more",
-       "choose 0, or mark the set legacy by name");
-  const std::string sparse = h == 0 ? "" : " with a secret of Hamming weight " + num(h);
-  need(p.log_pq() <= bound, "log2(P Q) = " + num(p.log_pq()) + sparse,
+  const double bound = max_log_pq_128(p.log_n());
+  need(p.log_pq() <= bound, "log2(P Q) = " + num(p.log_pq()),
        "at most " + num(bound) + " at N = 2^" + num(p.log_n()) + " for 128 bits",
        "drop levels or auxiliary primes, or mark the set legacy or insecure by name");
+  const int h = p.literal().hamming_weight;
+  need(h == 0 || h >= p.n() / 2, "a secret of Hamming weight " + num(h),
+       "uniform ternary, or weight N/2 and more, for 128 bits",
+       "choose 0, or mark the set legacy by name");
   if (!p.bootstrap()) return;
   double log_key = 0;
   for (const std::uint32_t q : values(p, p.encapsulation_basis())) log_key += std::log2(q);

@@ -47,11 +47,9 @@ std::string prime_line(const char* name, const std::vector<std::uint32_t>& prime
 }
 
 std::string security_line(const Params& p) {
-  const int h = p.literal().hamming_weight;
-  const double sparse = h == 0 ? 0 : max_log_pq(p.log_n(), 128, false, h);
-  std::string line = format("security: log2(P Q) = %.1f, table %.0f at N = 2^%d (128 bits, %s)",
-                            p.log_pq(), sparse == 0 ? max_log_pq_128(p.log_n()) : sparse, p.log_n(),
-                            sparse == 0 || h >= p.n() / 2 ? "ternary" : "sparse ternary");
+  std::string line =
+      format("security: log2(P Q) = %.1f, table %.0f at N = 2^%d (128 bits, ternary)", p.log_pq(),
+             max_log_pq_128(p.log_n()), p.log_n());
   switch (p.literal().security) {
     case ParamsLiteral::Security::Bits128:
       line += format(": at least %d bits", security_bits(p));

@@ -15,16 +15,12 @@ constexpr Row kClassical[] = {{26, 53, 106, 214, 430, 868, 1747, 3523},
 constexpr Row kQuantum[] = {{25, 50, 101, 202, 409, 825, 1663, 3348},
                             {0, 34, 69, 140, 283, 570, 1145, 2301},
                             {0, 26, 53, 108, 219, 442, 888, 1784}};
-constexpr int kLeastSparse = 192;
 
 }  // namespace
 
 double max_log_pq(int log_n, int bits, bool quantum, int hamming_weight) {
   if (log_n < 10 || log_n > 17 || (bits != 128 && bits != 192 && bits != 256)) return 0;
-  if (hamming_weight != 0 && hamming_weight < (1 << log_n) / 2) {
-    if (hamming_weight < kLeastSparse || bits != 128 || quantum) return 0;
-    return log_n == 15 ? 768 : log_n == 16 ? 1546 : 0;
-  }
+  if (hamming_weight != 0 && hamming_weight < (1 << log_n) / 2) return 0;
   return (quantum ? kQuantum : kClassical)[bits / 64 - 2][log_n - 10];
 }
 

@@ -6,14 +6,10 @@ namespace latticino {
 
 // Largest log2 of the key modulus for `bits` (128, 192 or 256) of security, classical or against a
 // quantum computer, sigma = 3.19; 0 where no table covers it.
-//   - Uniform ternary secrets, and weights of N/2 and more: Security Guidelines for Implementing
-//     Homomorphic Encryption, eprint 2024/463, Table 5.2 (classical). Quantum: the output of the
-//     guidelines' program (output_max_logQ_tables.txt), or the table of OpenFHE 1.x where that is a
-//     bit smaller. Neither has 192 or 256 bits at N = 2^10.
-//   - Weights from 192 to N/2, classical and 128 bits only: 768 bits at N = 2^15 and 1546 at 2^16,
-//     the sets of weight 192 of Bossuat, Mouchet, Troncoso-Pastoriza and Hubaux, eprint 2020/1203.
-//     Runs of the lattice-estimator of June 2026 give 139.7 and 140.3 bits (hybrid with BDD; the
-//     hybrid with meet in the middle was not run). Larger weights have the same bounds.
+// Uniform ternary secrets, and weights of N/2 and more (0: uniform): Security Guidelines for
+// Implementing Homomorphic Encryption, eprint 2024/463, Table 5.2 (classical). Quantum: the output
+// of the guidelines' program (output_max_logQ_tables.txt), or the table of OpenFHE 1.x where that is
+// a bit smaller. Neither has 192 or 256 bits at N = 2^10. No table covers smaller weights.
 double max_log_pq(int log_n, int bits, bool quantum, int hamming_weight);
 
 // That of 128 bits, classical, uniform ternary.

@@ -150,8 +150,7 @@ std::optional<Fault> security_fault(const ParamsRequest& x) {
   }
   if (bound(static_cast<int>(x.hamming_weight)) > 0) return std::nullopt;
   return fault(x, "a secret of weight " + to_string(x.hamming_weight) + " for " + asked,
-               "'ternary' or a weight of N/2 and more; for 128 classical bits at N=32768 or 65536 "
-               "a weight of 192 and more",
+               "'ternary', or a weight of N/2 and more",
                "secret='ternary'", [](auto& r) { r.hamming_weight = 0; });
 }
 
