@@ -81,8 +81,7 @@ def _given(x: Any, name: str) -> int:
 class ParameterCosts:
     """What a set costs. ``ciphertext_bytes`` of a fresh ciphertext; ``key_bytes`` of one evaluation key for fresh
     ciphertexts; predicted ``seconds`` on ``device`` of a ``"product"`` of two fresh ciphertexts, a ``"rotation"``
-    (with a sum) and,
-    where the set has it, a ``"bootstrapping"`` of full slots; ``bits`` that a product of values in [-1, 1] is expected
+    and, where the set has it, a ``"bootstrapping"`` of full slots; ``bits`` that a product of values in [-1, 1] is expected
     to keep, mean."""
 
     device: str
@@ -114,7 +113,7 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
     context = Context._for_plans(params, kind, False)
     fresh = Shape((context.slots,), None, (-1, 1))
     seconds, bits = {}, math.nan
-    turned = context.plan(lambda x: x + x.roll(1), fresh)  # alone it would be a view
+    turned = context.plan(lambda x: x.rotate(1), fresh)
     if context.params.default_level > 0:
         product = context.plan(lambda x, y: x * y, fresh, fresh)
         seconds["product"], bits = product.seconds, product.bits[0][0]
