@@ -279,10 +279,6 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
                            Error::fresh(added * inner_gain(p, y, declared))};
 }
 
-Range polynomial_range(const Range& x, const Series& p) {
-  return x.is_real() ? on_interval(x, p).range : in_disc(x, p).range;
-}
-
 Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots) {
   const double gain = 2 * std::numbers::pi * std::numbers::pi / 3 * ratio * ratio;
   const Range& range = x.range;

@@ -43,7 +43,6 @@ struct Series {
   double lower = -1, upper = 1;
 };
 Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping = 0);
-Range polynomial_range(const Range& x, const Series& p);
 
 // Bootstrapping adds noise of root mean square `noise`. Its sine takes 6.58 ratio^2 |m|^3 from a
 // coefficient m, or from a slot where SlotToCoeff comes first (`of_slots`); 0 with the arcsine.

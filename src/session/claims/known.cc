@@ -112,7 +112,6 @@ Known Known::with_shadow(const Range& range, double error, NumbersView values) {
 Known Known::following(NumbersView values) const {
   Known out(estimate_, replicas(values, 2, 0), true);
   out.measured_ = measured_;
-  out.beyond_ = beyond_;
   return out;
 }
 
@@ -205,7 +204,7 @@ double Known::largest_coefficient(int slots) const {
 }
 
 std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double rest) const {
-  const double whole = std::exp2(log_q);
+  const double whole = std::exp2(log_q), reach = range().reach();
   const std::string where =
       " at level " + std::to_string(level) + " and scale 2^" + number("%.1f", std::log2(scale));
   std::vector<Misfit> out;
@@ -214,8 +213,8 @@ std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double
                    "less than " + number("%.3g", whole / 2 / scale) + where,
                    "clear them before: x.contiguous()"});
   }
-  if (!(reach() * scale * 2 < whole)) {
-    out.push_back({"values that may reach " + number("%.3g", reach()) + " (" + of_whom() + ")",
+  if (!(reach * scale * 2 < whole)) {
+    out.push_back({"values that may reach " + number("%.3g", reach) + " (" + within() + ")",
                    "values below " + number("%.3g", whole / 2 / scale) + where,
                    "scale the values down, or state a smaller range with declare()"});
   }
@@ -225,15 +224,13 @@ std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double
 Known Known::detached(double size, bool full) const {
   Known out(estimate_);
   out.measured_ = measured_;
-  out.beyond_ = beyond_;
   if (sample_ != nullptr && !shadow_) out.measured_ = errors(size, full);
   return out;
 }
 
 Known Known::lost() const {
-  Known out{session::plus_error(estimate_, reach(), false), shadow_ ? sample_ : nullptr, shadow_};
-  out.beyond_ = beyond_;
-  return out;
+  return {session::plus_error(estimate_, range().reach(), false), shadow_ ? sample_ : nullptr,
+          shadow_};
 }
 
 Known Known::renamed(std::uint64_t* source) const {
@@ -248,7 +245,6 @@ Known Known::with_sources(std::span<const std::pair<std::uint64_t, double>> grow
     out.estimate_.error = out.estimate_.error.with_source(source, factor);
   }
   if (grown.empty()) out.measured_ = measured_;
-  out.beyond_ = beyond_;
   return out;
 }
 
@@ -258,14 +254,13 @@ Known Known::declared(const Range& range) const {
 
 Known Known::within_domain(Interval domain) const {
   const Range& r = range();
-  Known out =
-      with_beyond(std::clamp(std::hypot(domain.size(), r.im.size()) - r.reach(), 0.0, beyond_));
   if (r.re.high >= domain.low && r.re.low <= domain.high) {
     domain = {std::max(domain.low, r.re.low), std::min(domain.high, r.re.high)};
   }
   if ((domain.low == r.re.low && domain.high == r.re.high) || r.claim == Claim::Calibrated) {
-    return out;
+    return *this;
   }
+  Known out = *this;
   out.estimate_.range = Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like);
   out.white_.reset();
   return out;
@@ -281,7 +276,6 @@ Known Known::as_real() const {
   Known out({Range::stated(claim, r.re, {}, r.bound, r.rms, r.random_like), estimate_.error},
             std::move(sample), shadow_);
   out.measured_ = measured_;
-  out.beyond_ = beyond_;
   return out;
 }
 

@@ -60,12 +60,6 @@ class Known {
 
   const Estimate& estimate() const { return estimate_; }
   const Range& range() const { return estimate_.range; }
-  // How far beyond the sample's range other data may lead, where values cancel in the sample.
-  double beyond() const { return beyond_; }
-  // Magnitude that values are expected to reach, in other data as well.
-  double reach() const { return range().reach() + beyond_; }
-  // The range with what lies beyond it, as files state it.
-  Range widest() const;
   const SamplePtr& sample() const { return sample_; }
   bool shadow() const { return shadow_; }
   // Root mean square of a slot's complex error, as claimed.
@@ -73,10 +67,9 @@ class Known {
   // The same as a sample shows it, where there is one: claims may be pessimistic, and add up where
   // results come back in, so the errors of a shadow do not follow them.
   double error_seen() const;
-  double rms_seen() const;      // of the values: of the sample where there is one
-  Claim claim() const;          // what is claimed rests on
-  std::string within() const;   // in words, for people
-  std::string of_whom() const;  // the same of values that reach as far as `reach`
+  double rms_seen() const;     // of the values: of the sample where there is one
+  Claim claim() const;         // what is claimed rests on
+  std::string within() const;  // in words, for people
   // Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are
   // all in use. Of real values errors of the real part count.
   Errors errors(double size, bool full) const;
@@ -98,7 +91,7 @@ class Known {
   // With the errors of these sources that many times as large.
   Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
   // With other claims, which the caller knows better than the rules of operations.
-  Known with_estimate(Estimate estimate) const;
+  Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
   // With another range, which the caller states.
   Known declared(const Range& range) const;
   // With a range that is cut to a domain: whoever names one says that the values lie there.
@@ -189,12 +182,6 @@ class Known {
   double claimed(double added, double rounded) const;
   double seen(double added, double rounded) const;
   std::optional<double> white_of_sum(const Known& other) const;
-  // `result`, which is made of sums of these values, whose weights have these norms (sum of
-  // magnitudes, root of the sum of squares): values that cancel in the sample may add up in others.
-  Known after_sums(Known result, double l1, double l2) const;
-  Known after_sum_with(const Known& other, Known result) const;
-  double deviation_seen() const;  // of the sample's values from their mean, root mean square
-  Known with_beyond(double beyond) const;
   // Root mean square error of a few values, of which samples show little.
   double error_of_few() const;
   bool too_large(std::size_t size) const;
@@ -206,7 +193,6 @@ class Known {
   // What of a sample's error lies in all coefficients, not in those alone that the slots decode
   // from; none: all of it.
   std::optional<double> white_;
-  double beyond_ = 0;
 };
 
 }  // namespace latticino::session

@@ -106,16 +106,12 @@ std::uint64_t name_of(std::span<const std::size_t> shape, std::span<const std::i
 }  // namespace
 
 Known Known::with(Estimate estimate, SamplePtr sample, std::optional<double> white) const {
-  Known out{std::move(estimate), std::move(sample), shadow_, white};
-  out.beyond_ = beyond_;
-  return out;
+  return {std::move(estimate), std::move(sample), shadow_, white};
 }
 
 Known Known::with(Estimate estimate, const Known& other, SamplePtr sample,
                   std::optional<double> white) const {
-  Known out{std::move(estimate), std::move(sample), shadow_ || other.shadow_, white};
-  out.beyond_ = beyond_ + other.beyond_;
-  return out;
+  return {std::move(estimate), std::move(sample), shadow_ || other.shadow_, white};
 }
 
 double Known::claimed(double added, double rounded) const {
@@ -163,7 +159,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
                 shadow_);
     out.measured_ = measured_;
   }
-  return out.with_beyond(beyond_);
+  return out;
 }
 
 Known Known::repeated(std::size_t size, double growth) const {
@@ -208,7 +204,6 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
   std::vector<Range> ranges;
   Estimate estimate;
   std::size_t rows = SIZE_MAX;
-  double beyond = 0;
   bool sampled = true, shadow = false;
   for (std::size_t i = 0; i < several.size(); ++i) {
     const Known& x = several[i];
@@ -219,13 +214,10 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
     ranges.push_back(x.range());
     sampled = sampled && x.sample_ != nullptr;
     shadow = shadow || x.shadow_;
-    beyond = std::max(beyond, x.beyond_);
     if (sampled) rows = std::min(rows, x.sample_->rows);
   }
   estimate.range = hull(ranges, sizes);
-  if (!sampled || several[0].too_large(index.size())) {
-    return Known(std::move(estimate)).with_beyond(beyond);
-  }
+  if (!sampled || several[0].too_large(index.size())) return Known(std::move(estimate));
   auto sample = std::make_shared<Sample>(rows, index.size());
   for (std::size_t r = 0; r < rows; ++r) {
     Numbers values;
@@ -237,26 +229,22 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
       sample->row(r)[i] = values[static_cast<std::size_t>(index[i])];
     }
   }
-  return Known(std::move(estimate), std::move(sample), shadow).with_beyond(beyond);
+  return {std::move(estimate), std::move(sample), shadow};
 }
 
 Known Known::plus(const Known& other) const {
-  Known sum = with(estimate_ + other.estimate_, other,
-                   both(sample_, other.sample_, 0, std::plus<Complex>()), white_of_sum(other));
-  return after_sum_with(other, std::move(sum));
+  return with(estimate_ + other.estimate_, other,
+              both(sample_, other.sample_, 0, std::plus<Complex>()), white_of_sum(other));
 }
 
 Known Known::minus(const Known& other) const {
-  Known sum = with(estimate_ + -other.estimate_, other,
-                   both(sample_, other.sample_, 0, std::minus<Complex>()), white_of_sum(other));
-  return after_sum_with(other, std::move(sum));
+  return with(estimate_ + -other.estimate_, other,
+              both(sample_, other.sample_, 0, std::minus<Complex>()), white_of_sum(other));
 }
 
 Known Known::times(const Known& other, bool same, double added) const {
-  const double beyond = reach() * other.reach() - range().reach() * other.range().reach();
   return with(product(estimate_, other.estimate_, same, added), other,
-              both(sample_, other.sample_, added, [](Complex a, Complex b) { return a * b; }))
-      .with_beyond(beyond);
+              both(sample_, other.sample_, added, [](Complex a, Complex b) { return a * b; }));
 }
 
 Known Known::plus_plain(NumbersView plain, int slots, double scale, const Places* where) const {
@@ -280,27 +268,23 @@ Known Known::times_plain(NumbersView plain, int slots, double scale, double adde
                          const Places* where) const {
   Estimate product =
       session::times_plain(estimate_, Range::of(plain), encoded_error(slots, scale), added);
-  const double beyond = beyond_ * Range::of(plain).bound;
-  if (sample_ == nullptr) return with(std::move(product), nullptr).with_beyond(beyond);
+  if (sample_ == nullptr) return with(std::move(product), nullptr);
   const Numbers off = rounding(plain, slots, scale, where);
-  return with(std::move(product), each_value(sample_, added,
-                                             [&](Complex z, std::size_t i, std::size_t r) {
-                                               return r > 0 ? z * (plain[i] + off[i])
-                                                            : z * plain[i];
-                                             }))
-      .with_beyond(beyond);
+  return with(std::move(product),
+              each_value(sample_, added, [&](Complex z, std::size_t i, std::size_t r) {
+                return r > 0 ? z * (plain[i] + off[i]) : z * plain[i];
+              }));
 }
 
 Known Known::times_number(Complex c, double added, std::optional<Complex> actual) const {
   Estimate product = session::times_number(estimate_, c, added);
   const Complex used = actual.value_or(c);
   if (used != c) product = session::plus_error(product, std::abs(used - c) * range().rms, false);
-  return with(std::move(product),
-              each_value(
-                  sample_, added,
-                  [&](Complex z, std::size_t, std::size_t r) { return r > 0 ? z * used : z * c; }),
-              white_of(std::abs(c), added))
-      .with_beyond(beyond_ * std::abs(c));
+  return with(
+      std::move(product),
+      each_value(sample_, added,
+                 [&](Complex z, std::size_t, std::size_t r) { return r > 0 ? z * used : z * c; }),
+      white_of(std::abs(c), added));
 }
 
 Known Known::lowered(double added, double factor) const {
@@ -329,21 +313,19 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
 }
 
 Known Known::summed(std::size_t kept, double count, double added, bool full) const {
-  Known sums = with(session::summed(estimate_, count, added),
-                    each(sample_, kept, added,
-                         [](NumbersView in, std::span<Complex> out, auto) {
-                           for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
-                         }),
-                    full ? std::optional(added) : std::nullopt);
-  return after_sums(std::move(sums), count, std::sqrt(count));
+  return with(session::summed(estimate_, count, added),
+              each(sample_, kept, added,
+                   [](NumbersView in, std::span<Complex> out, auto) {
+                     for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
+                   }),
+              full ? std::optional(added) : std::nullopt);
 }
 
 Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes,
                      double count, Complex factor, double added, double rounded) const {
   Estimate sums =
       session::times_number(session::summed(estimate_, count, 0), factor, claimed(added, rounded));
-  const double l1 = count * std::abs(factor), l2 = std::sqrt(count) * std::abs(factor);
-  if (sample_ == nullptr) return after_sums(with(std::move(sums), nullptr), l1, l2);
+  if (sample_ == nullptr) return with(std::move(sums), nullptr);
   // How far the place of a sum moves with each index, and where the sum of each value lies.
   std::vector<std::size_t> strides(shape.size()), at(shape.size()), target;
   std::size_t size = 1;
@@ -361,13 +343,12 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
       at[a] = 0;
     }
   }
-  Known result = with(std::move(sums), each(sample_, size, seen(added, rounded),
-                                            [&](NumbersView in, std::span<Complex> out, auto) {
-                                              for (std::size_t i = 0; i < in.size(); ++i)
-                                                out[target[i]] += in[i];
-                                              for (Complex& z : out) z *= factor;
-                                            }));
-  return after_sums(std::move(result), l1, l2);
+  return with(std::move(sums), each(sample_, size, seen(added, rounded),
+                                    [&](NumbersView in, std::span<Complex> out, auto) {
+                                      for (std::size_t i = 0; i < in.size(); ++i)
+                                        out[target[i]] += in[i];
+                                      for (Complex& z : out) z *= factor;
+                                    }));
 }
 
 Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
@@ -375,13 +356,11 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
   const Estimate sums = session::summed(estimate_, static_cast<double>(count), 0);
   const double rounded = std::hypot(added, rounding * sums.range.rms);
   Estimate result = session::plus_error(session::times_number(sums, factor, 0), rounded, false);
-  const auto n = static_cast<double>(count);
-  const double l1 = n * std::abs(factor), l2 = std::sqrt(n) * std::abs(factor);
-  if (sample_ == nullptr) return after_sums(with(std::move(result), nullptr), l1, l2);
+  if (sample_ == nullptr) return with(std::move(result), nullptr);
   const NumbersView exact = sample_->row(0);
   const double in_sample = std::hypot(added, rounding * rms_of_windows(exact, slots, count));
   Random& random = Random::of_this_thread();
-  Known spread = with(
+  return with(
       std::move(result),
       each(sample_, sample_->size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
         for (std::size_t at = 0; at < in.size(); at += count) {
@@ -392,13 +371,12 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
           std::ranges::fill(out.subspan(at, count), sum);
         }
       }));
-  return after_sums(std::move(spread), l1, l2);
 }
 
 Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added,
                     double rounded) const {
   Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded));
-  if (sample_ == nullptr) return after_sums(with(std::move(result), nullptr), l1, l2);
+  if (sample_ == nullptr) return with(std::move(result), nullptr);
   Numbers values;
   for (std::size_t r = 0; r < sample_->rows; ++r) {
     const Numbers row = f(sample_->row(r));
@@ -407,17 +385,12 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
   auto out = std::make_shared<Sample>(sample_->rows, values.size() / sample_->rows);
   out->values = std::move(values);
   add_noise(*out, seen(added, rounded));
-  return after_sums(with(std::move(result), std::move(out)), l1, l2);
+  return with(std::move(result), std::move(out));
 }
 
 Known Known::polynomial(const Series& p, double added, double mapping) const {
   Estimate result = session::polynomial(estimate_, p, added, mapping);
-  double beyond = 0;
-  if (beyond_ > 0) {
-    beyond = std::max(0.0, session::polynomial_range(widest(), p).reach() -
-                               session::polynomial_range(range(), p).reach());
-  }
-  if (sample_ == nullptr) return with(std::move(result), nullptr).with_beyond(beyond);
+  if (sample_ == nullptr) return with(std::move(result), nullptr);
   const auto mapped = [&](Complex z) {
     return (2.0 * z - p.lower - p.upper) / (p.upper - p.lower);
   };
@@ -427,16 +400,13 @@ Known Known::polynomial(const Series& p, double added, double mapping) const {
   }
   const double of_y = mapping * std::numbers::sqrt2 / 2, of_result = own * std::numbers::sqrt2 / 2;
   Random& random = Random::of_this_thread();
-  return with(std::move(result),
-              each_value(sample_, 0,
-                         [&](Complex z, std::size_t, std::size_t r) {
-                           const Complex y = mapped(z);
-                           if (r == 0) return evaluated(p, y);
-                           const double gain = p.chebyshev ? 1 : inner_gain(p, y);
-                           return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) +
-                                  random.normal() * (of_result * gain);
-                         }))
-      .with_beyond(beyond);
+  return with(std::move(result), each_value(sample_, 0, [&](Complex z, std::size_t, std::size_t r) {
+                const Complex y = mapped(z);
+                if (r == 0) return evaluated(p, y);
+                const double gain = p.chebyshev ? 1 : inner_gain(p, y);
+                return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) +
+                       random.normal() * (of_result * gain);
+              }));
 }
 
 Known Known::through(const RowMap& f, double slope, double added, Interval ends) const {
@@ -446,8 +416,7 @@ Known Known::through(const RowMap& f, double slope, double added, Interval ends)
   return with(std::move(result), each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
                                       [&](NumbersView in, std::span<Complex> out, auto) {
                                         std::ranges::copy(f(in), out.begin());
-                                      }))
-      .with_beyond(0);
+                                      }));
 }
 
 Known Known::meant(NumbersView values, double error) const {
@@ -473,8 +442,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
     std::snprintf(out, sizeof out, "%.3g", x);
     return std::string(out);
   };
-  const double of_values =
-      how.slots_first ? this->reach() : largest_coefficient(how.slots) + beyond_;
+  const double of_values = how.slots_first ? range().reach() : largest_coefficient(how.slots);
   const double reach = std::max(of_values, how.rest);
   // Of coefficients at most those of the corners of the unit box.
   const double limit =
@@ -482,7 +450,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   Known known = *this;
   if (reach > 1.001 * limit) {
     misfits->push_back(
-        {"values whose coefficients may reach " + text(reach) + " (" + of_whom() + ")",
+        {"values whose coefficients may reach " + text(reach) + " (" + within() + ")",
          "at most " + text(limit),
          "scale the values down before, state a smaller range with declare(), or encrypt with "
          "sample "
@@ -543,8 +511,7 @@ Known Known::looked_up(const RealMap& f, const Range& of_values, double error,
                        const bool looked = where == nullptr || (*where)[i];
                        out[i] = looked ? results[i] + beside[i] : in[i];
                      }
-                   }))
-      .with_beyond(where == nullptr ? 0 : beyond_);
+                   }));
 }
 
 }  // namespace latticino::session
