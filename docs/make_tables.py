@@ -22,9 +22,18 @@ import numpy as np
 import latticino as lt
 from latticino import _native
 from latticino.common import devices
+from latticino.nn.builder import Builder
+from latticino.nn.lowered import Lowered
+from latticino.nn.packing import with_moves
+from latticino.nn.placement import Rates
+from latticino.nn.ranges import MARGIN
+from latticino.nn.reading import Reading, read
+from latticino.nn.run import Machine
+from latticino.nn.scaling import scaled
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md")
+PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md",
+         "docs/network_layers.md")
 # The record of each subject: the newest one that was taken whole.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
@@ -391,10 +400,74 @@ def sorting() -> str:
                   "mean bits: random values", "sorted values", "100 different values", "predicted time"), rows)
 
 
+# ---- docs/network_layers.md ----
+
+def _read(make: Callable[[Builder], int], shape: tuple[int, ...], bound: float, **options: Any) -> Reading:
+    """A model of one input, with calibration data whose bound this is, spread evenly."""
+    build = Builder(shape)
+    graph = build.graph(make(build))
+    x = np.random.default_rng(0).uniform(-bound, bound, (1000, *shape)) / MARGIN
+    x.reshape(-1)[:2] = -bound / MARGIN, bound / MARGIN
+    return read(graph, calibration=x, **options)
+
+
+def activations() -> str:
+    """Costs of activations, by the largest value before them."""
+    bounds = (2, 4, 8)
+    names = {"SiLU": "silu", "GELU": "gelu", "sigmoid": "sigmoid", "tanh": "tanh", "softplus": "softplus", "ELU": "elu",
+             "hardswish": "hardswish", "ReLU": "relu", "LeakyReLU": "leaky_relu", "abs": "abs"}
+    return table(("activation", *(f"values up to {b}" for b in bounds)),
+                 [(label, *(_activation(name, b) for b in bounds)) for label, name in names.items()])
+
+
+def _activation(name: str, bound: float) -> str:
+    fit, = _read(lambda build: build.activation(0, name, "act"), (50,), bound).fits.values()
+    kind = "composed sign" if fit.terms[0].gated else f"degree {fit.terms[0].chain[0].degree}"
+    return f"{kind}: {fit.cost[0]}, {fit.cost[1]}"
+
+
+def layers() -> str:
+    """Costs of layers that run from the top level of a preset, predicted for an H200."""
+    r = np.random.default_rng(1)
+    image, shape = (16, 32, 32), (64,)
+    wanted: list[tuple[str, Callable[[Builder], int], tuple[int, ...], Any]] = [
+        ("`Linear(64, 64)`", lambda b: b.linear(0, r.normal(size=(64, 64))), shape, None),
+        ("`Linear(512, 512)`", lambda b: b.linear(0, r.normal(size=(512, 512))), (512,), None),
+        ("`Conv2d(16, 16, 3)`", lambda b: b.conv(0, r.normal(size=(16, 16, 3, 3)), padding=1), image, None),
+        ("`Conv2d(16, 32, 3, stride=2)`",
+         lambda b: b.conv(0, r.normal(size=(32, 16, 3, 3)), stride=2, padding=1), image, None),
+        ("SiLU", lambda b: b.activation(0, "silu", "act"), image, None),
+        ("ReLU as one polynomial", lambda b: b.activation(0, "relu", "act"), image, "polynomial"),
+        ("ReLU as a composed sign", lambda b: b.activation(0, "relu", "act"), image, "composite")]
+    rows = []
+    for label, make, of, choice in wanted:
+        found = _read(make, of, 8.0, fits={"act": choice} if choice else None)
+        levels, seconds, diagonals = _cost(found.lowered)
+        rows.append((label, str(levels), f"{diagonals:,}" if diagonals else "", f"{three(1e3 * seconds)} ms"))
+    boot = bootstrap()
+    rows.append(("bootstrapping, measured", f"gives {boot['levels_left']}", "", f"{three(boot['value'])} ms"))
+    return table(("layer", "levels", "diagonals", "predicted time"), rows)
+
+
+def _cost(lowered: Lowered) -> tuple[int, float, int]:
+    """Levels, predicted seconds on an H200 and diagonals of all steps, one after the other from the top level."""
+    with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+        context = lt.Context(D40, "cpu")
+        graph = with_moves(scaled(lowered).graph, context.slots, 1)
+        machine = Machine(graph, context.slots)
+        rates = Rates(machine, context)
+        at, seconds = {0: context.level}, 0.0
+        for i, node in enumerate(graph.nodes[1:], 1):
+            step = rates.node(i, min(at[j] for j in node.inputs))
+            assert step is not None
+            at[i], seconds = step.level, seconds + step.seconds
+    return context.level - at[graph.output], seconds, sum(t.diagonals for ts in machine.transforms for t in ts)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
                             switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
-                            sorting, largest, comparisons)}
+                            sorting, largest, comparisons, activations, layers)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

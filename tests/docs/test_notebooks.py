@@ -1,10 +1,12 @@
 """The notebooks of examples/ run from top to bottom, and hold the outputs of such a run."""
 
+import base64
 import importlib.util
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +23,29 @@ def test_cells_run_and_print_as_much_as_is_kept(path, tmp_path, monkeypatch):
     for cell, outputs in notebooks.run(path):
         assert [o["output_type"] for o in outputs] == [o["output_type"] for o in cell["outputs"]], (
             "write them again: ./latticino python docs/notebooks.py")
+
+
+def test_an_encrypted_prediction_takes_twenty_lines():
+    """From a torch.nn.Sequential: data, training, compiling, keys, prediction. What only looks at them does not count."""
+    cells = {cell["id"]: cell for cell in notebooks.codes(ROOT / "examples" / "encrypted_network.ipynb")}
+    path = "\n".join(notebooks.source(cells[name]) for name in ("data", "train", "compile", "run"))
+    assert "nn.Sequential(" in path and "enc.decrypt(client, enc(enc.encrypt(client, " in path
+    assert len([line for line in path.splitlines() if line.strip()]) <= 20
+
+
+def test_cells_for_torch_are_left_out_without_it(tmp_path, monkeypatch):
+    """And figures become pictures."""
+    monkeypatch.setattr(notebooks.importlib.util, "find_spec", lambda name: None)
+    cells = [("torch", "import torch_that_is_not_there"), ("", "import matplotlib.pyplot as plt\nlines = plt.plot([1, 2])"),
+             ("", "import numpy as np\nnp.load('kept.npz')['a']")]
+    path = tmp_path / "some.ipynb"
+    np.savez(tmp_path / "kept.npz", a=np.arange(2))
+    path.write_text(json.dumps({"cells": [
+        {"cell_type": "code", "metadata": {"tags": [tag]}, "outputs": ["kept"], "source": [text]} for tag, text in cells]}))
+    left, drawn, loaded = [outputs for _, outputs in notebooks.run(path)]
+    assert left == ["kept"] and drawn[0]["output_type"] == "display_data"
+    assert base64.b64decode(drawn[0]["data"]["image/png"]).startswith(b"\x89PNG")
+    assert loaded[0]["data"]["text/plain"] == ["array([0, 1])"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

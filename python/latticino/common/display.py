@@ -25,12 +25,21 @@ def facts(title: str, rows: Facts, notes: Iterable[str] = ()) -> str:
     return _table(title, body) + _notes(notes)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = ()) -> str:
-    """A table with a head. Numbers, and texts that begin with a digit, stand to the right."""
-    head = "".join(f'<th scope="col" style="{_LINE};text-align:left">{_text(c)}</th>' for c in columns)
-    body = "".join("<tr>" + "".join(
-        f'<td style="{_LINE};text-align:{"right" if _is_number(v) else "left"};font-variant-numeric:tabular-nums">'
-        f"{_text(v)}</td>" for v in row) + "</tr>" for row in rows)
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = (),
+          words: int = 0) -> str:
+    """A table with a head. Numbers, and texts that begin with a digit, stand to the right, but in the first columns
+    of `words`. The name of a column stands where its last value does."""
+    sides = ["left"] * len(columns)
+    body = ""
+    for row in rows:
+        body += "<tr>"
+        for i, v in enumerate(row):
+            if v != "":
+                sides[i] = "right" if i >= words and _is_number(v) else "left"
+            body += f'<td style="{_LINE};text-align:{sides[i]};font-variant-numeric:tabular-nums">{_text(v)}</td>'
+        body += "</tr>"
+    head = "".join(f'<th scope="col" style="{_LINE};text-align:{side}">{_text(c)}</th>'
+                   for c, side in zip(columns, sides))
     return _table(title, f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>") + _notes(notes)
 
 

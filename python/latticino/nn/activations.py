@@ -115,7 +115,7 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: M
     """
     wanted = arrays.as_real(bits, "compile", "bits", above=0)
     if wanted > 30:
-        raise errors.ValueError.explain("compile", f"bits={wanted:g}", "at most 30 for activations", "ask for fewer")
+        raise errors.ValueError.explain("compile", f"fit_bits={wanted:g}", "at most 30", "ask for fewer")
     left = dict(choices or {})
     nodes = [(i, n) for i, n in enumerate(graph.nodes) if n.op == "activation"]
     out: dict[int, Fit] = {}

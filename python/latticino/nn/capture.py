@@ -8,6 +8,7 @@ What comes out is compared with the module itself before it is returned.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -59,7 +60,11 @@ def capture(model: Any, sample: Any) -> Graph:
         raise errors.UnsupportedError.explain("compile", f"a {type(model).__name__}",
                                               "a torch.nn.Module or an ExportedProgram",
                                               "pass the module itself")
+    _require_one_input(model)
     x = _one(torch, sample, model.parameters())
+    if not x.is_floating_point() and not any("Embedding" in type(m).__name__ for m in model.modules()):
+        x = x.to(torch.get_default_dtype())  # counts and pixels; numbers of rows of an embedding stay integers
+        x = _one(torch, x, model.parameters())
     training = [m for m in model.modules() if m.training]
     model.eval()
     try:
@@ -78,6 +83,20 @@ def capture(model: Any, sample: Any) -> Graph:
     finally:
         for m in training:
             m.training = True
+
+
+def _require_one_input(model: Any) -> None:
+    """UnsupportedError where forward() needs several arguments, which torch.export would report as a missing one."""
+    try:
+        arguments = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):  # compiled by TorchScript: torch.export speaks for itself
+        return
+    needed = [p.name for p in arguments
+              if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(needed) > 1:
+        raise errors.UnsupportedError.explain(
+            "compile", f"a module of several inputs: {', '.join(needed)}", "one input",
+            "join them into one, and slice it in forward() of a module around this one")
 
 
 def _one(torch: Any, sample: Any, weights: Any) -> Any:

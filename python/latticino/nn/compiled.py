@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -26,9 +27,9 @@ from . import files
 from . import keys as keys_of
 from .placement import Placement
 from .plan import NetworkPlan
-from .run import Machine, Step
+from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled
-from .shadow import Shadow
+from .shadow import Shadow, bits_of
 
 if TYPE_CHECKING:
     from ..ckks.client import Client, ServerKeys
@@ -40,14 +41,16 @@ class Network(roles.Handle):
     """What the owner of the data needs of a compiled network: how samples become ciphertexts, and results values.
 
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
-    that many.
+    that many. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;
+    `decrypt` multiplies by it.
     """
 
     def __init__(self, preset: str, images: int, level: int, shape: tuple[int, ...], result_shape: tuple[int, ...],
-                 packing: Layout, unit: float, bound: float, program: Plan) -> None:
+                 packing: Layout, unit: float, bound: float, program: Plan, result_unit: float = 1.0) -> None:
         self.preset, self.images, self.level = preset, images, level
         self.shape, self.result_shape = shape, result_shape
         self._packing, self._unit, self._bound, self._program = packing, unit, bound, program
+        self.result_unit = result_unit
         self._refreshes: tuple[keys_of.Refresh, ...] = ()  # that some of the keys are for
         self._normal: Normal | None = None  # units of each value of a sample, where they have their own
 
@@ -88,7 +91,10 @@ class Network(roles.Handle):
             raise errors.ShapeError.explain(
                 "decrypt", f"an array of shape {y.shape}", f"a result of this network: {self._shape_of_results}",
                 "pass what enc(x) gave")
-        return client.decrypt(y)
+        values = client.decrypt(y)
+        if self.result_unit != 1:
+            np.multiply(values, self.result_unit, out=values)
+        return values
 
     def server_keys(self, client: Client, show: bool | None = None) -> ServerKeys:
         """Exactly the keys that a run needs: the server's ``enc.context.use(keys)`` takes them."""
@@ -105,8 +111,9 @@ class Network(roles.Handle):
     def _head(self, kind: str) -> dict[str, Any]:
         return {"kind": kind, "preset": self.preset, "params": self._program.params_hash, "images": self.images,
                 "level": self.level, "shape": list(self.shape), "result_shape": list(self.result_shape),
-                "unit": self._unit, "bound": self._bound, "slots": self._packing.slots,
-                "ciphertexts": self._packing.count, "runs": self._packing.runs(), **files.of_normal(self._normal),
+                "unit": self._unit, "bound": self._bound, "result_unit": self.result_unit,
+                "slots": self._packing.slots, "ciphertexts": self._packing.count, "runs": self._packing.runs(),
+                **files.of_normal(self._normal),
                 **keys_of.of_plan(self._program, self._refreshes)}
 
     def __repr__(self) -> str:
@@ -133,8 +140,8 @@ class Compiled(Network):
     """A network that runs on encrypted data. Made by ``lt.nn.compile`` or ``lt.nn.load``.
 
     ``enc.plan`` says what it takes; ``enc.shadow(x)`` computes the same in float; ``enc(enc.encrypt(client, x))`` runs
-    it once ``enc.context.use(enc.server_keys(client))`` has given the keys; ``enc.decrypt(client, y)``, or
-    ``client.decrypt(y)``, gives the result.
+    it once ``enc.context.use(enc.server_keys(client))`` has given the keys; ``enc.decrypt(client, y)`` gives the
+    result, and ``client.decrypt(y)`` the same divided by ``enc.result_unit``.
     """
 
     def __init__(self, network: Scaled, placement: Placement, machine: Machine, context: Context, plan: NetworkPlan,
@@ -143,7 +150,8 @@ class Compiled(Network):
         first, last = graph.nodes[graph.inputs[0]], graph.nodes[graph.output]
         unit = network.units[graph.inputs[0]]
         super().__init__(context.params.name, machine.images, placement.level, first.shape, last.shape,
-                         machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program)
+                         machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program,
+                         network.units[graph.output])
         self.plan = plan
         self.threads = 0  # of the CPU, for the context; 0: all cores
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
@@ -189,7 +197,9 @@ class Compiled(Network):
             if program is None or held is not x.context or key != x._key:  # one: a recording has memory of its own
                 program = Program(self._run)
                 self._recorded = x.context, x._key, program
-        y: Ciphertext = program(x)
+        # A recording tells nothing of its steps.
+        with Task("running a network") if program.recorded else nullcontext():
+            y: Ciphertext = program(x)
         return y
 
     def _run(self, x: Ciphertext) -> Ciphertext:
@@ -222,7 +232,36 @@ class Compiled(Network):
         """
         samples = self._in_units(self._samples(x, "shadow"), "shadow")
         random = np.random.default_rng() if noise else None
-        return self._shadow.results(samples.reshape(len(samples), -1), random)
+        return self._shadow.results(samples.reshape(len(samples), math.prod(self.shape)), random)
+
+    def measured_bits(self, client: Client, x: Any) -> list[float]:
+        """Expected precision put to the test: bits of each layer of ``plan.layers`` in encrypted runs.
+
+        ``x``: one sample, or as many along a first axis as some runs take. Each is run encrypted; what layers give is
+        decrypted and compared with the shadow, relative to the bound of the layer, as the plan's ``bits`` are. It needs
+        the secret key and the weights in one process: for tests of a network, not for a service. ShapeError and
+        ValueError as of `encrypt`.
+        """
+        samples = self._samples(x, "measured_bits")
+        if not len(samples) or len(samples) % self.images:
+            raise errors.ShapeError.explain(
+                "measured_bits", f"{len(samples)} samples", f"a multiple of {self.images}, which a run takes",
+                "pass as many, or compile with images= of another number")
+        graph, steps = self._machine.graph, self._placement.steps
+        last = [result_of_layer(steps, numbers) for numbers in by_layer(graph, steps)]
+        exact = self._shadow.layers(self._in_units(samples, "measured_bits").reshape(len(samples), -1))
+        found: dict[int, list[np.ndarray]] = {node: [] for node in last}
+        with Task("measuring a network", len(samples) // self.images * len(steps)) as task:
+            def watch(step: Step, y: Ciphertext) -> Ciphertext:
+                if step.form is None and step.node in found:
+                    found[step.node].append(client.decrypt(y).unmarked().reshape(self.images, -1))
+                task.advance()
+                return y
+
+            for at in range(0, len(samples), self.images):
+                some = samples[at : at + self.images]
+                self._machine.run(steps, [self.encrypt(client, some if self.images > 1 else some[0])], watch)
+        return [bits_of(np.concatenate(found[node]) - exact[node], graph.nodes[node].bound) for node in last]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes two files into a folder, which is made where there is none: ``client.network`` for the owner of the

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,22 +16,22 @@ from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
-from . import comparing, forests, trees
 from .activations import BITS as FIT_BITS
+from .balancing import balanced
 from .compiled import Compiled
 from .estimators import ensemble, features, has_trees, last
+from .forests import comparing, graphs, trees
 from .lowered import Lowered
 from .packing import Packing, with_moves
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
-from .ranges import MARGIN
+from .ranges import MARGIN, Normal
 from .reading import collected, read
-from .run import Machine, Step
+from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled, scaled
-from .shadow import Shadow
+from .shadow import Shadow, bits_of
 
 _SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
-_MEAN = math.sqrt(2 / math.pi)  # of the size of a normal number, in units of its deviation
 _UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
@@ -72,13 +69,24 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     def made(form: str) -> Compiled:
         with Task("reading the model"):
             found = read(model, sample, calibration=calibration, margin=margin, bits=fit_bits, fits=fits, form=form)
-        enc = compiled(found.lowered, found.samples, preset, device, wanted, limit, images)
+        lowered, factors = balanced(found.lowered, found.largest)
+        enc = compiled(lowered, found.samples / factors, preset, device, wanted, limit, images)
         enc.reading, enc._normal = found, found.normal
+        notes = [*enc.plan.notes, *found.notes]
+        if factors.min() < 1:
+            enc._normal = (found.normal or Normal.plain(factors.shape)).times(factors)
+            notes.append(f"features of very different sizes: {np.count_nonzero(factors < 1)} of {factors.size} are "
+                         "divided by factors before they are encrypted, and may not exceed bounds of their own")
+        enc.plan = replace(enc.plan, notes=tuple(notes))
         return enc
 
     enc, notes = _fastest(made, model, images) if has_trees(model) else (made(""), [])
-    assert enc.reading is not None
-    enc.plan = replace(enc.plan, notes=(*enc.plan.notes, *notes, *enc.reading.notes))
+    if enc.plan.bits < wanted:  # where `preset` names the parameters
+        notes.append(f"the result has {enc.plan.bits:.1f} bits, fewer than bits={wanted:g}")
+    if enc.result_unit != 1:
+        notes.append(f"an encrypted result is divided by {enc.result_unit:g}: enc.decrypt multiplies by it, "
+                     "client.decrypt does not")
+    enc.plan = replace(enc.plan, notes=(*enc.plan.notes, *notes))
     return enc
 
 
@@ -87,7 +95,7 @@ def _fastest(make: Callable[[str], Compiled], model: Any, images: int) -> tuple[
     of = ensemble(*last(model))
     found: dict[str, Compiled] = {}
     refused: list[errors.Error] = []
-    for form in forests.forms(of, images):
+    for form in graphs.forms(of, images):
         try:
             found[form] = make(form)
         except (errors.LevelError, errors.ParameterError, errors.OutOfMemoryError, errors.UnsupportedError) as why:
@@ -266,26 +274,20 @@ def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:
     noisy = shadow.layers(flat, np.random.default_rng(1))
     out = []
     for node, a, b in zip(shadow.graph.nodes, exact, noisy):
-        error = _MEAN * float(np.sqrt(((a - b) ** 2).mean())) / node.bound
-        out.append(-math.log2(error) if error > 0 else math.inf)
+        out.append(bits_of(b - a, node.bound))
     return out
 
 
 def _by_layer(rows: Sequence[_Row], machine: Machine, bits: Sequence[float], params: _native.Params) -> list[LayerPlan]:
-    """Steps of one layer that follow one another, as one row. A bootstrapping belongs to the layer after it."""
-    titles: list[str] = []
-    for row in reversed(rows):
-        waits = row.step.form is not None and titles
-        titles.append(titles[-1] if waits else machine.graph.nodes[row.step.node].title)
-    out = []
-    for _, group in groupby(zip(reversed(titles), rows), key=itemgetter(0)):
-        out.append(_layer([row for _, row in group], machine, bits, params))
-    return out
+    """One row per layer."""
+    groups = by_layer(machine.graph, [row.step for row in rows])
+    return [_layer([rows[k] for k in numbers], machine, bits, params) for numbers in groups]
 
 
 def _layer(group: Sequence[_Row], machine: Machine, bits: Sequence[float], params: _native.Params) -> LayerPlan:
     own = [row for row in group if row.step.form is None]
-    last, level = own[-1].step.node, group[0].step.level
+    last = result_of_layer([row.step for row in group], range(len(group)))
+    level = group[0].step.level
     operations: dict[str, int] = {}
     for row in own:
         node = machine.graph.nodes[row.step.node]

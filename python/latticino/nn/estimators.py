@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from . import forests, reference, trees
+from . import reference
 from .builder import Builder
+from .forests import graphs, trees
 from .graph import Graph
 from .ranges import Normal
 
@@ -53,7 +54,7 @@ def has_trees(model: Any) -> bool:
 def read(model: Any, data: np.ndarray | None = None, normal: Normal | None = None, form: str = "copies") -> Graph:
     """The graph of a fitted estimator, or of a pipeline of them; UnsupportedError for one without an encrypted form.
 
-    ``data``: calibration data, shape (inputs, features), which trees need; ``form`` of theirs, see `forests`.
+    ``data``: calibration data, shape (inputs, features), which trees need; ``form`` of theirs, see `forests.graphs`.
     ``normal``: the graph's input is in these units, else as it is."""
     build = Builder((features(model),))
     x = build.input
@@ -70,7 +71,7 @@ def read(model: Any, data: np.ndarray | None = None, normal: Normal | None = Non
                 given = normal(data)
                 ends = np.array([[-1.0], [1.0]]) * np.ones(data.shape[1]) if normal.clips else given
             before = build.graph(x)
-            x = forests.write(build, x, ensemble(name, step), reference.run(before, given), reference.run(before, ends),
+            x = graphs.write(build, x, ensemble(name, step), reference.run(before, given), reference.run(before, ends),
                               form, name or "trees")
         else:
             x = _reader(name, step)(build, x, step, name)

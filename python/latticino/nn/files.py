@@ -30,7 +30,7 @@ from .ranges import Normal
 from .run import Form, Step
 
 MAGIC = b"LTNNFILE"
-VERSION = 2  # those without units of each feature are written as version 1
+VERSION = 1
 _HEAD = struct.Struct("<8sIQ")
 _DIGEST = 32
 _MOST_HEAD = 1 << 26
@@ -72,8 +72,7 @@ def to_bytes(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
         rows.append({"name": name, "kind": kind, "length": int(own.size), "bytes": len(blob)})
         blobs.append(blob)
     text = json.dumps({**head, "arrays": rows}, allow_nan=False).encode()
-    version = VERSION if "centre" in head else 1
-    body = b"".join([_HEAD.pack(MAGIC, version, len(text)), text, *blobs])
+    body = b"".join([_HEAD.pack(MAGIC, VERSION, len(text)), text, *blobs])
     return body + hashlib.sha256(body).digest()
 
 
@@ -92,7 +91,7 @@ def from_bytes(data: bytes) -> tuple[Note, dict[str, np.ndarray]]:
     magic, version, length = _HEAD.unpack_from(data)
     if magic != MAGIC:
         refuse("another kind of file")
-    if not 1 <= version <= VERSION:
+    if version != VERSION:
         raise errors.FileError.explain("load", f"format version {version} of a network",
                                        f"version {VERSION} or earlier", "use a later version of this package")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
@@ -182,21 +181,21 @@ def texts(note: Note, name: str) -> tuple[str, ...]:
 
 
 def of_normal(normal: Normal | None) -> dict[str, Any]:
-    """As fields of a head."""
+    """As fields of a head: lists of nothing where there are none."""
     if normal is None:
-        return {}
+        return {"clips": False, "centre": [], "width": []}
     centre, width = ([float(v) for v in a.reshape(-1)] for a in (normal.centre, normal.width))
     return {"clips": normal.clips, "centre": centre, "width": width}
 
 
 def normal_of(head: Note, shape: tuple[int, ...]) -> Normal | None:
-    """What a head states; None where it states none. FileError for what is none."""
-    if "centre" not in head._fields:
+    """What a head states; None for lists of nothing. FileError for what is none."""
+    centre, width, clips = np.array(numbers(head, "centre")), np.array(numbers(head, "width")), head.flag("clips")
+    if not (centre.size or width.size or clips):
         return None
-    centre, width = np.array(numbers(head, "centre")), np.array(numbers(head, "width"))
     if not centre.size == width.size == math.prod(shape) or (width <= 0).any():
         refuse("units of features that do not fit")
-    return Normal(centre.reshape(shape), width.reshape(shape), head.flag("clips"))
+    return Normal(centre.reshape(shape), width.reshape(shape), clips)
 
 
 # ---- graphs ----

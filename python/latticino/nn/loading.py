@@ -50,7 +50,8 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     shape, result_shape = head.shape("shape"), head.shape("result_shape")
     unit, bound = head.number("unit"), head.number("bound")
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
-    if min(unit, bound) <= 0 or images * math.prod(shape) > slots * count:
+    normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
+    if min(unit, bound, result_unit) <= 0 or images * math.prod(shape) > slots * count:
         files.refuse("a packing that is none")
     try:
         packing = from_runs(head.runs("runs"), (images, *shape), slots, count, "zero", 0.0)
@@ -58,11 +59,14 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
         raise errors.FileError.explain("load", "a packing that is none", "a file that enc.save wrote",
                                        "obtain it again") from why
     if kind == "client":
-        half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program)
-        half._refreshes = keys_of.refreshes_of(head, params)
-        half._normal = files.normal_of(head, shape)
+        half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program, result_unit)
+        half._refreshes, half._normal = keys_of.refreshes_of(head, params), normal
         return half
-    return _loaded_server(head, found, context, program, packing, device, memory)
+    enc = _loaded_server(head, found, context, program, packing, device, memory)
+    if enc.shape != shape or enc.result_unit != result_unit:
+        files.refuse("a shape or a unit of results that its graph has not")
+    enc._normal = normal
+    return enc
 
 
 def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, program: Plan, packing: Layout,
@@ -96,9 +100,7 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     require_memory(plan, memory)
     placement = Placement(steps, level, program.seconds)
     facts = {"units": {node.name: number for node, number in zip(graph.nodes, before)}}
-    out = Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device, memory)
-    out._normal = files.normal_of(head, out.shape)
-    return out
+    return Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device, memory)
 
 
 def _layer_of(row: Note) -> LayerPlan:

@@ -55,7 +55,7 @@ class Packing:
         """In words, for tables."""
         several = f"{self.count} x " if self.count > 1 else ""
         what = f"gap {self.gap[0]}x{self.gap[1]}" if self.gap else "in a row" if self.layout.is_plain else "rows"
-        return f"{several}{self.slots} slots, {what}"
+        return f"{several}{self.slots} slot{'s' * (self.slots > 1)}, {what}"
 
     def same(self, other: Packing) -> bool:
         return self.layout.same(other.layout)

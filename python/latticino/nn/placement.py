@@ -214,9 +214,10 @@ def _listed(steps: Sequence[object]) -> list[Step]:
 
 def _too_deep(rates: Rates, i: int) -> errors.Error:
     node, params = rates.machine.graph.nodes[i], rates.context.params
-    remedy = "take a preset with bootstrapping" if not params.has_bootstrap else (
+    what = f"{node.op} of degree {node.series.degree}" if node.series is not None else node.op
+    remedy = "take a preset with bootstrapping or more levels" if not params.has_bootstrap else (
         "values above the bound of bootstrapping cannot be refreshed: rescale the model" if node.bound > _FITS
         else "use a polynomial of a smaller degree, or a preset with more levels")
     return errors.LevelError.explain(
-        f"compile, layer {node.title}", f"{rates.context.level} levels of {params.name}, used up before {node.op}",
+        f"compile, layer {node.title}", f"{rates.context.level} levels of {params.name}, too few before {what}",
         "more levels", remedy)

@@ -111,7 +111,8 @@ class NetworkPlan:
 
     def _repr_html_(self) -> str:
         title = f"Plan of a network: {display.seconds(self.seconds)} on {self.device}"
-        return display.table(title, _COLUMNS, self._rows()) + display.facts("In all", self._facts(), self.notes)
+        return (display.table(title, _COLUMNS, self._rows(), words=_LEFT)
+                + display.facts("In all", self._facts(), self.notes))
 
 
 _COLUMNS = ("layer", "operations", "packing", "level", "limbs", "boots", "diagonals", "new keys", "weights", "time",

@@ -40,9 +40,12 @@ class NodeRange:
 
 @dataclass(frozen=True)
 class Normal:
-    """The range of each value of an input: ``x`` is read as ``(x - centre) / width``, which calibration data have
-    within -1 to 1. Arrays of the shape of an input. ``clips``: a value outside is read as the nearest end of the range,
-    where that is known to change no result."""
+    """Units of each value of an input: the client encrypts ``(x - centre) / width``. Arrays of the shape of an input.
+
+    Trees have the middle and half the range of each feature, so that calibration data are within -1 to 1; features of
+    very different sizes are divided by factors (`balancing`). ``clips``: a value outside of its range is read as the
+    nearest end, where that is known to change no result.
+    """
 
     centre: np.ndarray
     width: np.ndarray
@@ -54,6 +57,15 @@ class Normal:
         low, high = data.min(axis=0), data.max(axis=0)
         width, centre = (high - low) / 2, (high + low) / 2
         return cls(centre, np.where(width > np.abs(centre) * 2.0**-40, width, np.maximum(np.abs(centre), 1.0)), clips)
+
+    @classmethod
+    def plain(cls, shape: tuple[int, ...]) -> Normal:
+        """Values as they are."""
+        return cls(np.zeros(shape), np.ones(shape))
+
+    def times(self, factors: np.ndarray) -> Normal:
+        """What comes out of these units, divided by factors."""
+        return Normal(self.centre, self.width * factors, self.clips)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return np.asarray((x - self.centre) / self.width)
@@ -68,7 +80,7 @@ class Normal:
             name = ", ".join(map(str, at))
             raise errors.ValueError.explain(
                 operation, f"{float(x[where]):.4g} as feature {name} of sample {where[0]}",
-                f"{low:.4g} to {high:.4g}, the range for which comparisons were fitted",
+                f"{low:.4g} to {high:.4g}, the range for which it was calibrated",
                 "calibrate with data that show such values, or compile with a larger margin")
 
 
@@ -105,9 +117,11 @@ class Ranges:
     @property
     def notes(self) -> list[str]:
         """What a person should know of these ranges."""
-        out = [f"bounds are {self.margin:g} times the largest values of {self.inputs:,} inputs"]
+        count = "one input" if self.inputs == 1 else f"{self.inputs:,} inputs"
+        out = [f"bounds are {self.margin:g} times the largest values of {count}"]
         if self.inputs < ENOUGH:
-            out.append(f"{self.inputs:,} inputs are few: values of other inputs may lie outside of the bounds, where "
+            out.append(f"{count} {'is' if self.inputs == 1 else 'are'} few: values of other inputs may lie outside of "
+                       "the bounds, where "
                        f"polynomials explode; calibrate with {ENOUGH:,} or more")
         return out
 

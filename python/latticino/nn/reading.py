@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from . import activations, capture, comparing, estimators
+from . import activations, capture, estimators
 from .activations import Fit, fit_activations
+from .forests import comparing
 from .graph import Graph
 from .lowered import Lowered
 from .lowering import lowered_and_wishes
@@ -29,8 +30,9 @@ class Reading:
     """A model, step by step.
 
     ``model``: as it was written; ``graph``: with fewer kinds of layers (`rewrites`); ``ranges`` of its nodes; ``fits``
-    of its activations, by node; ``lowered``: what packing and the run see. ``normal``: units of the input, where the
-    graphs read it in units of its range. ``facts``: for the plan.
+    of its activations, by node; ``lowered``: what packing and the run see; ``samples``: a few of the calibration data;
+    ``largest``: of each number of an input, its largest size that comes in. ``normal``: units of the input, where the
+    graphs, `samples` and `largest` have it in units of its range. ``facts``: for the plan.
     """
 
     model: Graph
@@ -39,6 +41,7 @@ class Reading:
     fits: Mapping[int, Fit]
     lowered: Lowered
     samples: np.ndarray
+    largest: np.ndarray
     normal: Normal | None = None
     facts: tuple[str, ...] = ()
 
@@ -63,7 +66,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
 
     ``sample``: inputs along a first axis, which PyTorch's models need. ``calibration``: inputs as the model will see
     them, an array or an iterable of arrays; the sample where there is none. ``margin``, ``bits``, ``fits``: see
-    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests`.
+    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests.graphs`.
     """
     data = sample if calibration is None else calibration
     normal: Normal | None = None
@@ -92,7 +95,8 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
     # Values are read as the ends of their ranges where they lie outside: those belong to what is seen.
     clips = normal is not None and normal.clips
     ends = np.ones((2, *small.shape_in)) * np.array([[-1.0], [1.0]]) if clips else data[:0]
-    ranges = replace(measure(small, np.concatenate([data, ends]), margin), inputs=len(data))
+    wide = np.concatenate([data, ends])
+    ranges = replace(measure(small, wide, margin), inputs=len(data))
     ranges = common(small, ranges)
     chosen = fit_activations(small, ranges, bits, fits)
     for _ in range(_ROUNDS):
@@ -112,7 +116,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         ranges = wider
         lowered, wishes = lowered_and_wishes(small, ranges, chosen)
     facts = () if normal is None else comparing.facts(small, ranges, chosen, data, *estimators.last(model))
-    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], normal, facts)
+    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], np.abs(wide).max(axis=0), normal, facts)
 
 
 def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:

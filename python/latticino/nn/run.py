@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -99,6 +100,21 @@ class Machine:
             return xs[0].polyval(s.coefficients[: s.degree + 1], "chebyshev", s.domain)
         a, b = xs if node.inputs[0] != node.inputs[1] else (xs[0], xs[0])
         return a * b if node.op == "mul" else a + b if node.op == "add" else a - b
+
+
+def by_layer(graph: Lowered, steps: Sequence[Step]) -> list[list[int]]:
+    """The numbers of steps of one layer that follow one another. A bootstrapping belongs to the layer after it."""
+    titles: list[str] = []
+    for step in reversed(steps):
+        waits = step.form is not None and titles
+        titles.append(titles[-1] if waits else graph.nodes[step.node].title)
+    titles.reverse()
+    return [list(numbers) for _, numbers in groupby(range(len(steps)), key=titles.__getitem__)]
+
+
+def result_of_layer(steps: Sequence[Step], numbers: Sequence[int]) -> int:
+    """The node whose value is the result of a layer that `by_layer` found."""
+    return next(steps[k].node for k in reversed(numbers) if steps[k].form is None)
 
 
 def at_level(x: Ciphertext, level: int) -> Ciphertext:

@@ -2,8 +2,9 @@
 
 With units near the largest values everything lies within -1 and 1, as bootstrapping needs it. Units cost no level: they
 become factors of the weights of affine maps and of the coefficients of polynomials. Operands and results of a sum have
-one unit; that of a product is the product of its factors' units. The unit of the result is 1: who decrypts it finds the
-values themselves.
+one unit; that of a product is the product of its factors' units. The unit of the result is 1 where its values are of
+ordinary size, and a power of two otherwise: so large values would not fit the modulus, so small ones would drown in the
+error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .lowered import Affine, Lowered, Node, Series
 from .packing import renames
 
 _ROUNDED = 1e-9  # relative
+_ORDINARY = 2.0**5  # results up to so much, or down to its inverse, are decrypted as they are
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _units(graph: Lowered) -> list[float] | int:
     members, users = classes.members(), graph.users
     free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op == "mul"}
     units = {root: _wanted(graph, several, users) for root, several in members.items()}
-    units[classes.of(graph.output)] = 1.0
+    units[classes.of(graph.output)] = _unit_of_result(graph.nodes[graph.output].bound)
     settled = set()  # classes whose unit something has read, or a product decides
     for i, j in free.items():
         if j is None:
@@ -147,6 +149,10 @@ def _units(graph: Lowered) -> list[float] | int:
             other = next((k for k in graph.nodes[i].inputs if k != j), j)
             units[classes.of(j)] = units[classes.of(i)] / units[classes.of(other)]
     return [units[classes.of(i)] for i in range(len(graph.nodes))]
+
+
+def _unit_of_result(bound: float) -> float:
+    return 1.0 if 1 / _ORDINARY <= bound <= _ORDINARY else 2.0 ** round(math.log2(bound))
 
 
 def _wanted(graph: Lowered, several: Sequence[int], users: Sequence[Sequence[int]]) -> float:

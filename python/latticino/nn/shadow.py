@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..common.progress_bar import Task
 from .lowered import OUTSIDE, Lowered, require_within, result_of
 from .run import Step
 
 CHUNK = 256  # samples at once
 _NOISE_OUTSIDE = 2.0**-7  # relative: values at an end of a domain lie beyond it with noise
 _REAL = math.sqrt(0.5)  # the real part has half of the variance of a complex error
+_MEAN = math.sqrt(2 / math.pi)  # of the size of a normal number, in units of its deviation
 
 
 class Shadow:
@@ -34,7 +36,11 @@ class Shadow:
 
         ValueError where a value leaves the domain of a polynomial, naming the layer.
         """
-        out = [self._run(x[at : at + CHUNK], noise)[self.graph.output] for at in range(0, len(x), CHUNK)]
+        out = [np.zeros((0, self.graph.nodes[self.graph.output].size))]
+        with Task("shadow of a network", len(x)) as task:
+            for at in range(0, len(x), CHUNK):
+                out.append(self._run(x[at : at + CHUNK], noise)[self.graph.output])
+                task.advance(len(out[-1]))
         node = self.graph.nodes[self.graph.output]
         return np.asarray(np.concatenate(out).reshape(len(x), *node.shape) * self.units[self.graph.output])
 
@@ -59,6 +65,12 @@ class Shadow:
                 require_within(node, xs[0], self.shown[node.inputs[0]], outside)
             out[i] = held[i] = _noisy(result_of(node, xs, check=False), error, noise)
         return out
+
+
+def bits_of(error: np.ndarray, bound: float) -> float:
+    """How precise values within a bound are: of the mean size of normal errors with the deviation of these ones."""
+    size = _MEAN * float(np.sqrt((error**2).mean())) / bound
+    return -math.log2(size) if size > 0 else math.inf
 
 
 def _noisy(x: np.ndarray, error: float, noise: np.random.Generator | None) -> np.ndarray:

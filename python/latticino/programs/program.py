@@ -106,6 +106,11 @@ class Program(roles.Handle):
         """Device memory that the recording keeps for itself."""
         return int(self._recording.arena_bytes) if self._recording else 0
 
+    @property
+    def recorded(self) -> bool:
+        """Whether calls replay a recording."""
+        return self._recording is not None
+
     def _repr_html_(self) -> str:
         return views.program(self)
 

@@ -2,6 +2,7 @@
 
     ./latticino test --more networks                              # compares, with torch pinned for this part
     python tests/python/nn/make_torch_cases.py --write FILE       # stores tests/python/nn/torch_cases.npz
+    python tests/python/nn/make_torch_cases.py --tutorial         # stores examples/encrypted_network.npz
 
 Of each case the file has arrays: the captured graph, inputs, and the outputs of torch.
 """
@@ -16,13 +17,16 @@ from torch import nn
 from torch.nn import functional as F
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "docs")]
 
-from latticino import errors  # noqa: E402 - the checkout's
+import notebooks  # noqa: E402 - the checkout's, as all that follow
+from latticino import errors  # noqa: E402
 from latticino.nn import reference  # noqa: E402
+from latticino.nn.builder import from_arrays  # noqa: E402
 from latticino.nn.capture import capture  # noqa: E402
 from latticino.nn.reading import read  # noqa: E402
 
+TUTORIAL = ROOT / "examples" / "encrypted_network.ipynb"
 CLOSE = 1e-9  # of the largest output: both compute in doubles
 
 
@@ -197,6 +201,7 @@ REFUSED = [
     (Of(lambda x: x / x.sum(1, keepdim=True)), torch.zeros(1, 4), "division by a computed value", "constant divisor"),
     (Of(lambda x: (x, x)), torch.zeros(1, 4), "2 results", "return one tensor"),
     (Of(lambda x: x if x.sum() > 0 else -x), torch.zeros(1, 4), "torch.export does not follow", "does not depend on the values"),
+    (nn.Bilinear(4, 4, 2), torch.zeros(1, 4), "several inputs: input1, input2", "join them into one"),
     (nn.BatchNorm1d(4, track_running_stats=False), torch.ones(1, 4, 3), "batch_norm", "track_running_stats"),
     (nn.AdaptiveMaxPool2d(1), torch.zeros(1, 2, 4, 4), "adaptive_max_pool2d", "average pooling"),
     (Of(lambda x, part: part(x)[1][1], nn.LSTM(3, 2, batch_first=True)), torch.zeros(1, 4, 3), "cell states", "last hidden state")]
@@ -251,6 +256,47 @@ def refusals():
     return len(REFUSED)
 
 
+def kinds_of_samples():
+    """Integers, float32 and float64 in arrays and tensors give the same graph; forward() may have arguments with defaults."""
+    class Optional(nn.Linear):
+        def forward(self, x, scale=None):
+            return super().forward(x)
+
+    model = nn.Sequential(Optional(3, 4), nn.SiLU())
+    given = np.arange(6).reshape(2, 3)
+    samples = [given, given.astype(np.float32), given.astype(float), torch.as_tensor(given), given.astype(np.uint8), given > 2]
+    graphs = {repr(capture(model, x)) for x in samples}
+    assert len(graphs) == 1, graphs
+    return len(samples)
+
+
+def trained_in(path):
+    """What the first two cells of the tutorial leave: the data, and the model that they train."""
+    names = {}
+    for cell in notebooks.codes(path)[:2]:
+        exec(notebooks.source(cell), names)
+    return names, capture(names["model"], names["x"][:1])
+
+
+def tutorial():
+    """The notebook on encrypted networks runs with PyTorch to its end, and the model that is kept beside it is the one that
+    it trains, but for what rounding does to the training."""
+    cells = len(list(notebooks.run(TUTORIAL)))
+    kept = from_arrays(np.load(TUTORIAL.with_suffix(".npz")))
+    names, trained = trained_in(TUTORIAL)
+    assert [(n.op, n.shape, n.layer) for n in kept.nodes] == [(n.op, n.shape, n.layer) for n in trained.nodes]
+    x, y = names["x"][1500:], names["y"][1500:]
+    right = [np.mean(reference.run(g, x).argmax(axis=1) == y) for g in (kept, trained)]
+    assert min(right) > 0.88 and abs(right[0] - right[1]) < 0.04, right
+    return cells
+
+
+def keep_tutorial():
+    _, trained = trained_in(TUTORIAL)
+    arrays = {name: a.astype(np.float32) if a.dtype.kind == "f" else a for name, a in trained.to_arrays().items()}
+    np.savez_compressed(TUTORIAL.with_suffix(".npz"), **arrays)
+
+
 def whole_models(seeds):
     """Lowered graphs of whole models against torch, through polynomials of 9 bits."""
     count = 0
@@ -284,9 +330,12 @@ def write(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--write", type=Path, help="store small cases in this file")
+    parser.add_argument("--tutorial", action="store_true", help="store the model of the tutorial beside it")
     parser.add_argument("--seeds", type=int, default=10, help="random cases of each kind of layer")
     asked = parser.parse_args()
     torch.set_num_threads(1)
+    if asked.tutorial:
+        return keep_tutorial()
     if asked.write:
         return write(asked.write)
     passed = failed = 0
@@ -297,7 +346,7 @@ def main():
         except Exception as why:
             failed += 1
             print(f"{name}: {type(why).__name__}: {why}", flush=True)
-    for check in (refusals, lambda: whole_models(2)):
+    for check in (refusals, kinds_of_samples, tutorial, lambda: whole_models(2)):
         try:
             passed += check()
         except Exception as why:

@@ -183,3 +183,41 @@ def test_nothing_is_left_where_writing_fails(saved, tmp_path, monkeypatch):
     with pytest.raises(lt.FileError, match="no space"):
         files.write(str(tmp_path / "a"), {}, {})
     assert not list(tmp_path.iterdir())
+
+
+def changed(path, fields):
+    """The network of a file with other fields; None for one that is not there."""
+    head, blobs = opened(path)
+    assert head["width"] == head["centre"] == [] and not head["clips"] and set(fields) <= set(head)
+    own = {name: value for name, value in {**head, **fields}.items() if value is not None}
+    note, arrays = files.from_bytes(signed(own, blobs))
+    return _loaded(note, arrays, "cpu", None)
+
+
+ONES, ZEROS = [1.0] * 32, [0.0] * 32
+
+
+@pytest.mark.parametrize("name", ["client.network", "server.network"])
+@pytest.mark.parametrize("fields", [
+    {"width": [1.0]}, {"width": ONES}, {"centre": ZEROS}, {"width": ZEROS, "centre": ZEROS}, {"width": None},
+    {"width": [-1.0] * 32, "centre": ZEROS}, {"width": ONES, "centre": ["0"] * 32}, {"width": ONES, "centre": None},
+    {"clips": True}, {"clips": 0}, {"clips": None}, {"result_unit": 0.0}, {"result_unit": -1.0}, {"result_unit": "1"},
+    {"result_unit": None}], ids=str)
+def test_units_that_cannot_be(saved, name, fields):
+    with pytest.raises(lt.FileError):
+        changed(saved[2] / name, fields)
+
+
+def test_units_that_contradict_the_graph(saved):
+    with pytest.raises(lt.FileError, match="that its graph has not"):
+        changed(saved[2] / "server.network", {"result_unit": 2.0})
+
+
+def test_units_of_each_number(saved):
+    enc, x, folder = saved
+    server = changed(folder / "server.network", {"width": [2.0] * 32, "centre": ONES})
+    assert np.allclose(server.shadow(2 * x + 1), enc.shadow(x), atol=1e-12)
+    with pytest.raises(lt.ValueError, match="as feature 1, 2, 3 of sample 4; needs"):
+        wrong = 2 * x + 1
+        wrong[4, 1, 2, 3] = 1e3
+        server.shadow(wrong)

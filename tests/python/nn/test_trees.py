@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino.nn import estimators, forests, reference, trees
+from latticino.nn import estimators, reference
+from latticino.nn.forests import graphs, trees
 from latticino.nn.reading import read
 
 pytest.importorskip("sklearn")
@@ -72,7 +73,7 @@ def test_graphs_give_what_scikit_learn_gives(model, make):
     want = wanted(model, x).reshape(len(x), -1)
     exact = trees.read("", model, [k.__name__ for k in type(model).__mro__]).predict(x)
     assert np.allclose(exact.reshape(want.shape), want, atol=1e-12)
-    for form in forests.FORMS:
+    for form in graphs.FORMS:
         got = reference.run(estimators.read(model, x[:200], form=form), x).reshape(want.shape)
         different = ~np.isclose(got, want, atol=1e-9).all(axis=1)
         assert not different.any() if make is on_a_grid else different.mean() < 0.01
@@ -83,7 +84,7 @@ def test_depths(depth):
     from sklearn.tree import DecisionTreeClassifier
     x, _, labels = on_a_grid(depth)
     model = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(x[:200], labels[:200])
-    for form in forests.FORMS:
+    for form in graphs.FORMS:
         lowered = read(model, calibration=x[:200], form=form)
         got = lowered.lowered.evaluate(lowered.normal(x))
         assert np.abs(got - model.predict_proba(x)).max() < depth * 2.0**-9
@@ -95,7 +96,7 @@ def test_a_gap_that_no_grid_value_is_within():
     x, _, labels = on_a_grid(3)
     model = ExtraTreesClassifier(6, max_depth=4, random_state=1).fit(x, labels)
     ensemble = estimators.ensemble("", model)
-    found = forests.compared(ensemble, x, x)
+    found = graphs.compared(ensemble, x, x)
     assert found.exact
     r = rng(5)
     fresh = np.column_stack([r.integers(0, 17, 5000), r.integers(-40, 41, 5000) / 16, r.integers(0, 2, 5000),
@@ -112,12 +113,12 @@ def test_values_beyond_the_gap_agree_and_values_within_lie_between():
     from sklearn.tree import DecisionTreeRegressor
     x, score, labels = numbers(7)
     model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(x[:200], labels[:200])
-    found = forests.compared(estimators.ensemble("", model), x[:200], x[:200])
+    found = graphs.compared(estimators.ensemble("", model), x[:200], x[:200])
     reading = read(model, calibration=x)
     fit, = reading.fits.values()
     fresh, _, _ = numbers(8, 4000)
     fresh = np.clip(fresh, x.min(axis=0), x.max(axis=0))
-    found = forests.compared(estimators.ensemble("", model), x, x)
+    found = graphs.compared(estimators.ensemble("", model), x, x)
     far = (np.abs(fresh[:, found.feature] - found.threshold) / found.width >= fit.gap * 1.001).all(axis=1)
     assert far.mean() > 0.5 and (~far).any()
     got, want = reading.lowered.evaluate(reading.normal(fresh)), model.predict_proba(fresh)
@@ -179,7 +180,7 @@ def test_odd_trees():
     binary = GradientBoostingClassifier(n_estimators=3).fit(x, labels > 0)
     for model, data in ((chain, x[:, :1]), (some, x), (several, x), (weighted, x), (one_class, x), (binary, x)):
         want = wanted(model, data).reshape(300, -1)
-        for form in forests.FORMS:
+        for form in graphs.FORMS:
             reading = read(model, calibration=data, form=form)
             got = reading.lowered.evaluate(reading.normal(data)).reshape(want.shape)
             assert np.abs(got - want).max() < 2.0**-8 * max(1.0, np.abs(want).max())
@@ -230,13 +231,13 @@ def test_what_is_refused():
 
 
 def test_the_grid_of_a_feature():
-    assert forests.grid(np.array([0.0, 2, 5])) == (0.0, 1.0)
-    assert forests.grid(np.array([0.25, 0.5, 1.0])) == (0.25, 0.25)
-    assert forests.grid(np.array([4.0])) is None and forests.grid(np.sort(rng().normal(size=50))) is None
+    assert graphs.grid(np.array([0.0, 2, 5])) == (0.0, 1.0)
+    assert graphs.grid(np.array([0.25, 0.5, 1.0])) == (0.25, 0.25)
+    assert graphs.grid(np.array([4.0])) is None and graphs.grid(np.sort(rng().normal(size=50))) is None
     # A threshold that is a grid value, or beside one by less than rounding, keeps that value on its side.
     distinct = np.arange(5.0)
     at = np.array([2.0, 1.9999, 2.0001, 2.5, 0.0])
-    assert forests._between(at, distinct, 0.0, 1.0).tolist() == [2.5, 1.5, 2.5, 2.5, 0.5]
+    assert graphs._between(at, distinct, 0.0, 1.0).tolist() == [2.5, 1.5, 2.5, 2.5, 0.5]
 
 
 # ---- encrypted ----
@@ -280,7 +281,7 @@ def test_both_packings_in_one_ciphertext_and_in_several(device, images, leaves):
     from latticino.nn.compiling import compiled
     x, score, _ = on_a_grid(10, wide=3)
     model = DecisionTreeRegressor(max_depth=2 if leaves == 4 else 8).fit(x, score)
-    for form in forests.FORMS:
+    for form in graphs.FORMS:
         found = read(model, calibration=x, form=form, fits={"trees.compare": 0.03}, bits=7)
         enc = compiled(found.lowered, found.samples, SMALL, device, images=images)
         enc.reading, enc._normal = found, found.normal

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
-from ..ckks.context import Context
-from ..ckks.plan import Shape
-from ..common import display
-from . import estimators, reference, trees
-from .activations import Fit
-from .graph import Graph
-from .plan import NetworkPlan
-from .ranges import Ranges
+from ... import errors
+from ...ckks.context import Context
+from ...ckks.plan import Shape
+from ...common import display
+from .. import estimators, reference
+from . import trees
+from ..activations import Fit
+from ..graph import Graph
+from ..plan import NetworkPlan
+from ..ranges import Ranges
 
 _TABLES = "n16-d40-boot-v1"  # whose tables a plan predicts
 _CHECKED = 1000  # calibration inputs

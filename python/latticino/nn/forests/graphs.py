@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import trees
-from .builder import Builder
+from ..builder import Builder
 from .trees import Ensemble, Tree
 
 FORMS = ("copies", "shared")

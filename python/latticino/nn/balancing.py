@@ -1,0 +1,54 @@
+"""Features of very different sizes, as tables have them: income in thousands beside a ratio below 0.1.
+
+A ciphertext holds all features with one absolute error. What a layer multiplies by a large weight, since it is small,
+would drown in the error of the large ones. So the client divides such features by factors below 1 before it encrypts,
+and the weights that meet them take the factors up: that costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .lowered import Affine, Lowered, Node
+from .packing import renames
+
+_HARMLESS = 2.0**8  # what a weight makes of the largest input, in units of the bound of what reads it
+_ROOM = 2.0**4  # in the same units: larger contributions of one feature are refused when it is encrypted
+
+
+def balanced(graph: Lowered, largest: np.ndarray) -> tuple[Lowered, np.ndarray]:
+    """The graph for features that are divided by factors, and the factors, of the shape of an input.
+
+    ``largest``: of each feature, the largest size in the calibration data.
+    """
+    first = graph.inputs[0]
+    given = graph.nodes[first]
+    ones = np.ones(given.shape)
+    readers = [n for n in graph.nodes if first in n.inputs]
+    if len(given.shape) != 1 or graph.output == first or not all(n.op == "affine" and not renames(n) for n in readers):
+        return graph, ones
+    makes = np.zeros(given.size)  # of an input as large as the bound
+    for node in readers:
+        for j, m in zip(node.inputs, node.maps):
+            if j == first:
+                np.maximum.at(makes, m.columns, np.abs(m.values) * given.bound / node.bound)
+    if makes.max() < _HARMLESS:
+        return graph, ones
+    top = float(largest.max()) or 1.0
+    factors = np.minimum(1.0, np.maximum(_ROOM / np.maximum(makes, _ROOM), largest / top))
+    nodes = tuple(_divided(n, first, factors) for n in graph.nodes)
+    return Lowered(nodes, graph.output, graph.facts), factors
+
+
+def _divided(node: Node, first: int, factors: np.ndarray) -> Node:
+    """A node that finds features of input `first` divided by factors."""
+    if first not in node.inputs:
+        return node
+    return replace(node, maps=tuple(_columns(m, factors) if j == first else m for j, m in zip(node.inputs, node.maps)))
+
+
+def _columns(m: Affine, factors: np.ndarray) -> Affine:
+    values = m.values * factors[m.columns]
+    return Affine(m.rows, m.columns, values, m.size_in, m.size_out, grids=m.grids, stride=m.stride)

@@ -1,0 +1,102 @@
+"""Features and results of very different sizes, as tables and regressions have them; bits measured layer by layer."""
+
+import numpy as np
+import pytest
+from test_compiled import residual_block, world
+from test_lowered import rng
+
+import latticino as lt
+from latticino.nn import reference
+from latticino.nn.balancing import balanced
+from latticino.nn.builder import Builder
+from latticino.nn.reading import read
+
+BOOT = "test-n10-boot-insecure"
+SIZES = np.array([3e5, 90.0, 0.02, 1.0, 1.0])
+
+
+def table(rows=1200):
+    """Income, age, a ratio, a constant, and a column of zeros."""
+    x = rng(1).uniform(0.1, 1, (rows, 5)) * SIZES
+    x[:, 3], x[:, 4] = 1.0, 0.0
+    return x
+
+
+def of_table():
+    """Scaled as a StandardScaler does it, then a layer of 6, a cubic, and one result."""
+    build = Builder((5,))
+    x = build.shift(build.scale(build.input, 4 / SIZES, "scaler"), np.full(5, -2.0), "scaler")
+    x = build.activation(build.linear(x, rng(2).normal(size=(6, 5)) / 3, layer="fc1"), "tanh", "act")
+    return build.graph(build.linear(x, rng(3).normal(size=(1, 6)), layer="fc2"))
+
+
+def keyed(enc):
+    client = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    return client
+
+
+@pytest.mark.slow
+def test_features_of_very_different_sizes(device, tmp_path):
+    x, graph = table(), of_table()
+    enc = lt.nn.compile(graph, calibration=x, preset=BOOT, device=device, fits={"act": 3})
+    assert enc.plan.bits > 12 and "of very different sizes: " in repr(enc.plan)
+    client = keyed(enc)
+    want = enc.shadow(x[:3])
+    assert np.abs(want - reference.run(graph, x[:3])).max() < 0.5  # a cubic is no tanh
+    enc.save(tmp_path)
+    half = lt.nn.load(tmp_path / "client.network")
+    server = lt.nn.load(tmp_path / "server.network", device)
+    assert np.array_equal(server.shadow(x[:3]), want)
+    for row, expected in zip(x, want):
+        got = half.decrypt(client, enc(half.encrypt(client, row))).unmarked()
+        assert np.abs(got - expected).max() < 2.0 ** (4 - enc.plan.bits) * np.abs(want).max()
+    for owner in (enc, half):
+        wrong = x[0].copy()
+        wrong[2] = 1e3
+        with pytest.raises(lt.ValueError, match="1000 as feature 2 of sample 0; needs .* for which it was calibrated"):
+            owner.encrypt(client, wrong)
+    assert min(enc.measured_bits(client, x[:2])) > enc.plan.bits - 4
+
+
+def test_features_of_like_sizes_stay_as_they_are():
+    build = Builder((5,))
+    graph = build.graph(build.linear(build.input, rng(2).normal(size=(6, 5))))
+    found = read(graph, calibration=rng(1).normal(size=(1000, 5)) * [1, 2, 3, 10, 0.1])
+    same, factors = balanced(found.lowered, found.largest)
+    assert same is found.lowered and (factors == 1).all()
+
+
+@pytest.mark.parametrize("size", [3e-7, 1e-3, 1.0, 1e5, 1e12])
+def test_results_of_any_size(device, size):
+    build = Builder((8,))
+    graph = build.graph(build.linear(build.input, size * rng(2).normal(size=(3, 8)), size * np.ones(3)))
+    x = rng(1).uniform(-1, 1, (1000, 8))
+    enc = lt.nn.compile(graph, calibration=x, preset=BOOT, device=device)
+    assert enc.plan.bits > 10 and ("enc.decrypt multiplies" in repr(enc.plan)) == (enc.result_unit != 1)
+    client = keyed(enc)
+    y = enc(enc.encrypt(client, x[0]))
+    want = reference.run(graph, x[:1])[0]
+    assert np.allclose(enc.shadow(x[0])[0], want, rtol=1e-9)
+    assert np.abs(enc.decrypt(client, y).unmarked() - want).max() < 2.0**-8 * size
+    assert np.abs(client.decrypt(y).unmarked() * enc.result_unit - want).max() < 2.0**-8 * size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("images", [1, 2])
+def test_measured_bits_are_those_of_the_plan(device, images):
+    """Errors of 16 and more values of each layer: their mean is within 2.5 bits of what is predicted."""
+    graph, x = residual_block()
+    enc, client = world(graph, x, device, images=images)
+    measured = enc.measured_bits(client, x[:4])
+    assert len(measured) == len(enc.plan.layers)
+    for layer, bits in zip(enc.plan.layers, measured):
+        assert layer.bits - 2.5 < bits < layer.bits + 4, layer.layer
+    for wrong in (x[:0], *((x[:3],) if images == 2 else ())):
+        with pytest.raises(lt.ShapeError, match="measured_bits: had . samples"):
+            enc.measured_bits(client, wrong)
+
+
+def test_a_shadow_of_no_samples():
+    enc = lt.nn.compile(of_table(), calibration=table(), preset=BOOT, device="cpu", fits={"act": 3})
+    assert enc.shadow(table()[:0]).shape == (0, 1)
