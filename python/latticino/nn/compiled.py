@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
@@ -92,9 +92,7 @@ class Network(roles.Handle):
                 "decrypt", f"an array of shape {y.shape}", f"a result of this network: {self._shape_of_results}",
                 "pass what enc(x) gave")
         values = client.decrypt(y)
-        if self.result_unit != 1:
-            np.multiply(values, self.result_unit, out=values)
-        return values
+        return values if self.result_unit == 1 else cast(arrays.PrivateArray, values * self.result_unit)
 
     def server_keys(self, client: Client, show: bool | None = None) -> ServerKeys:
         """Exactly the keys that a run needs: the server's ``enc.context.use(keys)`` takes them."""
