@@ -13,11 +13,11 @@ from ...ckks.context import Context
 from ...ckks.plan import Shape
 from ...common import display
 from .. import estimators, reference
-from . import trees
 from ..activations import Fit
 from ..graph import Graph
 from ..plan import NetworkPlan
 from ..ranges import Ranges
+from . import trees
 
 _TABLES = "n16-d40-boot-v1"  # whose tables a plan predicts
 _CHECKED = 1000  # calibration inputs

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import trees
 from ..builder import Builder
+from . import trees
 from .trees import Ensemble, Tree
 
 FORMS = ("copies", "shared")
