@@ -9,6 +9,7 @@ every page, and tests/docs/test_tables.py fails where a page and its records dif
 from __future__ import annotations
 
 import json
+import math
 import re
 import tokenize
 from collections.abc import Callable, Iterable
@@ -406,7 +407,8 @@ def _read(make: Callable[[Builder], int], shape: tuple[int, ...], bound: float, 
     """A model of one input, with calibration data whose bound this is, spread evenly."""
     build = Builder(shape)
     graph = build.graph(make(build))
-    x = np.random.default_rng(0).uniform(-bound, bound, (1000, *shape)) / MARGIN
+    inputs = max(2, min(1000, 50_000 // math.prod(shape)))
+    x = np.random.default_rng(0).uniform(-bound, bound, (inputs, *shape)) / MARGIN
     x.reshape(-1)[:2] = -bound / MARGIN, bound / MARGIN
     return read(graph, calibration=x, **options)
 

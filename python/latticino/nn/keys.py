@@ -47,7 +47,11 @@ def plan_of(head: Note, context: Context) -> Plan:
     if not found.keys() >= set(names):
         refuse("keys that do not exist")
     keys = {found[name]: level for name, level in zip(names, levels)}
-    sizes = {label: int(_native.key_bytes(twin._native, label, level)) for label, level in keys.items()}
+    try:
+        sizes = {label: int(_native.key_bytes(twin._native, label, level)) for label, level in keys.items()}
+    except errors.Error as why:
+        raise errors.FileError.explain("load", f"keys of levels that they have not ({why})",
+                                       "a file that enc.save wrote", "obtain it again") from why
     counts: dict[str, Any] = {name: integer(head, name) for name in _NUMBERS}
     return Plan(params.hash, keys, sum(sizes.values()), levels=integers(head, "levels", 0, params.top_level),
                 seconds=head.number("seconds"), bytes_by_key=sizes, notes=list(texts(head, "notes")), **counts)

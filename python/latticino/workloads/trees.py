@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from dataclasses import dataclass, field
@@ -46,7 +45,8 @@ class Row:
     seconds: list[float] = field(default_factory=list)
     equal: int = 0  # classes of encrypted runs that are the shadow's
     right: int = 0  # and the data's
-    error: float = 0.0  # of encrypted scores to the shadow's, relative to the largest
+    error: float = 0.0  # of encrypted scores to the shadow's: the worst, relative to the largest score
+    bits: float = 0.0  # of the mean of these errors, relative to the bound of scores, as those of the plan
     key_bytes: int = 0
     peak_bytes: int = 0
 
@@ -95,7 +95,7 @@ def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
     enc.context.use(enc.server_keys(client))
     keys = enc.context.keys
     row.key_bytes = 0 if keys is None else keys.bytes
-    most = float(np.abs(shadow).max())
+    most, wrong = float(np.abs(shadow).max()), np.zeros((encrypted, *shadow.shape[1:]))
     for k in track(range(encrypted), f"{task.name}, encrypted"):
         question = enc.encrypt(client, task.x[k])
         start = time.monotonic()
@@ -103,9 +103,11 @@ def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
         enc.context.synchronize()
         row.seconds.append(time.monotonic() - start)
         got = enc.decrypt(client, answer).unmarked()
-        row.error = max(row.error, float(np.abs(got - shadow[k]).max()) / most)
+        wrong[k] = got - shadow[k]
         row.equal += bool(_classes(got[None])[0] == _classes(shadow[k : k + 1])[0])
         row.right += bool(_classes(got[None])[0] == task.y[k])
+    row.error = float(np.abs(wrong).max()) / most
+    row.bits = enc._bits_of_results(wrong)
     row.peak_bytes = enc.context.peak_bytes
     return row
 
@@ -123,12 +125,12 @@ def _print(rows: list[Row]) -> None:
         right = f"{r.right} of {ran}" if ran else "-"
         same = f"{r.equal} of {ran}" if ran else "-"
         took = display.seconds(float(np.median(r.seconds))) if ran else "-"
-        bits = f"{-math.log2(r.error):.1f}" if r.error else "-"
+        bits = f"{r.bits:.1f}" if ran else "-"
         print(f"{r.task:>14} {r.dataset:>14} {r.accuracy:>7.1%} {r.shadow_accuracy:>7.1%} {right:>10} {same:>10} "
               f"{took:>9} {display.seconds(r.plan.seconds):>10} {r.plan.level:>7} {bits:>6} {r.plan.bits:>10.1f}  "
               f"{r.plan.preset}")
-    print("clear, shadow: share of the test data that is classified right; bits: of the worst score to the shadow's, "
-          "relative to the largest")
+    print("clear, shadow: share of the test data that is classified right; bits: of the mean error of encrypted scores "
+          "to the shadow's, relative to the largest score with its margin, as those of the plan")
 
 
 def verdict(rows: list[Row]) -> int:
@@ -151,4 +153,5 @@ def row(r: Row) -> dict[str, Any]:
             "params": {"batch": 1, "model": r.task, "dataset": r.dataset, "inputs": r.inputs,
                        "predicted_ms": 1e3 * r.plan.seconds, "level": r.plan.level},
             "accuracy": r.shadow_accuracy, "clear_accuracy": r.accuracy, "bootstraps": r.plan.bootstraps,
-            "key_bytes": r.key_bytes, "peak_bytes": r.peak_bytes, "score_error": r.error, "equal_classes": r.equal}
+            "key_bytes": r.key_bytes, "peak_bytes": r.peak_bytes, "score_error": r.error, "score_bits": r.bits,
+            "predicted_bits": r.plan.bits, "equal_classes": r.equal}

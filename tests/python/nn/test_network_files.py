@@ -208,6 +208,15 @@ def test_units_that_cannot_be(saved, name, fields):
         changed(saved[2] / name, fields)
 
 
+def test_keys_of_other_levels(saved):
+    """Such as of one that exists at the top level only."""
+    for name in ("client.network", "server.network"):
+        head, _ = opened(saved[2] / name)
+        assert any("over-raise" in label for label in head["key_names"])
+        with pytest.raises(lt.FileError, match="keys of levels that they have not"):
+            changed(saved[2] / name, {"key_levels": [7] * len(head["key_levels"])})
+
+
 def test_units_that_contradict_the_graph(saved):
     with pytest.raises(lt.FileError, match="that its graph has not"):
         changed(saved[2] / "server.network", {"result_unit": 2.0})

@@ -8,6 +8,7 @@ import pytest
 import latticino as lt
 from latticino.nn import estimators, reference
 from latticino.nn.forests import graphs, trees
+from latticino.nn.ranges import Normal
 from latticino.nn.reading import read
 
 pytest.importorskip("sklearn")
@@ -274,6 +275,47 @@ def test_encrypted_runs_are_the_shadow(device, name, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("before", ["scaler", "projection"])
+def test_features_and_results_of_any_size(device, before, tmp_path):
+    """Income beside a ratio, behind steps of a pipeline, and prices of 1e5: units of features and of results at once."""
+    from sklearn.decomposition import PCA
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    r = rng(12)
+    x = r.uniform(0.1, 1, (400, 4)) * [3e5, 90, 0.02, 1]
+    x[:, 3] = 1
+    price = 1e5 * (x[:, 0] / 3e5 - x[:, 2] / 0.02 + 0.1 * r.normal(size=400))
+    first = [StandardScaler()] if before == "scaler" else [StandardScaler(), PCA(2, random_state=0)]
+    model = make_pipeline(*first, RandomForestRegressor(3, max_depth=2, random_state=0)).fit(x, price)
+    layer = "randomforestregressor.compare"
+    enc = lt.nn.compile(model, calibration=x, preset=SMALL, device=device, fits={layer: 0.03}, fit_bits=7)
+    assert enc.result_unit > 2.0**14 and "enc.decrypt multiplies by it" in repr(enc.plan)
+    want = enc.shadow(x)
+    assert np.median(np.abs(want[:, 0] - model.predict(x))) < 2.0**-6 * np.abs(price).max()
+    enc.save(tmp_path)
+    half, server = lt.nn.load(tmp_path / "client.network"), lt.nn.load(tmp_path / "server.network", device)
+    assert half.result_unit == server.result_unit == enc.result_unit and np.array_equal(server.shadow(x), want)
+    client = lt.keygen(server.context)
+    server.context.use(half.server_keys(client))
+    wrong = np.array([half.decrypt(client, server(half.encrypt(client, x[k]))).unmarked() - want[k] for k in range(3)])
+    assert np.abs(wrong).max() < 2.0**-6 * np.abs(want).max()
+    far = x[:1] * [50, 1, 1, 1]
+    if before == "scaler":  # on the same side of all thresholds as the end of the range
+        assert np.allclose(enc.shadow(far), model.predict(far), atol=2.0**-5 * np.abs(price).max())
+    else:
+        with pytest.raises(lt.ValueError, match="as feature 0 of sample 0"):
+            half.encrypt(client, far[0])
+
+
+def test_units_of_units():
+    x = rng(1).normal(size=(50, 3)) * [1, 1e3, 1e-3] + 5
+    normal, factors = Normal.of(x), np.array([1, 0.5, 0.25])
+    assert np.allclose(normal.times(factors)(x), normal(x) / factors, rtol=1e-12)
+    assert np.array_equal(Normal.plain((3,)).times(factors)(x), x / factors)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("images, leaves", [(8, 4), (1, 200)])
 def test_both_packings_in_one_ciphertext_and_in_several(device, images, leaves):
     from sklearn.tree import DecisionTreeRegressor
@@ -305,11 +347,12 @@ def test_the_demo_runs_and_records(device, tmp_path, capsys, monkeypatch):
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(x[:200], labels[:200])
     monkeypatch.setattr(demo, "tasks", lambda: [demo.Task("tree", "integers", model, x[:200], x[200:], labels[200:])])
     record = tmp_path / "trees.json"
-    assert cli.main(["demo", "trees", "--preset", SMALL, "--device", device, "--encrypted", "2", "--record", str(record)]) == 0
+    assert cli.main(["demo", "trees", "--preset", SMALL, "--device", device, "--encrypted", "12", "--record", str(record)]) == 0
     out = capsys.readouterr().out
-    assert all(word in out for word in ("trees.compare", "2 of 2", "clear", "shadow", "levels"))
+    assert all(word in out for word in ("trees.compare", "12 of 12", "clear", "shadow", "levels"))
     row, = json.loads(record.read_text())
-    assert row["name"] == "trees.input" and row["value"] > 0 and row["equal_classes"] == 2 and row["score_error"] < 0.01
+    assert row["name"] == "trees.input" and row["value"] > 0 and row["equal_classes"] == 12 and row["score_error"] < 0.01
+    assert abs(row["score_bits"] - row["predicted_bits"]) < 2.5  # of 36 errors
     assert cli.main(["demo", "trees", "--images", "3"]) == 1
     assert "leave it out" in capsys.readouterr().err
 
