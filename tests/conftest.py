@@ -12,6 +12,9 @@ import signal
 import threading
 from pathlib import Path
 
+# Before numpy is there: its small factorizations take a hundred times as long where threads wait for a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

@@ -102,11 +102,6 @@ class Network(roles.Handle):
     def __reduce__(self) -> NoReturn:
         roles.refuse_pickle("a network", "its files", "use save, and lt.nn.load in the other process")
 
-    def _bits_of_results(self, errors: np.ndarray) -> float:
-        """How precise decrypted results with these errors are, as ``plan.bits`` says it."""
-        graph = self._machine.graph
-        return bits_of(errors / self.result_unit, graph.nodes[graph.output].bound)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what the owner of the data needs: neither weights nor keys. `lt.nn.load` gives a `Network`."""
         files.write(arrays.as_path(path, "save"), self._head("client"), {})
