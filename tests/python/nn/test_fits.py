@@ -64,7 +64,7 @@ def test_calibration_that_cannot_be_used():
         measure(graph, np.ones((1, 3)), 0.5)
 
 
-@pytest.mark.parametrize("function", [f for f in formulas.FUNCTIONS if f not in ("prelu",)])
+@pytest.mark.parametrize("function", [f for f in formulas.FUNCTIONS if f not in ("prelu", "step")])
 @pytest.mark.parametrize("spread", [0.1, 3.0])
 def test_errors_are_as_asked_for(function, spread):
     data = spread * rng().normal(size=(400, 8))
@@ -78,6 +78,18 @@ def test_errors_are_as_asked_for(function, spread):
     scale = np.abs(f(x)) if np.ndim(scale) else scale
     assert np.abs((fit(x) - f(x)) / scale).max() < 9 * 2.0**-10
     assert fit.domain[1] == bound
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0])
+def test_steps_are_as_near_as_asked_for_beyond_their_gap(spread):
+    data = spread * rng().normal(size=(400, 8))
+    fit, f, bound = activation("step", data, gap=0.01 * spread)
+    assert fit.gap == 0.01 * spread and fit.domain == (-bound, bound)
+    for x in (data, np.linspace(-bound, bound, 10001), np.geomspace(fit.gap, bound, 1000), -np.geomspace(fit.gap, bound, 1000)):
+        far = x[np.abs(x) >= fit.gap]
+        assert np.abs(fit(far) - f(far)).max() < 2.0**-10
+    near = fit(np.linspace(-fit.gap, fit.gap, 1000))
+    assert -(2.0**-10) < near.min() < 0.01 and 0.99 < near.max() < 1 + 2.0**-10
 
 
 @pytest.mark.parametrize("shape", [np.ones, np.zeros, lambda n: np.full(n, -3.0), lambda n: np.arange(400 * 8.0).reshape(n) / 100])
