@@ -270,6 +270,7 @@ def _planned(machine: Machine, placement: Placement, context: Context) -> Plan:
 def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:
     """Of each node: precision relative to its bound, from a noisy shadow of samples."""
     flat = samples.reshape(len(samples), -1)
+    flat = np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))  # a few, again: one draw tells little of an error
     exact = shadow.layers(flat)
     noisy = shadow.layers(flat, np.random.default_rng(1))
     out = []

@@ -9,6 +9,7 @@ import latticino as lt
 from latticino.nn import reference
 from latticino.nn.balancing import balanced
 from latticino.nn.builder import Builder
+from latticino.nn.compiling import compiled
 from latticino.nn.reading import read
 
 BOOT = "test-n10-boot-insecure"
@@ -100,3 +101,10 @@ def test_measured_bits_are_those_of_the_plan(device, images):
 def test_a_shadow_of_no_samples():
     enc = lt.nn.compile(of_table(), calibration=table(), preset=BOOT, device="cpu", fits={"act": 3})
     assert enc.shadow(table()[:0]).shape == (0, 1)
+
+
+def test_bits_that_one_sample_predicts():
+    """As those of many such samples: they come from many draws of the errors."""
+    graph, x = residual_block()
+    one, many = (compiled(graph, x[:1].repeat(count, axis=0), BOOT, "cpu").plan for count in (1, 32))
+    assert [layer.bits for layer in one.layers] == [layer.bits for layer in many.layers] and one.bits == many.bits
