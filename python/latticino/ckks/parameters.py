@@ -81,8 +81,8 @@ def _given(x: Any, name: str) -> int:
 class ParameterCosts:
     """What a set costs. ``ciphertext_bytes`` of a fresh ciphertext; ``key_bytes`` of one evaluation key for fresh
     ciphertexts; predicted ``seconds`` on ``device`` of a ``"product"`` of two fresh ciphertexts, a ``"rotation"``
-    and, where the set has it, a ``"bootstrapping"`` of full slots; ``bits`` that a product of values in [-1, 1] is expected
-    to keep, mean."""
+    and, where the set has it, a ``"bootstrapping"`` of full slots; ``bits`` that a product of values in [-1, 1] is
+    expected to keep, mean."""
 
     device: str
     ciphertext_bytes: int

@@ -8,8 +8,8 @@ namespace latticino {
 // quantum computer, sigma = 3.19; 0 where no table covers it.
 // Uniform ternary secrets, and weights of N/2 and more (0: uniform): Security Guidelines for
 // Implementing Homomorphic Encryption, eprint 2024/463, Table 5.2 (classical). Quantum: the output
-// of the guidelines' program (output_max_logQ_tables.txt), or the table of OpenFHE 1.x where that is
-// a bit smaller. Neither has 192 or 256 bits at N = 2^10. No table covers smaller weights.
+// of the guidelines' program (output_max_logQ_tables.txt), or the table of OpenFHE 1.x where that
+// is a bit smaller. Neither has 192 or 256 bits at N = 2^10. No table covers smaller weights.
 double max_log_pq(int log_n, int bits, bool quantum, int hamming_weight);
 
 // That of 128 bits, classical, uniform ternary.

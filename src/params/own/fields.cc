@@ -150,8 +150,8 @@ std::optional<Fault> security_fault(const ParamsRequest& x) {
   }
   if (bound(static_cast<int>(x.hamming_weight)) > 0) return std::nullopt;
   return fault(x, "a secret of weight " + to_string(x.hamming_weight) + " for " + asked,
-               "'ternary', or a weight of N/2 and more",
-               "secret='ternary'", [](auto& r) { r.hamming_weight = 0; });
+               "'ternary', or a weight of N/2 and more", "secret='ternary'",
+               [](auto& r) { r.hamming_weight = 0; });
 }
 
 std::optional<Fault> name_fault(const ParamsRequest& x) {
