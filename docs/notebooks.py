@@ -47,6 +47,8 @@ def run(path: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     names: dict[str, Any] = {"__name__": "__main__"}
     without = importlib.util.find_spec("torch") is None
     os.environ.setdefault("MPLBACKEND", "agg")
+    if plt := sys.modules.get("matplotlib.pyplot"):
+        plt.close("all")  # a notebook begins without figures
     with folder_for(path) as folder:
         for number, cell in enumerate(codes(path), 1):
             if without and tagged(cell, "torch"):

@@ -48,6 +48,16 @@ def test_cells_for_torch_are_left_out_without_it(tmp_path, monkeypatch):
     assert loaded[0]["data"]["text/plain"] == ["array([0, 1])"]
 
 
+def test_figures_from_before_are_not_a_notebooks(tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.figure()
+    path = tmp_path / "some.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "source": ["1 + 1"]}]}))
+    [(_, outputs)] = notebooks.run(path)
+    assert [o["output_type"] for o in outputs] == ["execute_result"]
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_are_valid_and_small(path):
     notebook = json.loads(path.read_text())
