@@ -367,7 +367,9 @@ def docs(arguments):
     """The page on the papers beside its records and commands, and the site of docs/, where a warning is an error."""
     if arguments:
         die(f"docs takes nothing, not {' '.join(arguments)}")
-    setup()  # the page on the papers names commands, which are compared with the package's
+    # The page on the papers names commands, which are compared with the package's: any build of it will do.
+    if not glob.glob(os.path.join(ROOT, "python", "latticino", "_native*.so")):
+        setup()
     add_requirements("docs")
     papers = subprocess.call([PYTHON, os.path.join(ROOT, "docs", "make_papers.py"), "--check"], cwd=ROOT)
     environ = dict(os.environ, NO_MKDOCS_2_WARNING="1", DISABLE_MKDOCS_2_WARNING="true")
