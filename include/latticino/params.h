@@ -57,11 +57,12 @@ struct ParameterRequest {
   double log_scale = 40;   ///< log2 of the scale of every level
   /// A scale for each level, from level 0 to that of fresh ciphertexts; none: `log_scale`.
   std::optional<std::vector<double>> level_log_scale;
-  /// Multiplications in sequence, with bootstrapping those left after it. 0: as many as fit.
+  /// How many multiplications can follow one another. With bootstrapping: how many remain after it.
+  /// 0: as many as fit.
   std::int64_t levels = 0;
-  std::int64_t word = 0;  ///< primes stay below 2^word, 24 to 31; 0: 31
+  std::int64_t word = 0;  ///< every prime is below 2^word; 24 to 31. 0: 31
   bool bootstrapping = false;
-  std::int64_t dnum = 0;            ///< digits of a key switch; 0: those of least work
+  std::int64_t dnum = 0;            ///< digits of a key switch; 0: the cheapest count
   std::int64_t hamming_weight = 0;  ///< of the secret; 0: uniform ternary
   std::int64_t security = 128;      ///< bits: 128, 192, 256; 0: none, for tests
   bool quantum = false;             ///< against quantum computers

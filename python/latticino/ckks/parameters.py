@@ -24,15 +24,20 @@ def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, sca
                 name: str | None = None) -> _native.Params:
     """A checked set of one's own: ``lt.make_params(N=2**14, levels=6, scale=2**33)``.
 
-    ``N``: ring degree, 2**10 to 2**17; a ciphertext has N/2 slots. ``levels``: how many multiplications in sequence
-    (with bootstrapping: how many are left after it; None: as many as fit), or a list of scales, one for each level
-    from level 0 up to that of fresh ciphertexts (with bootstrapping the highest three are SlotToCoeff's).
-    ``scale``: what values are multiplied by at every level, up to 2**60; None: 2**40. ``word``: primes stay below
-    2**word, 24 to 31 (None: 31). ``dnum``: digits of a key switch (None: those of least work; without ``levels`` as
-    well at most 4, or 8 below N = 2**15). ``secret``: ``"ternary"`` (uniform), or the number of its coefficients that
-    are not 0. ``security``: 128, 192 or 256 bits by published tables, ``quantum=True`` against quantum computers;
-    None: none, for tests (the set is then named insecure, and contexts warn). ``name``: None for one that is made
-    from the arguments.
+    ``N``: ring degree, a power of two from 2**10 to 2**17. A ciphertext has N/2 slots.
+
+    ``levels``: how many multiplications can follow one another. With ``bootstrapping`` it counts those that remain
+    after a bootstrapping. None: as many as fit. A list gives each level a scale of its own. Its first entry is the
+    scale of level 0, its last that of fresh ciphertexts. With ``bootstrapping`` its last three belong to SlotToCoeff.
+
+    ``scale``: the factor by which values are multiplied, the same at all levels, up to 2**60. None: 2**40.
+    ``word``: every prime is below 2**word, 24 to 31. None: 31.
+    ``dnum``: digits of a key switch. None: the cheapest count. If ``levels`` is None too, it is at most 4. For N below
+    2**15 and for 2**17 it is at most 8.
+    ``secret``: ``"ternary"`` (uniform), or the number of coefficients that are not 0.
+    ``security``: 128, 192 or 256 bits by published tables. ``quantum=True`` takes the tables for quantum computers.
+    None: no security, for tests. The set is then named insecure, and contexts warn.
+    ``name``: None for a name that is made from the arguments.
 
     The same arguments give the same set. `Context`, `choose`, `save_params` and `parameter_costs` take it;
     ``explain()`` prints it.
@@ -79,10 +84,12 @@ def _given(x: Any, name: str) -> int:
 
 @dataclass(frozen=True)
 class ParameterCosts:
-    """What a set costs. ``ciphertext_bytes`` of a fresh ciphertext; ``key_bytes`` of one evaluation key for fresh
-    ciphertexts; predicted ``seconds`` on ``device`` of a ``"product"`` of two fresh ciphertexts, a ``"rotation"``
-    and, where the set has it, a ``"bootstrapping"`` of full slots; ``bits`` that a product of values in [-1, 1] is
-    expected to keep, mean."""
+    """What a set costs.
+
+    ``ciphertext_bytes``: size of a fresh ciphertext. ``key_bytes``: size of one evaluation key for fresh ciphertexts.
+    ``seconds``: predicted times on ``device``, by operation. ``"product"`` is of two fresh ciphertexts, ``"rotation"``
+    of one. ``"bootstrapping"`` is of full slots; sets without bootstrapping lack it.
+    ``bits``: expected mean precision of a product of values in [-1, 1]."""
 
     device: str
     ciphertext_bytes: int

@@ -155,8 +155,8 @@ def test_encrypted_maps(world, name, images):
     assert y.shape == want.shape
     found = lt.precision(client.decrypt(y), want)
     assert found.worst > 14 - np.log2(max(1, np.abs(want).max()))
-    # Claims hold, and are no far cry from the truth: of as many errors as values went in or came out, whatever is fewer,
-    # a mean deviates by a factor of two where they are over 50 with a probability below 1e-9.
+    # Claims hold, and are not far from what is measured. There are as many independent errors as values went in or came
+    # out, whichever is fewer. A mean of over 50 of them is twice its expectation with a probability below 1e-9.
     if want.any():
         many = min(x.size, want.size) > 50
         assert found.mean > y.expected_bits - (1 if many else 3)
