@@ -27,9 +27,9 @@ SHOWN = 10  # wrong programs of each part that are printed
 # What is claimed of precision, as checked: of results with 256 slots and more, and of those with fewer.
 MANY = 256
 LEAST_WITHIN = 0.99  # part of calibrated results within 1 bit of the claim (mean) and 2 (worst slot)
-# Results that may lie outside beside that part: up to six results of one seed share their data and lie outside
-# together, and of a few hundred results one such group more than expected is chance.
-GROUPED = 12
+# Short runs may have this many results more outside of that part. Up to six results of one seed share their data and lie
+# outside together: of a few hundred results two such groups are chance. Runs of SHORT results and more may have none.
+GROUPED, SHORT = 12, 1000
 MOST_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
 FEW_RATIO = (0.5, 2.0)  # root mean square of error divided by claimed error; declared ranges may claim too little
 
@@ -101,7 +101,7 @@ def missed(found: dict[str, dict[str, Any]], least_within: float = LEAST_WITHIN)
                 out.append(f"{kind}: a result lies {below} bits below its claim, more than {most:g}")
         if many and kind == "calibrated":
             for name in ("within_1_mean", "within_2_worst"):
-                if (least_within - many[name]) * many["results"] > GROUPED:
+                if (least_within - many[name]) * many["results"] > (GROUPED if many["results"] < SHORT else 0):
                     out.append(f"{kind}: {name} is {many[name]}, less than {least_within}")
         least = FEW_RATIO[0] if kind == "calibrated" else 0.0
         if few and not least <= few["rms_ratio"] <= FEW_RATIO[1]:
