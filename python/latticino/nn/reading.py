@@ -110,8 +110,8 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
     for _ in range(_ROUNDS):
         if not wishes:
             break
-        ends = {i: (-bound / margin, bound / margin) for i, bound in wishes.items()}
-        wider = common(small, ranges.wider(ends))
+        wished = {i: (-bound / margin, bound / margin) for i, bound in wishes.items()}
+        wider = common(small, ranges.wider(wished))
         chosen = fit_activations(small, wider, bits, fits, (ranges, chosen))
         ranges = wider
         lowered, wishes = lowered_and_wishes(small, ranges, chosen)

@@ -112,7 +112,7 @@ class _Numbers:
         for i, n in enumerate(self.nodes):
             if i in later or i in self.chosen:
                 continue
-            if self._follows(i):
+            if len(members[self.groups[i]]) == 1 and self._follows(i):
                 self.chosen[i] = self._of(n.inputs[0], later)
             elif n.op == "mul" and i not in later.values():
                 a, b = n.inputs
@@ -123,9 +123,8 @@ class _Numbers:
 
     def _follows(self, i: int) -> bool:
         """Whether a node is multiplied with itself in another order: it has the same number then."""
-        alone = self.groups.count(self.groups[i]) == 1
-        return alone and any(self.nodes[j].op == "mul" and any(_turned(self.nodes, i, k) for k in self.nodes[j].inputs)
-                             for j in self.users[i])
+        return any(self.nodes[j].op == "mul" and any(_turned(self.nodes, i, k) for k in self.nodes[j].inputs)
+                   for j in self.users[i])
 
     def _of(self, i: int, later: dict[int, int]) -> float:
         if i in self.chosen:

@@ -13,6 +13,7 @@ from .. import errors, nn
 from ..common import display
 from ..common.progress_bar import track
 from ..key_generation import keygen
+from ..nn.forests.comparing import classes_of
 
 ENCRYPTED = 10  # test inputs that run encrypted
 _TEST = 0.3  # share of the data
@@ -88,7 +89,7 @@ def run(preset: str | None = None, device: str | None = None, encrypted: int = E
 def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
     shadow = enc.shadow(task.x)
     row = Row(task.name, task.dataset, enc.plan, len(task.x), float(task.model.score(task.x, task.y)),
-              float(np.mean(_classes(shadow) == task.y)), enc.context.device, enc.context._native.device["name"])
+              float(np.mean(classes_of(shadow) == task.y)), enc.context.device, enc.context._native.device["name"])
     if not encrypted:
         return row
     client = keygen(enc.context)
@@ -104,17 +105,12 @@ def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
         row.seconds.append(time.monotonic() - start)
         got = enc.decrypt(client, answer).unmarked()
         wrong[k] = got - shadow[k]
-        row.equal += bool(_classes(got[None])[0] == _classes(shadow[k : k + 1])[0])
-        row.right += bool(_classes(got[None])[0] == task.y[k])
+        row.equal += bool(classes_of(got[None])[0] == classes_of(shadow[k : k + 1])[0])
+        row.right += bool(classes_of(got[None])[0] == task.y[k])
     row.error = float(np.abs(wrong).max()) / most
     row.bits = enc._bits_of_results(wrong)
     row.peak_bytes = enc.context.peak_bytes
     return row
-
-
-def _classes(scores: np.ndarray) -> np.ndarray:
-    """The largest of several scores, or the sign of one."""
-    return np.asarray(scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int))
 
 
 def _print(rows: list[Row]) -> None:

@@ -47,7 +47,7 @@ def facts(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarra
     off = np.abs(got - exact).reshape(len(given), -1).max(axis=1, initial=0.0) / most
     classes = ""
     if hasattr(step, "classes_"):
-        changed = int((_classes(got) != _classes(exact)).sum())
+        changed = int((classes_of(got) != classes_of(exact)).sum())
         classes = f", and {changed:,} have another class"
     out.append(f"of {len(given):,} calibration inputs {near / max(all_of, 1):.1%} of all comparisons are undefined; "
                f"results differ from the model's by up to {float(off.max(initial=0.0)):.2g} of the largest, in the "
@@ -55,7 +55,8 @@ def facts(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarra
     return tuple(out)
 
 
-def _classes(scores: np.ndarray) -> np.ndarray:
+def classes_of(scores: np.ndarray) -> np.ndarray:
+    """The index of the largest of several scores, or whether the only one is above 0."""
     return np.asarray(scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0)
 
 
