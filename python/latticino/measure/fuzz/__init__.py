@@ -27,8 +27,9 @@ SHOWN = 10  # wrong programs of each part that are printed
 # What is claimed of precision, as checked: of results with 256 slots and more, and of those with fewer.
 MANY = 256
 LEAST_WITHIN = 0.99  # part of calibrated results within 1 bit of the claim (mean) and 2 (worst slot)
-# Short runs may have this many results more outside of that part. Up to six results of one seed share their data and lie
-# outside together: of a few hundred results two such groups are chance. Runs of SHORT results and more may have none.
+# Short runs may have this many results more outside of that part. Up to six results of one seed share their data and
+# lie outside together: of a few hundred results two such groups are chance. Runs of SHORT results and more may have
+# none.
 GROUPED, SHORT = 12, 1000
 MOST_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
 FEW_RATIO = (0.5, 2.0)  # root mean square of error divided by claimed error; declared ranges may claim too little
