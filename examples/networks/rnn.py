@@ -79,7 +79,7 @@ def main(arguments=None):
         model.network.act.noise = NOISE
 
     fit(run, "rnn", model, loss_of, len(reviews.labels), last=(max(1, round(FROZEN * asked.epochs)), with_errors),
-        decay=1e-2, adam=True)
+        decay=1e-2, adam=True, replayed=False)  # `bounded` needs the host
     bounded(model.network.state.weight)
     ids, labels = imdb.test_reviews(run.device, asked.steps)
     return run.finish(model, correct_of(model, ids, labels), len(labels), trained_on=len(reviews.labels))

@@ -103,33 +103,34 @@ class Run:
         return record
 
 
-def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, decay=5e-4, adam=False):
+def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, decay=5e-4, adam=False, replayed=True):
     """Trains a model for all epochs of a stage.
 
     ``loss_of(model, index)``: the loss of the training samples with these numbers. ``last``: (epochs, function): what
-    is done to the model before each of so many last epochs.
+    is done to the model before each of so many last epochs. ``replayed``: see `Gradients`.
     """
     asked, epochs = run.asked, run.asked.epochs if epochs is None else epochs
     peak = asked.peak if peak is None else peak
     batch = min(asked.batch, count)
     steps = count // batch
     optimizer = optimizer_of(model, decay, adam)
+    gradients = Gradients(model, loss_of, batch, run.device, replayed)
     for epoch in range(run.restore(stage, model, optimizer), epochs):
-        torch.manual_seed(1_000_003 * asked.seed + epoch)
-        order = torch.randperm(count).to(run.device)
         model.train()
         if last is not None and epoch >= epochs - last[0]:
             last[1](model)
+            if epoch == epochs - last[0]:
+                gradients.forget()
+        gradients.record()
+        torch.manual_seed(1_000_003 * asked.seed + epoch)
+        order = torch.randperm(count).to(run.device)
         total = torch.zeros((), device=run.device)
         for k in range(steps):
             for group in optimizer.param_groups:
                 group["lr"] = rate((epoch * steps + k) / (epochs * steps), peak)
-            loss = loss_of(model, order[k * batch : (k + 1) * batch])
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            total += gradients(order[k * batch : (k + 1) * batch])
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
-            total += loss.detach()
         mean = float(total) / steps
         if not math.isfinite(mean):
             raise SystemExit(f"{stage}: the loss is {mean} in epoch {epoch + 1}: take a smaller --peak")
@@ -137,6 +138,54 @@ def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, de
         run.losses.setdefault(stage, []).append(round(mean, 4))
         run.keep(stage, epoch + 1, model, optimizer)
     return model.eval()
+
+
+class Gradients:
+    """The loss of a batch, and its gradients in the parameters.
+
+    On a GPU the kernels of one batch are recorded once and then replayed, as networks of this size take longer to
+    launch than to compute. A recording keeps the mode that the layers had, and no host code runs in it: `forget` drops
+    it where layers changed. ``replayed=False`` is for losses that need the host.
+    """
+
+    def __init__(self, model, loss_of, batch, device, replayed):
+        self.model, self.loss_of = model, loss_of
+        self.replayed, self.graph = replayed and device.type == "cuda", None
+        self.index = torch.arange(batch, device=device)
+
+    def forget(self):
+        self.graph = None
+
+    def record(self):
+        """Records a batch if none is recorded. Changes neither parameters nor statistics."""
+        if not self.replayed or self.graph is not None:
+            return
+        kept = {name: value.clone() for name, value in self.model.state_dict().items()}
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):  # libraries choose kernels and take memory outside of the recording
+            for _ in range(3):
+                self.compute()
+        torch.cuda.current_stream().wait_stream(stream)
+        self.graph = torch.cuda.CUDAGraph()
+        self.model.zero_grad(set_to_none=True)
+        with torch.cuda.graph(self.graph):
+            self.loss = self.compute()
+        self.model.load_state_dict(kept)
+
+    def compute(self):
+        self.model.zero_grad(set_to_none=True)
+        loss = self.loss_of(self.model, self.index)
+        loss.backward()
+        return loss.detach()
+
+    def __call__(self, index):
+        if not self.replayed:
+            self.index = index
+            return self.compute()
+        self.index.copy_(index)
+        self.graph.replay()
+        return self.loss
 
 
 def optimizer_of(model, decay, adam):
