@@ -1,5 +1,7 @@
 """CIFAR-10 for the recipes: images on the device, a teacher with ReLUs, and students that learn from it."""
 
+import functools
+
 import numpy as np
 import torch
 from layers import freeze_norms, penalty
@@ -34,8 +36,14 @@ class Images:
         return normalised(x)
 
 
+@functools.cache
+def statistics(device):
+    """Mean and deviation of the channels. They are kept, as nothing may be copied to a GPU in a recording."""
+    return tuple(torch.tensor(v, device=device).reshape(3, 1, 1) for v in (MEAN, DEVIATION))
+
+
 def normalised(x):
-    mean, deviation = (torch.tensor(v, device=x.device).reshape(3, 1, 1) for v in (MEAN, DEVIATION))
+    mean, deviation = statistics(x.device)
     return ((x.float() / 255 - mean) / deviation).contiguous(memory_format=torch.channels_last)
 
 
