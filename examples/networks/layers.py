@@ -65,8 +65,14 @@ def with_noise(x, size):
 
 
 def penalty(model):
-    """The sum of what the layers of a model say of values outside of their ranges, from the last forward pass."""
-    found = [m.penalty for m in model.modules() if getattr(m, "penalty", None) is not None]
+    """The sum of what the layers of a model say of values outside of their ranges, from the last forward pass.
+
+    The layers forget it: it holds the graph of that pass.
+    """
+    layers = [m for m in model.modules() if getattr(m, "penalty", None) is not None]
+    found = [m.penalty for m in layers]
+    for m in layers:
+        m.penalty = None
     return torch.stack(found).sum() if found else torch.zeros(())
 
 
