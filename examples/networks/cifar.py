@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 SHARE, WARMTH = 0.8, 3.0  # of the teacher's scores in the loss, and their temperature
-PENALTY = 0.5
+PENALTY = 0.02
 NOISE, FROZEN = 2.0**-12, 0.05  # of activations in the last epochs, and the share of those
 
 
@@ -86,12 +86,16 @@ def train(run, student, teacher):
         return SHARE * soft + (1 - SHARE) * F.cross_entropy(scores, labels) + PENALTY * penalty(model)
 
     test, labels = test_images(run.device)
+
+    def right(model):
+        return f"{correct_of(model, test, labels)} of {len(labels)} right"
+
     more = {}
     if asked.teacher_epochs:
-        fit(run, "teacher", teacher, of_teacher, count, asked.teacher_epochs)
+        fit(run, "teacher", teacher, of_teacher, count, asked.teacher_epochs, check=right)
         more["teacher_accuracy"] = correct_of(teacher, test, labels) / len(labels)
     last = (max(1, round(FROZEN * asked.epochs)), lambda model: freeze_norms(model, NOISE))
-    fit(run, "student", student, of_student, count, last=last)
+    fit(run, "student", student, of_student, count, last=last, check=right)
     return run.finish(student, correct_of(student, test, labels), len(labels), trained_on=count, **more)
 
 

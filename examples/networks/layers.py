@@ -15,26 +15,35 @@ class Quadratic(nn.Module):
     """``a x^2 + b x + c`` for each channel, learned: the two powers are normalised apart from each other (AESPA).
 
     ``x``: (batch, channels, ...). In `eval` it is one polynomial of degree 2: one level between convolutions.
-    ``spread``: largest size that is not penalised, in standard deviations of a channel.
+
+    A value far out is squared in each layer, and grows without bound. In training, values are therefore cut at
+    `END` standard deviations of their channel, and those beyond `soft` are penalised, so that the trained network does
+    without the cut.
     """
 
     undecayed = True  # weight decay would flatten it
+    END = 6.0
 
-    def __init__(self, channels, spread=4.0):
+    def __init__(self, channels, soft=4.0):
         super().__init__()
         self.first, self.second = nn.BatchNorm2d(channels, affine=False), nn.BatchNorm2d(channels, affine=False)
         self.weight = nn.Parameter(torch.tensor(HERMITE).reshape(3, 1, 1, 1).repeat(1, channels, 1, 1))
-        self.spread, self.penalty, self.noise = spread, None, 0.0
+        self.soft, self.penalty, self.noise = soft, None, 0.0
 
     def forward(self, x):
         if x.dtype == torch.bfloat16:  # squares would lose too much
             x = x.float()
-        one, two = self.first(x), self.second(x * x)
-        y = self.weight[0] + self.weight[1] * one + self.weight[2] * two
         if self.training:
-            self.penalty = F.relu(one.abs() - self.spread).square().mean()
-            y = with_noise(y, self.noise)
-        return y
+            x = self.cut(x)
+        y = self.weight[0] + self.weight[1] * self.first(x) + self.weight[2] * self.second(x * x)
+        return with_noise(y, self.noise) if self.training else y
+
+    def cut(self, x):
+        mean, deviation = (v[:, None, None] for v in (self.first.running_mean, self.first.running_var.sqrt() + 1e-3))
+        size = ((x - mean) / deviation).abs()
+        # Far out it grows along a line, so that the first steps, without statistics yet, stay finite.
+        self.penalty = F.huber_loss(F.relu(size - self.soft), torch.zeros_like(x), reduction="sum") / len(x)
+        return x.clamp(mean - self.END * deviation, mean + self.END * deviation)
 
 
 class Cubic(nn.Module):

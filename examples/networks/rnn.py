@@ -57,8 +57,9 @@ def sample(count, steps=STEPS, width=WIDTH):
     return imdb.Words(width)(reviews.ids).detach()
 
 
-def bounded(weight):
-    """Divides a matrix by its largest singular value where that exceeds 1, so that states do not grow."""
+def bounded(model):
+    """Divides the matrix by its largest singular value where that exceeds 1, so that states do not grow."""
+    weight = model.network.state.weight
     with torch.no_grad():
         weight /= torch.linalg.matrix_norm(weight, 2).clamp(min=1.0)
 
@@ -68,19 +69,19 @@ def main(arguments=None):
     asked = run.asked
     reviews = imdb.Reviews(run.device, asked.steps, asked.limit)
     model = whole(asked.steps, asked.width).to(run.device)
+    bounded(model)
 
     def loss_of(model, index):
-        bounded(model.network.state.weight)
         scores = model.network(model.words(reviews.ids[index], DROPPED))[:, 0]
         wanted = reviews.labels[index].float() * 0.9 + 0.05  # smoothed
-        return F.binary_cross_entropy_with_logits(scores, wanted) + PENALTY * model.network.penalty
+        beyond, model.network.penalty = model.network.penalty, None
+        return F.binary_cross_entropy_with_logits(scores, wanted) + PENALTY * beyond
 
     def with_errors(model):
         model.network.act.noise = NOISE
 
     fit(run, "rnn", model, loss_of, len(reviews.labels), last=(max(1, round(FROZEN * asked.epochs)), with_errors),
-        decay=1e-2, adam=True, replayed=False)  # `bounded` needs the host
-    bounded(model.network.state.weight)
+        decay=1e-2, adam=True, after=bounded)
     ids, labels = imdb.test_reviews(run.device, asked.steps)
     return run.finish(model, correct_of(model, ids, labels), len(labels), trained_on=len(reviews.labels))
 

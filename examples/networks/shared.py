@@ -103,18 +103,20 @@ class Run:
         return record
 
 
-def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, decay=5e-4, adam=False, replayed=True):
+def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, decay=5e-4, adam=False, after=None,
+        check=None):
     """Trains a model for all epochs of a stage.
 
     ``loss_of(model, index)``: the loss of the training samples with these numbers. ``last``: (epochs, function): what
-    is done to the model before each of so many last epochs. ``replayed``: see `Gradients`.
+    is done to the model before each of so many last epochs. ``after(model)``: after each step. ``check(model)``: a
+    word on the model in `eval`, shown after every tenth epoch.
     """
     asked, epochs = run.asked, run.asked.epochs if epochs is None else epochs
     peak = asked.peak if peak is None else peak
     batch = min(asked.batch, count)
     steps = count // batch
     optimizer = optimizer_of(model, decay, adam)
-    gradients = Gradients(model, loss_of, batch, run.device, replayed)
+    gradients = Gradients(model, loss_of, batch, run.device)
     for epoch in range(run.restore(stage, model, optimizer), epochs):
         model.train()
         if last is not None and epoch >= epochs - last[0]:
@@ -131,10 +133,13 @@ def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, de
             total += gradients(order[k * batch : (k + 1) * batch])
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
+            if after is not None:
+                after(model)
         mean = float(total) / steps
         if not math.isfinite(mean):
             raise SystemExit(f"{stage}: the loss is {mean} in epoch {epoch + 1}: take a smaller --peak")
-        print(f"{stage} {epoch + 1}/{epochs}: loss {mean:.4f}, {run.seconds:.0f} s", flush=True)
+        more = f", {check(model.eval())}" if check is not None and (epoch + 1) % 10 == 0 else ""
+        print(f"{stage} {epoch + 1}/{epochs}: loss {mean:.4f}{more}, {run.seconds:.0f} s", flush=True)
         run.losses.setdefault(stage, []).append(round(mean, 4))
         run.keep(stage, epoch + 1, model, optimizer)
     return model.eval()
@@ -145,12 +150,12 @@ class Gradients:
 
     On a GPU the kernels of one batch are recorded once and then replayed, as networks of this size take longer to
     launch than to compute. A recording keeps the mode that the layers had, and no host code runs in it: `forget` drops
-    it where layers changed. ``replayed=False`` is for losses that need the host.
+    it where layers changed.
     """
 
-    def __init__(self, model, loss_of, batch, device, replayed):
+    def __init__(self, model, loss_of, batch, device):
         self.model, self.loss_of = model, loss_of
-        self.replayed, self.graph = replayed and device.type == "cuda", None
+        self.replayed, self.graph = device.type == "cuda", None
         self.index = torch.arange(batch, device=device)
 
     def forget(self):
