@@ -153,6 +153,8 @@ void bind_facts(nb::class_<Known>& k) {
           "values"_a)
       .def_prop_ro("estimate", [](const Known& x) { return x.estimate(); })
       .def_prop_ro("range", [](const Known& x) { return x.range(); })
+      .def_prop_ro("reach", &Known::reach)
+      .def_prop_ro("widest", &Known::widest)
       .def_prop_ro("sample", &sample_of, nb::rv_policy::automatic)
       .def_prop_ro("shadow", &Known::shadow)
       .def_prop_ro("error", &Known::error)

@@ -311,6 +311,8 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching"), help="this part alone")
     fuzz.add_argument("--seed", type=count(0, 2**62), default=1,
                       help="of the first program; each program names its own")
+    fuzz.add_argument("--jobs", type=count(1, 1024), default=1,
+                      help="processes that share the programs; their first seeds lie 1,000,000 apart")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
     return parser
 

@@ -248,9 +248,9 @@ class Ciphertext(OfNumpy):
         """A result: in this layout, with zeros in slots without values (`clean`) or other things; in the plain one
         where a shape is given; or in `layout`."""
         if layout is None and shape is not None:
-            layout = Layout.plain(shape, parts[0].slots, bool(clean), known.range.reach)
+            layout = Layout.plain(shape, parts[0].slots, bool(clean), known.reach)
         elif layout is None and clean is not None:
-            layout = self.layout.changed(clean, max(self.layout.bound, known.range.reach))
+            layout = self.layout.changed(clean, max(self.layout.bound, known.reach))
         layout = self.layout if layout is None else layout
         if parts:
             rest = layout.bound if layout.rest == "unknown" else 0.0
@@ -846,7 +846,7 @@ class Ciphertext(OfNumpy):
 
 def _rest(x: Ciphertext) -> float:
     """A bound of what lies in slots without values."""
-    return 0.0 if x.layout.rest == "zero" else max(x.layout.bound, x._known.range.reach)
+    return 0.0 if x.layout.rest == "zero" else max(x.layout.bound, x._known.reach)
 
 
 def _of_sum(x: Ciphertext, y: Ciphertext) -> Layout:

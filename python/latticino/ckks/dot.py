@@ -52,6 +52,6 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
         known = known.plus(x._known_at(level).times(y._known_at(level), x is y, 0.0))
     clean = all(x._clean or y._clean for x, y in pairs)
     unknown = any("unknown" in (x.layout.rest, y.layout.rest) and not (x._clean or y._clean) for x, y in pairs)
-    bound = sum(max(x.layout.bound, x._known.range.reach) * max(y.layout.bound, y._known.range.reach) for x, y in pairs)
+    bound = sum(max(x.layout.bound, x._known.reach) * max(y.layout.bound, y._known.reach) for x, y in pairs)
     rest: Rest = "zero" if clean else "unknown" if unknown else "filler"
     return first._like(parts, known, layout=first.layout.with_rest(rest, bound))

@@ -319,7 +319,7 @@ def _path(operation: str, path: Any) -> str:
 
 
 def _note(x: Ciphertext, known: _native.Known | None = None) -> str:
-    r, where = x.range, x.layout  # what samples showed is stated as a range: it holds for them alone
+    r, where = x._known.widest, x.layout  # what samples showed is stated as a range: it holds for them alone
     error = (known or x._known).error
     fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,

@@ -237,7 +237,7 @@ def _tiled(x: Ciphertext, y: Ciphertext, tiling: Tiling) -> Ciphertext:
     i, j = np.ogrid[: tiling.r, : tiling.m]
     where = Layout((tiling.r, tiling.m), slots, 1, i * tiling.width + j)
     return x._like([made], known, layout=where.with_rest(
-        "zero" if tiling.copies == 1 else "unknown", known.range.reach))
+        "zero" if tiling.copies == 1 else "unknown", known.reach))
 
 
 def _sums(e: _native.Evaluator, left: _native.Ciphertext, right: _native.Ciphertext,

@@ -88,7 +88,7 @@ def repeated(x: Ciphertext, larger: Ciphertext) -> Ciphertext:
     """x, which repeats periodically, in the layout of a larger array."""
     part = x._parts[0].with_slots(larger.slots)
     growth = math.sqrt(larger.slots / x.slots)  # decoding reads more coefficients
-    where = larger.layout.with_rest("zero").changed(larger.layout.full, x._known.range.reach)
+    where = larger.layout.with_rest("zero").changed(larger.layout.full, x._known.reach)
     if x.layout.rest == "unknown":
         where = where.with_rest("unknown", x.layout.bound)
     return x._like([part] * len(larger._parts), x._known.repeated(larger.size, growth), layout=where)

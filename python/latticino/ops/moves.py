@@ -52,7 +52,7 @@ def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
             "array", f"a result of shape {index.shape}",
             f"at most {MOST_VALUES:,} values, because the host stores where each one is",
             "compute on the smaller arrays first, or on parts")
-    where, parts = x.layout.taken(index, x._known.range.reach)
+    where, parts = x.layout.taken(index, x._known.reach)
     held = x._parts
     return x._like([held[p] for p in parts], x._known.taken(index.shape, flat_index(index)), layout=where)
 
@@ -79,7 +79,7 @@ def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndar
 
 def _reach(x: Ciphertext, where: Layout) -> float:
     """A bound of what lies in slots without values."""
-    return max(where.bound, x._known.range.reach) if where.rest != "zero" else 0.0
+    return max(where.bound, x._known.reach) if where.rest != "zero" else 0.0
 
 
 def widened(x: Ciphertext, slots: int) -> Ciphertext:
@@ -453,7 +453,7 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
         parts = [_filled(x._evaluator, made[i :: target.count], step, target.slots) for i in range(target.count)]
         added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
         rounded *= math.sqrt(2**bits - 1)
-    where = target.with_rest(plan.rest, x._known.range.reach)
+    where = target.with_rest(plan.rest, x._known.reach)
     name = int.from_bytes(target.name[:8], "little")
     if plan.spreads or plan.runs is not None:
         known = known.copied(name, flat_index(x.layout.places), added, rounded)

@@ -85,7 +85,7 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     levels.require_one(x, "matmul")
     size = np.abs(terms.weights)
     l1, l2 = float(size.sum(axis=-2).max()), float(np.sqrt((size**2).sum(axis=-2)).max())
-    bound = l1 * max(x._known.range.reach, x.layout.bound)
+    bound = l1 * max(x._known.reach, x.layout.bound)
     digest = hashlib.sha256(np.ascontiguousarray(w).tobytes()).digest()
     name = ("matmul", x.layout.name, left, w.shape, digest, w.dtype.str)
     way = moves.remembered(name, lambda: min(_ways(x, terms, name, bound), key=lambda way: way.cost))

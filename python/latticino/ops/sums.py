@@ -138,7 +138,7 @@ def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Cipherte
     if len(found[0]) > len(terms):
         return _collected(x, axes, factor, terms, found)
     count, step = terms.shape[1], found[3]
-    bound = count * max(x._known.range.reach, where.bound)
+    bound = count * max(x._known.reach, where.bound)
     out, kept = _where_begun(terms, shape, slots)
     made = moves.windows(x._evaluator, [x._parts[p] for p in kept], step, count, slots)
     known = x._known.reduced(x.shape, axes, count, 1, x._switched() * math.sqrt(count - 1))

@@ -22,7 +22,7 @@ std::string exact(double x) {
 
 std::string note_of(const ArrayState& x) {
   // What samples showed is stated as a range: it holds for them alone.
-  const Range& r = x.known.range();
+  const Range r = x.known.widest();
   char error[32];
   std::snprintf(error, sizeof error, "%.6g", x.known.error());
   std::string out = "{\"shape\": [";

@@ -10,6 +10,8 @@ namespace latticino::session {
 namespace {
 
 constexpr std::size_t kReplicas = 4;
+// Other data of few values and of many, as a sum of few ones is known from these alone.
+constexpr std::size_t kOthersOfFew = 12, kOthersOfMany = 4, kManyValues = 1 << 12;
 constexpr std::size_t kMostSamples = std::size_t{1} << 22;  // values with their replicas: 64 MiB
 constexpr double kFew = 256;  // values, below which errors are averaged as root mean squares
 // A margin on expected largest errors: of 5,600 results of the fuzz the furthest exceeded its own
@@ -23,6 +25,12 @@ constexpr double kFewLargest = 16;
 // these multiples of what replicas show. Of the same results the errors were then at most 2.2 bits
 // larger than claimed, and 97 % of them within 2 bits.
 constexpr double kLeastOfFew = 1.3, kMostOfFew = 5;
+// Other data show that values cancel in the sample if their values are so many times as large, or
+// their errors.
+constexpr double kCancels = 2;
+const double kApart = std::exp2(0.5);
+constexpr double kFurthest = 6;      // deviations of a few values
+constexpr double kFurtherApart = 4;  // and of the largest of many
 // Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
 // square.
 const double kMean = std::sqrt(std::numbers::pi) / 2;
@@ -35,9 +43,11 @@ std::string number(const char* format, double x) {
   return text;
 }
 
-SamplePtr replicas(NumbersView exact, std::size_t rows, double error) {
-  auto out = std::make_shared<Sample>(rows, exact.size());
-  for (std::size_t r = 0; r < rows; ++r) std::ranges::copy(exact, out->row(r).begin());
+SamplePtr rows_of(NumbersView exact, std::size_t replicas, std::size_t others, double error) {
+  auto out = std::make_shared<Sample>(replicas, others, exact.size());
+  for (std::size_t r = 0; r < out->first_other(); ++r)
+    std::ranges::copy(exact, out->row(r).begin());
+  if (others > 0) fill_others(*out, static_cast<std::size_t>(kFew));
   add_noise(*out, error);
   return out;
 }
@@ -49,28 +59,56 @@ struct Shown {
   double near_largest = 0;  // how many values have errors near that one
 };
 
+// Mean and largest error of one row with noise.
+Known::Errors of_row(const Sample& sample, std::size_t r, bool real) {
+  const NumbersView exact = sample.row(sample.exact_of(r)), row = sample.row(r);
+  Known::Errors out;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const Complex off = row[i] - exact[i];
+    const double size_of_it = real ? std::abs(off.real()) : std::abs(off);
+    out.worst = std::max(out.worst, size_of_it);
+    out.mean += size_of_it;
+  }
+  out.mean /= static_cast<double>(row.size());
+  return out;
+}
+
+double mean_square_error(const Sample& sample, std::size_t r) {
+  const NumbersView exact = sample.row(sample.exact_of(r)), row = sample.row(r);
+  double squares = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) squares += std::norm(row[i] - exact[i]);
+  return squares / static_cast<double>(row.size());
+}
+
 Shown shown_by(const Sample& sample, bool real) {
   const NumbersView exact = sample.row(0);
-  const auto replicas = static_cast<double>(sample.rows - 1);
+  const auto replicas = static_cast<double>(sample.replicas);
   std::vector<double> squares(sample.size);
   Shown out;
-  for (std::size_t r = 1; r < sample.rows; ++r) {
+  for (std::size_t r = 1; r < sample.first_other(); ++r) {
     const NumbersView row = sample.row(r);
-    double largest = 0;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const Complex off = row[i] - exact[i];
-      const double size_of_it = real ? std::abs(off.real()) : std::abs(off);
-      largest = std::max(largest, size_of_it);
-      out.mean += size_of_it;
-      squares[i] += std::norm(off) / replicas;
-    }
-    out.worst += largest / replicas;
+    const Known::Errors of = of_row(sample, r, real);
+    out.mean += of.mean / replicas;
+    out.worst += of.worst / replicas;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      squares[i] += std::norm(row[i] - exact[i]) / replicas;
   }
-  out.mean /= replicas * static_cast<double>(sample.size);
   const double most = std::ranges::max(squares);
   out.largest_rms = std::sqrt(most);
   for (const double x : squares) out.near_largest += most > 0 ? x / most * (x / most) : 1;
   return out;
+}
+
+// What other data show, as root mean squares over them: each may cancel by chance as well.
+Known::Errors shown_by_others(const Sample& sample, bool real) {
+  Known::Errors out;
+  for (std::size_t k = 0; k < sample.others; ++k) {
+    const Known::Errors of = of_row(sample, sample.other(k) + 1, real);
+    out.mean = std::hypot(out.mean, of.mean);
+    out.worst = std::hypot(out.worst, of.worst);
+  }
+  const double root = std::sqrt(static_cast<double>(std::max<std::size_t>(sample.others, 1)));
+  return {out.mean / root, out.worst / root};
 }
 
 // Where few values have errors near the largest, the largest one follows these: replicas show
@@ -79,6 +117,47 @@ Shown shown_by(const Sample& sample, bool real) {
 double worst_of_few(const Shown& shown, double estimate) {
   const double least = std::max(shown.worst, shown.largest_rms);
   return std::clamp(estimate / 2, kLeastOfFew * least, kMostOfFew * least);
+}
+
+// Where other data may lie, if values cancel in the sample. Of many values the largest of several
+// other data are known, and how far these lie from each other. Of few ones the deviation is. Six of
+// it are exceeded once in 16,000 times where it follows from 12 other data, and once in 250 where
+// it follows from four.
+std::optional<Range> of_others(const Sample& sample, const Range& own) {
+  std::vector<double> squares(sample.size);
+  const NumbersView exact = sample.row(0);
+  double largest = 0, mean_square = 0, sum = 0, sum_of_squares = 0;
+  const auto others = static_cast<double>(sample.others);
+  Range out = own;
+  for (std::size_t k = 0; k < sample.others; ++k) {
+    const NumbersView other = sample.row(sample.other(k));
+    const Range range = Range::of(other);
+    out.re = {std::min(out.re.low, range.re.low), std::max(out.re.high, range.re.high)};
+    if (!own.is_real()) {
+      out.im = {std::min(out.im.low, range.im.low), std::max(out.im.high, range.im.high)};
+    }
+    largest = std::max(largest, range.bound);
+    sum += range.bound / others;
+    sum_of_squares += range.bound * range.bound / others;
+    mean_square += range.rms * range.rms / others;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      squares[i] += std::norm(other[i] - exact[i]) / others;
+    }
+  }
+  if (!(largest > kCancels * own.bound)) return std::nullopt;
+  out.bound = largest + kFurtherApart * std::sqrt(std::max(sum_of_squares - sum * sum, 0.0));
+  const auto count = static_cast<double>(exact.size());
+  const double furthest = count < kFew ? kFurthest / (1 + std::log(count) / 2) : 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    out.bound = std::max(out.bound, std::abs(exact[i]) + furthest * std::sqrt(squares[i]));
+  }
+  for (Interval* part : {&out.re, &out.im}) {
+    if (part == &out.im && own.is_real()) continue;
+    part->low -= out.bound - largest;
+    part->high += out.bound - largest;
+  }
+  out.rms = std::min(out.bound, std::max(own.rms, std::sqrt(mean_square)));
+  return out;
 }
 
 Estimate of_encryption(const Range& range, double error) {
@@ -94,6 +173,10 @@ Known::Known(Estimate estimate, SamplePtr sample, bool shadow, std::optional<dou
   white_ = white;
   if (!shadow_) {
     estimate_.range = Range::of_sample(std::as_const(*sample_).row(0), range().is_real());
+    if (auto wider = sample_->others > 0 ? of_others(*sample_, range()) : std::nullopt) {
+      seen_ = estimate_.range;
+      estimate_.range = *wider;
+    }
   }
 }
 
@@ -102,21 +185,24 @@ Known Known::fresh(const Range& range, double error) { return Known(of_encryptio
 Known Known::fresh(NumbersView sample, bool real, double error) {
   const Range range = Range::of_sample(sample, real);
   if (sample.size() * (kReplicas + 1) > kMostSamples) return fresh(range, error);
-  return {of_encryption(range, error), replicas(sample, kReplicas + 1, error), false};
+  const std::size_t others = sample.size() > kMostWithOthers ? 0
+                             : sample.size() > kManyValues   ? kOthersOfMany
+                                                             : kOthersOfFew;
+  return {of_encryption(range, error), rows_of(sample, kReplicas, others, error), false};
 }
 
 Known Known::with_shadow(const Range& range, double error, NumbersView values) {
-  return {of_encryption(range, error), replicas(values, 2, error), true};
+  return {of_encryption(range, error), rows_of(values, 1, 0, error), true};
 }
 
 Known Known::following(NumbersView values) const {
-  Known out(estimate_, replicas(values, 2, 0), true);
+  Known out(estimate_, rows_of(values, 1, 0, 0), true);
   out.measured_ = measured_;
   return out;
 }
 
 bool Known::too_large(std::size_t size) const {
-  return sample_ != nullptr && !shadow_ && size * sample_->rows > kMostSamples;
+  return sample_ != nullptr && !shadow_ && size * sample_->first_other() > kMostSamples;
 }
 
 double Known::error() const {
@@ -128,19 +214,13 @@ double Known::error() const {
 double Known::error_seen() const {
   if (sample_ == nullptr) return error();
   double squares = 0;
-  const NumbersView exact = std::as_const(*sample_).row(0);
-  for (std::size_t r = 1; r < sample_->rows; ++r) {
-    const NumbersView row = std::as_const(*sample_).row(r);
-    for (std::size_t i = 0; i < row.size(); ++i) squares += std::norm(row[i] - exact[i]);
-  }
-  return std::sqrt(squares / static_cast<double>((sample_->rows - 1) * sample_->size));
+  for (std::size_t r = 1; r < sample_->first_other(); ++r)
+    squares += mean_square_error(*sample_, r);
+  return std::sqrt(squares / static_cast<double>(sample_->replicas));
 }
 
 double Known::rms_seen() const {
-  if (sample_ == nullptr) return range().rms;
-  double squares = 0;
-  for (const Complex& z : std::as_const(*sample_).row(0)) squares += std::norm(z);
-  return std::sqrt(squares / static_cast<double>(sample_->size));
+  return sample_ == nullptr ? range().rms : rms_of(std::as_const(*sample_).row(0));
 }
 
 Claim Known::claim() const {
@@ -158,11 +238,41 @@ std::string Known::within() const {
   }
 }
 
-// Halfway between what samples show, which may be small by chance, and the estimate, which may be
-// too large where errors cancel.
+// Halfway between what the sample and other data show, which may be small by chance, and the
+// estimate, which may be too large where errors cancel.
 double Known::error_of_few() const {
-  const double shown = error(), most = std::min(estimate_.error.rms(), kMostByChance * shown);
-  return std::sqrt((shown * shown + most * most) / 2);
+  double own = 0, of_others = 0;
+  for (std::size_t r = 1; r < sample_->rows; ++r) {
+    if (sample_->noisy(r))
+      (r < sample_->first_other() ? own : of_others) += mean_square_error(*sample_, r);
+  }
+  const auto rows = static_cast<double>(sample_->replicas + sample_->others);
+  const double squares =
+      std::max((own + of_others) / rows,
+               sample_->others > 0 ? of_others / static_cast<double>(sample_->others) : 0);
+  const double shown = std::sqrt(squares);
+  const double most = std::max(shown, std::min(estimate_.error.rms(), kMostByChance * shown));
+  return std::sqrt((squares + most * most) / 2);
+}
+
+Known::Errors Known::errors_of_sample(double size, bool full) const {
+  const bool real = range().is_real();
+  const Shown seen = shown_by(*sample_, real);
+  const Errors others = shown_by_others(*sample_, real);
+  Errors out{seen.mean, seen.worst};
+  if (size < kFew) {
+    const double error = error_seen(), more = error > 0 ? error_of_few() / error : 1;
+    out = {error * more * (real ? kRealMean : kMean), out.worst * more};
+  } else {
+    if (seen.near_largest < kFewLargest) {
+      out.worst = worst_of_few(seen, estimate_.error.worst(size, false));
+    }
+    if (others.mean > kApart * out.mean) out.mean = others.mean;
+  }
+  if (others.worst > kApart * out.worst) out.worst = others.worst;
+  const double normal = estimate_.error.worst(size, false);  // as the samples' noise is
+  if (full && normal > 0) out.worst *= estimate_.error.worst(size, true) / normal;
+  return out;
 }
 
 Known::Errors Known::errors(double size, bool full) const {
@@ -170,18 +280,7 @@ Known::Errors Known::errors(double size, bool full) const {
   const double per_rms = range().is_real() ? kRealMean : kMean;
   Errors out{estimate_.error.rms() * per_rms,
              kMoreThanExpected * estimate_.error.worst(size, full)};
-  if (sample_ != nullptr && !shadow_) {
-    const Shown seen = shown_by(*sample_, range().is_real());
-    out = {seen.mean, seen.worst};
-    if (size < kFew) {
-      const double error = error_seen(), more = error > 0 ? error_of_few() / error : 1;
-      out = {error * more * per_rms, out.worst * more};
-    } else if (seen.near_largest < kFewLargest) {
-      out.worst = worst_of_few(seen, estimate_.error.worst(size, false));
-    }
-    const double normal = estimate_.error.worst(size, false);  // as the samples' noise is
-    if (full && normal > 0) out.worst *= estimate_.error.worst(size, true) / normal;
-  }
+  if (sample_ != nullptr && !shadow_) out = errors_of_sample(size, full);
   return {std::max(out.mean, kDouble * range().rms),
           std::max(out.worst, 4 * kDouble * range().bound)};
 }
@@ -194,7 +293,13 @@ Known::Errors Known::bits(double size, bool full) const {
 
 double Known::largest_coefficient(int slots) const {
   if (sample_ != nullptr) {
-    return session::largest_coefficient(std::as_const(*sample_).row(0), slots);
+    const double own = session::largest_coefficient(std::as_const(*sample_).row(0), slots);
+    double largest = 0;
+    for (std::size_t k = 0; k < sample_->others; ++k) {
+      const NumbersView other = std::as_const(*sample_).row(sample_->other(k));
+      largest = std::max(largest, session::largest_coefficient(other, slots));
+    }
+    return largest > kCancels * own ? largest : own;
   }
   const Range& r = range();
   if (r.random_like || r.claim == Claim::Assumed) {
@@ -204,7 +309,7 @@ double Known::largest_coefficient(int slots) const {
 }
 
 std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double rest) const {
-  const double whole = std::exp2(log_q), reach = range().reach();
+  const double whole = std::exp2(log_q), reach = this->reach();
   const std::string where =
       " at level " + std::to_string(level) + " and scale 2^" + number("%.1f", std::log2(scale));
   std::vector<Misfit> out;
@@ -214,7 +319,7 @@ std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double
                    "clear them before: x.contiguous()"});
   }
   if (!(reach * scale * 2 < whole)) {
-    out.push_back({"values that may reach " + number("%.3g", reach) + " (" + within() + ")",
+    out.push_back({"values that may reach " + number("%.3g", reach) + " (" + of_whom() + ")",
                    "values below " + number("%.3g", whole / 2 / scale) + where,
                    "scale the values down, or state a smaller range with declare()"});
   }
@@ -224,13 +329,14 @@ std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double
 Known Known::detached(double size, bool full) const {
   Known out(estimate_);
   out.measured_ = measured_;
-  if (sample_ != nullptr && !shadow_) out.measured_ = errors(size, full);
+  if (sample_ != nullptr && !shadow_) {
+    out.measured_ = errors(size, full);
+  }
   return out;
 }
 
 Known Known::lost() const {
-  return {session::plus_error(estimate_, range().reach(), false), shadow_ ? sample_ : nullptr,
-          shadow_};
+  return {session::plus_error(estimate_, reach(), false), shadow_ ? sample_ : nullptr, shadow_};
 }
 
 Known Known::renamed(std::uint64_t* source) const {
@@ -254,13 +360,16 @@ Known Known::declared(const Range& range) const {
 
 Known Known::within_domain(Interval domain) const {
   const Range& r = range();
+  const Interval wanted = domain;
   if (r.re.high >= domain.low && r.re.low <= domain.high) {
     domain = {std::max(domain.low, r.re.low), std::min(domain.high, r.re.high)};
   }
-  if ((domain.low == r.re.low && domain.high == r.re.high) || r.claim == Claim::Calibrated) {
-    return *this;
-  }
   Known out = *this;
+  if (r.claim == Claim::Calibrated) {
+    const Interval hull{std::min(wanted.low, r.re.low), std::max(wanted.high, r.re.high)};
+    return sample_ == nullptr ? out : with({r, estimate_.error}, others_within(hull), white_);
+  }
+  if (domain.low == r.re.low && domain.high == r.re.high) return out;
   out.estimate_.range = Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like);
   out.white_.reset();
   return out;
@@ -271,12 +380,34 @@ Known Known::as_real() const {
   const Claim claim = r.claim == Claim::Assumed ? Claim::Assumed : Claim::Declared;
   auto sample = sample_ == nullptr ? nullptr : std::make_shared<Sample>(*sample_);
   if (sample != nullptr) {
-    for (Complex& z : sample->row(0)) z = z.real();
+    for (std::size_t r = 0; r < sample->rows; ++r) {
+      if (sample->noisy(r)) continue;
+      for (Complex& z : sample->row(r)) z = z.real();
+    }
   }
   Known out({Range::stated(claim, r.re, {}, r.bound, r.rms, r.random_like), estimate_.error},
             std::move(sample), shadow_);
   out.measured_ = measured_;
   return out;
+}
+
+// Other data lie in an interval as well, if whoever names it says that all do.
+SamplePtr Known::others_within(Interval domain) const {
+  if (sample_->others == 0) return sample_;
+  auto out = std::make_shared<Sample>(*sample_);
+  for (std::size_t k = 0; k < out->others; ++k) {
+    const std::span<Complex> exact = out->row(out->other(k)), noisy = out->row(out->other(k) + 1);
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      const double off = std::clamp(exact[i].real(), domain.low, domain.high) - exact[i].real();
+      exact[i] += off;
+      noisy[i] += off;
+    }
+  }
+  return out;
+}
+
+std::string Known::of_whom() const {
+  return within() + (seen_ ? ", where values cancel that may add up in other data" : "");
 }
 
 }  // namespace latticino::session

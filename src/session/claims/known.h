@@ -1,8 +1,10 @@
 // What is known of an encrypted array: where its values lie, and how large its error is expected to
 // be. Where sample data are there as well, every operation is also done on them in the clear: once
 // exactly, and several times with noise of the sizes that the rules of Estimate say. What is
-// claimed is then what the samples show. A sample may also be a shadow, the very values of an array
-// that is followed for debugging: then nothing is claimed from it.
+// claimed is then what the samples show. The same is done on other data of the sample's kind (see
+// sample.h): where these come out much larger, or with much larger errors, values cancel in the
+// sample by chance, and what these show is claimed. A sample may also be a shadow, the very values
+// of an array that is followed for debugging: then nothing is claimed from it.
 #pragma once
 
 #include <complex>
@@ -59,7 +61,8 @@ class Known {
   Known following(NumbersView values) const;
 
   const Estimate& estimate() const { return estimate_; }
-  const Range& range() const { return estimate_.range; }
+  // Of the sample where there is one.
+  const Range& range() const { return seen_ ? *seen_ : estimate_.range; }
   const SamplePtr& sample() const { return sample_; }
   bool shadow() const { return shadow_; }
   // Root mean square of a slot's complex error, as claimed.
@@ -67,9 +70,14 @@ class Known {
   // The same as a sample shows it, where there is one: claims may be pessimistic, and add up where
   // results come back in, so the errors of a shadow do not follow them.
   double error_seen() const;
-  double rms_seen() const;     // of the values: of the sample where there is one
-  Claim claim() const;         // what is claimed rests on
-  std::string within() const;  // in words, for people
+  double rms_seen() const;      // of the values: of the sample where there is one
+  Claim claim() const;          // what is claimed rests on
+  std::string within() const;   // in words, for people
+  std::string of_whom() const;  // the same, and whether other data may have larger values
+  // Where values of other data may lie: the range, or a wider one where values cancel in the
+  // sample.
+  const Range& widest() const { return estimate_.range; }
+  double reach() const { return widest().reach(); }  // largest magnitude expected
   // Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are
   // all in use. Of real values errors of the real part count.
   Errors errors(double size, bool full) const;
@@ -171,6 +179,8 @@ class Known {
 
  private:
   using Rows = std::shared_ptr<Sample>;
+  // Values up to which other data are computed with as well: 32 MiB.
+  static constexpr std::size_t kMostWithOthers = std::size_t{1} << 18;
   Known(Estimate estimate, SamplePtr sample, bool shadow,
         std::optional<double> white = std::nullopt);
   // The result of an operation on this, and on another.
@@ -178,17 +188,19 @@ class Known {
   Known with(Estimate estimate, const Known& other, SamplePtr sample,
              std::optional<double> white = std::nullopt) const;
   std::optional<double> white_of(double factor, double added) const;
-  // What is added to errors as claimed, and to those of a sample, by an operation that rounds.
+  // What is added to errors as claimed by an operation that rounds.
   double claimed(double added, double rounded) const;
-  double seen(double added, double rounded) const;
   std::optional<double> white_of_sum(const Known& other) const;
   // Root mean square error of a few values, of which samples show little.
   double error_of_few() const;
   bool too_large(std::size_t size) const;
+  SamplePtr others_within(Interval domain) const;
+  Errors errors_of_sample(double size, bool full) const;
 
   Estimate estimate_;
   SamplePtr sample_;
   std::optional<Errors> measured_;
+  std::optional<Range> seen_;  // of the sample, where that of the estimate is wider
   bool shadow_ = false;
   // What of a sample's error lies in all coefficients, not in those alone that the slots decode
   // from; none: all of it.

@@ -16,23 +16,38 @@ namespace {
 using Complex = std::complex<double>;
 using Rows = std::shared_ptr<Sample>;
 
-// A sample of `size` values from one: f(values, results, number of the row), then noise in all rows
-// but the first.
+// What is added to rows with noise, root mean square: `added`, and `rounded` times the values that
+// the row stands for.
+struct Noise {
+  Noise(double added, double rounded = 0) : added(added), rounded(rounded) {}  // NOLINT: a number
+  double of_row(const Sample& sample, std::size_t r) const {
+    return rounded == 0 ? added
+                        : std::hypot(added, rounded * rms_of(sample.row(sample.exact_of(r))));
+  }
+  double added, rounded;
+};
+
+// A sample of `size` values from one: f(values, results, number of the row), then noise.
 template <class F>
-Rows each(const SamplePtr& sample, std::size_t size, double added, F f) {
+Rows each(const SamplePtr& sample, std::size_t size, const Noise& noise, F f) {
   if (sample == nullptr) return nullptr;
-  auto out = std::make_shared<Sample>(sample->rows, size);
-  for (std::size_t r = 0; r < sample->rows; ++r) f(sample->row(r), out->row(r), r);
-  add_noise(*out, added);
+  auto out = std::make_shared<Sample>(sample->replicas, sample->others, size);
+  for (std::size_t r = 0; r < sample->rows; ++r) {
+    f(sample->row(r), out->row(r), r);
+    if (!sample->noisy(r)) continue;
+    const double rms = noise.of_row(*sample, r);
+    if (rms > 0) add_noise(out->row(r), rms);
+  }
   return out;
 }
 
-// The same of each value by itself.
+// The same of each value by itself: f(value, number of it, whether the row has noise).
 template <class F>
-Rows each_value(const SamplePtr& sample, double added, F f) {
-  return each(sample, sample == nullptr ? 0 : sample->size, added,
+Rows each_value(const SamplePtr& sample, const Noise& noise, F f) {
+  return each(sample, sample == nullptr ? 0 : sample->size, noise,
               [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-                for (std::size_t i = 0; i < in.size(); ++i) out[i] = f(in[i], i, r);
+                const bool noisy = sample->noisy(r);
+                for (std::size_t i = 0; i < in.size(); ++i) out[i] = f(in[i], i, noisy);
               });
 }
 
@@ -40,9 +55,12 @@ template <class F>
 Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
   if (x == nullptr || y == nullptr) return nullptr;
   if (x->size != y->size) throw std::invalid_argument("samples of two sizes");
-  auto out = std::make_shared<Sample>(std::min(x->rows, y->rows), x->size);
-  for (std::size_t i = 0; i < out->values.size(); ++i)
-    out->values[i] = f(x->values[i], y->values[i]);
+  auto out = std::make_shared<Sample>(Sample::of_both(*x, *y));
+  for (std::size_t r = 0; r < out->rows; ++r) {
+    // Rows of a shadow, which has one replica and no other data, are the first ones of all samples.
+    const NumbersView a = x->row(r), b = y->row(r);
+    std::ranges::transform(a, b, out->row(r).begin(), f);
+  }
   add_noise(*out, added);
   return out;
 }
@@ -58,8 +76,8 @@ bool repeats(std::span<const std::int64_t> index) {
   return false;
 }
 
-Rows copy(const SamplePtr& sample, double added) {
-  return each_value(sample, added, [](Complex z, std::size_t, std::size_t) { return z; });
+Rows copy(const SamplePtr& sample, const Noise& noise) {
+  return each_value(sample, noise, [](Complex z, std::size_t, bool) { return z; });
 }
 
 Complex evaluated(const Series& p, Complex y) {
@@ -115,11 +133,7 @@ Known Known::with(Estimate estimate, const Known& other, SamplePtr sample,
 }
 
 double Known::claimed(double added, double rounded) const {
-  return std::hypot(added, rounded * range().rms);
-}
-
-double Known::seen(double added, double rounded) const {
-  return sample_ == nullptr ? 0 : std::hypot(added, rounded * rms_seen());
+  return std::hypot(added, rounded * widest().rms);
 }
 
 std::optional<double> Known::white_of(double factor, double added) const {
@@ -149,8 +163,9 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
   if (too_large(index.size())) {
     out.measured_ = errors(static_cast<double>(index.size()), false);
   } else if (sample_ != nullptr) {
+    const SamplePtr from = index.size() > kMostWithOthers ? without_others(sample_) : sample_;
     out = Known(std::move(out.estimate_),
-                each(sample_, index.size(), 0,
+                each(from, index.size(), 0,
                      [&](NumbersView in, std::span<Complex> to, auto) {
                        for (std::size_t i = 0; i < to.size(); ++i) {
                          to[i] = in[static_cast<std::size_t>(index[i])];
@@ -163,7 +178,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
 }
 
 Known Known::repeated(std::size_t size, double growth) const {
-  Estimate grown{range(), estimate_.error.times(growth, growth)};
+  Estimate grown{widest(), estimate_.error.times(growth, growth)};
   if (sample_ == nullptr) return with(std::move(grown), nullptr);
   const double more = white_.value_or(error_seen()) * std::sqrt(std::max(growth * growth - 1, 0.0));
   return with(std::move(grown),
@@ -174,7 +189,7 @@ Known Known::repeated(std::size_t size, double growth) const {
 
 Known Known::placed(std::uint64_t name, double added, double rounded) const {
   return with(session::moved(estimate_, name, false, claimed(added, rounded)),
-              copy(sample_, seen(added, rounded)));
+              copy(sample_, {added, rounded}));
 }
 
 Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
@@ -182,19 +197,21 @@ Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, d
   Estimate estimate = session::moved(estimate_, name, false, 0);
   estimate = session::plus_error(estimate, claimed(added, rounded), false);
   if (sample_ == nullptr) return with(std::move(estimate), nullptr);
-  const double size = seen(added, rounded) * std::numbers::sqrt2 / 2;
+  const Noise own{added, rounded};
   Random& random = Random::of_this_thread();
-  return with(std::move(estimate), each(sample_, sample_->size, 0,
-                                        [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-                                          std::unordered_map<std::int64_t, Complex> noise;
-                                          for (std::size_t i = 0; i < out.size(); ++i) {
-                                            out[i] = in[i];
-                                            if (r == 0) continue;
-                                            const auto [at, fresh] = noise.try_emplace(sources[i]);
-                                            if (fresh) at->second = random.normal() * size;
-                                            out[i] += at->second;
-                                          }
-                                        }));
+  return with(
+      std::move(estimate),
+      each(sample_, sample_->size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+        std::unordered_map<std::int64_t, Complex> noise;
+        const double size = own.of_row(*sample_, r) * std::numbers::sqrt2 / 2;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          out[i] = in[i];
+          if (!sample_->noisy(r)) continue;
+          const auto [at, fresh] = noise.try_emplace(sources[i]);
+          if (fresh) at->second = random.normal() * size;
+          out[i] += at->second;
+        }
+      }));
 }
 
 Known Known::joined(std::span<const Known> several, std::span<const std::size_t> sizes,
@@ -203,7 +220,7 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
   for (const std::size_t size : sizes) all += static_cast<double>(size);
   std::vector<Range> ranges;
   Estimate estimate;
-  std::size_t rows = SIZE_MAX;
+  std::size_t replicas = SIZE_MAX, others = SIZE_MAX;
   bool sampled = true, shadow = false;
   for (std::size_t i = 0; i < several.size(); ++i) {
     const Known& x = several[i];
@@ -211,15 +228,18 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
         Claim::Declared, {-1, 1}, {}, 1, std::sqrt(static_cast<double>(sizes[i]) / all), false};
     Estimate part = session::times_plain(x.estimate_, share, 0, 0);
     estimate = i == 0 ? std::move(part) : estimate + part;
-    ranges.push_back(x.range());
+    ranges.push_back(x.widest());
     sampled = sampled && x.sample_ != nullptr;
     shadow = shadow || x.shadow_;
-    if (sampled) rows = std::min(rows, x.sample_->rows);
+    if (!sampled) continue;
+    replicas = std::min(replicas, x.sample_->replicas);
+    others = std::min(others, x.sample_->others);
   }
   estimate.range = hull(ranges, sizes);
   if (!sampled || several[0].too_large(index.size())) return Known(std::move(estimate));
-  auto sample = std::make_shared<Sample>(rows, index.size());
-  for (std::size_t r = 0; r < rows; ++r) {
+  if (index.size() > kMostWithOthers) others = 0;
+  auto sample = std::make_shared<Sample>(replicas, others, index.size());
+  for (std::size_t r = 0; r < sample->rows; ++r) {
     Numbers values;
     for (const Known& x : several) {
       const NumbersView own = std::as_const(*x.sample_).row(r);
@@ -251,16 +271,16 @@ Known Known::plus_plain(NumbersView plain, int slots, double scale, const Places
   Estimate sum = session::plus_plain(estimate_, Range::of(plain), encoded_error(slots, scale));
   if (sample_ == nullptr) return with(std::move(sum), nullptr);
   const Numbers off = rounding(plain, slots, scale, where);
-  return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t i, std::size_t r) {
-                return z + plain[i] + (r > 0 ? off[i] : 0);
+  return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t i, bool noisy) {
+                return z + plain[i] + (noisy ? off[i] : 0);
               }));
 }
 
 Known Known::plus_number(Complex c, double scale) const {
   Estimate sum = session::plus_plain(estimate_, Range::of(c), encoded_error(1, scale));
   const Complex off = rounding({&c, 1}, 1, scale)[0];
-  return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t, std::size_t r) {
-                return z + c + (r > 0 ? off : 0);
+  return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t, bool noisy) {
+                return z + c + (noisy ? off : 0);
               }));
 }
 
@@ -271,19 +291,19 @@ Known Known::times_plain(NumbersView plain, int slots, double scale, double adde
   if (sample_ == nullptr) return with(std::move(product), nullptr);
   const Numbers off = rounding(plain, slots, scale, where);
   return with(std::move(product),
-              each_value(sample_, added, [&](Complex z, std::size_t i, std::size_t r) {
-                return r > 0 ? z * (plain[i] + off[i]) : z * plain[i];
+              each_value(sample_, added, [&](Complex z, std::size_t i, bool noisy) {
+                return noisy ? z * (plain[i] + off[i]) : z * plain[i];
               }));
 }
 
 Known Known::times_number(Complex c, double added, std::optional<Complex> actual) const {
   Estimate product = session::times_number(estimate_, c, added);
   const Complex used = actual.value_or(c);
-  if (used != c) product = session::plus_error(product, std::abs(used - c) * range().rms, false);
+  if (used != c) product = session::plus_error(product, std::abs(used - c) * widest().rms, false);
   return with(
       std::move(product),
       each_value(sample_, added,
-                 [&](Complex z, std::size_t, std::size_t r) { return r > 0 ? z * used : z * c; }),
+                 [&](Complex z, std::size_t, bool noisy) { return noisy ? z * used : z * c; }),
       white_of(std::abs(c), added));
 }
 
@@ -294,10 +314,9 @@ Known Known::lowered(double added, double factor) const {
 }
 
 Known Known::conjugated(double added) const {
-  return with(
-      conjugate(estimate_, added),
-      each_value(sample_, added, [](Complex z, std::size_t, std::size_t) { return std::conj(z); }),
-      white_of(1, added));
+  return with(conjugate(estimate_, added),
+              each_value(sample_, added, [](Complex z, std::size_t, bool) { return std::conj(z); }),
+              white_of(1, added));
 }
 
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
@@ -307,7 +326,7 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
       each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
            [&](NumbersView in, std::span<Complex> out, std::size_t r) {
              std::ranges::rotate_copy(in, in.begin() + steps, out.begin());
-             if (r == 0) return;
+             if (!sample_->noisy(r)) return;
              for (std::size_t i = 0; i < off.size(); ++i) out[i] += off[i];
            }));
 }
@@ -343,7 +362,7 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
       at[a] = 0;
     }
   }
-  return with(std::move(sums), each(sample_, size, seen(added, rounded),
+  return with(std::move(sums), each(sample_, size, {added, rounded},
                                     [&](NumbersView in, std::span<Complex> out, auto) {
                                       for (std::size_t i = 0; i < in.size(); ++i)
                                         out[target[i]] += in[i];
@@ -357,17 +376,20 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
   const double rounded = std::hypot(added, rounding * sums.range.rms);
   Estimate result = session::plus_error(session::times_number(sums, factor, 0), rounded, false);
   if (sample_ == nullptr) return with(std::move(result), nullptr);
-  const NumbersView exact = sample_->row(0);
-  const double in_sample = std::hypot(added, rounding * rms_of_windows(exact, slots, count));
   Random& random = Random::of_this_thread();
   return with(
       std::move(result),
       each(sample_, sample_->size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+        const double own =
+            sample_->noisy(r)
+                ? std::hypot(added, rounding * rms_of_windows(sample_->row(sample_->exact_of(r)),
+                                                              slots, count))
+                : 0;
         for (std::size_t at = 0; at < in.size(); at += count) {
           Complex sum = 0;
           for (const Complex& z : in.subspan(at, count)) sum += z;
           sum *= factor;
-          if (r > 0) sum += random.normal() * (in_sample * std::numbers::sqrt2 / 2);
+          if (own > 0) sum += random.normal() * (own * std::numbers::sqrt2 / 2);
           std::ranges::fill(out.subspan(at, count), sum);
         }
       }));
@@ -382,9 +404,13 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
     const Numbers row = f(sample_->row(r));
     values.insert(values.end(), row.begin(), row.end());
   }
-  auto out = std::make_shared<Sample>(sample_->rows, values.size() / sample_->rows);
+  auto out =
+      std::make_shared<Sample>(sample_->replicas, sample_->others, values.size() / sample_->rows);
   out->values = std::move(values);
-  add_noise(*out, seen(added, rounded));
+  const Noise noise{added, rounded};
+  for (std::size_t r = 1; r < out->rows; ++r) {
+    if (out->noisy(r)) add_noise(out->row(r), noise.of_row(*sample_, r));
+  }
   return with(std::move(result), std::move(out));
 }
 
@@ -400,9 +426,9 @@ Known Known::polynomial(const Series& p, double added, double mapping) const {
   }
   const double of_y = mapping * std::numbers::sqrt2 / 2, of_result = own * std::numbers::sqrt2 / 2;
   Random& random = Random::of_this_thread();
-  return with(std::move(result), each_value(sample_, 0, [&](Complex z, std::size_t, std::size_t r) {
+  return with(std::move(result), each_value(sample_, 0, [&](Complex z, std::size_t, bool noisy) {
                 const Complex y = mapped(z);
-                if (r == 0) return evaluated(p, y);
+                if (!noisy) return evaluated(p, y);
                 const double gain = p.chebyshev ? 1 : inner_gain(p, y);
                 return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) +
                        random.normal() * (of_result * gain);
@@ -442,7 +468,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
     std::snprintf(out, sizeof out, "%.3g", x);
     return std::string(out);
   };
-  const double of_values = how.slots_first ? range().reach() : largest_coefficient(how.slots);
+  const double of_values = how.slots_first ? this->reach() : largest_coefficient(how.slots);
   const double reach = std::max(of_values, how.rest);
   // Of coefficients at most those of the corners of the unit box.
   const double limit =
@@ -450,7 +476,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   Known known = *this;
   if (reach > 1.001 * limit) {
     misfits->push_back(
-        {"values whose coefficients may reach " + text(reach) + " (" + within() + ")",
+        {"values whose coefficients may reach " + text(reach) + " (" + of_whom() + ")",
          "at most " + text(limit),
          "scale the values down before, state a smaller range with declare(), or encrypt with "
          "sample "
@@ -480,7 +506,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots) con
               each(sample_, sample_ == nullptr ? 0 : sample_->size, noise,
                    [&](NumbersView in, std::span<Complex> out, std::size_t r) {
                      std::ranges::copy(in, out.begin());
-                     if (r == 0 || ratio == 0) return;  // row 0: what is meant
+                     if (!sample_->noisy(r) || ratio == 0) return;  // what is meant
                      const Numbers lost = lost_to_sine(in, slots, gain, of_slots);
                      for (std::size_t i = 0; i < out.size(); ++i) out[i] += lost[i];
                    }),
@@ -502,7 +528,7 @@ Known Known::looked_up(const RealMap& f, const Range& of_values, double error,
                    [&](NumbersView in, std::span<Complex> out, std::size_t r) {
                      std::vector<double> arguments, beside;
                      for (const Complex& z : in) {
-                       const Complex noise = r > 0 ? random.normal() : 0;
+                       const Complex noise = sample_->noisy(r) ? random.normal() : 0;
                        arguments.push_back(z.real() + deviations.first * noise.real());
                        beside.push_back(deviations.second * noise.imag());
                      }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "ops/slot_transform.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 using Complex = std::complex<double>;
 
+// Deviations that differ by less than this count as equal: 1/64 of a power of two, and what
+// rounding leaves of a constant.
+constexpr double kSteps = 64, kLeastApart = 1e-12;
 constexpr std::uint64_t kSeed = 20240229, kStep = 0x9E3779B97F4A7C15u;
 
 std::uint64_t mixed(std::uint64_t x) {
@@ -72,6 +77,56 @@ Numbers rounding_of_row(NumbersView row, double scale) {
   return to_slots(c);
 }
 
+// Values of a class are exchanged for each other: so many, whose deviations from the mean are alike
+// up to this factor.
+constexpr std::size_t kAlike = 16;
+constexpr double kAlikeFactor = 2;
+// Relative, of few values. Other data are smaller, as powers of larger ones grow without end.
+constexpr double kNear = 0.1;
+
+double deviation(Complex z, Complex mean) { return std::abs(z - mean); }
+
+Complex mean_of(NumbersView values) {
+  return std::accumulate(values.begin(), values.end(), Complex(0)) /
+         static_cast<double>(values.size());
+}
+
+// Places by falling deviation from the mean. Equal ones in an order by chance: neighbours may
+// have a pattern.
+std::vector<std::size_t> by_deviation(NumbersView values) {
+  const Complex mean = mean_of(values);
+  std::vector<std::pair<double, double>> keys;
+  const double least = kLeastApart * std::abs(mean);
+  for (const Complex& z : values) {
+    const double d = deviation(z, mean);
+    keys.emplace_back(d > least ? std::round(std::log2(d) * kSteps) : -HUGE_VAL,
+                      Random::of_this_thread().uniform());
+  }
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return keys[a] > keys[b]; });
+  return order;
+}
+
+void shuffle_alike(NumbersView values, std::span<const std::size_t> order, std::span<Complex> out) {
+  const Complex mean = mean_of(values);
+  Random& random = Random::of_this_thread();
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    const double least = deviation(values[order[begin]], mean) / kAlikeFactor;
+    end = begin + 1;
+    while (end < order.size() && end - begin < kAlike &&
+           deviation(values[order[end]], mean) >= least) {
+      ++end;
+    }
+    const auto count = static_cast<double>(end - begin);
+    for (std::size_t i = begin; i < end; ++i) {
+      const double at = (random.uniform() + 1) / 2 * count;
+      const std::size_t from = begin + std::min(static_cast<std::size_t>(at), end - begin - 1);
+      out[order[i]] = values[order[from]];
+    }
+  }
+}
+
 }  // namespace
 
 Random& Random::of_this_thread() {
@@ -95,12 +150,54 @@ Complex Random::normal() {
   }
 }
 
-void add_noise(Sample& sample, double rms) {
-  if (!(rms > 0)) return;
+void add_noise(std::span<Complex> row, double rms) {
   Random& random = Random::of_this_thread();
   const double part = rms * std::numbers::sqrt2 / 2;
+  for (Complex& z : row) z += random.normal() * part;
+}
+
+void add_noise(Sample& sample, double rms) {
+  if (!(rms > 0)) return;
   for (std::size_t r = 1; r < sample.rows; ++r) {
-    for (Complex& z : sample.row(r)) z += random.normal() * part;
+    if (sample.noisy(r)) add_noise(sample.row(r), rms);
+  }
+}
+
+Sample Sample::of_both(const Sample& x, const Sample& y) {
+  return {std::min(x.replicas, y.replicas), std::min(x.others, y.others), x.size};
+}
+
+SamplePtr without_others(const SamplePtr& sample) {
+  if (sample == nullptr || sample->others == 0) return sample;
+  auto out = std::make_shared<Sample>(sample->replicas, 0, sample->size);
+  std::copy_n(sample->values.begin(), out->values.size(), out->values.begin());
+  return out;
+}
+
+double rms_of(NumbersView values) {
+  double squares = 0;
+  for (const Complex& z : values) squares += std::norm(z);
+  return std::sqrt(squares / static_cast<double>(std::max<std::size_t>(values.size(), 1)));
+}
+
+void fill_others(Sample& sample, std::size_t few) {
+  const NumbersView exact = std::as_const(sample).row(0);
+  Random& random = Random::of_this_thread();
+  if (exact.size() < few) {
+    for (std::size_t k = 0; k < sample.others; ++k) {
+      const std::span<Complex> out = sample.row(sample.other(k));
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = exact[i] * (1 - kNear * (1 + random.uniform()) / 2);
+    }
+  } else {
+    const std::vector<std::size_t> order = by_deviation(exact);
+    for (std::size_t k = 0; k < sample.others; ++k) {
+      shuffle_alike(exact, order, sample.row(sample.other(k)));
+    }
+  }
+  for (std::size_t k = 0; k < sample.others; ++k) {
+    std::ranges::copy(std::as_const(sample).row(sample.other(k)),
+                      sample.row(sample.other(k) + 1).begin());
   }
 }
 

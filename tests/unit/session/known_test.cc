@@ -2,7 +2,9 @@
 // sizes that are stated, claims that samples show, and shadows that claim nothing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -185,6 +187,156 @@ TEST(SessionKnown, WhatDoesNotFitIsTold) {
   EXPECT_NE(misfits[1].had.find("values that may reach 100"), std::string::npos);
   EXPECT_EQ(x.misfits(0, 30, 0x1p28, 0).size(), 1u);
   EXPECT_GE(x.lost().error(), 100);
+}
+
+// Values 1 and -1 in turn, whose sums cancel; their deviation is 1.
+Known in_turn(std::size_t count) {
+  Numbers x(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = i % 2 == 0 ? 1 : -1;
+  return Known::fresh(x, true, kError);
+}
+
+Known constant(double value) { return Known::fresh(Numbers(512, value), true, kError); }
+
+// Root mean square over 64 encryptions, as the 12 other data of each show a deviation but roughly.
+// That of 768 normal numbers deviates by 2.6 %: a third is twelve deviations.
+constexpr int kRepeated = 64;
+template <class F>
+double typical(F f) {
+  double squares = 0;
+  for (int i = 0; i < kRepeated; ++i) {
+    const double x = f();
+    squares += x * x / kRepeated;
+  }
+  return std::sqrt(squares);
+}
+
+TEST(SessionKnown, OtherDataHaveTheValuesOfTheSampleAndLargeOnesInTheSamePlaces) {
+  Numbers values = random_values(512, 7);
+  for (const std::size_t i : {3u, 99u, 260u}) values[i] *= 100.0;
+  const Known x = sampled(values);
+  const Sample& sample = *x.sample();
+  ASSERT_EQ(sample.others, 12u);
+  for (std::size_t k = 0; k < sample.others; ++k) {
+    const NumbersView other = sample.row(sample.other(k));
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      EXPECT_TRUE(std::ranges::find(values, other[i]) != values.end());
+      EXPECT_EQ(std::abs(other[i]) > 10, std::abs(values[i]) > 10) << i;
+      EXPECT_LT(std::abs(other[i]), 2.1 * std::abs(values[i]) + 2);
+      same += other[i] == values[i];
+    }
+    EXPECT_LT(same, 128u);
+  }
+  EXPECT_EQ(x.reach(), x.range().reach());
+  // Two encryptions of one sample stand for two arrays of its kind, each always for the same one.
+  const Known y = sampled(values);
+  EXPECT_GT(x.minus(y).reach(), 1);
+  EXPECT_LT(x.minus(x).reach(), 1e-100);  // but complex still
+  // What is constant stays so, few values nearly.
+  const Known c = constant(0.5), few = Known::fresh(Numbers(8, 0.5), true, kError);
+  EXPECT_EQ(c.minus(constant(0.5)).reach(), 0);
+  EXPECT_LT(few.sample()->row(few.sample()->other(0))[3].real(), 0.5);
+  EXPECT_GE(few.sample()->row(few.sample()->other(0))[3].real(), 0.45);
+}
+
+TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
+  const double root = std::sqrt(512);  // deviation of a sum
+  const std::vector<std::size_t> shape{512}, axes{0};
+  const auto all = [](NumbersView in) {
+    return Numbers{std::accumulate(in.begin(), in.end(), Complex(0))};
+  };
+  const auto reach = [&](auto sum) { return typical([&] { return sum(in_turn(512)).reach(); }); };
+  const auto expect_near = [](double have, double want) { EXPECT_NEAR(have / want, 1, 1.0 / 3); };
+  expect_near(reach([&](const Known& x) { return x.summed(1, 512, 0, false); }), 6 * root);
+  expect_near(reach([&](const Known& x) {
+                return x.reduced(shape, axes, 512, {0, 3}, 0, 0);
+              }),
+              3 * 6 * root);
+  expect_near(reach([&](const Known& x) { return x.mapped(all, 512, root, true, 0, 0); }),
+              6 * root);
+  // Of 512 equal ones the largest of four is known, and their deviation.
+  expect_near(reach([&](const Known& x) { return x.spread(-0.5, 512, 0, 0, 512); }),
+              0.5 * root * 4.36);
+  const Known x = in_turn(512);
+  EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).reach(), 2);
+  EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).range().reach(), 0);
+  EXPECT_EQ(x.plus(x.rotated(2, false, 0, 0, {})).reach(), 2);
+  EXPECT_EQ(constant(0.5).summed(1, 512, 0, false).reach(), 256);
+  Known tree = x;
+  for (const std::int64_t steps : {1, 2, 4, 8, 16, 32, 64, 128, 256}) {
+    tree = tree.plus(tree.rotated(steps, false, 0, 0, {}));
+  }
+  EXPECT_GT(tree.reach(), 1);
+  EXPECT_LE(tree.reach(), 512);
+  EXPECT_LE(tree.range().reach(), 1e-9);
+}
+
+TEST(SessionKnown, WhatCancelsInTheSampleIsAFactorOfErrorsAllTheSame) {
+  // (x - y)^2 and (sum of x)^2, of which the sample has 0 and so no error.
+  const double of_difference = typical([] {
+    const Known d = in_turn(512).minus(in_turn(512));
+    return d.times(d, true, 0).errors(512, false).mean;
+  });
+  // Half of the values differ by 2, and errors of real parts count.
+  EXPECT_NEAR(of_difference / (2 * 1 * std::sqrt(2) * kError / std::sqrt(std::numbers::pi)), 1,
+              0.2);
+  const double of_sum = typical([] {
+    const Known sum = in_turn(512).summed(1, 512, 0, false);
+    return sum.times(sum, true, 0).errors(1, false).mean;
+  });
+  const double want = 2 * std::sqrt(512) * std::sqrt(512) * kError / std::sqrt(std::numbers::pi);
+  EXPECT_GT(of_sum / want, 0.5);
+  EXPECT_LT(of_sum / want, 4);
+}
+
+TEST(SessionKnown, WhatLiesBeyondASampleDoesNotGrowInALoop) {
+  // Steps of a training: w <- w - the mean of a (a w - b), whose steps of the sample cancel. Bounds
+  // by interval arithmetic grow with each step, by a factor of two at least.
+  const auto real = [](Numbers values) {
+    for (Complex& z : values) z = z.real();
+    return Known::fresh(values, true, kError);
+  };
+  const Known a = real(random_values(512, 11)), b = real(random_values(512, 12));
+  Known w = Known::fresh(Numbers(512, 0.0), true, kError);
+  for (int i = 0; i < 40; ++i) {
+    const Known off = a.times(w, false, 1e-9).minus(b);
+    w = w.minus(a.times(off, false, 1e-9).spread(1.0 / 512, 512, 0, 0, 512));
+  }
+  EXPECT_LT(w.reach(), 1);
+  EXPECT_LT(w.errors(512, false).mean, 10 * kError);
+}
+
+TEST(SessionKnown, WhoeverNamesADomainSaysWhereOtherDataLie) {
+  const Known sum = in_turn(512).spread(1, 512, 0, 0, 512);
+  EXPECT_GT(sum.reach(), 1);
+  EXPECT_LE(sum.within_domain({-1, 1}).reach(), 1 + 1e-9);
+  EXPECT_EQ(sum.within_domain({-1e6, 1e6}).reach(), sum.reach());
+  const auto same = [](NumbersView in) { return Numbers(in.begin(), in.end()); };
+  const Known cut = sum.within_domain({-0.5, 0.5});
+  EXPECT_LE(cut.through(same, 1, 0, {-1, 1}).reach(), 0.5 + 1e-9);
+  EXPECT_EQ(sum.declared(Range::declared({-9, 9}, {})).reach(), 9);
+  // It is no range that is declared: the bounds of these hold for every sum.
+  EXPECT_EQ(Known::fresh(Range::declared({-1, 1}, {}), kError).summed(1, 512, 0, false).reach(),
+            512);
+  EXPECT_EQ(sum.detached(512, true).reach(), sum.reach());
+  EXPECT_EQ(sum.detached(512, true).times_number(2, 0).reach(), 2 * sum.reach());
+}
+
+TEST(SessionKnown, WhatLiesBeyondASampleIsToldWhereItDoesNotFit) {
+  const Known sum = in_turn(512).summed(1, 512, 0, false);
+  const double fits = std::log2(sum.reach()) + 1;
+  EXPECT_TRUE(sum.misfits(3, fits + 30.1, 0x1p30, 0).empty());
+  const auto misfits = sum.misfits(3, fits + 29.9, 0x1p30, 0);
+  ASSERT_EQ(misfits.size(), 1u);
+  EXPECT_NE(misfits[0].had.find("may add up in other data"), std::string::npos);
+  EXPECT_GE(sum.lost().error(), sum.reach());
+  std::vector<Misfit> refused;
+  const Refreshing how{.noise = kError, .sine_ratio = 0.01, .message_ratio = 0.01, .slots = 512};
+  in_turn(512).bootstrapped(how, &refused);
+  EXPECT_TRUE(refused.empty());
+  in_turn(512).spread(1, 512, 0, 0, 512).bootstrapped(how, &refused);
+  EXPECT_EQ(refused.size(), 1u);
 }
 
 TEST(SessionKnown, SamplesOfComplexValuesThatAreRealStayComplex) {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 import time
 import warnings
@@ -16,7 +18,7 @@ from ..._provenance import cpu_name
 from ...common import devices
 from ...common.progress_bar import Task
 from .. import records
-from . import of_ckks, of_switching, of_tfhe
+from . import jobs, of_ckks, of_switching, of_tfhe
 from .result import Claimed, Result
 
 Part = Callable[[str, int, int], Iterator[Result]]
@@ -58,13 +60,13 @@ class Count:
         """Claims of precision that do not hold, in words."""
         return missed(distribution(self.claims))
 
-    def row(self, device: str, index: int, seed: int) -> records.Row:
+    def row(self, device: str, index: int, args: argparse.Namespace) -> records.Row:
         name = _native.TfheContext.create(_native.tfhe_preset(of_tfhe.GATES), device, index, 1, True).device[
             "name"] if device == "cuda" else cpu_name()
         return records.stamped({
             "name": f"fuzz.{self.part}", "value": len(self.wrong), "unit": "programs with wrong values",
             "programs": self.programs, "steps": self.steps, "refused": self.refused, "missed_claims": self.missed,
-            "seconds": round(self.seconds, 1), "seed": seed, "device": name, "backend": device,
+            "seconds": round(self.seconds, 1), "seed": args.seed, "jobs": args.jobs, "device": name, "backend": device,
             **distribution(self.claims)})
 
 
@@ -119,24 +121,27 @@ def run(args: argparse.Namespace) -> int:
     share = 60 * args.minutes / len(names)
     if args.record:
         records.require_writable(args.record)
+    threads = args.threads or (max(1, (os.cpu_count() or 1) // args.jobs) if args.jobs > 1 else 0)
     rows, counts = [], []
     for name in names:
         count, start = Count(name), time.monotonic()
         with warnings.catch_warnings(), Task(f"fuzz of {name}", args.programs or None) as step:
             warnings.simplefilter("ignore", errors.SecurityWarning)  # the sets are small on purpose
-            for result in PARTS[name](device, args.threads, args.seed):
-                count.add(result)
-                step.advance()
-                count.seconds = time.monotonic() - start
-                if count.programs >= args.programs if args.programs else count.seconds > share:
-                    break
+            found = jobs.results(PARTS[name], device, threads, args.seed, args.jobs, args.programs)
+            with contextlib.closing(found):
+                for result in found:
+                    count.add(result)
+                    step.advance()
+                    count.seconds = time.monotonic() - start
+                    if not args.programs and count.seconds > share:
+                        break
         print(f"{name:12} {count.programs:>7,} programs, {count.steps:>9,} steps, "
               f"{len(count.wrong)} with wrong values, {count.refused} refused ({count.seconds:.0f} s)", flush=True)
         for what, values in distribution(count.claims).items():
             print(f"  {what}: {values}")
         for what in count.missed:
             print(f"  MISSED {what}", flush=True)
-        rows.append(count.row(kind, index, args.seed))
+        rows.append(count.row(kind, index, args))
         counts.append(count)
     if args.record:
         records.write(args.record, rows)
