@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from claimed import rms_ratio
 from latticino import cli
 from latticino.files import saving as files
 from latticino.measure import fuzz, records
@@ -146,22 +147,6 @@ def test_cases_that_were_claimed_wrongly(ctx, client, keyed, rng, name):
     assert abs(measured(client, y, clear(x)) - y.expected_bits) < 1, y
     y = program(client.encrypt(x, range=(-1, 1)))
     assert measured(client, y, clear(x)) > y.expected_bits - 1, y
-
-
-def rms_ratio(client, program, make, clear, claims, runs=48):
-    """Root mean square of errors over that of claimed errors: one run's claim may be small by chance.
-
-    Where a run has one error and one claim, both normal numbers, its square follows F with as many degrees of freedom as
-    there are runs: of 48 it lies above 4 with a probability of 2e-6, and where the claim varies little, below 1/4 with
-    one of 2e-8.
-    """
-    errors, claimed = [], []
-    for _ in range(runs):
-        x = make()
-        y = program(client.encrypt(x, **claims(make)))
-        errors.append(np.abs(client.decrypt(y).unmarked() - clear(x)).mean())
-        claimed.append(y._known.errors(y.size, y._full)[0])
-    return float(np.linalg.norm(errors) / np.linalg.norm(claimed))
 
 
 def test_few_values_times_a_wide_matrix(client, keyed, rng):
@@ -386,9 +371,10 @@ def test_the_largest_error_of_a_few_large_values_is_claimed(device):
     little of it, and here the data have a value 5.5 times as large there as the sample.
 
     What one slot errs by is nearly a product of two normal numbers, of which one follows from the secret key: so each
-    run has a key of its own. Of 722 such runs, each with the claims of 3,722, 5.5 % lay more than 2 bits below their
-    claim and 0.3 % more than 3; with what replicas show alone, 61 % and 24 %. With 7.5 %, 14 of 40 lie beyond 2 bits
-    with a probability of 4e-7, and a run lies beyond 5.5 bits with one of less than 1e-8.
+    run has a key of its own. Of 600 such runs 7.7 % lay more than 2 bits below their claim, 1 % more than 2.55 and none
+    more than 2.71; with what replicas show alone, 61 % of others lay below 2 and 24 % below 3. With 10 %, 16 of 40 lie
+    beyond 2 bits with a probability of 5e-7. The percentages are those of a normal number of which 2 bits are 1.77
+    deviations: 3.8 bits are 6.1 then, and one of 80 results lies beyond them with a probability of 1e-7.
     """
     below = []
     for _ in range(40):
@@ -396,8 +382,8 @@ def test_the_largest_error_of_a_few_large_values_is_claimed(device):
         result = of_ckks.run(world, 100251, "calibrated", "recorded")
         assert not result.wrong
         below.append([c.claimed_worst - c.worst for c in result.claims])
-    assert np.count_nonzero(np.array(below) > 2, axis=0).max() < 14, below
-    assert np.max(below) < 5.5
+    assert np.count_nonzero(np.array(below) > 2, axis=0).max() < 16, below
+    assert np.max(below) < 3.8
 
 
 def test_nothing_is_claimed_of_what_may_have_wrapped(ctx, client, keyed):

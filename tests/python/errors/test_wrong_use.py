@@ -394,7 +394,7 @@ WRONG_COMMANDS = [
     "demo --record /dev/null/x.json", "demo --preset tfhe-2-2-v1", "demo --preset \udcff", "demo --device \udcff", "demo --device cuda:-1",
     "explain nope", "explain \udcff", "explain a b", "conformance --all-levels --sampled", "conformance --threads 100000",
     "conformance --preset \udcff", "fuzz --minutes 0", "fuzz --minutes nan", "fuzz --minutes inf", "fuzz --minutes 1e308",
-    "fuzz --minutes \udcff", "fuzz --seed -1", "fuzz --seed 99999999999999999999999999", "fuzz --device not-encrypted", "fuzz --part nope",
+    "fuzz --minutes \udcff", "fuzz --seed -1", "fuzz --seed 99999999999999999999999999", "fuzz --device not-encrypted", "fuzz --part nope", "fuzz --jobs 0",
     "bench", "bench nope", "bench compare", "bench compare /dev/null /dev/null", "bench growth /dev/null", "bench cpu --device cpu",
     "bench precision file", "bench precision --part noise", "bench precision --plot x.png", "bench cpu --tuning x", "bench gates --no-peers",
     "bench gates --preset nope", "bench precision --preset nope", "bench precision --preset tfhe-2-2-v1", "bench gates --preset n16-d40-boot-v1",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from claimed import rms_ratio
 
 
 def dense(m):
@@ -227,10 +228,11 @@ def test_one_sided_and_large_values(ctx, client, rng):
     m = lt.matrix_map(rng.uniform(0, 1, (30, 200)))
     for x in (np.full(200, 0.9), rng.uniform(0, 100, 200), np.zeros(200)):
         ctx.use(client.server_keys(lambda a: m(a), x))
+        # Sums of the same errors with positive weights are large together. Of 32 runs with errors of a single normal
+        # number each, the root mean square lies above 1.7 of its own with a probability of 1e-7.
         for options in ({"range": (0, 100)}, {"like": x}):
-            y = m(client.encrypt(x, **options))
-            # Sums of the same errors with positive weights are large together: three bits, as of a single value.
-            assert lt.precision(client.decrypt(y), m.evaluate(x)).mean > y.expected_bits - 3
+            ratio = rms_ratio(client, m, lambda x=x: x, m.evaluate, lambda make, o=options: o, 32)
+            assert ratio < 2 and (ratio > 0.5 or "range" in options)
 
 
 def test_debugging_follows_a_map(ctx, client, rng):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from claimed import rms_ratio
 
 
 @pytest.mark.parametrize("name", ["unit", "few", "positive", "constant", "far", "rows", "columns", "several", "complex", "sliced"])
@@ -37,6 +38,18 @@ def test_variances_take_two_levels(ctx, client, rng, name):
         assert errors.mean() < 2.0 ** -(y.expected_bits - 3) and errors.max() < 2.0**-24
     if name == "far":  # not rounded as squares of 100 are
         assert y.expected_bits > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["few", "positive", "far", "complex"])
+def test_variances_have_the_precision_that_they_claim(ctx, client, rng, name):
+    """Of 80 runs of one normal number each the root mean square lies above 1.4 of its own with a probability of 6e-7, and
+    below 0.6 with one of 2e-8. Of 150 runs these claims were 1.1 to 1.3 times too small."""
+    x = {"few": rng.uniform(-1, 1, 20), "positive": rng.uniform(0, 1, (16, 32)), "far": 100 + rng.uniform(-1, 1, 512),
+         "complex": rng.uniform(-1, 1, 512) + 1j * rng.uniform(-1, 1, 512)}[name]
+    program = lambda a: a.var(ddof=1)  # noqa: E731
+    ctx.use(client.server_keys(program, x))
+    assert 0.5 < rms_ratio(client, program, lambda: x, program, lambda make: {"like": x}, 80) < 2
 
 
 def test_covariances_and_correlations(ctx, client, rng):
