@@ -259,7 +259,8 @@ class Compiled(Network):
             for at in range(0, len(samples), self.images):
                 some = samples[at : at + self.images]
                 self._machine.run(steps, [self.encrypt(client, some if self.images > 1 else some[0])], watch)
-        return [bits_of(np.concatenate(found[node]) - exact[node], graph.nodes[node].bound) for node in last]
+        return [bits_of(np.concatenate(found[node]) - self._machine.packings[node].entries(exact[node]),
+                        graph.nodes[node].bound) for node in last]
 
     def _bits_of_results(self, errors: np.ndarray) -> float:
         """How precise decrypted results with these errors are, as ``plan.bits`` says it."""

@@ -16,17 +16,20 @@ from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
+from . import rewrites
 from .activations import BITS as FIT_BITS
 from .balancing import balanced
 from .compiled import Compiled
 from .estimators import ensemble, features, has_trees, last
 from .forests import comparing, graphs, trees
+from .graph import Graph
 from .lowered import Lowered
 from .packing import Packing, with_moves
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
+from .products.arranging import arranged
 from .ranges import MARGIN, Normal
-from .reading import collected, read
+from .reading import captured, collected, read
 from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled, scaled
 from .shadow import Shadow, bits_of
@@ -63,8 +66,11 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     if isinstance(model, Lowered):
         return compiled(model, None if data is None else _calibration(model, data), preset, device, wanted, limit,
                         images)
+    model = captured(model, sample)
     if has_trees(model):
         data = calibration = collected(data, (features(model),))  # it is read for each form
+    elif isinstance(model, Graph) and rewrites.multiplies(model):
+        data = calibration = collected(data, model.shape_in)
 
     def made(form: str) -> Compiled:
         with Task("reading the model"):
@@ -80,7 +86,12 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
         enc.plan = replace(enc.plan, notes=tuple(notes))
         return enc
 
-    enc, notes = _fastest(made, model, images) if has_trees(model) else (made(""), [])
+    if has_trees(model):
+        enc, notes = _fastest(made, model, images)
+    elif isinstance(model, Graph) and rewrites.multiplies(model):
+        enc, notes = _with_products(made)
+    else:
+        enc, notes = made(""), []
     if enc.plan.bits < wanted:  # where `preset` names the parameters
         notes.append(f"the result has {enc.plan.bits:.1f} bits, fewer than bits={wanted:g}")
     if enc.result_unit != 1:
@@ -93,19 +104,33 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
 def _fastest(make: Callable[[str], Compiled], model: Any, images: int) -> tuple[Compiled, list[str]]:
     """A model with decision trees, in the form that takes the least predicted time, and what was compared."""
     of = ensemble(*last(model))
+    found, form = _in_forms(make, graphs.forms(of, images))
+    enc = found[form]
+    count = sum(len(trees.comparisons(tree)) for tree in of.trees)
+    ways = comparing.ways({name: other.plan.seconds for name, other in found.items()}, form)
+    return enc, [*ways, *comparing.tables(enc.plan, count * images)]
+
+
+def _with_products(make: Callable[[str], Compiled]) -> tuple[Compiled, list[str]]:
+    """A model with products of two encrypted matrices, in the form that takes the least predicted time."""
+    found, form = _in_forms(make, rewrites.FORMS)
+    words = {"matmul": "as such", "elementwise": "as products of numbers"}
+    times = ", ".join(f"{words[name]} {display.seconds(enc.plan.seconds)}" for name, enc in found.items())
+    return found[form], [f"products of encrypted matrices are computed {words[form]} (predicted for the run: {times})"]
+
+
+def _in_forms(make: Callable[[str], Compiled], names: Sequence[str]) -> tuple[dict[str, Compiled], str]:
+    """A model in each of these forms that is possible, and the one that takes the least predicted time."""
     found: dict[str, Compiled] = {}
     refused: list[errors.Error] = []
-    for form in graphs.forms(of, images):
+    for form in names:
         try:
             found[form] = make(form)
         except (errors.LevelError, errors.ParameterError, errors.OutOfMemoryError, errors.UnsupportedError) as why:
             refused.append(why)
     if not found:
         raise refused[0]
-    form, enc = min(found.items(), key=lambda item: (item[1].plan.seconds, item[1].plan.peak_bytes))
-    count = sum(len(trees.comparisons(tree)) for tree in of.trees)
-    ways = comparing.ways({name: other.plan.seconds for name, other in found.items()}, form)
-    return enc, [*ways, *comparing.tables(enc.plan, count * images)]
+    return found, min(found, key=lambda name: (found[name].plan.seconds, found[name].plan.peak_bytes))
 
 
 def _calibration(graph: Lowered, given: Any) -> np.ndarray:
@@ -186,7 +211,7 @@ def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples:
 def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples: np.ndarray, memory: int | None,
            images: int) -> Compiled:
     context = Context._for_plans(preset, kind, False)
-    graph = with_moves(network.graph, context.slots, images)
+    graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
     network = _moved(network, graph)
     machine = Machine(graph, context.slots, images)
     placement = placed(Rates(machine, context))

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import errors
 from ..files.notes import Note
+from ..linear.arranged import FORMS, SIDES, Arrangement, Side
 from .lowered import Affine, Grid, Lowered, Node, Series
 from .ranges import Normal
 from .run import Form, Step
@@ -209,6 +210,10 @@ def of_graph(graph: Lowered) -> tuple[list[dict[str, Any]], dict[str, np.ndarray
         row: dict[str, Any] = {"name": node.name, "op": node.op, "inputs": list(node.inputs), "shape": list(node.shape),
                                "bound": node.bound, "layer": node.layer, "like": -1 if node.like is None else node.like,
                                "maps": [], "bias": node.bias is not None}
+        if node.packed is not None:
+            how, side = node.packed
+            row["packed"] = [SIDES.index(side), FORMS.index(how.form), how.batch, how.r, how.n, how.m, how.count,
+                             how.rows, how.width, how.heads]
         if node.series is not None:
             row["series"] = {"coefficients": list(node.series.coefficients), "domain": list(node.series.domain)}
         if node.bias is not None:
@@ -244,7 +249,20 @@ def _node(i: int, row: Note, arrays: dict[str, np.ndarray]) -> Node:
         raise _refusal(f"a map or a polynomial that is none ({why})") from why
     bias = _named(arrays, f"{i}.bias", "f") if row.flag("bias") else None
     return Node(row.text("name"), row.text("op"), integers(row, "inputs"), row.shape("shape"), maps, bias,  # type: ignore[arg-type]
-                found, row.number("bound"), row.text("layer"), None if like < 0 else like)
+                found, row.number("bound"), row.text("layer"), None if like < 0 else like, _packed_of(row))
+
+
+def _packed_of(row: Note) -> tuple[Arrangement, Side] | None:
+    """How a product of matrices or one of its factors lies."""
+    if "packed" not in row._fields:
+        return None
+    numbers = integers(row, "packed", 0, 1 << 24)
+    if len(numbers) != 10 or numbers[0] >= len(SIDES) or numbers[1] >= len(FORMS):
+        refuse("an arrangement that is none")
+    try:
+        return Arrangement(FORMS[numbers[1]], *numbers[2:]), SIDES[numbers[0]]
+    except errors.ShapeError as why:
+        raise _refusal(f"an arrangement that is none ({why})") from why
 
 
 def _map(name: str, row: Note, arrays: dict[str, np.ndarray]) -> Affine:

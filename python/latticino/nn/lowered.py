@@ -22,10 +22,12 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import errors
+from ..linear.arranged import Arrangement, Side
 
-Op = Literal["input", "affine", "add", "sub", "mul", "polynomial"]
+Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial"]
 
-_INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "polynomial": 1}  # an affine node has as many as it has maps
+PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
+_INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}  # an affine node has as many as it has maps
 _MOST_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
 _EXACT = 1e-12  # relative: a factor of 1 but for rounding
@@ -220,7 +222,10 @@ class Node:
     ``inputs``: indices of earlier nodes. ``shape`` without the batch. ``maps``: one for each input of an affine node,
     whose result is their sum plus ``bias``. ``bound``: values lie within -bound to bound (the calibrated maximum times
     a margin). ``layer``: the user's name of the layer, for messages and tables. ``like``: an earlier node of as many
-    values whose slots those of an affine node take, where the planner moved an operand to another.
+    values whose slots those of an affine node take, where the planner moved an operand to another. ``packed``: where the
+    planner chose how the values of a product of matrices lie, or those of an affine node that is one of its factors.
+
+    A ``matmul`` node multiplies matrices, (..., r, n) by (..., n, m), for each of the leading axes; its bias is added.
     """
 
     name: str
@@ -233,10 +238,16 @@ class Node:
     bound: float = 1.0
     layer: str = ""
     like: int | None = None
+    packed: tuple[Arrangement, Side] | None = None
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+    def matrices(self, left: int) -> tuple[int, int, int, int]:
+        """Of a product of matrices whose first factor has so many values: (batch, r, n, m)."""
+        batch, (r, m) = math.prod(self.shape[:-2]), self.shape[-2:]
+        return batch, r, left // (batch * r), m
 
     @property
     def title(self) -> str:
@@ -289,14 +300,36 @@ class Lowered:
             if node.bias is not None and (np.shape(node.bias) != (node.size,) or not np.isfinite(node.bias).all()):
                 _refuse(f"{node.name} with a bias of shape {np.shape(node.bias)}",
                         f"{node.size} finite numbers in a row")
+        elif node.op == "matmul":
+            self._check_matmul(node, sizes)
         elif any(size != node.size for size in sizes) or node.bias is not None:
             _refuse(f"{node.name} of {node.size} values with inputs of {sizes}, or with a bias",
                     "inputs of its own size, and no bias")
+        if node.packed is not None:
+            how, side = node.packed
+            fits = node.size == math.prod(how.shape_of(side)) and (side == "result") == (node.op == "matmul")
+            if not fits or node.op not in ("affine", "matmul") or node.like is not None:
+                _refuse(f"{node.name}, {node.op}, packed as the {side} side of {how}", "a product or a factor of that size")
+
+    @staticmethod
+    def _check_matmul(node: Node, sizes: list[int]) -> None:
+        if len(node.shape) < 2:
+            _refuse(f"{node.name}, a product of matrices of shape {node.shape}", "two axes or more")
+        batch, r, n, m = node.matrices(sizes[0])
+        if sizes != [batch * r * n, batch * n * m] or not n:
+            _refuse(f"{node.name} of shape {node.shape} with factors of {sizes} values", "matrices that fit")
+        if node.bias is not None and (np.shape(node.bias) != (node.size,) or not np.isfinite(node.bias).all()):
+            _refuse(f"{node.name} with a bias of shape {np.shape(node.bias)}", f"{node.size} finite numbers in a row")
 
     @property
     def inputs(self) -> tuple[int, ...]:
         """Indices of the input nodes."""
         return tuple(i for i, n in enumerate(self.nodes) if n.op == "input")
+
+    @property
+    def products(self) -> tuple[int, ...]:
+        """Indices of the products of matrices."""
+        return tuple(i for i, n in enumerate(self.nodes) if n.op == "matmul")
 
     @property
     def users(self) -> list[list[int]]:
@@ -353,6 +386,10 @@ def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarra
         if check:
             require_within(node, xs[0])
         return node.series(xs[0])
+    if node.op == "matmul":
+        batch, r, n, m = node.matrices(xs[0].shape[1])
+        out = np.matmul(xs[0].reshape(-1, batch, r, n), xs[1].reshape(-1, batch, n, m)).reshape(-1, node.size)
+        return np.asarray(out if node.bias is None else out + node.bias)
     return np.asarray({"add": np.add, "sub": np.subtract, "mul": np.multiply}[node.op](*xs))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ _AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "perm
 _STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
 _MOST_SHIFT = 2  # of a square, in units of the bound: two bits of its precision
+_ROUNDED = 2.0**-48  # relative
 _SMALL = 1 << 16  # entries for which that does not matter
 
 
@@ -81,6 +82,17 @@ class Expression:
         return first if m is None and not rest and self.bias is None else None
 
     @property
+    def number(self) -> float | None:
+        """The factor by which it is a node times a number other than 0, where it is that."""
+        (_, m), *rest = self.maps.items()
+        if rest or self.bias is not None:
+            return None
+        if m is None:
+            return 1.0
+        same = m.nnz == m.size_out == m.size_in and np.array_equal(m.rows, m.columns)
+        return float(m.values[0]) if same and bool((m.values == m.values[0]).all()) else None
+
+    @property
     def light(self) -> bool:
         """Whether later maps take it up at no cost: each row has one entry at most, of one node."""
         return len(self.maps) == 1 and all(m is None or (m.nnz <= m.size_out and len(np.unique(m.rows)) == m.nnz)
@@ -129,6 +141,8 @@ class _Structure:
             return self._sum(i, node, *xs)
         if node.op == "mul":
             return self._new("mul", tuple(self._index(self._as_node(x)) for x in xs), node.shape, node.layer, i)
+        if node.op == "matmul":
+            return self._matmul(i, node, *xs)
         if node.op == "polynomial":
             bound = self.ranges.bound(node.inputs[0])
             series = monomials(node.arrays["coefficients"].reshape(-1), (-bound, bound))
@@ -242,6 +256,22 @@ class _Structure:
         inputs = self._index(self._as_node(x)), self._index(self._as_node(y))
         return self._new(node.op, inputs, node.shape, node.layer, i)
 
+    def _matmul(self, i: int, node: ModelNode, x: Expression, y: Expression) -> Expression:
+        """Numbers that multiply a factor multiply the product instead: what is behind it takes them up."""
+        factor, inputs = 1.0, []
+        for own in (x, y):
+            number = own.number
+            if number is not None and own.node is None:
+                factor *= number
+                inputs.append(next(iter(own.maps)))
+            else:
+                inputs.append(self._index(self._as_node(own)))
+        # The product as it is computed has the factor not yet.
+        out = self._new("matmul", (inputs[0], inputs[1]), node.shape, node.layer, i, self._bound(i) / abs(factor))
+        if factor == 1.0:
+            return out
+        return Expression({self._index(out): matrices.identity(node.shape).scaled(factor)}, node.shape, None, node.layer)
+
     # ---- polynomials ----
 
     def _terms(self, i: int, node: ModelNode, x: Expression, terms: tuple[Term, ...], offset: float,
@@ -265,6 +295,8 @@ class _Structure:
         shift = np.divide(c1, 2 * c2, out=np.full(c1.size, np.inf), where=c2 != 0)
         shift[(c1 == 0) & (c2 == 0)] = 0.0
         moved = float(np.abs(shift).max())
+        if 0 < moved <= _MOST_SHIFT * bound and self._shifted(x, shift, bound + moved):
+            moved, bound = 0.0, bound + moved
         if moved and (x.node is not None or moved > _MOST_SHIFT * bound):
             u = self._as_node(x)
             square = self._square(i, node, u, bound)
@@ -277,7 +309,19 @@ class _Structure:
         square = self._square(i, node, self._as_node(x, bound if moved else None), bound)
         scaled_by = None if np.all(c2 == 1) else matrices.diagonal(c2, node.shape)
         rest = c0 - c2 * shift**2
+        if float(np.abs(rest).max()) <= _ROUNDED * float(np.abs(c0).max()):  # a whole square: nothing is left but rounding
+            rest = np.zeros(1)
         return Expression({square: scaled_by}, node.shape, rest if np.any(rest) else None, node.layer)
+
+    def _shifted(self, x: Expression, shift: np.ndarray, bound: float) -> bool:
+        """Adds numbers to a product of matrices that nothing else reads, if x is one: that takes no level."""
+        at = x.node
+        if at is None or self.nodes[at].op != "matmul" or len(self.graph.users[x.source]) > 1:
+            return False
+        if any(at in n.inputs for n in self.nodes):
+            return False
+        self.nodes[at] = replace(self.nodes[at], bias=_plus(self.nodes[at].bias, shift), bound=bound)
+        return True
 
     def _square(self, i: int, node: ModelNode, x: Expression, bound: float) -> int:
         series = Series((bound**2 / 2, 0.0, bound**2 / 2), (-bound, bound))

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..claims import noise
 from ..common.layout import Layout
+from ..linear.arranged import Arrangement, Side, with_images
 from ..ops import moves
 from .lowered import Affine, Grid, Lowered, Node
 
@@ -34,11 +35,16 @@ Gap = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """The layout of a node, of shape (images, *shape of the node). ``gap``: of grids of pixels, else None."""
+    """The layout of a node, of shape (images, *shape of the node). ``gap``: of grids of pixels, else None.
+
+    ``index``: of a factor of a product of matrices, whose values lie in several slots each: the layout is of shape
+    (images, entries) then, and this says which value each entry is.
+    """
 
     layout: Layout
     gap: Gap | None = None
     grid: Grid | None = None
+    index: np.ndarray | None = None
 
     @property
     def slots(self) -> int:
@@ -55,10 +61,16 @@ class Packing:
         """In words, for tables."""
         several = f"{self.count} x " if self.count > 1 else ""
         what = f"gap {self.gap[0]}x{self.gap[1]}" if self.gap else "in a row" if self.layout.is_plain else "rows"
+        if self.index is not None:
+            what = "repeated rows"
         return f"{several}{self.slots} slot{'s' * (self.slots > 1)}, {what}"
 
     def same(self, other: Packing) -> bool:
         return self.layout.same(other.layout)
+
+    def entries(self, values: np.ndarray) -> np.ndarray:
+        """Of values of shape (..., size of the node) those that lie in the slots, in their order."""
+        return values if self.index is None else values[..., self.index]
 
 
 def packings(graph: Lowered, slots: int, images: int = 1) -> list[Packing]:
@@ -68,12 +80,19 @@ def packings(graph: Lowered, slots: int, images: int = 1) -> list[Packing]:
     """
     gaps = _gaps(graph)
     plane = _plane(gaps)
+    lengths = {graph.nodes[i].shape[-2] for i in graph.products}
     out: list[Packing] = []
     for node, found in zip(graph.nodes, gaps):
-        if node.op in ("add", "sub", "mul", "polynomial") or node.like is not None:
+        if node.packed is not None:
+            out.append(of_product(node, *node.packed, images))
+        elif node.op in ("add", "sub", "mul", "polynomial") or node.like is not None:
             out.append(_shaped(out[node.inputs[0] if node.like is None else node.like], node, images))
         elif renames(node):
             out.append(_renamed(out[node.inputs[0]], node, images))
+        elif node.op == "affine" and _keeps(graph, node):
+            out.append(_shaped(out[node.inputs[0]], node, images))
+        elif len(node.shape) > 1 and node.shape[-2] in lengths:
+            out.append(Packing(_layout(_columns(node.shape), node, slots, images)))
         elif found is None:
             out.append(Packing(_layout(np.arange(node.size), node, slots, images)))
         else:
@@ -81,9 +100,33 @@ def packings(graph: Lowered, slots: int, images: int = 1) -> list[Packing]:
     return out
 
 
+def of_product(node: Node, how: Arrangement, side: Side, images: int) -> Packing:
+    """Of a product of matrices, or one of its factors."""
+    layout, index = with_images(how, images).layout(side)
+    if index is not None:
+        return Packing(layout, index=index)
+    return _shaped(Packing(layout), node, images)
+
+
+def _columns(shape: tuple[int, ...]) -> np.ndarray:
+    """Addresses of matrices, column by column: affine maps of rows have few diagonals, those of products too."""
+    *lead, rows, columns = shape
+    step = 1 << (rows - 1).bit_length()
+    column = np.arange(math.prod(lead) * columns).reshape(-1, 1, columns)
+    return np.asarray(column * step + np.arange(rows)[:, None]).reshape(-1)
+
+
+def _keeps(graph: Lowered, node: Node) -> bool:
+    """Whether an affine node reads a product of matrices and has its shape: then it stays where that lies."""
+    first = graph.nodes[node.inputs[0]]
+    while first.op in ("polynomial", "mul", "add", "sub") and first.shape == node.shape:
+        first = graph.nodes[first.inputs[0]]
+    return first.op == "matmul" and first.packed is not None and first.shape == node.shape
+
+
 def renames(node: Node) -> bool:
     """Whether a node is its input in another order: no ciphertext is touched."""
-    return (node.like is None and len(node.maps) == 1 and node.bias is None and node.maps[0].permutes)
+    return (node.like is None and node.packed is None and len(node.maps) == 1 and node.bias is None and node.maps[0].permutes)
 
 
 def _gaps(graph: Lowered) -> list[tuple[Grid, Gap] | None]:
@@ -152,7 +195,8 @@ def _renamed(packing: Packing, node: Node, images: int) -> Packing:
 
 
 def with_moves(graph: Lowered, slots: int, images: int = 1) -> Lowered:
-    """The graph with a map before each sum and product whose operands lie in different slots."""
+    """The graph with a map before each sum and product whose operands lie in different slots. Products of matrices are
+    those that `products.arranged` has made."""
     while True:
         packed = packings(graph, slots, images)
         odd = next((i for i, n in enumerate(graph.nodes) if n.op in ("add", "sub", "mul")
@@ -174,10 +218,16 @@ def _with_move(graph: Lowered, at: int, packed: Sequence[Packing]) -> Lowered:
     identity = Affine.identity(graph.nodes[a].size)
     _, moving, still = min((Transform(identity, packed[m], packed[s]).cost, m, s) for m, s in ((b, a), (a, b)))
     source = graph.nodes[moving]
+    alone = graph.users[moving] == [at] and moving != graph.output
+    if graph.products and alone and source.op == "affine" and source.packed is None and source.like is None \
+            and still < moving and not renames(source):
+        nodes: list[Node] = list(graph.nodes)
+        nodes[moving] = replace(source, like=still)
+        return Lowered(tuple(nodes), graph.output, graph.facts)
     move = Node(f"{graph.nodes[at].name}.move{moving}", "affine", (moving,), source.shape, maps=(identity,),
                 bound=source.bound, like=still,
                 layer=graph.nodes[at].layer if graph.nodes[at].op == "mul" else source.layer)
-    nodes: list[Node] = []
+    nodes = []
     for i, n in enumerate(graph.nodes):
         inputs = tuple(j + (j >= at) for j in n.inputs)
         if i == at:
@@ -242,10 +292,18 @@ class Transform:
 
     def _entries(self) -> moves.Entries:
         """Addresses of all results and of their inputs, for all images."""
-        images = self.target.layout.shape[0]
-        t = self.target.layout.places.reshape(images, -1)[:, self.affine.rows]
-        s = self.source.layout.places.reshape(images, -1)[:, self.affine.columns]
-        weights = np.broadcast_to(self.affine.values, t.shape)
+        images, m = self.target.layout.shape[0], self.affine
+        rows, columns, values = m.rows, m.columns, m.values
+        if self.target.index is not None:  # each row of the map as often as its value is there
+            counts = np.bincount(rows, minlength=m.size_out)
+            each = counts[self.target.index]
+            rows = np.repeat(np.arange(each.size), each)
+            at = (np.cumsum(counts) - counts)[self.target.index][rows]
+            at = at + np.arange(rows.size) - (np.cumsum(each) - each)[rows]
+            columns, values = columns[at], values[at]
+        t = self.target.layout.places.reshape(images, -1)[:, rows]
+        s = self.source.layout.places.reshape(images, -1)[:, columns]
+        weights = np.broadcast_to(values, t.shape)
         if not t.size:  # a map of zeros
             return np.zeros(1, int), np.zeros(1, int), np.zeros(1)
         return t.reshape(-1), s.reshape(-1), weights.reshape(-1)
@@ -276,7 +334,8 @@ class Transform:
         """For each target ciphertext its source and a distance, where rotating is all that there is to do: every slot
         of the target takes one value of the source as it is. None for other maps."""
         t = self.target.layout
-        if self.source.slots != t.slots or not (self.affine.selects and t.full and t.injective):
+        if self.target.index is not None or self.source.slots != t.slots or not (
+                self.affine.selects and t.full and t.injective):
             return None
         groups = self.map.groups()
         if any(len(g) != 1 or len(g[0].distances) != 1 for g in groups):
@@ -321,5 +380,5 @@ class Transform:
 
     def _of_sample(self, row: np.ndarray) -> np.ndarray:
         flat = row.reshape(self.target.layout.shape[0], -1)
-        out = self.affine.apply(flat.real) + 1j * self.affine.apply(flat.imag)
+        out = self.target.entries(self.affine.apply(flat.real) + 1j * self.affine.apply(flat.imag))
         return out.reshape(self.target.layout.shape)

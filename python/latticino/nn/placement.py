@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
 from .. import _native, errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
@@ -43,6 +45,8 @@ class Rates:
         self.machine, self.context = machine, context
         self._twin, _ = Context._dry(context)
         self._nodes: dict[tuple[object, ...], Cost | None] = {}
+        self._known: dict[tuple[int, int], Cost | None] = {}  # the same, by node and level
+        self._ways: dict[tuple[int, int], list[tuple[Step, Cost] | None]] = {}
         self._refreshes: dict[tuple[object, ...], tuple[Cost, Form] | None] = {}
 
     @property
@@ -52,10 +56,12 @@ class Rates:
 
     def node(self, i: int, level: int) -> Cost | None:
         """Of node i with its operands at `level`; None where the levels do not suffice."""
-        key = (*self._signature(i), level)
-        if key not in self._nodes:
-            self._nodes[key] = self._dry_node(i, level)
-        return self._nodes[key]
+        if (i, level) not in self._known:
+            key = (*self._signature(i), level)
+            if key not in self._nodes:
+                self._nodes[key] = self._dry_node(i, level)
+            self._known[i, level] = self._nodes[key]
+        return self._known[i, level]
 
     def _signature(self, i: int) -> tuple[object, ...]:
         node, m = self.machine.graph.nodes[i], self.machine
@@ -63,7 +69,7 @@ class Rates:
         where = (p.slots, p.count, p.layout.full)
         if m.transforms[i]:
             return (*where, *(t.signature for t in m.transforms[i]), node.bias is not None)
-        return (node.op, where, node.series, node.bound, len(set(node.inputs)))
+        return (node.op, where, node.series, node.bound, len(set(node.inputs)), node.packed, node.bias is not None)
 
     def _dry_node(self, i: int, level: int) -> Cost | None:
         m, node = self.machine, self.machine.graph.nodes[i]
@@ -180,6 +186,12 @@ def _options(rates: Rates, i: int, node: Node, held: dict[int, int], state: _Sta
 
 def _refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] | None]:
     """Not to bootstrap node j, or to do it from one of the levels that it can be brought down to."""
+    if (j, level) not in rates._ways:
+        rates._ways[j, level] = _all_refreshes(rates, j, level)
+    return rates._ways[j, level]
+
+
+def _all_refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] | None]:
     best: dict[int, tuple[Step, Cost]] = {}
     for start in range(level, -1, -1):
         found = rates.refresh(j, start)
@@ -196,8 +208,10 @@ def _refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] | Non
 def _pruned(states: dict[tuple[int, ...], _State]) -> dict[tuple[int, ...], _State]:
     """Without states that another one beats: it took less, and all its values are at the same level or a higher one."""
     kept: dict[tuple[int, ...], _State] = {}
+    others = np.zeros((_MOST_STATES, len(next(iter(states)))), np.int16)
     for levels, state in sorted(states.items(), key=lambda s: (s[1].seconds, -sum(s[0]))):
-        if not any(all(a >= b for a, b in zip(other, levels)) for other in kept):
+        if not (others[: len(kept)] >= np.array(levels, np.int16)).all(axis=1).any():
+            others[len(kept)] = levels
             kept[levels] = state
             if len(kept) >= _MOST_STATES:
                 break

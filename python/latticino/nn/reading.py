@@ -66,18 +66,15 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
 
     ``sample``: inputs along a first axis, which PyTorch's models need. ``calibration``: inputs as the model will see
     them, an array or an iterable of arrays; the sample where there is none. ``margin``, ``bits``, ``fits``: see
-    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests.graphs`.
+    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests.graphs`; of products of
+    matrices, see `rewrites.FORMS`.
     """
     data = sample if calibration is None else calibration
     normal: Normal | None = None
     if isinstance(model, Graph):
         graph = model
     elif capture.is_torch(model):
-        if sample is None:
-            raise errors.UnsupportedError.explain("compile", "a PyTorch model without a sample",
-                                                  "inputs to follow it on",
-                                                  "pass sample=x[:1]")
-        graph = capture.capture(model, sample)
+        graph = captured(model, sample)
     elif estimators.has_trees(model):
         data = collected(data, (estimators.features(model),))
         normal = estimators.normal(model, data)
@@ -89,7 +86,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
             "compile", f"a {type(model).__name__}",
             "a torch.nn.Module, an ExportedProgram, a scikit-learn estimator or a Graph",
             "pass one of these, or build the graph with latticino.nn.builder.Builder")
-    small = simplified(graph)
+    small = simplified(graph, "matmul" if form == "matmul" else "elementwise")
     given = collected(data, small.shape_in)
     data = given if normal is None else normal(given)
     # Values are read as the ends of their ranges where they lie outside: those belong to what is seen.
@@ -117,6 +114,16 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         lowered, wishes = lowered_and_wishes(small, ranges, chosen)
     facts = () if normal is None else comparing.facts(small, ranges, chosen, data, *estimators.last(model))
     return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], np.abs(wide).max(axis=0), normal, facts)
+
+
+def captured(model: Any, sample: Any) -> Any:
+    """The graph of a model of PyTorch; other models as they are."""
+    if not capture.is_torch(model):
+        return model
+    if sample is None:
+        raise errors.UnsupportedError.explain("compile", "a PyTorch model without a sample", "inputs to follow it on",
+                                              "pass sample=x[:1]")
+    return capture.capture(model, sample)
 
 
 def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:

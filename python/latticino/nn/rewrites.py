@@ -28,13 +28,28 @@ _MOST_PRODUCTS = 1 << 17  # values of one product of matrices
 _MOST_DEGREE = 16  # of polynomials that are multiplied out
 
 
-def simplified(graph: Graph) -> Graph:
-    """The same function with fewer kinds of nodes. UnsupportedError, naming the layer, for a layer too large for it."""
-    return _joined(_expanded(graph))
+FORMS = ("matmul", "elementwise")  # of products of matrices: kept, or written with products of numbers
 
 
-def _expanded(graph: Graph) -> Graph:
-    build = Builder(graph.shape_in)
+def multiplies(graph: Graph) -> bool:
+    """Whether it has products of matrices."""
+    return any(node.op in ("matmul", "attention") for node in graph.nodes)
+
+
+def simplified(graph: Graph, form: str = "elementwise") -> Graph:
+    """The same function with fewer kinds of nodes. ``form`` of products of matrices, see `FORMS`.
+
+    UnsupportedError, naming the layer, for a layer too large for it."""
+    return _joined(_expanded(graph, form))
+
+
+class _Builder(Builder):
+    form = ""
+
+
+def _expanded(graph: Graph, form: str) -> Graph:
+    build = _Builder(graph.shape_in)
+    build.form = form
     at = {0: 0}
     for i, node in enumerate(graph.nodes[1:], 1):
         xs = [at[j] for j in node.inputs]
@@ -116,10 +131,13 @@ def _softmax_along(build: Builder, x: int, axis: int, layer: str) -> int:
 
 
 def _matmul(build: Builder, node: Node, x: int, y: int) -> int:
-    """Both repeated to (..., n, k, m), multiplied, and summed over k."""
+    """Kept, with equal leading axes; or both repeated to (..., n, k, m), multiplied, and summed over k."""
     layer = node.layer
     a, b = build.shape(x), build.shape(y)
     lead = np.broadcast_shapes(a[:-2], b[:-2])
+    if isinstance(build, _Builder) and build.form == "matmul":
+        x, y = (build.broadcast(v, (*lead, *build.shape(v)[-2:]), layer) for v in (x, y))
+        return build.matmul(x, y, layer)
     full = (*lead, a[-2], a[-1], b[-1])
     if math.prod(full) > _MOST_PRODUCTS:
         raise errors.UnsupportedError.explain(

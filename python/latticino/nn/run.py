@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..common.layout import Layout
+from ..linear import arranged
 from ..ops import moves, refreshing
 from .lowered import Lowered, Node
-from .packing import Packing, Transform, packings, renames
+from .packing import Packing, Transform, of_product, packings, renames
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -37,7 +38,7 @@ class Machine:
     """A graph with the packing of each node and the map of each affine one: all that a step needs but its level."""
 
     def __init__(self, graph: Lowered, slots: int, images: int = 1) -> None:
-        self.graph, self.images = graph, images
+        self.graph, self.images, self._slots = graph, images, slots
         self.packings: list[Packing] = packings(graph, slots, images)
         self.transforms: list[tuple[Transform, ...]] = [
             tuple(Transform(m, self.packings[j], self.packings[i]) for j, m in zip(n.inputs, n.maps))
@@ -48,13 +49,28 @@ class Machine:
 
     @property
     def consistent(self) -> bool:
-        """Whether both operands of each sum and product lie in the same slots."""
-        for node in self.graph.nodes:
+        """Whether both operands of each sum and product lie in the same slots, and those of products of matrices as
+        these need them."""
+        for i, node in enumerate(self.graph.nodes):
+            if node.op == "matmul" and not self._arranged(i):
+                return False
             if node.op in ("add", "sub", "mul"):
                 a, b = (self.packings[j].layout for j in node.inputs)
                 same = np.array_equal(a.places.reshape(-1), b.places.reshape(-1))
                 if not same or (a.slots, a.count) != (b.slots, b.count):
                     return False
+        return True
+
+    def _arranged(self, i: int) -> bool:
+        node = self.graph.nodes[i]
+        if node.packed is None or node.packed[0].slots * self.images > self._slots:
+            return False
+        for j, side in zip(node.inputs, ("left", "right")):
+            wanted = of_product(self.graph.nodes[j], node.packed[0], side, self.images)
+            own = self.packings[j]
+            if not own.same(wanted) or not np.array_equal(own.entries(np.arange(wanted.layout.size)),
+                                                          wanted.entries(np.arange(wanted.layout.size))):
+                return False
         return True
 
     def run(self, steps: Sequence[Step], inputs: Sequence[Ciphertext], watch: Watch | None = None) -> Ciphertext:
@@ -76,19 +92,31 @@ class Machine:
     def computed(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
         """Node i of its operands, which are brought to `level`."""
         node, target = self.graph.nodes[i], self.packings[i]
-        y = self._affine(i, xs, level) if node.op == "affine" else self._of_values(node, xs, level)
+        if node.op == "matmul":
+            assert node.packed is not None
+            x, y = (at_level(x, level) for x in (xs[0], xs[-1]))
+            y = self._plus(i, arranged.product(x, y, arranged.with_images(node.packed[0], self.images)))
+        else:
+            y = self._affine(i, xs, level) if node.op == "affine" else self._of_values(node, xs, level)
         return _in(y, target.layout).declare(-node.bound, node.bound)
 
     def _affine(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
-        node, shape = self.graph.nodes[i], self.packings[i].layout.shape
+        node = self.graph.nodes[i]
         if not self.transforms[i]:  # the same values in another order
             return moves.taken(xs[0], _index(node, self.images))
         y = self.transforms[i][0].apply(xs[0], level)
         for t, x in zip(self.transforms[i][1:], xs[1:]):
             y = y + t.apply(x, level)
+        return self._plus(i, y)
+
+    def _plus(self, i: int, y: Ciphertext) -> Ciphertext:
+        """With the bias of node i."""
+        node, packing = self.graph.nodes[i], self.packings[i]
         if node.bias is None or not node.bias.any():
             return y
-        return y + np.ascontiguousarray(np.broadcast_to(node.bias.reshape(node.shape), shape))
+        shape = packing.layout.shape
+        return _in(y, packing.layout) + np.ascontiguousarray(np.broadcast_to(
+            packing.entries(node.bias).reshape(shape[1:]), shape))
 
     def _of_values(self, node: Node, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
         shape = (self.images, *node.shape)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .lowered import Affine, Lowered, Node, Series
+from .lowered import PRODUCTS, Affine, Lowered, Node, Series
 
 _SAME = 1e-12
 
@@ -51,6 +51,9 @@ def _adjustable(nodes: list[Node], groups: list[int], users: list[list[int]], i:
     """The factor of a product that nothing else reads and that can have any number."""
     sizes = np.bincount(groups, minlength=len(nodes))
     a, b = nodes[i].inputs
+    if nodes[i].op == "matmul":  # its factors come through maps, which no square should pay for
+        free = [j for j in (a, b) if nodes[j].op == "affine" and users[j] == [i] and sizes[groups[j]] == 1]
+        return free[0] if free else None
     if a == b or _turned(nodes, a, b) or _turned(nodes, b, a):
         return None
     free = [j for j in (a, b) if nodes[j].op in ("polynomial", "affine") and users[j] == [i] and sizes[groups[j]] == 1]
@@ -67,7 +70,7 @@ def _loosened(nodes: list[Node], output: int) -> tuple[list[Node], int]:
     """With a map behind inputs and fixed products that are parts of sums, or the result: it can have any number."""
     groups, users = _groups(nodes), Lowered(tuple(nodes), output).users
     sizes = np.bincount(groups, minlength=len(nodes))
-    fixed = {i for i, n in enumerate(nodes) if n.op == "mul" and _adjustable(nodes, groups, users, i) is None}
+    fixed = {i for i, n in enumerate(nodes) if n.op in PRODUCTS and _adjustable(nodes, groups, users, i) is None}
     rigid = {i for i, n in enumerate(nodes) if sizes[groups[i]] > 1 and (n.op == "input" or i in fixed)}
     rigid |= fixed & {output}
     if not rigid:
@@ -105,7 +108,7 @@ class _Numbers:
             members.setdefault(g, []).append(i)
         later: dict[int, int] = {}  # factors that follow from their product
         for i, n in enumerate(self.nodes):
-            if n.op == "mul":
+            if n.op in PRODUCTS:
                 j = _adjustable(self.nodes, self.groups, self.users, i)
                 if j is not None:
                     later[j] = i
@@ -114,7 +117,7 @@ class _Numbers:
                 continue
             if len(members[self.groups[i]]) == 1 and self._follows(i):
                 self.chosen[i] = self._of(n.inputs[0], later)
-            elif n.op == "mul" and i not in later.values():
+            elif n.op in PRODUCTS and i not in later.values():
                 a, b = n.inputs
                 self._choose(members[self.groups[i]], self._of(a, later) * self._of(b, later))
             else:
@@ -156,6 +159,8 @@ def _divided(node: Node, own: float, of_inputs: list[float]) -> Node:
     if node.op == "affine":
         maps = tuple(m if n == own else m.scaled(n / own) for m, n in zip(node.maps, of_inputs))
         return replace(node, maps=maps, bias=None if node.bias is None else node.bias / own)
+    if node.op == "matmul":
+        return replace(node, bias=None if node.bias is None else node.bias / own)
     if node.series is not None:
         series = node.series.scaled(of_inputs[0], 1 / own)
         low, high = series.domain

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .lowered import Affine, Lowered, Node, Series
+from .lowered import PRODUCTS, Affine, Lowered, Node, Series
 from .packing import renames
 
 _ROUNDED = 1e-9  # relative
@@ -60,6 +60,8 @@ def scaled(graph: Lowered) -> Scaled:
         if node.op == "affine":
             node = replace(node, maps=tuple(m if u == own else m.scaled(u / own) for m, u in zip(node.maps, before)),
                            bias=None if node.bias is None else np.asarray(node.bias, float) / own)
+        elif node.op == "matmul" and node.bias is not None:
+            node = replace(node, bias=node.bias / own)
         elif node.series is not None:
             node = replace(node, series=_snapped(node.series.scaled(before[0], 1 / own)))
         nodes.append(node)
@@ -121,8 +123,10 @@ def _free_factor(graph: Lowered, i: int, users: Sequence[Sequence[int]],
                  classes: dict[int, list[int]]) -> int | None:
     """The factor of a product whose unit nothing else decides."""
     alone = {members[0] for members in classes.values() if len(members) == 1}
+    # Factors of matrices come through maps; a square with another unit would take a level more.
+    kinds = ("affine",) if graph.nodes[i].op == "matmul" else ("affine", "polynomial")
     for j in reversed(graph.nodes[i].inputs):
-        if j in alone and users[j] == [i] and j != graph.output and graph.nodes[j].op in ("affine", "polynomial"):
+        if j in alone and users[j] == [i] and j != graph.output and graph.nodes[j].op in kinds:
             return j
     return None
 
@@ -131,7 +135,7 @@ def _units(graph: Lowered) -> list[float] | int:
     """The unit of each node; or the product that a sum asks for another unit of than that of its factors."""
     classes = _Classes(graph)
     members, users = classes.members(), graph.users
-    free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op == "mul"}
+    free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op in PRODUCTS}
     units = {root: _wanted(graph, several, users) for root, several in members.items()}
     units[classes.of(graph.output)] = _unit_of_result(graph.nodes[graph.output].bound)
     settled = set()  # classes whose unit something has read, or a product decides

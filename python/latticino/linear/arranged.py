@@ -1,0 +1,354 @@
+"""Products of batches of encrypted matrices, whose values lie so that rotations and one sum of products are all there is.
+
+A batch of matrices A (r, n) times B (n, m), such as the heads of an attention. In both forms row x, matrix b and place y
+lie in slot ``x row + b width + y`` of a ciphertext, and the result's row i at the place y = i. With M offsets, a power of
+two:
+
+    "outer"  result (i, j) at offset o = (j - i) mod M; term t takes A[i, k] B[k, j] with k = (o + t) mod n
+    "inner"  result (i, j) at offset o = j;             term t takes A[i, k] B[k, j] with k = (i + o + t) mod M
+
+Offset o lies in ciphertext o mod E, row x = o div E. In the outer form A and B^T have the same rows i and j on the same
+axis, as queries and keys have tokens; what comes out is diagonals of the result. The inner form takes A as such
+diagonals, and rows of B, such as tokens of values, on that axis. So scores go into the second product of an attention as
+they come out of the first. Cf. Jiang, Kim, Lauter, Song 2018 (eprint 2018/1041): there both factors are turned to the
+form of one square matrix, here one side stays as it is and rows have room for the rotations of the other, so that no
+rotation needs a mask.
+
+Term t is A, rotated by t rows, times B, rotated by t places too. All terms of a ciphertext share one relinearisation and
+one rescaling; rotations are made in two steps, the first of which shares a ModUp.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .. import _native, errors
+from ..claims import noise
+from ..common.layout import Layout
+from ..ops import moves
+
+if TYPE_CHECKING:
+    from ..ckks.ciphertext import Ciphertext
+
+Form = Literal["outer", "inner"]
+# Of both factors and the result; and of the right factor with each value in one slot, from which its own form is made.
+Side = Literal["left", "right", "result", "before right"]
+FORMS: tuple[Form, ...] = ("outer", "inner")
+SIDES: tuple[Side, ...] = ("left", "right", "result", "before right")
+
+_MOST_CIPHERTEXTS = 64  # that the results of a block of matrices are spread over
+_MOST_VALUES = 1 << 24  # of one side
+_MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
+_FEW_TURNS = 4  # rotations that have a key each
+
+
+def _power(n: int) -> int:
+    return 1 << max(n - 1, 0).bit_length()
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Where the values of ``batch`` products of shapes (r, n) and (n, m) lie.
+
+    ``count``: ciphertexts E of the results of a block; ``rows`` of a ciphertext; ``width``: places of a matrix in a row;
+    ``heads``: matrices of a block; ``images``: inputs side by side, whose slots alternate. ShapeError for numbers that
+    do not fit together.
+    """
+
+    form: Form
+    batch: int
+    r: int
+    n: int
+    m: int
+    count: int
+    rows: int
+    width: int
+    heads: int
+    images: int = 1
+
+    def __post_init__(self) -> None:
+        numbers = (self.batch, self.r, self.n, self.m, self.count, self.rows, self.width, self.heads, self.images)
+        powers = (self.count, self.rows, self.width, self.heads)
+        fits = (self.form in FORMS and min(numbers) >= 1 and max(numbers) <= _MOST_VALUES
+                and all(n & (n - 1) == 0 for n in powers) and self.count <= _MOST_CIPHERTEXTS
+                and max(self.batch * self.r * self.n, self.batch * self.n * self.m) <= _MOST_VALUES
+                and self.blocks * self.count * self.slots <= _MOST_VALUES)
+        if fits and self.form == "outer":
+            fits = (self.rows >= self.terms and self.offsets >= self.m
+                    and self.width >= self.r + self.count * self.terms - 1)
+        elif fits:
+            fits = (self.offsets >= max(self.n, self.terms) and self.count <= self.terms
+                    and self.width >= self.r + self.terms - 1)
+        if not fits:
+            raise errors.ShapeError.explain("matmul", f"an arrangement {numbers} of the form {self.form!r}",
+                                            "numbers that fit together", "take one of `arrangements`")
+
+    # ---- sizes ----
+
+    @property
+    def terms(self) -> int:
+        return _power(self.n if self.form == "outer" else self.m)
+
+    @property
+    def offsets(self) -> int:
+        return self.count * self.rows
+
+    @property
+    def row(self) -> int:
+        """Slots from one row to the next."""
+        return self.heads * self.width * self.images
+
+    @property
+    def slots(self) -> int:
+        return _power(self.rows * self.row)
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.batch // self.heads)
+
+    @property
+    def groups(self) -> int:
+        """Parts of each result that rotations add up."""
+        return self.offsets // self.terms if self.form == "inner" else 1
+
+    @property
+    def parts(self) -> dict[Side, int]:
+        """Ciphertexts of a block."""
+        several = self.count if self.form == "inner" else 1
+        return {"left": several, "right": several, "result": self.count, "before right": -(-self.terms // self.rows)}
+
+    @property
+    def rotations(self) -> int:
+        """Of ciphertexts, for all blocks."""
+        e, t = self.count, self.terms
+        both = (t - 1) + (e * t - 1) if self.form == "outer" else (t + e - 2) + e * (t - 1)
+        return self.blocks * (both + e * (self.groups.bit_length() - 1))
+
+    @property
+    def cost(self) -> float:
+        """In units of a rotation, about."""
+        return self.rotations + self.blocks * self.count * (0.4 * self.terms + 3)
+
+    def shape_of(self, side: Side) -> tuple[int, int, int]:
+        """(batch, rows, columns) of the matrices of a side."""
+        if side == "left":
+            return self.batch, self.r, self.n
+        return self.batch, self.r if side == "result" else self.n, self.m
+
+    @property
+    def spaced(self) -> bool:
+        """Whether the side "before right" fits: its rows and columns, the tokens in a row, without overlaps."""
+        return (self.m if self.form == "outer" else self.n) <= self.width
+
+    # ---- places ----
+
+    def places(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
+        """Addresses of one image, for the first of them; and which value of the side lies at each, flat."""
+        e, x, b, y = self._grid(side)
+        block, own = np.divmod(b, self.heads)
+        at = (x * self.row + (own * self.width + y) * self.images) % self.slots
+        index = self._index(side, e, x, b, y)
+        there = index >= 0
+        address = (block * self.parts[side] + e) * self.slots + at
+        return np.broadcast_to(address, index.shape)[there], index[there]
+
+    def _grid(self, side: Side) -> tuple[np.ndarray, ...]:
+        """Ciphertext, row, matrix and place of all slots in question."""
+        low, high = 0, self.r
+        if side == "right" and self.form == "outer":
+            low, high = -self.count * (self.terms - 1), self.r + self.count - 1
+        elif side == "right":
+            high = self.r + self.terms - 1
+        elif side == "before right":
+            high = self.m if self.form == "outer" else self.n
+        rows = self.terms // self.count if (side, self.form) == ("result", "inner") else self.rows
+        e, x, b, y = np.ogrid[: self.parts[side], : rows, : self.batch, : high - low]
+        return e, x, b, y + low
+
+    def _index(self, side: Side, e: np.ndarray, x: np.ndarray, b: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The value that lies there, or -1."""
+        offset, _, columns = self.count * x + e, *self.shape_of(side)[1:]
+        outer, m = self.form == "outer", self.offsets
+        if side == "left":
+            first, second = y, x % self.terms if outer else (y + offset) % m
+        elif side == "right":
+            first, second = (x % self.terms, (y + offset) % m) if outer else ((y + offset) % m, offset % self.terms)
+        elif side == "before right":
+            row = x + e * self.rows
+            first, second = (row, y) if outer else (y, row)
+        else:
+            first, second = y, (y + offset) % m if outer else offset
+        height = self.shape_of(side)[1]
+        there = (first < height) & (second < columns)
+        return np.where(there, (b * height + first) * columns + second, -1)
+
+    def layout(self, side: Side) -> tuple[Layout, np.ndarray | None]:
+        """Of the ciphertexts of a side. Where each value lies in one slot, the layout is of shape (images, *matrices),
+        and nothing comes with it; else of shape (images, entries), and with it comes which value each entry is."""
+        return _layout(self, side)
+
+    def turns(self, e: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Of each term of ciphertext e of a block: ciphertext and rotation of the left side, and of the right one."""
+        if self.form == "outer":
+            return [((0, t * self.row), (0, t * self.row + (e - self.count * t) * self.images))
+                    for t in range(self.terms)]
+        return [(((e + t) % self.count, (e + t) // self.count * self.row), (e, t * self.images))
+                for t in range(self.terms)]
+
+    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """What `product` computes, on what the slots of one image hold, in the clear: shape (batch, r, m)."""
+        held = {}
+        for side, values in (("left", a), ("right", b)):
+            where, index = self.places(side)  # type: ignore[arg-type]
+            held[side] = np.zeros(self.blocks * self.parts[side] * self.slots)  # type: ignore[index]
+            held[side][where] = np.asarray(values, float).reshape(-1)[index]
+        out = []
+        for block in range(self.blocks):
+            left, right = (held[s].reshape(self.blocks, -1, self.slots)[block] for s in ("left", "right"))
+            for e in range(self.count):
+                total = sum(np.roll(left[p], -s) * np.roll(right[q], -t) for (p, s), (q, t) in self.turns(e))
+                step = self.terms // self.count * self.row
+                out.append(sum(np.roll(total, -g * step) for g in range(self.groups)))
+        where, index = self.places("result")
+        result = np.zeros(self.batch * self.r * self.m)
+        result[index] = np.concatenate(out)[where]
+        return result.reshape(self.batch, self.r, self.m)
+
+
+@lru_cache(maxsize=32)
+def _layout(how: Arrangement, side: Side) -> tuple[Layout, np.ndarray | None]:
+    where, index = how.places(side)
+    images, matrices = how.images, how.shape_of(side)
+    count = how.blocks * how.parts[side]
+    if index.size == math.prod(matrices) and np.unique(index).size == index.size:
+        where, index = where[np.argsort(index)], np.zeros(0)
+        shape: tuple[int, ...] = matrices
+    else:
+        shape = (index.size,)
+    every = where + np.arange(images).reshape(images, 1)
+    return Layout((images, *shape), how.slots, count, every.reshape(images, *shape)), index if index.size else None
+
+
+def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1) -> Iterator[Arrangement]:
+    """Those that fit ciphertexts of so many slots."""
+    for form in FORMS:
+        terms = _power(n if form == "outer" else m)
+        for e in (1 << k for k in range(_MOST_CIPHERTEXTS.bit_length())):
+            least = -(-m // e) if form == "outer" else -(-max(n, terms) // e)
+            rows = max(_power(least), terms) if form == "outer" else _power(least)
+            width = _power(r + (e * terms if form == "outer" else terms) - 1)
+            heads = _power(batch)
+            while heads > 1 and _power(rows * heads * width * images) > slots:
+                heads //= 2
+            if _power(rows * heads * width * images) > slots or (form == "inner" and e > terms):
+                continue
+            try:
+                yield Arrangement(form, batch, r, n, m, e, rows, width, heads, images)
+            except errors.ShapeError:  # too many values
+                continue
+
+
+def best(batch: int, r: int, n: int, m: int, slots: int, images: int = 1) -> list[Arrangement]:
+    """Of each form the cheapest one; none where nothing fits."""
+    found = list(arrangements(batch, r, n, m, slots, images))
+    return [min(some, key=lambda a: (a.cost, a.slots)) for form in FORMS if (some := [a for a in found if a.form == form])]
+
+
+# ---- on ciphertexts ----
+
+
+def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
+    """The products of matrices that lie as `how` says, one level below; both arguments have one level."""
+    if x.level < 1:
+        raise errors.LevelError.explain("matmul", "encrypted matrices at level 0", "level 1 or more",
+                                        "bootstrap them, or take a preset with more levels")
+    e, parts = x._evaluator, []
+    lefts, rights = how.parts["left"], how.parts["right"]
+    dots = 1
+    for block in range(how.blocks):
+        made, dots = _block(e, x._parts[block * lefts : (block + 1) * lefts],
+                            y._parts[block * rights : (block + 1) * rights], how)
+        parts += made
+    params, slots = x.context.params, how.slots
+    twice = math.sqrt(2) if how.terms > _FEW_TURNS else 1.0
+    factors = [v._known.plus_error(noise.switched(params, v.level, slots, v.scale) * twice) for v in (x, y)]
+    scale, level = parts[0].scale, parts[0].level
+    added = noise.multiplied(params, x.level, slots, scale) * math.sqrt(dots)
+    if how.groups > 1:
+        step = how.terms // how.count * how.row
+        parts = moves.windows(e, parts, step, how.groups, slots)
+        turn = noise.switched(params, level, slots, scale)
+        added = math.hypot(added * math.sqrt(how.groups), turn * math.sqrt(how.groups - 1))
+    product_of_two = factors[0].times(factors[1], False, 0.0)
+    known = product_of_two.reduced((how.batch, how.r, how.m, how.n), (3,), how.n, 1, added)
+    where, _ = how.layout("result")
+    clean = how.groups == 1 and "zero" in (x.layout.rest, y.layout.rest) and x.layout.rest == "zero"
+    return x._like(parts, known, layout=where.with_rest("zero" if clean else "filler", known.range.reach))
+
+
+def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequence[_native.Ciphertext],
+           how: Arrangement) -> tuple[list[_native.Ciphertext], int]:
+    """The results of a block, and of how many sums each is made."""
+    wanted = [how.turns(k) for k in range(how.count)]
+    turned = [_Turned(e, part, sorted({s for terms in wanted for (p, s), _ in terms if p == i}), how.row, how.slots)
+              for i, part in enumerate(left)]
+    unit = how.row - how.count * how.images if how.form == "outer" else how.images
+    extra = how.count if how.form == "outer" else 1
+    others = [_Turned(e, part, sorted({t for terms in wanted for _, (p, t) in terms if p == i}), unit, how.slots,
+                      [k * how.images for k in range(extra)]) for i, part in enumerate(right)]
+    held = sum(len(t.wanted) for t in turned) * left[0].bytes
+    at_once = max(1, (_MOST_WORKING - min(held, _MOST_WORKING // 2)) // (2 * right[0].bytes))
+    out, dots = [], 1
+    for terms in wanted:
+        sums = []
+        for first in range(0, len(terms), at_once):
+            some = terms[first : first + at_once]
+            sums.append(e.dot([[turned[p].by(s)] for (p, s), _ in some], [[others[p].by(t)] for _, (p, t) in some])[0])
+        for o in others:
+            o.forget()
+        out.append(reduce(e.add, sums))
+        dots = len(sums)
+    return out, dots
+
+
+class _Turned:
+    """Rotations of a ciphertext by k unit + one of `extra`: by the first few k at once, and each of these by the rest."""
+
+    def __init__(self, e: _native.Evaluator, part: _native.Ciphertext, wanted: Sequence[int], unit: int, slots: int,
+                 extra: Sequence[int] = (0,)) -> None:
+        self.e, self.wanted, self.slots = e, [w % slots for w in wanted], slots
+        count = -(-len(wanted) // len(extra))
+        step = count if count <= _FEW_TURNS else 1 << round(math.log2(math.sqrt(count / len(extra))))
+        small = {(b * unit + o) % slots: (b, o) for b in range(step) for o in extra}
+        self.babies = dict(zip(small, rotated(e, part, list(small))))
+        self.large = [g * step * unit % slots for g in range(-(-count // step))]
+        self.where = {(baby + g) % slots: (baby, g) for g in self.large[::-1] for baby in small}
+        self.found: dict[int, _native.Ciphertext] = dict(self.babies)
+
+    def by(self, distance: int) -> _native.Ciphertext:
+        distance %= self.slots
+        if distance not in self.found:
+            baby, _ = self.where[distance]
+            turns = [g for g in self.large if (baby + g) % self.slots in self.wanted]
+            made = rotated(self.e, self.babies[baby], turns)
+            self.found.update({(baby + g) % self.slots: part for g, part in zip(turns, made)})
+        return self.found[distance]
+
+    def forget(self) -> None:
+        """All but those that others are made of."""
+        self.found = dict(self.babies)
+
+
+def rotated(e: _native.Evaluator, x: _native.Ciphertext, by: Sequence[int]) -> list[_native.Ciphertext]:
+    turns = iter(e.rotate_hoisted(x, [k for k in by if k]))
+    return [next(turns) if k else x for k in by]
+
+
+def with_images(how: Arrangement, images: int) -> Arrangement:
+    return how if how.images == images else replace(how, images=images)
