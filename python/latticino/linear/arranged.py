@@ -30,6 +30,7 @@ import numpy as np
 
 from .. import _native, errors
 from ..claims import noise
+from ..claims.known import flat_index
 from ..common.layout import Layout
 from ..ops import moves
 
@@ -100,13 +101,18 @@ class Arrangement:
         return self.count * self.rows
 
     @property
+    def apart(self) -> int:
+        """Slots from one place of a row to the next."""
+        return _power(self.images)
+
+    @property
     def row(self) -> int:
         """Slots from one row to the next."""
-        return self.heads * self.width * self.images
+        return self.heads * self.width * self.apart
 
     @property
     def slots(self) -> int:
-        return _power(self.rows * self.row)
+        return self.rows * self.row
 
     @property
     def blocks(self) -> int:
@@ -152,7 +158,7 @@ class Arrangement:
         """Addresses of one image, for the first of them; and which value of the side lies at each, flat."""
         e, x, b, y = self._grid(side)
         block, own = np.divmod(b, self.heads)
-        at = (x * self.row + (own * self.width + y) * self.images) % self.slots
+        at = (x * self.row + (own * self.width + y) * self.apart) % self.slots
         index = self._index(side, e, x, b, y)
         there = index >= 0
         address = (block * self.parts[side] + e) * self.slots + at
@@ -193,12 +199,26 @@ class Arrangement:
         and nothing comes with it; else of shape (images, entries), and with it comes which value each entry is."""
         return _layout(self, side)
 
+    def taken(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each term of each result, (images, batch, r, m, n), which entries of the layouts of both sides it takes."""
+        image, b, i, j, k = np.ogrid[: self.images, : self.batch, : self.r, : self.m, : self.n]
+        out = []
+        for side, at in (("left", (b * self.r + i) * self.n + k), ("right", (b * self.n + k) * self.m + j)):
+            layout, index = self.layout(side)  # type: ignore[arg-type]
+            entries = layout.size // self.images
+            if index is not None:
+                first = np.zeros(math.prod(self.shape_of(side)), int)  # type: ignore[arg-type]
+                first[index[::-1]] = np.arange(entries)[::-1]
+                at = first[at]
+            out.append(np.broadcast_to(image * entries + at, (self.images, self.batch, self.r, self.m, self.n)))
+        return out[0], out[1]
+
     def turns(self, e: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Of each term of ciphertext e of a block: ciphertext and rotation of the left side, and of the right one."""
         if self.form == "outer":
-            return [((0, t * self.row), (0, t * self.row + (e - self.count * t) * self.images))
+            return [((0, t * self.row), (0, t * self.row + (e - self.count * t) * self.apart))
                     for t in range(self.terms)]
-        return [(((e + t) % self.count, (e + t) // self.count * self.row), (e, t * self.images))
+        return [(((e + t) % self.count, (e + t) // self.count * self.row), (e, t * self.apart))
                 for t in range(self.terms)]
 
     def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -244,9 +264,9 @@ def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1
             rows = max(_power(least), terms) if form == "outer" else _power(least)
             width = _power(r + (e * terms if form == "outer" else terms) - 1)
             heads = _power(batch)
-            while heads > 1 and _power(rows * heads * width * images) > slots:
+            while heads > 1 and rows * heads * width * _power(images) > slots:
                 heads //= 2
-            if _power(rows * heads * width * images) > slots or (form == "inner" and e > terms):
+            if rows * heads * width * _power(images) > slots or (form == "inner" and e > terms):
                 continue
             try:
                 yield Arrangement(form, batch, r, n, m, e, rows, width, heads, images)
@@ -285,8 +305,10 @@ def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
         parts = moves.windows(e, parts, step, how.groups, slots)
         turn = noise.switched(params, level, slots, scale)
         added = math.hypot(added * math.sqrt(how.groups), turn * math.sqrt(how.groups - 1))
-    product_of_two = factors[0].times(factors[1], False, 0.0)
-    known = product_of_two.reduced((how.batch, how.r, how.m, how.n), (3,), how.n, 1, added)
+    shape = (how.images, how.batch, how.r, how.m, how.n)
+    if any(v._known.sample is not None for v in (x, y)):  # of each value; without one, what holds for all of them
+        factors = [f.taken(shape, flat_index(at)) for f, at in zip(factors, how.taken())]
+    known = factors[0].times(factors[1], False, 0.0).reduced(shape, (4,), how.n, 1, added)
     where, _ = how.layout("result")
     clean = how.groups == 1 and "zero" in (x.layout.rest, y.layout.rest) and x.layout.rest == "zero"
     return x._like(parts, known, layout=where.with_rest("zero" if clean else "filler", known.range.reach))
@@ -298,10 +320,10 @@ def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequ
     wanted = [how.turns(k) for k in range(how.count)]
     turned = [_Turned(e, part, sorted({s for terms in wanted for (p, s), _ in terms if p == i}), how.row, how.slots)
               for i, part in enumerate(left)]
-    unit = how.row - how.count * how.images if how.form == "outer" else how.images
+    unit = how.row - how.count * how.apart if how.form == "outer" else how.apart
     extra = how.count if how.form == "outer" else 1
     others = [_Turned(e, part, sorted({t for terms in wanted for _, (p, t) in terms if p == i}), unit, how.slots,
-                      [k * how.images for k in range(extra)]) for i, part in enumerate(right)]
+                      [k * how.apart for k in range(extra)]) for i, part in enumerate(right)]
     held = sum(len(t.wanted) for t in turned) * left[0].bytes
     at_once = max(1, (_MOST_WORKING - min(held, _MOST_WORKING // 2)) // (2 * right[0].bytes))
     out, dots = [], 1

@@ -215,7 +215,7 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
     network = _moved(network, graph)
     machine = Machine(graph, context.slots, images)
     placement = placed(Rates(machine, context))
-    rows, own = _profiled(machine, placement, context)
+    rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, samples[:_SAMPLES]))
     program = _planned(machine, placement, context)
     shadow = Shadow(graph, network.units, placement.steps, own, network.units)
     measured = _bits(shadow, samples[:_SAMPLES])
@@ -255,9 +255,23 @@ class _Row(NamedTuple):
     error: float
 
 
-def _profiled(machine: Machine, placement: Placement, context: Context) -> tuple[list[_Row], list[float]]:
+def _sizes_of_factors(graph: Lowered, units: Sequence[float], samples: np.ndarray) -> dict[int, float]:
+    """Of nodes that only products of matrices read, the root mean square of their values: an error of one factor is
+    multiplied by the other, and most values are far smaller than the largest."""
+    factors = {j for i in graph.products for j in graph.nodes[i].inputs}
+    users = graph.users
+    alone = [j for j in factors if all(graph.nodes[i].op == "matmul" for i in users[j]) and j != graph.output]
+    if not alone:
+        return {}
+    first = graph.inputs[0]
+    values = graph.values(samples / units[first], check=False)
+    return {j: float(np.sqrt((values[j] ** 2).mean())) for j in alone}
+
+
+def _profiled(machine: Machine, placement: Placement, context: Context,
+              sizes: Mapping[int, float]) -> tuple[list[_Row], list[float]]:
     """What each step takes, and the errors of the input and of each step: from a dry run in which the operands of all
-    steps are exact."""
+    steps are exact. ``sizes`` of nodes whose values are known better than by their bound."""
     twin, recorder = Context._dry(context)
     graph = machine.graph
     first = graph.inputs[0]
@@ -271,7 +285,7 @@ def _profiled(machine: Machine, placement: Placement, context: Context) -> tuple
         sums[:] = now
         rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3]), y._known.estimate.rms))
         bound = graph.nodes[step.node].bound
-        return y._like(y._parts, _native.Known.fresh(Range(-bound, bound), 0.0))
+        return y._like(y._parts, _native.Known.fresh(Range(-bound, bound, rms=sizes.get(step.node)), 0.0))
 
     packing = machine.packings[first]
     fresh = _fresh_error(context.params, placement.level, packing)
