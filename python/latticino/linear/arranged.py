@@ -1,21 +1,22 @@
-"""Products of batches of encrypted matrices, whose values lie so that rotations and one sum of products are all there is.
+"""Products of batches of encrypted matrices that lie so that rotations and one sum of products are all there is.
 
-A batch of matrices A (r, n) times B (n, m), such as the heads of an attention. In both forms row x, matrix b and place y
-lie in slot ``x row + b width + y`` of a ciphertext, and the result's row i at the place y = i. With M offsets, a power of
-two:
+A batch of matrices A (r, n) times B (n, m), such as the heads of an attention. In both forms row x, matrix b and place
+y lie in slot ``x row + b width + y`` of a ciphertext, and the result's row i at the place y = i. With M offsets, a
+power of two:
 
     "outer"  result (i, j) at offset o = (j - i) mod M; term t takes A[i, k] B[k, j] with k = (o + t) mod n
     "inner"  result (i, j) at offset o = j;             term t takes A[i, k] B[k, j] with k = (i + o + t) mod M
 
-Offset o lies in ciphertext o mod E, row x = o div E. In the outer form A and B^T have the same rows i and j on the same
-axis, as queries and keys have tokens; what comes out is diagonals of the result. The inner form takes A as such
-diagonals, and rows of B, such as tokens of values, on that axis. So scores go into the second product of an attention as
-they come out of the first. Cf. Jiang, Kim, Lauter, Song 2018 (eprint 2018/1041): there both factors are turned to the
-form of one square matrix, here one side stays as it is and rows have room for the rotations of the other, so that no
-rotation needs a mask.
+Offset o lies in ciphertext o mod E, row x = o div E. In the outer form A and B^T have the same rows i and j on the
+same axis, as queries and keys have tokens; what comes out is diagonals of the result. The inner form takes A as such
+diagonals, and rows of B, such as tokens of values, on that axis. So scores go into the second product of an attention
+as they come out of the first. Cf. Jiang, Kim, Lauter, Song 2018 (eprint 2018/1041): there both factors are turned to
+the form of one square matrix, here one side stays as it is and rows have room for the rotations of the other, so that
+no rotation needs a mask.
 
-Term t is A, rotated by t rows, times B, rotated by t places too. All terms of a ciphertext share one relinearisation and
-one rescaling; rotations are made in two steps, the first of which shares a ModUp.
+Sizes are rounded up to powers of two. Term t is A, rotated by t rows, times B, rotated by t places too. All terms of a
+ciphertext share one relinearisation and one rescaling; rotations are made in two steps, the first of which shares a
+ModUp.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ def _power(n: int) -> int:
 class Arrangement:
     """Where the values of ``batch`` products of shapes (r, n) and (n, m) lie.
 
-    ``count``: ciphertexts E of the results of a block; ``rows`` of a ciphertext; ``width``: places of a matrix in a row;
-    ``heads``: matrices of a block; ``images``: inputs side by side, whose slots alternate. ShapeError for numbers that
-    do not fit together.
+    ``count``: ciphertexts E of the results of a block; ``rows`` of a ciphertext; ``width``: places of a matrix in a
+    row; ``heads``: matrices of a block; ``images``: inputs side by side, whose slots alternate. ShapeError for
+    numbers that do not fit together.
     """
 
     form: Form
@@ -200,14 +201,15 @@ class Arrangement:
         return _layout(self, side)
 
     def taken(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of each term of each result, (images, batch, r, m, n), which entries of the layouts of both sides it takes."""
+        """Which entries of the layouts of both sides each term takes, (images, batch, r, m, n)."""
         image, b, i, j, k = np.ogrid[: self.images, : self.batch, : self.r, : self.m, : self.n]
         out = []
-        for side, at in (("left", (b * self.r + i) * self.n + k), ("right", (b * self.n + k) * self.m + j)):
-            layout, index = self.layout(side)  # type: ignore[arg-type]
+        sides: dict[Side, np.ndarray] = {"left": (b * self.r + i) * self.n + k, "right": (b * self.n + k) * self.m + j}
+        for side, at in sides.items():
+            layout, index = self.layout(side)
             entries = layout.size // self.images
             if index is not None:
-                first = np.zeros(math.prod(self.shape_of(side)), int)  # type: ignore[arg-type]
+                first = np.zeros(math.prod(self.shape_of(side)), np.int64)
                 first[index[::-1]] = np.arange(entries)[::-1]
                 at = first[at]
             out.append(np.broadcast_to(image * entries + at, (self.images, self.batch, self.r, self.m, self.n)))
@@ -223,14 +225,15 @@ class Arrangement:
 
     def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """What `product` computes, on what the slots of one image hold, in the clear: shape (batch, r, m)."""
-        held = {}
-        for side, values in (("left", a), ("right", b)):
-            where, index = self.places(side)  # type: ignore[arg-type]
-            held[side] = np.zeros(self.blocks * self.parts[side] * self.slots)  # type: ignore[index]
+        held: dict[Side, np.ndarray] = {}
+        given: dict[Side, np.ndarray] = {"left": a, "right": b}
+        for side, values in given.items():
+            where, index = self.places(side)
+            held[side] = np.zeros(self.blocks * self.parts[side] * self.slots)
             held[side][where] = np.asarray(values, float).reshape(-1)[index]
         out = []
         for block in range(self.blocks):
-            left, right = (held[s].reshape(self.blocks, -1, self.slots)[block] for s in ("left", "right"))
+            left, right = (v.reshape(self.blocks, -1, self.slots)[block] for v in held.values())
             for e in range(self.count):
                 total = sum(np.roll(left[p], -s) * np.roll(right[q], -t) for (p, s), (q, t) in self.turns(e))
                 step = self.terms // self.count * self.row
@@ -277,7 +280,8 @@ def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1
 def best(batch: int, r: int, n: int, m: int, slots: int, images: int = 1) -> list[Arrangement]:
     """Of each form the cheapest one; none where nothing fits."""
     found = list(arrangements(batch, r, n, m, slots, images))
-    return [min(some, key=lambda a: (a.cost, a.slots)) for form in FORMS if (some := [a for a in found if a.form == form])]
+    several = [[a for a in found if a.form == form] for form in FORMS]
+    return [min(some, key=lambda a: (a.cost, a.slots)) for some in several if some]
 
 
 # ---- on ciphertexts ----
@@ -340,7 +344,7 @@ def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequ
 
 
 class _Turned:
-    """Rotations of a ciphertext by k unit + one of `extra`: by the first few k at once, and each of these by the rest."""
+    """Rotations of a ciphertext by k unit + one of `extra`: by the first few k, and each of these by the rest."""
 
     def __init__(self, e: _native.Evaluator, part: _native.Ciphertext, wanted: Sequence[int], unit: int, slots: int,
                  extra: Sequence[int] = (0,)) -> None:

@@ -248,8 +248,9 @@ def _node(i: int, row: Note, arrays: dict[str, np.ndarray]) -> Node:
     except errors.ShapeError as why:
         raise _refusal(f"a map or a polynomial that is none ({why})") from why
     bias = _named(arrays, f"{i}.bias", "f") if row.flag("bias") else None
-    return Node(row.text("name"), row.text("op"), integers(row, "inputs"), row.shape("shape"), maps, bias,  # type: ignore[arg-type]
-                found, row.number("bound"), row.text("layer"), None if like < 0 else like, _packed_of(row))
+    return Node(row.text("name"), row.text("op"), integers(row, "inputs"),  # type: ignore[arg-type]
+                row.shape("shape"), maps, bias, found, row.number("bound"), row.text("layer"),
+                None if like < 0 else like, _packed_of(row))
 
 
 def _packed_of(row: Note) -> tuple[Arrangement, Side] | None:

@@ -27,7 +27,8 @@ from ..linear.arranged import Arrangement, Side
 Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial"]
 
 PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
-_INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}  # an affine node has as many as it has maps
+# An affine node has as many as it has maps.
+_INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}
 _MOST_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
 _EXACT = 1e-12  # relative: a factor of 1 but for rounding
@@ -222,8 +223,8 @@ class Node:
     ``inputs``: indices of earlier nodes. ``shape`` without the batch. ``maps``: one for each input of an affine node,
     whose result is their sum plus ``bias``. ``bound``: values lie within -bound to bound (the calibrated maximum times
     a margin). ``layer``: the user's name of the layer, for messages and tables. ``like``: an earlier node of as many
-    values whose slots those of an affine node take, where the planner moved an operand to another. ``packed``: where the
-    planner chose how the values of a product of matrices lie, or those of an affine node that is one of its factors.
+    values whose slots those of an affine node take, where the planner moved an operand to another. ``packed``: how the
+    planner lets the values of a product of matrices lie, or those of an affine node that is one of its factors.
 
     A ``matmul`` node multiplies matrices, (..., r, n) by (..., n, m), for each of the leading axes; its bias is added.
     """
@@ -309,7 +310,8 @@ class Lowered:
             how, side = node.packed
             fits = node.size == math.prod(how.shape_of(side)) and (side == "result") == (node.op == "matmul")
             if not fits or node.op not in ("affine", "matmul") or node.like is not None:
-                _refuse(f"{node.name}, {node.op}, packed as the {side} side of {how}", "a product or a factor of that size")
+                _refuse(f"{node.name}, {node.op}, packed as the {side} side of {how}",
+                        "a product or a factor of that size")
 
     @staticmethod
     def _check_matmul(node: Node, sizes: list[int]) -> None:
@@ -387,8 +389,8 @@ def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarra
             require_within(node, xs[0])
         return node.series(xs[0])
     if node.op == "matmul":
-        batch, r, n, m = node.matrices(xs[0].shape[1])
-        out = np.matmul(xs[0].reshape(-1, batch, r, n), xs[1].reshape(-1, batch, n, m)).reshape(-1, node.size)
+        batch, r, n, width = node.matrices(xs[0].shape[1])
+        out = np.matmul(xs[0].reshape(-1, batch, r, n), xs[1].reshape(-1, batch, n, width)).reshape(-1, node.size)
         return np.asarray(out if node.bias is None else out + node.bias)
     return np.asarray({"add": np.add, "sub": np.subtract, "mul": np.multiply}[node.op](*xs))
 

@@ -270,7 +270,8 @@ class _Structure:
         out = self._new("matmul", (inputs[0], inputs[1]), node.shape, node.layer, i, self._bound(i) / abs(factor))
         if factor == 1.0:
             return out
-        return Expression({self._index(out): matrices.identity(node.shape).scaled(factor)}, node.shape, None, node.layer)
+        maps: dict[int, Affine | None] = {self._index(out): matrices.identity(node.shape).scaled(factor)}
+        return Expression(maps, node.shape, None, node.layer)
 
     # ---- polynomials ----
 
@@ -309,7 +310,7 @@ class _Structure:
         square = self._square(i, node, self._as_node(x, bound if moved else None), bound)
         scaled_by = None if np.all(c2 == 1) else matrices.diagonal(c2, node.shape)
         rest = c0 - c2 * shift**2
-        if float(np.abs(rest).max()) <= _ROUNDED * float(np.abs(c0).max()):  # a whole square: nothing is left but rounding
+        if float(np.abs(rest).max()) <= _ROUNDED * float(np.abs(c0).max()):  # a whole square: nothing but rounding
             rest = np.zeros(1)
         return Expression({square: scaled_by}, node.shape, rest if np.any(rest) else None, node.layer)
 

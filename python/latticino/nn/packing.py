@@ -126,7 +126,9 @@ def _keeps(graph: Lowered, node: Node) -> bool:
 
 def renames(node: Node) -> bool:
     """Whether a node is its input in another order: no ciphertext is touched."""
-    return (node.like is None and node.packed is None and len(node.maps) == 1 and node.bias is None and node.maps[0].permutes)
+    if node.like is not None or node.packed is not None or node.bias is not None:
+        return False
+    return len(node.maps) == 1 and node.maps[0].permutes
 
 
 def _gaps(graph: Lowered) -> list[tuple[Grid, Gap] | None]:

@@ -66,8 +66,8 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
 
     ``sample``: inputs along a first axis, which PyTorch's models need. ``calibration``: inputs as the model will see
     them, an array or an iterable of arrays; the sample where there is none. ``margin``, ``bits``, ``fits``: see
-    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests.graphs`; of products of
-    matrices, see `rewrites.FORMS`.
+    `ranges.measure` and `activations.fit_activations`. ``form``: of decision trees, see `forests.graphs`; of
+    products of matrices, see `rewrites.FORMS`.
     """
     data = sample if calibration is None else calibration
     normal: Normal | None = None

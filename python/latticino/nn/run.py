@@ -11,6 +11,7 @@ import numpy as np
 
 from ..common.layout import Layout
 from ..linear import arranged
+from ..linear.arranged import Side
 from ..ops import moves, refreshing
 from .lowered import Lowered, Node
 from .packing import Packing, Transform, of_product, packings, renames
@@ -65,7 +66,8 @@ class Machine:
         node = self.graph.nodes[i]
         if node.packed is None or node.packed[0].slots * self.images > self._slots:
             return False
-        for j, side in zip(node.inputs, ("left", "right")):
+        sides: tuple[Side, Side] = ("left", "right")
+        for j, side in zip(node.inputs, sides):
             wanted = of_product(self.graph.nodes[j], node.packed[0], side, self.images)
             own = self.packings[j]
             if not own.same(wanted) or not np.array_equal(own.entries(np.arange(wanted.layout.size)),

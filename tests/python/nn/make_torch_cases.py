@@ -140,6 +140,21 @@ def encoder(r, tokens=4, width=8):
     return Of(lambda x, part, last: last(part(x).mean(1)), layer, nn.Linear(width, 3)), (tokens, width)
 
 
+def squared_attention(r, tokens=5, width=6, heads=3):
+    """Attention with squares of shifted scores in place of softmax, and quadratics in the layers behind it."""
+    parts = [nn.Linear(width, n * width) for n in (3, 1, 2)] + [nn.Linear(2 * width, 3)]
+    shift = torch.as_tensor(r.uniform(0.5, 1.5, (heads, 1, 1)))
+
+    def run(x, three, out, first, last):
+        q, k, v = (p.reshape(-1, tokens, heads, width // heads).transpose(1, 2) for p in three(x).chunk(3, 2))
+        weights = (q @ k.transpose(2, 3) / (width / heads) ** 0.5 + shift).square() / tokens
+        x = x + out((weights @ v).transpose(1, 2).reshape(-1, tokens, width))
+        y = first(x)
+        return last(0.25 * y * y + 0.5 * y).mean(1)
+
+    return Of(run, *parts), (tokens, width)
+
+
 def mlp(r):
     act = pick(r, nn.ReLU, nn.Tanh, nn.GELU)
     return nn.Sequential(nn.Linear(7, 9), act(), nn.BatchNorm1d(9), nn.Dropout(0.5), nn.Linear(9, 4)), (7,)
@@ -190,9 +205,9 @@ GROUPS = {
     "conv": lambda r: convolution(r, int(r.integers(1, 4))), "up": lambda r: convolution(r, int(r.integers(1, 4)), True),
     "pool": lambda r: pooling(r, int(r.integers(1, 4))), "norm": normed, "batch_norm": batch_norm,
     "linear": lambda r: (nn.Linear(5, int(r.integers(1, 6)), bias=bool(r.integers(2))), pick(r, (5,), (3, 5), (2, 3, 5))),
-    "recurrent": sequence_model, "encoder": encoder, "mlp": mlp, "lenet": lenet, "sequence_cnn": sequence_cnn,
+    "recurrent": sequence_model, "encoder": encoder, "squared_attention": squared_attention, "mlp": mlp, "lenet": lenet, "sequence_cnn": sequence_cnn,
     "residual": residual}
-STORED = {"conv": 4, "up": 3, "pool": 4, "norm": 2, "batch_norm": 2, "linear": 2, "recurrent": 6, "encoder": 2, "mlp": 1, "lenet": 1,
+STORED = {"conv": 4, "up": 3, "pool": 4, "norm": 2, "batch_norm": 2, "linear": 2, "recurrent": 6, "encoder": 2, "squared_attention": 1, "mlp": 1, "lenet": 1,
           "sequence_cnn": 1, "residual": 1}
 REFUSED = [
     (nn.Embedding(5, 3), torch.zeros(1, 2, dtype=torch.long), "embedding", "look the vectors up on the client"),

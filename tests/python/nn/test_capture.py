@@ -50,6 +50,17 @@ def test_lowered_graphs_give_it_nearly(stored, name):
     assert not exact or np.abs(got - y).max() < 1e-9 * max(1.0, np.abs(y).max())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in names() if name.startswith(("encoder", "squared"))])
+def test_products_of_matrices_as_such_give_it_too(stored, name):
+    graph, x, y = case(stored, name)
+    data = np.concatenate([x, x.std() * np.random.default_rng(1).normal(size=(100, *x.shape[1:]))])
+    lowered = read(graph, calibration=data, bits=8, form="matmul").lowered
+    assert len(lowered.products) == 2
+    near = 0.1 * max(0.3, np.abs(y).max()) if name.startswith("encoder") else 1e-9 * np.abs(y).max()
+    assert np.abs(lowered.evaluate(x).reshape(y.shape) - y).max() < near
+
+
 def test_every_kind_of_layer_is_stored(stored):
     kinds = {n.op for name in names() for n in case(stored, name)[0].nodes}
     assert kinds >= {"conv", "conv_transpose", "linear", "along", "scale", "shift", "reshape", "permute", "concat", "add", "mul",

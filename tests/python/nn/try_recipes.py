@@ -106,6 +106,16 @@ def compiles(recipe, out):
     assert error < 1e-6, error
 
 
+def plans(recipe, out):
+    """The plan of random weights: products of encrypted matrices as such, and the shadow is torch's result."""
+    del out
+    if recipe.__name__ != "transformer":
+        return
+    with contextlib.redirect_stdout(io.StringIO()):
+        made, off = importlib.import_module("plan").main(["--tokens", "16", "--width", "16", "--layers", "1", "--inputs", "8"])
+    assert off < 1e-6 and any("matmul" in layer.operations for layer in made.layers), (off, made)
+
+
 def inputs(recipe, sizes):
     device = torch.device("cpu")
     if hasattr(recipe, "whole"):
@@ -122,7 +132,7 @@ def main():
         generated(Path(folder))
         for name in sys.argv[1:] or CASES:
             recipe = importlib.import_module(name)
-            for check in (trains, compiles):
+            for check in (trains, compiles, plans):
                 try:
                     check(recipe, Path(folder) / name)
                     passed += 1

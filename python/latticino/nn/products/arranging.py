@@ -1,8 +1,8 @@
 """An arrangement for each product of matrices of a lowered graph, and the maps that bring its factors there.
 
-A factor that an affine map makes comes out of that map as the product needs it, where this has few diagonals. Queries of
-an attention do. Keys and values lie in diagonals of the product, and every diagonal would be a matrix of its own: they
-take two maps, one that multiplies and one that only moves. Scores lie as the next product needs them.
+A factor that an affine map makes comes out of that map as the product needs it, where this has few diagonals. Queries
+of an attention do. Keys and values lie in diagonals of the product, and every diagonal would be a matrix of its own:
+they take two maps, one that multiplies and one that only moves. Scores lie as the next product needs them.
 """
 
 from __future__ import annotations
