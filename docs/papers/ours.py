@@ -14,6 +14,7 @@ GATES = "2026-11-23-h200-gates"
 GATES_EXACT = "2026-11-23-h200-gates-exact"
 SWITCH = "2026-11-23-h200-switch"
 HELR = "2026-11-23-h200-helr"
+WORKLOADS = "2026-11-25-h100-workloads"
 LAUNCHED = "Cheddar 1.0, measured 2026-11, in one run with its graphs"
 AS_GRAPH = "Cheddar 1.0, measured 2026-11, captured into a CUDA graph"
 D40 = "n16-d40-boot-v1"
@@ -41,6 +42,10 @@ def bytes_of(name: str, limbs: int) -> Recorded:
 
 def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
     return Recorded(HELR, "helr.iteration", {}, member, unit, factor)
+
+
+def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(WORKLOADS, "sort.run", {"values": 16384}, member, unit, factor)
 
 
 def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:
