@@ -115,7 +115,7 @@ def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: b
     """What the map adds to each result, `part` being one: by rounded weights, keys of rotations, and the division."""
     params, slots, level = x.context.params, way.map.slots, x.level
     widest = max((sum(len(g.distances) for g in groups) for groups in way.map.blocks()), default=1)
-    held = max(x._known.range.rms, x.layout.bound if x.layout.rest == "unknown" else 0.0)
+    held = max(x._known.widest.rms, x.layout.bound if x.layout.rest == "unknown" else 0.0)
     rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(max(widest, 1)) * held
     divided = (noise.multiplied if rotates else noise.rescaled)(params, level, slots, part.scale)
     keys = l2 * noise.keys_alone(params, level, slots, x.scale) if rotates else 0.0

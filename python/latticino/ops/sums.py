@@ -44,7 +44,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     # A result without a mask next to masked ones keeps its level: sums and products align it.
     added = math.hypot(x._switched(), x._rescaled(parts) if masked else 0.0)
     off = _off(x, groups, scale) if masked and x._known.sample is not None else None
-    return x._like(parts, x._known.rotated(k, masked, added, encoded * x._known.range.rms, off))
+    return x._like(parts, x._known.rotated(k, masked, added, encoded * x._known.widest.rms, off))
 
 
 def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:

@@ -172,7 +172,7 @@ Array Array::rotate(std::int64_t steps) const {
     off = session::rounding_of_masks(x, groups, scale_of_masks);
   }
   session::Known known = x.known.rotated(static_cast<std::int64_t>(k), masked, added,
-                                         encoded * x.known.range().rms, off);
+                                         encoded * x.known.widest().rms, off);
   return result_of(x, std::move(parts), std::move(known), x.clean);
 }
 

@@ -321,12 +321,18 @@ Known Known::conjugated(double added) const {
 
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
                      NumbersView off) const {
+  // Of other data the rounding of masks is known by its size alone.
+  const double relative = off.empty() || !(widest().rms > 0) ? 0 : rounded / widest().rms;
   return with(
       moved(estimate_, static_cast<std::uint64_t>(steps), masked, std::hypot(added, rounded)),
       each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
            [&](NumbersView in, std::span<Complex> out, std::size_t r) {
              std::ranges::rotate_copy(in, in.begin() + steps, out.begin());
              if (!sample_->noisy(r)) return;
+             if (r >= sample_->first_other()) {
+               add_noise(out, relative * rms_of(std::as_const(*sample_).row(sample_->exact_of(r))));
+               return;
+             }
              for (std::size_t i = 0; i < off.size(); ++i) out[i] += off[i];
            }));
 }

@@ -290,6 +290,15 @@ TEST(SessionKnown, WhatCancelsInTheSampleIsAFactorOfErrorsAllTheSame) {
   EXPECT_LT(of_sum / want, 4);
 }
 
+TEST(SessionKnown, MasksAreRoundedInOtherDataToo) {
+  const double mean = typical([] {
+    const Known sum = in_turn(512).spread(1, 512, 0, 0, 512);  // 0 in the sample
+    const Numbers none(512);
+    return sum.rotated(1, true, 0, 1e-3 * sum.widest().rms, none).errors(512, false).mean;
+  });
+  EXPECT_NEAR(mean / (1e-3 * std::sqrt(512) / std::sqrt(std::numbers::pi)), 1, 0.2);
+}
+
 TEST(SessionKnown, WhatLiesBeyondASampleDoesNotGrowInALoop) {
   // Steps of a training: w <- w - the mean of a (a w - b), whose steps of the sample cancel. Bounds
   // by interval arithmetic grow with each step, by a factor of two at least.
