@@ -66,10 +66,9 @@ def arranged(client, how, side, values, level):
     flat = values.reshape(how.images, -1)
     entries = flat if index is None else flat[:, index]
     size = float(np.abs(values).max()) or 1.0
-    rows = layout.rows(entries.reshape(layout.shape)).reshape(-1)
-    x = client.encrypt(rows, level, range=(-size, size))
-    known = _native.Known.fresh(lt.Range(-size, size, rms=float(np.sqrt((values**2).mean())) or None), x._known.error)
-    return Ciphertext(x.context, x._parts, layout, known)
+    rows = [client.encrypt(row, level, range=(-size, size)) for row in layout.rows(entries.reshape(layout.shape))]
+    known = _native.Known.fresh(lt.Range(-size, size, rms=float(np.sqrt((values**2).mean())) or None), rows[0]._known.error)
+    return Ciphertext(rows[0].context, [part for row in rows for part in row._parts], layout, known)
 
 
 PRODUCTS = [(1, 4, 5, 4, 1), (2, 8, 4, 8, 1), (2, 8, 8, 4, 1), (3, 5, 3, 6, 1), (4, 8, 4, 8, 2), (3, 9, 4, 2, 3), (1, 1, 7, 3, 1),
@@ -109,3 +108,17 @@ def test_matrices_at_the_lowest_level(ctx, client, rng):
     x, y = (arranged(client, how, side, rng.normal(size=(1, *how.shape_of(side))), 0) for side in ("left", "right"))
     with pytest.raises(lt.LevelError, match="level 1 or more"):
         product(x, y, how)
+
+
+@pytest.mark.parametrize("form, count, blocks", [("outer", 2, 1), ("outer", 4, 2), ("inner", 2, 2), ("inner", 4, 1)])
+def test_encrypted_products_in_several_ciphertexts(ctx, client, rng, form, count, blocks):
+    """Results of a block in several ciphertexts, as at full size, and matrices in several blocks."""
+    how = next(a for sizes in ((4, 8, 4, 8), (3, 7, 8, 4), (8, 8, 4, 8), (4, 16, 16, 8)) for a in arrangements(*sizes, ctx.slots)
+               if (a.form, a.count, a.blocks) == (form, count, blocks))
+    a, b = (rng.normal(size=(1, *how.shape_of(side))) for side in ("left", "right"))
+    x, y = arranged(client, how, "left", a, 3), arranged(client, how, "right", b, 3)
+    ctx.use(client.server_keys(ctx.plan(lambda x, y: product(x, y, how), x, y)))
+    z = product(x, y, how)
+    assert len(z._parts) == blocks * count and z.level == 2
+    error = np.sqrt(((client.decrypt(z).unmarked() - a @ b) ** 2).mean()) * math.sqrt(2)
+    assert z._known.error / 4 < error < (1 + 8 / math.sqrt(z.size)) * z._known.error
