@@ -89,7 +89,10 @@ Rates rates_of(const std::string& device, int threads) {
 }
 
 World::World(const std::string& preset_name, std::unique_ptr<Backend> backend)
-    : params_(preset(preset_name)),
+    : World(preset(preset_name), std::move(backend)) {}
+
+World::World(std::shared_ptr<const Params> params, std::unique_ptr<Backend> backend)
+    : params_(std::move(params)),
       context_(ckks::Context::create(params_, std::make_unique<Queue>(std::move(backend)))),
       secret_(rlwe::SecretKey::generate(params_, random_)) {}
 

@@ -56,6 +56,7 @@ Rates rates_of(const std::string& device, int threads);
 class World {
  public:
   World(const std::string& preset_name, std::unique_ptr<Backend> backend);
+  World(std::shared_ptr<const Params> params, std::unique_ptr<Backend> backend);
   const std::shared_ptr<const Params>& params() const { return params_; }
   const std::shared_ptr<const ckks::Context>& context() const { return context_; }
   Queue& queue() const { return context_->queue(); }

@@ -10,11 +10,13 @@ add_executable(bench_ablation bench/ablation.cc bench/record_cases.cc bench/one_
 add_executable(bench_growth bench/growth.cc bench/record_cases.cc bench/one_digit_cases.cc)
 add_executable(bench_switch bench/switch.cc bench/switch_cases.cc bench/world.cc)
 add_executable(bench_host bench/host.cc bench/world.cc)
+add_executable(bench_bitpacker bench/bitpacker.cc bench/bitpacker_sets.cc bench/bitpacker_errors.cc
+  bench/world.cc)
 add_executable(bench_tune bench/tune.cc bench/world.cc)
 add_executable(chain_study bench/params/chain_study.cc)
 add_executable(packing_study bench/params/packing_study.cc)
 foreach(program bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu
-        bench_ablation bench_growth bench_switch bench_host bench_tune chain_study packing_study)
+        bench_ablation bench_growth bench_switch bench_host bench_bitpacker bench_tune chain_study packing_study)
   target_link_libraries(${program} PRIVATE latticino)
 endforeach()
 add_executable(bench_transforms bench/transforms.cc)

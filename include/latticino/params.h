@@ -16,9 +16,10 @@ namespace latticino {
 
 class Params;  // of the library
 
-/// Primes of one level: the first `mains` main primes and the first `terminals` terminal primes.
+/// Primes of one level: the first `mains` main primes, the first `terminals` terminal primes and
+/// the first `outer` of the second list of these, which most sets do not have.
 struct LevelPrimes {
-  std::uint16_t mains = 0, terminals = 0;
+  std::uint16_t mains = 0, terminals = 0, outer = 0;
 };
 
 /// The levels of bootstrapping in a set (docs/bootstrapping.md).
@@ -39,6 +40,7 @@ struct ParameterLiteral {
   std::string name;                                  ///< own name; not that of a preset
   int log_n = 16;                                    ///< log2 of the ring degree N
   std::vector<std::uint32_t> terminals, mains, aux;  ///< NTT primes below 2^31, 1 modulo 2N
+  std::vector<std::uint32_t> outer = {};             ///< terminals of the second list, or none
   std::vector<LevelPrimes> levels;                   ///< from the base level to the top
   int alpha = 12;                       ///< primes of a key-switching digit: the size of `aux`
   double log_scale = 40;                ///< log2 of the scale at level 0

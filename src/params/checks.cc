@@ -30,7 +30,7 @@ void need(bool holds, const std::string& had, const std::string& needs, const st
 
 void check_primes(const ParamsLiteral& x) {
   std::set<std::uint32_t> seen;
-  for (const auto* list : {&x.terminals, &x.mains, &x.aux}) {
+  for (const auto* list : {&x.terminals, &x.mains, &x.outer, &x.aux}) {
     for (const std::uint32_t q : *list) {
       need(is_ntt_prime(x.log_n, q), std::to_string(q) + " among the primes",
            "primes q = 1 mod 2N, q < 2^31, N = 2^" + num(x.log_n), "use generated primes");
@@ -47,18 +47,27 @@ void check_shapes(const ParamsLiteral& x) {
   for (std::size_t l = 0; l < x.levels.size(); ++l) {
     const LevelShape s = x.levels[l];
     const std::string at = "level " + num(int(l));
-    need(s.mains + s.terminals > 0, at + " without primes", "at least one prime", "fix its shape");
-    need(s.mains <= x.mains.size() && s.terminals <= x.terminals.size(),
-         at + " with more primes than listed", "a prefix of mains and of terminals",
-         "list more primes");
+    need(s.mains + s.terminals + s.outer > 0, at + " without primes", "at least one prime",
+         "fix its shape");
+    need(
+        s.mains <= x.mains.size() && s.terminals <= x.terminals.size() && s.outer <= x.outer.size(),
+        at + " with more primes than listed", "a prefix of mains and of terminals",
+        "list more primes");
     most.mains = std::max(most.mains, s.mains);
     most.terminals = std::max(most.terminals, s.terminals);
+    most.outer = std::max(most.outer, s.outer);
     if (l == 0) continue;
     const LevelShape b = x.levels[l - 1];
-    need(s.mains > b.mains || s.terminals > b.terminals, at + " without a leaving prime",
-         "a prime that leaves with the rescale of every level", "fix the shapes");
+    need(s.mains > b.mains || s.terminals > b.terminals || s.outer > b.outer,
+         at + " without a leaving prime", "a prime that leaves with the rescale of every level",
+         "fix the shapes");
+    // Primes that leave are divided out together with the auxiliary ones, as at most three runs.
+    need(s.mains <= b.mains || s.terminals <= b.terminals || s.outer <= b.outer || b.outer == 0,
+         at + " whose mains, terminals and outer terminals leave, but for some outer ones",
+         "at most two of the three, or all outer terminals", "choose other shapes");
   }
-  need(most.mains == x.mains.size() && most.terminals == x.terminals.size(),
+  need(most.mains == x.mains.size() && most.terminals == x.terminals.size() &&
+           most.outer == x.outer.size(),
        "primes that no level uses", "every main and terminal in some level", "drop the others");
 }
 
@@ -94,8 +103,8 @@ void check_bootstrap_fields(const BootstrapLiteral& b, int n) {
 void check_literal(const ParamsLiteral& x) {
   check_name(kCheck, x.name, x.security);
   need(x.log_n >= 10 && x.log_n <= 17, "N = 2^" + num(x.log_n), "N = 2^10 .. 2^17", "choose N");
-  need(!x.mains.empty() && x.mains.size() + x.terminals.size() + x.aux.size() <= 250,
-       num(int(x.mains.size() + x.terminals.size() + x.aux.size())) + " primes",
+  const std::size_t primes = x.mains.size() + x.terminals.size() + x.outer.size() + x.aux.size();
+  need(!x.mains.empty() && primes <= 250, num(int(primes)) + " primes",
        "at least one main prime, at most 250 primes", "fix the prime lists");
   need(x.alpha >= 1 && x.alpha == static_cast<int>(x.aux.size()),
        "alpha = " + num(x.alpha) + " with " + num(int(x.aux.size())) + " auxiliary primes",

@@ -32,8 +32,10 @@ std::string level_line(const Params& p, int l) {
                                           : "";
   }
   const double step = l == 0 ? p.log_q(0) : std::log2(p.rescale_factor(l));
-  std::string line =
-      format("  %3d  %3d+%-2d %9.2f %8.3f", l, s.mains, s.terminals, p.log_q(l), step);
+  std::string line = format("  %3d  %3d+%-2d", l, s.mains, s.terminals);
+  if (!p.literal().outer.empty())
+    line = format("  %3d  %3d+%d+%-2d", l, s.mains, s.terminals, s.outer);
+  line += format(" %9.2f %8.3f", p.log_q(l), step);
   line += l <= p.default_level()
               ? format(" %9.4f %9.1f", std::log2(p.scale(l)), std::log2(p.message_bound(l)))
               : std::string(20, ' ');
@@ -100,9 +102,11 @@ std::size_t Params::switching_key_bytes() const {
 
 std::string Params::explain() const {
   std::string out = name() + "\n";
-  out += format("N = 2^%d, up to %d slots; %zu mains + %zu terminals, alpha = %d, dnum = %d\n",
-                log_n(), max_slots(), literal_.mains.size(), literal_.terminals.size(), alpha(),
-                dnum());
+  const bool outer = !literal_.outer.empty();
+  out += format("N = 2^%d, up to %d slots; %zu mains + %zu terminals", log_n(), max_slots(),
+                literal_.mains.size(), literal_.terminals.size());
+  if (outer) out += format(" + %zu outer terminals", literal_.outer.size());
+  out += format(", alpha = %d, dnum = %d\n", alpha(), dnum());
   out += format("log2 Q = %.1f, log2 P = %.1f\n", log_q_max(), log_p());
   out += security_line(*this);
   out += literal_.hamming_weight == 0
@@ -114,10 +118,11 @@ std::string Params::explain() const {
                 static_cast<double>(switching_key_bytes()) / (1 << 20),
                 static_cast<double>(switching_key_bytes()) / (2 << 20));
   if (literal_.bootstrap) out += bootstrap_lines(*this);
-  out +=
-      "level  main+ter  log2 Q  log2 step  log2 scale  log2 bound (largest message coefficient)\n";
+  out += outer ? "level  main+ter+outer" : "level  main+ter";
+  out += "  log2 Q  log2 step  log2 scale  log2 bound (largest message coefficient)\n";
   for (int l = top_level(); l >= 0; --l) out += level_line(*this, l);
   out += prime_line("terminals:", literal_.terminals) + prime_line("mains:", literal_.mains) +
+         (outer ? prime_line("outer terminals:", literal_.outer) : "") +
          prime_line("auxiliaries:", literal_.aux);
   return out + "hash: " + hash_ + "\n";
 }

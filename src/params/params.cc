@@ -47,6 +47,7 @@ void Params::derive() {
   const ParamsLiteral& x = literal_;
   ring_primes_.assign(x.terminals.rbegin(), x.terminals.rend());
   ring_primes_.insert(ring_primes_.end(), x.mains.begin(), x.mains.end());
+  ring_primes_.insert(ring_primes_.end(), x.outer.rbegin(), x.outer.rend());
   ring_primes_.insert(ring_primes_.end(), x.aux.begin(), x.aux.end());
   dnum_ = (q_count() + x.alpha - 1) / x.alpha;
   default_level_ = x.default_level;
@@ -80,14 +81,15 @@ void Params::check_level(int level, int least, const char* operation) const {
 
 int Params::limbs(int level) const {
   check_level(level, 0, "params.limbs");
-  return literal_.levels[level].mains + literal_.levels[level].terminals;
+  const LevelShape s = literal_.levels[level];
+  return s.mains + s.terminals + s.outer;
 }
 
 Basis Params::basis(int level) const {
   check_level(level, 0, "params.basis");
   const int t = static_cast<int>(literal_.terminals.size());
   const LevelShape s = literal_.levels[level];
-  return {{u16(t - s.terminals), u16(t + s.mains)}};
+  return {{u16(t - s.terminals), u16(t + s.mains)}, {u16(q_count() - s.outer), u16(q_count())}};
 }
 
 Basis Params::aux_basis() const { return {{u16(q_count()), u16(q_count() + alpha())}}; }
@@ -97,7 +99,13 @@ Basis Params::digit(int j) const {
     throw ParameterError("params.digit", "digit " + std::to_string(j),
                          "0 <= digit < " + std::to_string(dnum_), "choose a digit of the set");
   }
-  return {{u16(j * alpha()), u16(std::min((j + 1) * alpha(), q_count()))}};
+  // The outer terminals count as the first primes, so that the first digit has them: low levels
+  // then meet few digits.
+  const int outer = static_cast<int>(literal_.outer.size()), inner = q_count() - outer;
+  const int begin = j * alpha(), end = std::min(begin + alpha(), q_count());
+  const auto from = [&](int x) { return u16(std::max(0, x - outer)); };
+  const auto of_outer = [&](int x) { return u16(inner + std::min(x, outer)); };
+  return {{from(begin), from(end)}, {of_outer(begin), of_outer(end)}};
 }
 
 std::vector<int> Params::active_digits(int level) const {
@@ -150,7 +158,9 @@ double Params::log_q(int level) const {
   return sum;
 }
 
-double Params::log_q_max() const { return log2_of(literal_.terminals) + log2_of(literal_.mains); }
+double Params::log_q_max() const {
+  return log2_of(literal_.terminals) + log2_of(literal_.mains) + log2_of(literal_.outer);
+}
 
 double Params::log_p() const { return log2_of(literal_.aux); }
 

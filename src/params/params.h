@@ -17,10 +17,12 @@ class BigUint;
 class Ring;
 
 // A ciphertext level's primes: the first `mains` main primes and the first `terminals` terminal
-// primes (paper: Cheddar, Sec. 3: rational rescaling; terminals == 0 everywhere for SR and DR).
+// primes (paper: Cheddar, Sec. 3: rational rescaling; terminals == 0 everywhere for SR and DR), and
+// of BitPacker sets with two lists of terminals the first `outer` of the second one.
 struct LevelShape {
   std::uint16_t mains = 0;
   std::uint16_t terminals = 0;
+  std::uint16_t outer = 0;
   bool operator==(const LevelShape&) const = default;
 };
 
@@ -41,10 +43,11 @@ struct ParamsLiteral {
   std::string name;  // versioned: "n16-d40-boot-v1"
   int log_n = 16;
   std::vector<std::uint32_t> terminals, mains, aux;
-  std::vector<LevelShape> levels;       // [0] is the base level, back() the top
-  int alpha = 12;                       // primes in a key-switching digit == aux.size()
-  double log_scale = 40;                // Delta of level 0: S_0 = 2^log_scale
-  std::vector<double> level_log_scale;  // BitPacker: a target per level; empty otherwise
+  std::vector<std::uint32_t> outer = {};  // the second list of terminals
+  std::vector<LevelShape> levels;         // [0] is the base level, back() the top
+  int alpha = 12;                         // primes in a key-switching digit == aux.size()
+  double log_scale = 40;                  // Delta of level 0: S_0 = 2^log_scale
+  std::vector<double> level_log_scale;    // BitPacker: a target per level; empty otherwise
   // Level of fresh ciphertexts; -1: with bootstrapping the level where SlotToCoeff starts (the
   // highest with a canonical scale), else the top.
   int default_level = -1;
@@ -100,15 +103,18 @@ class Params {
   const std::optional<BootstrapLiteral>& bootstrap() const { return literal_.bootstrap; }
   int level_after_bootstrap() const;  // throws ParameterError without bootstrapping
 
-  // Prime order of the ring: terminals reversed, mains, aux (inverted-terminal layout).
+  // Prime order of the ring: terminals reversed, mains, outer terminals reversed, aux. So a level
+  // is one run, or two with outer terminals: these are the neighbours of the auxiliary primes.
   const std::vector<std::uint32_t>& ring_primes() const { return ring_primes_; }
   int q_count() const {
-    return static_cast<int>(literal_.terminals.size() + literal_.mains.size());
+    return static_cast<int>(literal_.terminals.size() + literal_.mains.size() +
+                            literal_.outer.size());
   }
   int limbs(int level) const;
-  Basis basis(int level) const;  // one run
+  Basis basis(int level) const;  // one run, or two with outer terminals
   Basis aux_basis() const;       // P
-  Basis digit(int j) const;      // primes [j alpha, (j+1) alpha) of Q_max
+  // The j-th alpha primes of Q_max, counted from the outer terminals on, then in the ring's order.
+  Basis digit(int j) const;
   std::vector<int> active_digits(int level) const;
 
   // Key switching at `level` (key_switching.cc; docs/parameters.md): digits of the keys by groups

@@ -29,8 +29,12 @@ std::vector<LevelShape> read_levels(std::istream& in) {
   for (const std::string& word : read_line(in, "levels")) {
     const std::size_t plus = word.find('+');
     if (plus == std::string::npos) refuse_text("the level '" + word.substr(0, 40) + "'");
-    out.push_back({read_number<std::uint16_t>(word.substr(0, plus)),
-                   read_number<std::uint16_t>(word.substr(plus + 1))});
+    const std::size_t second = word.find('+', plus + 1);
+    const auto number = [&](std::size_t begin, std::size_t end) {
+      return read_number<std::uint16_t>(word.substr(begin, end - begin));
+    };
+    out.push_back({number(0, plus), number(plus + 1, second)});
+    if (second != std::string::npos) out.back().outer = number(second + 1, word.size());
   }
   return out;
 }
@@ -47,10 +51,12 @@ std::string to_text(const ParamsLiteral& x) {
   out += "security " + std::string(security_name(x.security)) + "\n";
   out += "log_n " + std::to_string(x.log_n) + "\n";
   out += line("terminals", x.terminals) + line("mains", x.mains) + line("aux", x.aux);
+  if (!x.outer.empty()) out += line("outer", x.outer);
   out += "levels";
   for (const LevelShape& s : x.levels) {
     out.append(" ").append(std::to_string(s.mains)).append("+");
     out += std::to_string(s.terminals);
+    if (s.outer != 0) out.append("+").append(std::to_string(s.outer));
   }
   out += "\nalpha " + std::to_string(x.alpha) + "\n";
   out += "log_scale " + number(x.log_scale) + "\n";
@@ -87,6 +93,7 @@ ParamsLiteral parse_params(const std::string& text) {
   x.terminals = read_numbers<std::uint32_t>(in, "terminals");
   x.mains = read_numbers<std::uint32_t>(in, "mains");
   x.aux = read_numbers<std::uint32_t>(in, "aux");
+  if (in.peek() == 'o') x.outer = read_numbers<std::uint32_t>(in, "outer");
   x.levels = read_levels(in);
   x.alpha = read_number<int>(read_word(in, "alpha"));
   x.log_scale = read_number<double>(read_word(in, "log_scale"));

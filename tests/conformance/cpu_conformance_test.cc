@@ -27,7 +27,8 @@ INSTANTIATE_TEST_SUITE_P(SmallPresets, CpuConformance,
                                          "test-n10-dr-insecure", "test-n10-boot-insecure",
                                          "test-n10-d35-boot-insecure",
                                          "test-n10-bitpacker-insecure",
-                                         "test-n10-d35-w30-boot-insecure"));
+                                         "test-n10-d35-w30-boot-insecure",
+                                         "test-n10-d34-w28-boot-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
   // The largest primes there are beside the smallest, at the smallest degree.
@@ -82,8 +83,8 @@ TEST(CpuConformanceLarge, SampledLevels) {
   options.replays = 0;
   expect_passed(conformance::run(preset("test-n12-boot-insecure"), kReference, kDevice, options));
   options.levels = 2;
-  for (const char* name :
-       {"n13-d40-leveled-v1", "n14-d35-w28-leveled-v1", "n15-d40-leveled-v1", "n16-d40-boot-v1"}) {
+  for (const char* name : {"n13-d40-leveled-v1", "n14-d35-w28-leveled-v1", "n15-d40-leveled-v1",
+                           "n16-d40-boot-v1", "n16-d35-w28-boot-v1"}) {
     expect_passed(conformance::run(preset(name), kReference, kDevice, options));
   }
 }

@@ -64,5 +64,10 @@ TEST(BootstrappingKnownAnswers, BitPackerSet) {
   EXPECT_EQ(bootstrapped(true, "test-n10-d35-w30-boot-insecure"), 2162588828916640501u);
 }
 
+TEST(BootstrappingKnownAnswers, BitPackerSetWithTwoListsOfTerminals) {
+  EXPECT_EQ(bootstrapped(false, "test-n10-d34-w28-boot-insecure"), 7172962961891318699u);
+  EXPECT_EQ(bootstrapped(true, "test-n10-d34-w28-boot-insecure"), 7172962961891318699u);
+}
+
 }  // namespace
 }  // namespace latticino::ckks

@@ -116,7 +116,8 @@ TEST_P(CkksPrograms, RandomPrograms) {
 INSTANTIATE_TEST_SUITE_P(Presets, CkksPrograms,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
-                                           "test-n10-boot-insecure", "test-n10-d35-boot-insecure"),
+                                           "test-n10-boot-insecure", "test-n10-d35-boot-insecure",
+                                           "test-n10-d34-w28-boot-insecure"),
                          test::preset_name);
 
 }  // namespace

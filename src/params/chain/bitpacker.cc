@@ -1,7 +1,6 @@
 #include "params/chain/bitpacker.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 
 #include "params/chain/packing.h"
@@ -12,9 +11,11 @@ namespace {
 using packing::Candidate;
 using packing::Raised;
 using packing::Supply;
+using Terminals = PackingPlan::Terminals;
 
 PackedChain chain_of(const Supply& supply, const Candidate& user, const Raised& raised) {
-  PackedChain out{user.pool.primes(), {}, supply.aux, user.levels.shape};
+  PackedChain out{user.pool.primes(), {}, supply.aux, user.levels.shape, {}};
+  if (user.pool.layout() != Terminals::Free) out.outer = raised.outer;
   int mains = 0;
   for (const PackedLevel& level : out.levels) mains = std::max(mains, level.mains);
   out.mains.assign(supply.words.begin(), supply.words.begin() + mains);
@@ -31,13 +32,13 @@ struct Attempt {
   int user = 0, stuck = -1;  // the candidate that met most raised levels, and how many
 };
 
-Attempt pack(const Supply& supply, bool prefix) {
-  Attempt out{std::nullopt, packing::search(supply, prefix)};
+Attempt pack(const Supply& supply, Terminals layout) {
+  Attempt out{std::nullopt, packing::search(supply, layout)};
   for (std::size_t i = 0; i < out.found.complete.size(); ++i) {
     const Candidate& user = out.found.complete[i];
     packing::Work work;
     int stuck = 0;
-    const std::optional<Raised> raised = packing::raise(supply, user, prefix, work, stuck);
+    const std::optional<Raised> raised = packing::raise(supply, user, work, stuck);
     if (raised) {
       out.chain = chain_of(supply, user, *raised);
       return out;
@@ -49,25 +50,20 @@ Attempt pack(const Supply& supply, bool prefix) {
 
 }  // namespace
 
-bool PackedChain::prefix() const {
-  return std::all_of(levels.begin(), levels.end(), [](const PackedLevel& level) {
-    return std::has_single_bit(std::uint64_t{level.terminals} + 1);
-  });
-}
-
 PackedChain pack_primes(const PackingPlan& plan) {
-  using Terminals = PackingPlan::Terminals;
   const Supply supply(plan);
-  bool prefix = plan.terminals != Terminals::Free;
-  Attempt attempt = pack(supply, prefix);
-  if (!attempt.chain && plan.terminals == Terminals::Either) {
-    prefix = false;
-    attempt = pack(supply, prefix);
+  std::vector<Terminals> layouts = {plan.terminals};
+  if (plan.terminals == Terminals::Lists) layouts = {Terminals::Prefix, Terminals::Sides};
+  if (plan.terminals == Terminals::Either) {
+    layouts = {Terminals::Prefix, Terminals::Sides, Terminals::Free};
   }
+  std::size_t tried = 0;
+  Attempt attempt = pack(supply, layouts[0]);
+  while (!attempt.chain && ++tried < layouts.size()) attempt = pack(supply, layouts[tried]);
   if (attempt.chain) return *std::move(attempt.chain);
   const packing::Found& found = attempt.found;
-  if (found.complete.empty()) packing::refuse_level(supply, found.furthest.levels, prefix);
-  packing::refuse_step(supply, found.complete[attempt.user], prefix, attempt.stuck);
+  if (found.complete.empty()) packing::refuse_level(supply, found.furthest.levels, layouts.back());
+  packing::refuse_step(supply, found.complete[attempt.user], attempt.stuck);
 }
 
 }  // namespace latticino

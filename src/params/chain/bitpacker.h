@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace latticino {
@@ -31,8 +32,10 @@ struct PackingPlan {
   std::vector<PackedStep> raised = {};  // upwards; empty: no bootstrapping
   int most_terminals = 4;               // of one level
   // Prefix: every level has the first terminals of the list, so that it is one run of primes.
-  // Free: any subset. Either: a prefix where one is found.
-  enum class Terminals { Either, Prefix, Free } terminals = Terminals::Either;
+  // Sides: of two lists, one before the mains and one behind them, so that it is at most two runs.
+  // Free: any subset, which no set takes. Either: the first of these in which a chain is found.
+  // Lists: a prefix, or sides.
+  enum class Terminals { Either, Prefix, Sides, Free, Lists } terminals = Terminals::Either;
 };
 
 struct PackedLevel {
@@ -43,7 +46,9 @@ struct PackedLevel {
 struct PackedChain {
   std::vector<std::uint32_t> terminals, mains, aux;
   std::vector<PackedLevel> levels;  // user levels, then the raised ones
-  bool prefix() const;              // every level has the first terminals of the list
+  // Prefix: 0. Sides: bit i: terminal i is of the list behind the mains. Every level has the first
+  // terminals of both lists. Free: not set.
+  std::optional<std::uint32_t> outer;
 };
 
 // Every log2 Q_l of a user level is within 0.5 bit of what puts S_l on its target, given the actual

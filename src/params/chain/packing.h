@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "math/primes.h"
@@ -35,21 +36,35 @@ struct Choice {
   int count = 0;
 };
 
-// Terminals and what levels may choose of them: the first ones, or any at most `most`.
+// Where terminals may stand that a level chooses: one list, two, or anywhere.
+using Layout = PackingPlan::Terminals;
+
+// Terminals and what levels may choose of them, at most `most`: the first ones of one list or of
+// two, or any.
 class Pool {
  public:
-  Pool(bool prefix, int most) : prefix_(prefix), most_(most) {}
-  void add(std::uint32_t q);
+  Pool(Layout layout, int most) : layout_(layout), most_(most) {}
+  void add(std::uint32_t q, bool outer = false);  // outer: to the second list
   bool has(std::uint32_t q) const;
+  bool allows(std::uint32_t set) const;
+  // Whether one division takes a level to another: the primes that leave, with the auxiliary ones,
+  // are at most three runs.
+  bool divides(const PackedLevel& from, const PackedLevel& to) const;
   Log2 sum(std::uint32_t set) const;
+  Layout layout() const { return layout_; }
+  std::uint32_t outer() const { return outer_; }  // bit i: terminal i is of the second list
 
+  // Both lists, the same for pools that allow the same choices.
+  std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> lists() const;
   const std::vector<std::uint32_t>& primes() const { return primes_; }
   int size() const { return static_cast<int>(primes_.size()); }
   const std::vector<Choice>& choices() const { return choices_; }  // by increasing product
 
  private:
-  bool prefix_;
+  std::uint32_t all() const { return (std::uint32_t{1} << primes_.size()) - 1; }
+  Layout layout_;
   int most_;
+  std::uint32_t outer_ = 0;
   std::vector<std::uint32_t> primes_;
   std::vector<Log2> logs_;
   std::vector<Choice> choices_ = {Choice{}};
@@ -87,7 +102,7 @@ struct Found {
   std::vector<Candidate> complete;
   Candidate furthest;
 };
-Found search(const Supply& supply, bool prefix);
+Found search(const Supply& supply, Layout layout);
 
 // The raised levels above the user levels: their shapes, with all terminals at the top, their
 // mains, and terminals beyond the pool's. None where a step cannot be met: `stuck` becomes its
@@ -95,11 +110,11 @@ Found search(const Supply& supply, bool prefix);
 struct Raised {
   std::vector<PackedLevel> shape;
   std::vector<std::uint32_t> mains, terminals;
+  std::uint32_t outer = 0;  // of all terminals, as Pool::outer()
 };
-std::optional<Raised> raise(const Supply& supply, const Candidate& user, bool prefix, Work& work,
-                            int& stuck);
+std::optional<Raised> raise(const Supply& supply, const Candidate& user, Work& work, int& stuck);
 
-[[noreturn]] void refuse_level(const Supply& supply, const Levels& below, bool prefix);
-[[noreturn]] void refuse_step(const Supply& supply, const Candidate& user, bool prefix, int step);
+[[noreturn]] void refuse_level(const Supply& supply, const Levels& below, Layout layout);
+[[noreturn]] void refuse_step(const Supply& supply, const Candidate& user, int step);
 
 }  // namespace latticino::packing

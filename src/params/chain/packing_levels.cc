@@ -16,9 +16,8 @@ namespace {
 constexpr int kWords = 200;   // mains that a chain may have
 constexpr int kBeam = 32;     // pools of one size that are extended
 constexpr int kMostIdle = 4;  // rounds without a further level after which a search ends
-constexpr int kPrefixBeam = 32;
-constexpr int kFound = 12;   // complete pools that are kept
-constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
+constexpr int kFound = 12;    // complete pools that are kept
+constexpr int kNearest = 6;   // primes of one size that groups of new terminals take
 const Log2 kGrid = log2_fixed(0.125);
 const Log2 kNear = log2_fixed(0.4);   // of a goal while pools are compared
 const Log2 kLeast = log2_fixed(0.5);  // of Q_l / Q_(l-1)
@@ -32,7 +31,7 @@ struct Draft {
 // Drafts with one more terminal, or several where one alone would not serve a level.
 class Extension {
  public:
-  Extension(const Supply& supply, bool prefix) : supply_(supply), prefix_(prefix) {
+  Extension(const Supply& supply, Layout layout) : supply_(supply), layout_(layout) {
     const PackingPlan& plan = supply.plan;
     goals_.push_back(log2_fixed(plan.base_bits));
     for (std::size_t l = 1; l < plan.level_log_scale.size(); ++l) {
@@ -60,7 +59,10 @@ class Extension {
   void extend(const Draft& from, std::vector<Draft>& out) {
     from_ = &from, out_ = &out;
     bool better = false;
-    for (const std::uint32_t q : supply_.candidates) better |= add({q});
+    for (const std::uint32_t q : supply_.candidates) {
+      better |= add({q}, 0);
+      if (layout_ == Layout::Sides && from.pool.size() > 0) better |= add({q}, 1);
+    }
     if (complete(from)) return;
     for (int count = 2; !better && count <= supply_.plan.most_terminals; ++count) {
       better = equal(goals_[from.first_missed], count);
@@ -83,13 +85,13 @@ class Extension {
     return false;
   }
 
-  // Whether more levels are served.
-  bool add(const std::vector<std::uint32_t>& primes) {
+  // Whether more levels are served. Bit i of `outer`: the i-th is added to the second list.
+  bool add(const std::vector<std::uint32_t>& primes, std::uint32_t outer) {
     Pool pool = from_->pool;
     if (pool.size() + static_cast<int>(primes.size()) > kMostPool) return false;
-    for (const std::uint32_t q : primes) {
-      if (pool.has(q)) return false;
-      pool.add(q);
+    for (std::size_t i = 0; i < primes.size(); ++i) {
+      if (pool.has(primes[i])) return false;
+      pool.add(primes[i], ((outer >> i) & 1) != 0);
     }
     out_->push_back(drafted(std::move(pool)));
     return out_->back().served > from_->served;
@@ -105,7 +107,7 @@ class Extension {
       if (rest > supply_.plan.most_terminals * supply_.word) break;
       for (const Choice& c : from_->pool.choices()) {
         if (c.count + count > supply_.plan.most_terminals) continue;
-        if (prefix_ && c.count != from_->pool.size()) continue;
+        if (!extends(c, false) && !extends(c, true)) continue;
         const Log2 size = (rest - c.sum) / count;
         if (size < log2_fixed(supply_.candidates.front()) - kTolerance || size >= supply_.word)
           continue;
@@ -114,13 +116,23 @@ class Extension {
         });
         if (known) continue;
         tried.push_back(size);
-        better |= near(size, count);
+        better |= near(size, count, c);
       }
     }
     return better;
   }
 
-  bool near(Log2 size, int count) {
+  // Whether a level with this choice may have more terminals of the first list, or of the second.
+  bool extends(const Choice& c, bool outer) const {
+    const Pool& pool = from_->pool;
+    const std::uint32_t all = (std::uint32_t{1} << pool.size()) - 1;
+    if (layout_ == Layout::Free) return !outer;
+    if (layout_ == Layout::Prefix) return !outer && c.set == all;
+    const std::uint32_t list = outer ? pool.outer() : all & ~pool.outer();
+    return (c.set & list) == list;
+  }
+
+  bool near(Log2 size, int count, const Choice& beside) {
     std::vector<std::uint32_t> nearest = supply_.candidates;
     const auto distance = [&](std::uint32_t q) { return std::abs(log2_fixed(q) - size); };
     std::erase_if(nearest, [&](std::uint32_t q) { return from_->pool.has(q); });
@@ -135,13 +147,17 @@ class Extension {
       for (std::size_t i = 0; i < most; ++i) {
         if ((set >> i) & 1) primes.push_back(nearest[i]);
       }
-      better |= add(primes);
+      for (std::uint32_t outer = 0; outer < (1u << count); ++outer) {
+        const bool first = outer != (1u << count) - 1;
+        if ((first && !extends(beside, false)) || (outer != 0 && !extends(beside, true))) continue;
+        better |= add(primes, outer);
+      }
     }
     return better;
   }
 
   const Supply& supply_;
-  bool prefix_;
+  Layout layout_;
   std::vector<Log2> goals_;
   const Draft* from_ = nullptr;
   std::vector<Draft>* out_ = nullptr;
@@ -219,13 +235,31 @@ bool Pool::has(std::uint32_t q) const {
   return std::find(primes_.begin(), primes_.end(), q) != primes_.end();
 }
 
-void Pool::add(std::uint32_t q) {
+bool Pool::allows(std::uint32_t set) const {
+  if (layout_ == Layout::Free) return true;
+  // The terminals that the set lacks come behind those of their list that it has.
+  for (const std::uint32_t list : {all() & ~outer_, outer_}) {
+    const std::uint32_t lacking = list & ~set;
+    if (lacking != 0 && (set & list) > (lacking & -lacking)) return false;
+  }
+  return true;
+}
+
+bool Pool::divides(const PackedLevel& from, const PackedLevel& to) const {
+  if (outer_ == 0) return true;
+  const std::uint32_t leaving = from.terminals & ~to.terminals;
+  return (leaving & ~outer_) == 0 || (leaving & outer_) == 0 || from.mains <= to.mains ||
+         (to.terminals & outer_) == 0;
+}
+
+void Pool::add(std::uint32_t q, bool outer) {
   const std::uint32_t bit = std::uint32_t{1} << primes_.size();
+  const std::uint32_t list = outer ? outer_ : all() & ~outer_;
+  if (outer) outer_ |= bit;
   const Log2 log = log2_fixed(q);
   std::vector<Choice> with, merged;
   for (const Choice& c : choices_) {
-    const bool all = c.set == bit - 1;
-    if (c.count < most_ && (all || !prefix_))
+    if (c.count < most_ && ((c.set & list) == list || layout_ == Layout::Free))
       with.push_back({c.sum + log, c.set | bit, c.count + 1});
   }
   primes_.push_back(q);
@@ -235,6 +269,16 @@ void Pool::add(std::uint32_t q) {
                return std::tie(a.sum, a.set) < std::tie(b.sum, b.set);
              });
   choices_ = std::move(merged);
+}
+
+std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> Pool::lists() const {
+  std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> out;
+  for (std::size_t i = 0; i < primes_.size(); ++i) {
+    (((outer_ >> i) & 1) != 0 ? out.second : out.first).push_back(primes_[i]);
+  }
+  if (layout_ == Layout::Free) std::sort(out.first.begin(), out.first.end());
+  if (out.second < out.first) std::swap(out.first, out.second);
+  return out;
 }
 
 Log2 Pool::sum(std::uint32_t set) const {
@@ -269,6 +313,7 @@ std::optional<PackedLevel> choose(const Supply& supply, const Pool& pool, const 
           base ? m + c->count > 0 : m > last.mains || (c->set & ~last.terminals) != 0;
       if (!leaves) continue;
       if (!base && supply.main_logs[m] + c->sum < below.log_q.back() + kLeast) continue;
+      if (!base && !pool.divides({m, c->set}, last)) continue;
       const std::tuple rank{m + c->count, std::abs(c->sum - rest), c->set};
       if (rank < least) least = rank, best = PackedLevel{m, c->set};
     }
@@ -292,10 +337,10 @@ Levels walk(const Supply& supply, const Pool& pool, Levels from) {
   return from;
 }
 
-Found search(const Supply& supply, bool prefix) {
+Found search(const Supply& supply, Layout layout) {
   const std::size_t all = supply.plan.level_log_scale.size();
-  const Pool none(prefix, supply.plan.most_terminals);
-  Extension extension(supply, prefix);
+  const Pool none(layout, supply.plan.most_terminals);
+  Extension extension(supply, layout);
   std::vector<Draft> beam = {extension.drafted(none)};
   Found found{{}, {none, {}}};
   int most_served = 0, idle = 0;  // rounds in which no more levels were served
@@ -317,14 +362,12 @@ Found search(const Supply& supply, bool prefix) {
       return rank(a) != rank(b) ? rank(a) < rank(b) : a.pool.primes() < b.pool.primes();
     });
     // A set of terminals is reached in several orders.
-    std::set<std::vector<std::uint32_t>> seen;
+    std::set<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> seen;
     beam.clear();
     for (Draft& draft : next) {
-      std::vector<std::uint32_t> key = draft.pool.primes();
-      if (!prefix) std::sort(key.begin(), key.end());
-      if (!seen.insert(std::move(key)).second) continue;
+      if (!seen.insert(draft.pool.lists()).second) continue;
       beam.push_back(std::move(draft));
-      if (static_cast<int>(beam.size()) == (prefix ? kPrefixBeam : kBeam)) break;
+      if (static_cast<int>(beam.size()) == kBeam) break;
     }
   }
   std::sort(found.complete.begin(), found.complete.end(), better);

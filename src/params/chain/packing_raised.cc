@@ -31,12 +31,12 @@ struct Reached {
 
 class Ladder {
  public:
-  Ladder(const Supply& supply, const Candidate& user, bool prefix)
+  Ladder(const Supply& supply, const Candidate& user)
       : supply_(supply), pool_(user.pool), levels_(user.levels) {
     for (const PackedLevel& l : levels_.shape) fixed_ = std::max(fixed_, l.mains);
     const std::uint32_t all = (std::uint32_t{1} << pool_.primes().size()) - 1;
     for (std::uint32_t set = 0; set <= all; ++set) {
-      if (prefix && !std::has_single_bit(std::uint64_t{set} + 1)) continue;
+      if (!pool_.allows(set)) continue;
       sets_.push_back({pool_.sum(set), set, std::popcount(set)});
     }
   }
@@ -127,6 +127,7 @@ class Ladder {
     for (int add = 0; add <= kMostNew; ++add) {
       if (add == 0 && (to.set & ~have.set) == 0) continue;
       const int mains = from.mains + add;
+      if (!pool_.divides({mains, to.set}, {from.mains, have.set})) continue;
       if (mains > static_cast<int>(supply_.words.size())) break;
       const int old = std::clamp(fixed_ - from.mains, 0, add), count = add - old;
       const Log2 gained =
@@ -159,9 +160,8 @@ class Ladder {
   std::vector<std::vector<Reached>> reached_;  // [step][set]
 };
 
-std::optional<Raised> climb(const Supply& supply, const Candidate& user, bool prefix, Work& work,
-                            int& stuck) {
-  Ladder ladder(supply, user, prefix);
+std::optional<Raised> climb(const Supply& supply, const Candidate& user, Work& work, int& stuck) {
+  Ladder ladder(supply, user);
   stuck = ladder.climb(work);
   if (stuck < static_cast<int>(supply.plan.raised.size())) return std::nullopt;
   try {
@@ -174,11 +174,10 @@ std::optional<Raised> climb(const Supply& supply, const Candidate& user, bool pr
 
 }  // namespace
 
-std::optional<Raised> raise(const Supply& supply, const Candidate& user, bool prefix, Work& work,
-                            int& stuck) {
-  if (supply.plan.raised.empty()) return Raised{};
+std::optional<Raised> raise(const Supply& supply, const Candidate& user, Work& work, int& stuck) {
+  if (supply.plan.raised.empty()) return Raised{{}, {}, {}, user.pool.outer()};
   Candidate now = user;
-  std::optional<Raised> out = climb(supply, now, prefix, work, stuck);
+  std::optional<Raised> out = climb(supply, now, work, stuck);
   // The terminal that lets most steps be met, again and again.
   for (int extra = 0; !out && extra < kMostExtra && now.pool.size() < kMostPool; ++extra) {
     std::optional<Candidate> best;
@@ -188,11 +187,14 @@ std::optional<Raised> raise(const Supply& supply, const Candidate& user, bool pr
       if (log2_fixed(q) - size < kExtraGrid || now.pool.has(q)) continue;
       if (work.left < 0) return std::nullopt;
       size = log2_fixed(q);
-      Candidate next = now;
-      next.pool.add(q);
-      int reached = 0;
-      out = climb(supply, next, prefix, work, reached);
-      if (reached > furthest || out) furthest = reached, best = next;
+      const bool sides = now.pool.layout() == Layout::Sides;
+      for (int outer = 0; !out && outer <= (sides ? 1 : 0); ++outer) {
+        Candidate next = now;
+        next.pool.add(q, outer == 1);
+        int reached = 0;
+        out = climb(supply, next, work, reached);
+        if (reached > furthest || out) furthest = reached, best = next;
+      }
       if (out) break;
     }
     if (!best) break;
@@ -202,6 +204,7 @@ std::optional<Raised> raise(const Supply& supply, const Candidate& user, bool pr
   if (out) {
     const auto& all = now.pool.primes();
     out->terminals.assign(all.begin() + user.pool.size(), all.end());
+    out->outer = now.pool.outer();
   }
   return out;
 }

@@ -72,7 +72,7 @@ std::vector<double> scales_in_reach(const Supply& supply, const Levels& below, b
 }
 
 // Whether a search with this scale (or base) gets beyond the level.
-bool passes(const PackingPlan& plan, std::size_t level, double value, bool prefix) {
+bool passes(const PackingPlan& plan, std::size_t level, double value, Layout layout) {
   PackingPlan other = plan;
   if (level == 0) {
     if (value < plan.level_log_scale[0]) return false;
@@ -80,13 +80,13 @@ bool passes(const PackingPlan& plan, std::size_t level, double value, bool prefi
   } else {
     other.level_log_scale[level] = value;
   }
-  const Found found = search(Supply(other), prefix);
+  const Found found = search(Supply(other), layout);
   return !found.complete.empty() || found.furthest.levels.shape.size() > level;
 }
 
 }  // namespace
 
-void refuse_level(const Supply& supply, const Levels& below, bool prefix) {
+void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
   const PackingPlan& plan = supply.plan;
   const std::size_t level = below.shape.size();
   const Log2 x = goal(plan, below);
@@ -104,7 +104,7 @@ void refuse_level(const Supply& supply, const Levels& below, bool prefix) {
       if ((value > wanted) != over || std::abs(value - last) < kApart) continue;
       last = value;
       if (++tries > kMostTries) break;
-      if (!passes(plan, level, value, prefix)) continue;
+      if (!passes(plan, level, value, layout)) continue;
       nearest += (nearest.empty() ? "2^" : " or 2^") + number(value);
       break;
     }
@@ -121,7 +121,7 @@ void refuse_level(const Supply& supply, const Levels& below, bool prefix) {
                       : "choose " + what + " of " + nearest + ", or a larger word");
 }
 
-void refuse_step(const Supply& supply, const Candidate& user, bool prefix, int step) {
+void refuse_step(const Supply& supply, const Candidate& user, int step) {
   const PackingPlan& plan = supply.plan;
   const double wanted = plan.raised[step].bits;
   std::int64_t spent = 0;
@@ -135,7 +135,7 @@ void refuse_step(const Supply& supply, const Candidate& user, bool prefix, int s
     Work work;
     const std::int64_t all = work.left;
     int reached = 0;
-    const bool met = raise(changed, user, prefix, work, reached).has_value() || reached > step;
+    const bool met = raise(changed, user, work, reached).has_value() || reached > step;
     spent += all - work.left;
     return met;
   };

@@ -183,6 +183,7 @@ class Solver {
       double base = 0;
       for (int i = 0; i < literal.levels[0].mains; ++i) base += std::log2(literal.mains[i]);
       for (int i = 0; i < literal.levels[0].terminals; ++i) base += std::log2(literal.terminals[i]);
+      for (int i = 0; i < literal.levels[0].outer; ++i) base += std::log2(literal.outer[i]);
       literal.bootstrap->log_message_ratio = log_message_ratio(s_.scales[0], base);
     }
     std::shared_ptr<const Params> params = Params::check(std::move(literal));
@@ -192,7 +193,7 @@ class Solver {
     return nullptr;
   }
 
-  // BitPacker chains whose levels take the first terminals of one list, by the words' sizes.
+  // BitPacker chains whose levels take the first terminals of one list or two, by the words' sizes.
   std::shared_ptr<const Params> packed(int packs) {
     for (const int word : {30, 31, 29, 28}) {
       if (x_.word != 0 && word != x_.word) continue;
@@ -201,7 +202,7 @@ class Solver {
       plan.log_n = s_.log_n;
       plan.word_bits = word;
       plan.level_log_scale = s_.scales;
-      plan.terminals = PackingPlan::Terminals::Prefix;
+      plan.terminals = PackingPlan::Terminals::Lists;
       if (s_.bootstrapping) {
         plan.raised.assign(BootstrapLiteral{}.evalmod_levels,
                            {std::min(evalmod_bits(s_), 2.0 * word - 0.7)});
@@ -241,12 +242,18 @@ class Solver {
 
   std::shared_ptr<const Params> from_packed(const PackedChain& chain, const PackingPlan& plan) {
     ParamsLiteral literal;
-    literal.terminals = chain.terminals;
+    const std::uint32_t outer = chain.outer.value_or(0);
+    for (std::size_t i = 0; i < chain.terminals.size(); ++i) {
+      auto& list = ((outer >> i) & 1) != 0 ? literal.outer : literal.terminals;
+      list.push_back(chain.terminals[i]);
+    }
     literal.mains = chain.mains;
     literal.aux = chain.aux;
     for (const PackedLevel& level : chain.levels) {
-      literal.levels.push_back({static_cast<std::uint16_t>(level.mains),
-                                static_cast<std::uint16_t>(std::popcount(level.terminals))});
+      literal.levels.push_back(
+          {static_cast<std::uint16_t>(level.mains),
+           static_cast<std::uint16_t>(std::popcount(level.terminals & ~outer)),
+           static_cast<std::uint16_t>(std::popcount(level.terminals & outer))});
     }
     literal.alpha = plan.alpha;
     std::vector<double> raised;

@@ -16,7 +16,10 @@ ParamsLiteral literal_of(const ParameterLiteral& x) {
   out.terminals = x.terminals;
   out.mains = x.mains;
   out.aux = x.aux;
-  for (const LevelPrimes& level : x.levels) out.levels.push_back({level.mains, level.terminals});
+  out.outer = x.outer;
+  for (const LevelPrimes& level : x.levels) {
+    out.levels.push_back({level.mains, level.terminals, level.outer});
+  }
   out.alpha = x.alpha;
   out.log_scale = x.log_scale;
   out.level_log_scale = x.level_log_scale;
@@ -78,7 +81,10 @@ ParameterLiteral ParameterSet::literal() const {
   out.terminals = x.terminals;
   out.mains = x.mains;
   out.aux = x.aux;
-  for (const LevelShape& level : x.levels) out.levels.push_back({level.mains, level.terminals});
+  out.outer = x.outer;
+  for (const LevelShape& level : x.levels) {
+    out.levels.push_back({level.mains, level.terminals, level.outer});
+  }
   out.alpha = x.alpha;
   out.log_scale = x.log_scale;
   out.level_log_scale = x.level_log_scale;

@@ -258,7 +258,8 @@ TEST_P(CkksEvaluator, ThreadsShareAContext) {
 INSTANTIATE_TEST_SUITE_P(Presets, CkksEvaluator,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
-                                           "test-n10-boot-insecure"),
+                                           "test-n10-boot-insecure",
+                                           "test-n10-d34-w28-boot-insecure"),
                          test::preset_name);
 
 }  // namespace

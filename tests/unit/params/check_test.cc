@@ -14,6 +14,7 @@ namespace latticino {
 namespace {
 
 ParamsLiteral small() { return preset("test-n10-leveled-insecure")->literal(); }
+ParamsLiteral two_lists() { return preset("test-n10-d34-w28-boot-insecure")->literal(); }
 ParamsLiteral small_boot() { return preset("test-n10-boot-insecure")->literal(); }
 
 // Applies `change` to a good literal; the refusal must speak of `about`.
@@ -47,6 +48,19 @@ TEST(ParamsCheck, RefusesBadShapes) {
   refuses(small(), "without a leaving prime", [](auto& x) { x.levels[3] = x.levels[2]; });
   refuses(small(), "no level uses", [](auto& x) { x.levels.resize(2); });
   refuses(small(), "default level", [](auto& x) { x.default_level = 99; });
+}
+
+TEST(ParamsCheck, RefusesBadOuterTerminals) {
+  refuses(two_lists(), "twice", [](auto& x) { x.outer[0] = x.terminals[0]; });
+  refuses(two_lists(), "among the primes", [](auto& x) { x.outer[0] += 2; });
+  refuses(two_lists(), "no level uses", [](auto& x) { x.outer.push_back(12289); });
+  refuses(two_lists(), "more primes than listed", [](auto& x) { x.levels[2].outer = 9; });
+  refuses(two_lists(), "a top level without all primes",
+          [](auto& x) { x.levels[x.levels.size() - 2].outer = 2, x.levels.back().outer = 1; });
+  // One outer terminal stays: what leaves would be three runs beside the auxiliary primes' own.
+  refuses(two_lists(), "but for some outer ones", [](auto& x) {
+    x.levels[1] = {1, 0, 1}, x.levels[2] = {2, 1, 2};
+  });
 }
 
 TEST(ParamsCheck, RefusesBadFields) {
@@ -151,7 +165,8 @@ TEST(Params, FailureProbabilityMatchesTheFormula) {
 }
 
 TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
-  for (const std::string& name : {"n16-d35-boot-v1", "test-n10-bitpacker-insecure"}) {
+  for (const std::string& name :
+       {"n16-d35-boot-v1", "test-n10-bitpacker-insecure", "n16-d35-w28-boot-v1"}) {
     const auto p = preset(name);
     const std::string text = p->canonical_text();
     EXPECT_EQ(Params::check(parse_params(text))->hash(), p->hash());
@@ -204,6 +219,15 @@ TEST(Params, ExplainStatesWhatMatters) {
   }
   EXPECT_NE(preset("cheddar-d35-legacy")->explain().find("LEGACY"), std::string::npos);
   EXPECT_NE(preset("test-n10-sr-insecure")->explain().find("INSECURE"), std::string::npos);
+}
+
+TEST(Params, ExplainShowsBothListsOfTerminals) {
+  const std::string text = preset("n16-d35-w28-boot-v1")->explain();
+  for (const char* word : {"46 mains + 4 terminals + 2 outer terminals", "main+ter+outer",
+                           "   46+4+2 ", "    3+1+2 ", "outer terminals: 80084993 5767169\n"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+  EXPECT_EQ(preset("n16-d35-w30-boot-v1")->explain().find("outer"), std::string::npos);
 }
 
 TEST(Params, SineErrorLimitsMessagesWithOneLargeCoefficient) {

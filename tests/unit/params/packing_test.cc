@@ -116,6 +116,31 @@ std::vector<Schedule> six() {
           {"bs26under45", 55, scales(45, 9, 40), raised(60, 54)}};
 }
 
+// Every level has the first terminals of each list, and what leaves it is, with the auxiliary
+// primes, at most three runs of terminals, mains, outer terminals and auxiliary primes.
+void expect_two_lists(const PackedChain& chain) {
+  const std::uint32_t outer = chain.outer.value();
+  for (std::size_t l = 0; l < chain.levels.size(); ++l) {
+    SCOPED_TRACE("level " + std::to_string(l));
+    const PackedLevel level = chain.levels[l];
+    for (const bool side : {false, true}) {
+      bool all = true;
+      for (std::size_t i = 0; i < chain.terminals.size(); ++i) {
+        if ((((outer >> i) & 1) != 0) != side) continue;
+        const bool has = ((level.terminals >> i) & 1) != 0;
+        EXPECT_TRUE(all || !has) << i;
+        all = has;
+      }
+    }
+    if (l == 0) continue;
+    const PackedLevel last = chain.levels[l - 1];
+    const std::uint32_t leaving = level.terminals & ~last.terminals;
+    const int runs = ((leaving & ~outer) != 0) + (level.mains > last.mains) +
+                     ((leaving & outer) != 0 && (last.terminals & outer) != 0) + 1;
+    EXPECT_LE(runs, 3);
+  }
+}
+
 class SixSchedules : public testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(SixSchedules, ArePackedWithinASecond) {
@@ -135,10 +160,34 @@ INSTANTIATE_TEST_SUITE_P(Words, SixSchedules,
 
 TEST(Packing, TakesAPrefixWhereOneIsFound) {
   PackingPlan plan{12, 30, 50, std::vector<double>(8, 45), 3};
-  EXPECT_TRUE(pack_primes(plan).prefix());
+  const PackedChain chain = pack_primes(plan);
+  EXPECT_EQ(chain.outer, 0u);
+  expect_two_lists(chain);
   expect_packed(plan);
   plan.terminals = PackingPlan::Terminals::Prefix;
   expect_packed(plan);
+}
+
+// At N = 2^16 no prefix serves these in words of 28 bits; two lists do.
+TEST(Packing, TakesTwoListsWhereOneDoesNotDo) {
+  PackingPlan plan{16, 28, 47.5, scales(34.8, 16, 34.8), 13, raised(58.2, 50)};
+  plan.terminals = PackingPlan::Terminals::Prefix;
+  EXPECT_THROW(pack_primes(plan), ParameterError);
+  for (const auto terminals : {PackingPlan::Terminals::Lists, PackingPlan::Terminals::Either}) {
+    plan.terminals = terminals;
+    const PackedChain chain = pack_primes(plan);
+    ASSERT_TRUE(chain.outer.has_value());
+    EXPECT_NE(*chain.outer, 0u);
+    expect_two_lists(chain);
+  }
+  expect_packed(plan);
+  plan.base_bits = 55.5, plan.level_log_scale = scales(44.9, 11, 44.9), plan.most_terminals = 5;
+  plan.raised = raised(59.5, 50);
+  expect_packed(plan);
+  expect_two_lists(pack_primes(plan));
+  plan.word_bits = 30;  // here one list does
+  plan.base_bits = 53, plan.level_log_scale = scales(45, 11, 45), plan.raised = raised(59, 52);
+  EXPECT_EQ(pack_primes(plan).outer, 0u);
 }
 
 TEST(Packing, TakesUnevenSchedulesAndOtherRings) {

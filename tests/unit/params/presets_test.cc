@@ -1,5 +1,6 @@
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "gtest/gtest.h"
 #include "math/big_uint.h"
@@ -24,10 +25,16 @@ TEST_P(Preset, IsCheckedAndKeepsItsScales) {
   for (const std::uint32_t q : primes) EXPECT_TRUE(is_ntt_prime(p->log_n(), q)) << q;
 }
 
+// One run each, or two where a set has outer terminals: the second ends at the auxiliary primes.
+// Every basis that operations form has three runs at most: more would throw.
 TEST_P(Preset, LevelsAreContiguousAndTheTopHoldsEveryPrimeWhereItBootstraps) {
   const auto p = preset(GetParam());
+  const bool outer = !p->literal().outer.empty();
   for (int l = 0; l <= p->top_level(); ++l) {
-    EXPECT_EQ(p->basis(l).runs(), 1) << l;
+    EXPECT_LE(p->basis(l).runs(), outer ? 2 : 1) << l;
+    EXPECT_LE(p->extended(l).runs(), 2) << l;
+    for (const auto& group : p->digit_groups(l)) p->extended(l).without(p->group_basis(l, group));
+    if (l > 0) p->leaving(l).with(p->aux_basis(l));
     EXPECT_EQ(p->basis(l).size(), p->limbs(l)) << l;
     int covered = 0;
     for (const auto& group : p->digit_groups(l)) covered += p->group_basis(l, group).size();
@@ -38,6 +45,9 @@ TEST_P(Preset, LevelsAreContiguousAndTheTopHoldsEveryPrimeWhereItBootstraps) {
   if (p->bootstrap()) {
     EXPECT_EQ(p->limbs(p->top_level()), p->q_count());
   }
+  Basis all;
+  for (int j = 0; j < p->dnum(); ++j) all = all.with(p->digit(j));
+  EXPECT_EQ(all, (Basis{{0, static_cast<std::uint16_t>(p->q_count())}}));
 }
 
 // Switching with fewer digits and auxiliary primes costs a bit of noise at most, none at the top.
@@ -103,20 +113,31 @@ TEST_P(Preset, NameTellsItsSecurity) {
             security == ParamsLiteral::Security::Insecure);
 }
 
-// The BitPacker sets with bootstrapping are as they were asked for: words below 2^30, at most five
-// terminals, and no fewer levels than the 25-30 set of that scale.
-TEST(PackedPresets, KeepTheirWordsAndTheLevelsOfTheirScale) {
-  for (const char* scale : {"35", "45"}) {
-    SCOPED_TRACE(scale);
-    const auto p = preset("n16-d" + std::string(scale) + "-w30-boot-v1");
-    for (const std::uint32_t q : p->ring_primes()) EXPECT_LT(q, 1u << 30);
-    for (const LevelShape& s : p->literal().levels) EXPECT_LE(s.terminals, 5);
-    EXPECT_GE(p->level_after_bootstrap(),
-              preset("n16-d" + std::string(scale) + "-boot-v1")->level_after_bootstrap());
-    EXPECT_LT(p->bootstrap_log_failure(), -100);
-    EXPECT_GT(p->bootstrap_precision().random.mean, 20);
+// The BitPacker sets with bootstrapping are as they were asked for: words below 2^28 or 2^30, at
+// most five terminals below CoeffToSlot, and no fewer levels than the 25-30 set of that scale.
+class PackedPresets : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(PackedPresets, KeepTheirWordsAndTheLevelsOfTheirScale) {
+  const auto [scale, word] = GetParam();
+  const auto p = preset("n16-d" + std::string(scale) + "-w" + std::to_string(word) + "-boot-v1");
+  for (const std::uint32_t q : p->ring_primes()) EXPECT_LT(q, 1u << word);
+  EXPECT_EQ(p->literal().outer.empty(), word == 30);
+  for (int l = 0; l <= p->top_level() - p->bootstrap()->cts_levels; ++l) {
+    EXPECT_LE(p->literal().levels[l].terminals + p->literal().levels[l].outer, 5);
   }
+  EXPECT_EQ(p->dnum(), 4);
+  EXPECT_GE(p->level_after_bootstrap(),
+            preset("n16-d" + std::string(scale) + "-boot-v1")->level_after_bootstrap());
+  EXPECT_LT(p->bootstrap_log_failure(), -100);
+  EXPECT_GT(p->bootstrap_precision().random.mean, 20);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, PackedPresets,
+                         testing::Combine(testing::Values("35", "45"), testing::Values(28, 30)),
+                         [](const auto& info) {
+                           return "d" + std::string(std::get<0>(info.param)) + "_w" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
 
 // A published set never changes: a change of the generator that reaches one must fail here.
 TEST(PresetHashes, AreFrozen) {
@@ -151,6 +172,10 @@ TEST(PresetHashes, AreFrozen) {
       {"n16-d45-w30-boot-v1", "9db1d7b50eeba249cc0f0d91f0ac4185f51f1607e2e2078c6a5696b98d1cc977"},
       {"test-n10-d35-w30-boot-insecure",
        "40e8508c1d9474680e6e29d97c9aa70d93a16bdae1108a9e9e8378aab13fac82"},
+      {"n16-d35-w28-boot-v1", "a309201fd408d0a5acd32ce475d25d3e3a1c9ec779e40ac65e20772a7bf728c1"},
+      {"n16-d45-w28-boot-v1", "d0264a723b52cbcafc2d2c4f82b1b54b3dd8d7fea7eee90bb539e6dabc20652b"},
+      {"test-n10-d34-w28-boot-insecure",
+       "194eb672d5340070d1ee9627b436b3f8895a4317978538b5f6b08a42b112866b"},
       {"cheddar-d30-legacy", "90d080d9edf60e2c93c0e1f2f2df5dad6dfbb83de3a2b9324bc810e12b7a94de"},
       {"cheddar-d35-legacy", "91bef5ed3e1a4339a1017bb28361a878d96a687cd90c0aec5a09a605c8afb165"},
       {"cheddar-d40-legacy", "4dca706c911785be431d86e831ab8f8e43bf2b9cd6fde9faa57a92e8aeb40e2c"},
