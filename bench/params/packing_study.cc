@@ -273,7 +273,9 @@ void print(const Set& s) {
   plan.raised.insert(plan.raised.end(), 4, {s.cts, 0.5, true});
   plan.terminals = s.terminals, plan.most_terminals = s.most;
   char name[80];
-  const char* layout = s.terminals == PackingPlan::Terminals::Free ? "free" : "prefix";
+  const char* layout = s.terminals == PackingPlan::Terminals::Free    ? "free"
+                       : s.terminals == PackingPlan::Terminals::Sides ? "sides"
+                                                                      : "prefix";
   std::snprintf(name, sizeof name, "2^%d, 2^%.1f from 2^%.1f, EvalMod %.1f, %s", s.word, s.scale,
                 s.base, s.evalmod, layout);
   std::string refusal;
@@ -312,10 +314,12 @@ int sets() {
   print("n16-d35-boot-v1");
   print(Set{30, 50.4, 34.9, 16, 12, 58, 52, Terminals::Prefix, 5});
   print(Set{28, 50, 35, 15, 13, 55.3, 52, Terminals::Prefix, 5});
+  print(Set{28, 48.5, 34.9, 16, 13, 55.4, 52, Terminals::Sides, 4});
   print(Set{28, 49, 34.8, 15, 13, 55.3, 52, Terminals::Free, 4});
   print("n16-d45-boot-v1");
   print(Set{30, 53, 45, 11, 12, 59, 52, Terminals::Prefix, 4});
   print(Set{28, 53, 45, 11, 13, 58, 53, Terminals::Prefix, 5});
+  print(Set{28, 55.5, 44.9, 11, 13, 59.5, 50, Terminals::Sides, 5});
   print(Set{28, 55, 44.7, 11, 13, 58, 53, Terminals::Free, 4});
   return 0;
 }

@@ -22,6 +22,8 @@ std::string number(double x) {
   return buffer;
 }
 
+double as_printed(double x) { return std::round(100 * x) / 100; }
+
 // log2 of products of 0 to `most` distinct candidates, increasing: all up to two, and those of more
 // on a grid (products of three and four lie close together).
 std::vector<Log2> products(const Supply& supply, int most) {
@@ -63,7 +65,7 @@ std::vector<double> scales_in_reach(const Supply& supply, const Levels& below, b
       const double bits = to_double(q);
       const double scale =
           base ? bits : (bits - to_double(below.log_q.back()) + to_double(below.scale.back())) / 2;
-      out.push_back(std::round(100 * scale) / 100);  // as it is printed
+      out.push_back(as_printed(scale));
     }
   }
   std::sort(out.begin(), out.end());
@@ -141,7 +143,7 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
   };
   double under = 0, over = 0;
   for (int i = 1; i <= 40 && spent < kMostWork && (under == 0 || over == 0); ++i) {
-    const double below = wanted - 0.25 * i, above = wanted + 0.25 * i;
+    const double below = as_printed(wanted - 0.25 * i), above = as_printed(wanted + 0.25 * i);
     if (under == 0 && below >= 10 && does(below)) under = below;
     if (over == 0 && does(above)) over = above;
   }

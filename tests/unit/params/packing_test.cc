@@ -170,7 +170,7 @@ TEST(Packing, TakesAPrefixWhereOneIsFound) {
 
 // At N = 2^16 no prefix serves these in words of 28 bits; two lists do.
 TEST(Packing, TakesTwoListsWhereOneDoesNotDo) {
-  PackingPlan plan{16, 28, 47.5, scales(34.8, 16, 34.8), 13, raised(58.2, 50)};
+  PackingPlan plan{16, 28, 48.5, scales(34.9, 16, 34.9), 13, raised(55.4, 52)};
   plan.terminals = PackingPlan::Terminals::Prefix;
   EXPECT_THROW(pack_primes(plan), ParameterError);
   for (const auto terminals : {PackingPlan::Terminals::Lists, PackingPlan::Terminals::Either}) {
@@ -241,6 +241,32 @@ TEST(Packing, RefusesWithTheLevelAndScalesThatDo) {
   // Bootstrapping takes a base of two primes.
   plan = {12, 28, 58, std::vector<double>(5, 40), 6, raised(55, 52)};
   EXPECT_NE(refusal(plan).find("at most 2 in all; choose a base of 2^56.00"), std::string::npos);
+}
+
+// A factor is tried as it is printed: 60.8536 bits would do here, 60.85 would not.
+TEST(Packing, NamesFactorsThatDoAsPrinted) {
+  PackingPlan plan{
+      17,
+      29,
+      54,
+      {54,       41.15415, 47.98482, 47.58675, 58.62318, 37.90233, 38.17545, 37.79487, 50.22528,
+       35.45811, 40.7664,  38.54547, 51.12765, 33.85584, 59.82315, 31.35828, 47.2275,  58.42062,
+       40.30944, 40.42023, 32.28504, 40.75674, 50.56059, 46.82394, 41.78721},
+      6};
+  plan.raised.assign(8, {57.0945});
+  plan.raised.insert(plan.raised.end(), 4, {59.6036, 0.5, true});
+  plan.terminals = PackingPlan::Terminals::Free;
+  const std::string text = refusal(plan);
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(text, found, std::regex("choose ([0-9.]+)( or ([0-9.]+))? bits")))
+      << text;
+  for (const int group : {1, 3}) {
+    if (!found[group].matched) continue;
+    PackingPlan other = plan;
+    for (std::size_t i = 8; i < other.raised.size(); ++i)
+      other.raised[i].bits = std::stod(found[group]);
+    EXPECT_EQ(refusal(other).find("level 33"), std::string::npos) << found[group];
+  }
 }
 
 TEST(Packing, RefusesWhatNoPrimesServe) {
