@@ -27,7 +27,8 @@ from .scales import numbers_of, scaled
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "permute")
 _STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
-_MOST_SHIFT = 2  # of a square, in units of the bound: two bits of its precision
+_MOST_SHIFT = 2  # of all values of a square, in units of the bound: two bits of their precision
+_MOST_SHIFT_OF_ONE = 64  # of a channel that gets narrower: five bits of its precision, which is nearly linear
 _ROUNDED = 2.0**-48  # relative
 _SMALL = 1 << 16  # entries for which that does not matter
 
@@ -289,26 +290,30 @@ class _Structure:
 
     def _quadratic(self, i: int, node: ModelNode, x: Expression) -> Expression:
         """``c2 (x + c1 / (2 c2))^2`` and a constant: the map before takes the shift, the map behind takes c2, and one
-        level is left. Where the shift is large, or nothing would take it, ``c1 x + c2 x^2``."""
+        level is left. Channels that are shifted far are made narrower in exchange, so that others keep their precision.
+        Where one has next to no c2, or nothing would take the shift, ``c1 x + c2 x^2``."""
         c0, c1, c2 = (np.broadcast_to(node.arrays[k], node.shape).reshape(-1) for k in ("c0", "c1", "c2"))
         source = node.inputs[0]
         bound = self.ranges.bound(source)
         shift = np.divide(c1, 2 * c2, out=np.full(c1.size, np.inf), where=c2 != 0)
         shift[(c1 == 0) & (c2 == 0)] = 0.0
         moved = float(np.abs(shift).max())
+        narrower, maps = np.ones(1), dict[int, Affine | None]()
         if 0 < moved <= _MOST_SHIFT * bound and self._shifted(x, shift, bound + moved):
             moved, bound = 0.0, bound + moved
-        if moved and (x.node is not None or moved > _MOST_SHIFT * bound):
+        if moved and (x.node is not None or moved > _MOST_SHIFT_OF_ONE * bound):
             u = self._as_node(x)
             square = self._square(i, node, u, bound)
-            maps: dict[int, Affine | None] = {self._index(u): matrices.diagonal(c1, node.shape),
-                                              square: matrices.diagonal(c2, node.shape)}
+            maps = {self._index(u): matrices.diagonal(c1, node.shape), square: matrices.diagonal(c2, node.shape)}
             return Expression(maps, node.shape, c0, node.layer)
         if moved:
-            x = Expression(dict(x.maps), x.shape, _plus(x.bias, shift), x.layer, source)
-            bound += moved
+            narrower = bound / (bound + np.abs(shift))
+            factor = matrices.diagonal(narrower, node.shape)
+            maps = {j: factor if m is None else matrices.product(factor, m) for j, m in x.maps.items()}
+            x = Expression(maps, x.shape, narrower * _plus(x.bias, shift), x.layer, source)
         square = self._square(i, node, self._as_node(x, bound if moved else None), bound)
-        scaled_by = None if np.all(c2 == 1) else matrices.diagonal(c2, node.shape)
+        behind = c2 / narrower**2
+        scaled_by = None if np.all(behind == 1) else matrices.diagonal(behind, node.shape)
         rest = c0 - c2 * shift**2
         if float(np.abs(rest).max()) <= _ROUNDED * float(np.abs(c0).max()):  # a whole square: nothing but rounding
             rest = np.zeros(1)

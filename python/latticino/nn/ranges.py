@@ -16,6 +16,7 @@ from .graph import Graph
 MARGIN = 1.25
 ENOUGH = 1000  # inputs, below which the ranges are said to be uncertain
 _SAMPLE = 1 << 14  # values kept of each node
+_LARGEST = 1e100  # of values, whose squares are added up
 _AT_ONCE = 1 << 25  # numbers that one batch makes of all nodes
 
 
@@ -144,10 +145,10 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
         count += len(given)
         for first in range(0, len(given), at_once):
             for i, y in reference.walk(graph, given[first : first + at_once], replaced):
-                if not np.isfinite(y).all():
+                if not np.abs(y).max(initial=0.0) <= _LARGEST:  # nor NaN
                     raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}",
-                                                    "NaN or infinity for a calibration input",
-                                                    "finite values", "clean the data, or correct the layer")
+                                                    f"NaN or values beyond {_LARGEST:g} for a calibration input",
+                                                    "finite values", "clean the data, or correct or train the layer")
                 seen[i].add(y)
     if not count:
         raise errors.ShapeError.explain("calibrate", "no inputs", "one or more, better a thousand",

@@ -1,0 +1,104 @@
+"""Images and reviews for demos of networks: those of LATTICINO_DATA, or generated ones of the same shape."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import errors
+
+CALIBRATION = 1000  # of the data that a network was trained on
+GENERATED = 200  # inputs to test with where there are no real ones
+# Of CIFAR-10's red, green and blue from 0 to 1, with which the recipes normalise.
+MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+_SMOOTH = 1.0  # the spectrum of natural images falls with the frequency to about this power
+_FREQUENT = 1.1  # and the frequency of words with their rank
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Data in the form of their files: bytes of images, or token ids. ``labels``: None for generated data."""
+
+    name: str
+    calibration: np.ndarray
+    test: np.ndarray
+    labels: np.ndarray | None
+
+
+def found(*names: str) -> Path | None:
+    """The folder LATTICINO_DATA where it has these files."""
+    folder = os.environ.get("LATTICINO_DATA")
+    return Path(folder) if folder and all((Path(folder) / name).exists() for name in names) else None
+
+
+def read(path: Path, names: tuple[str, ...] = ()) -> Mapping[str, np.ndarray]:
+    """Arrays of a NumPy file, all of them without names; FileError where it has others."""
+    try:
+        with np.load(path, allow_pickle=False) as f:
+            return {name: np.asarray(f[name]) for name in names or f.files}
+    except (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError,
+            struct.error, zipfile.BadZipFile, zlib.error) as why:
+        raise errors.FileError.explain("demo", f"{path}, which cannot be read ({type(why).__name__})",
+                                       f"the arrays {', '.join(names) or 'of a network'}",
+                                       "obtain the file again") from why
+
+
+def images(size: int = 32) -> Inputs:
+    """CIFAR-10: 1,000 images of the training set and the 1,000 of the test set, as bytes (n, 32, 32, 3)."""
+    files = "cifar10_train_1.npz", "cifar10_test_1k.npz"
+    folder = found(*files)
+    if folder is None or size != 32:
+        both = scenes(CALIBRATION + GENERATED, size)
+        return Inputs(f"generated images of {size} x {size} pixels", both[:CALIBRATION], both[CALIBRATION:], None)
+    train, test = (read(folder / name, ("x", "y")) for name in files)
+    for name, part in zip(files, (train, test)):
+        if part["x"].ndim != 4 or part["x"].shape[1:] != (32, 32, 3) or len(part["x"]) != len(part["y"]):
+            raise errors.FileError.explain("demo", f"{name} with images of shape {part['x'].shape}",
+                                           "(n, 32, 32, 3), and n labels", "obtain the file again")
+    return Inputs("CIFAR-10", train["x"][:CALIBRATION], test["x"], test["y"].astype(np.int64))
+
+
+def scenes(count: int, size: int) -> np.ndarray:
+    """Random smooth images in colour, (count, size, size, 3) bytes, with brightness and contrast of CIFAR-10's."""
+    r = np.random.default_rng(7)
+    frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)) * size
+    wave = np.fft.rfft2(r.normal(size=(count, 3, size, size))) / np.maximum(frequency, 1.0) ** _SMOOTH
+    x = np.fft.irfft2(wave, s=(size, size))
+    x = x + x.mean(axis=1, keepdims=True)  # colours go together
+    x /= x.std(axis=(1, 2, 3), keepdims=True)
+    x = x.transpose(0, 2, 3, 1) * (r.uniform(0.5, 1.3, (count, 1, 1, 1)) * DEVIATION) + MEAN
+    return np.clip(np.rint(255 * x), 0, 255).astype(np.uint8)
+
+
+def normalised(x: np.ndarray) -> np.ndarray:
+    """Bytes (n, height, width, 3) as a network of the recipes reads them: (n, 3, height, width)."""
+    return np.asarray(((x / 255.0 - MEAN) / DEVIATION).transpose(0, 3, 1, 2))
+
+
+def reviews(steps: int = 200, words: int = 8192) -> Inputs:
+    """IMDB: token ids of 1,000 reviews to train on and of the 2,000 to test with, (n, steps): the last of each."""
+    folder = found("imdb_small.npz")
+    if folder is None:
+        both = texts(CALIBRATION + GENERATED, steps, words)
+        return Inputs(f"generated reviews of {steps} words", both[:CALIBRATION], both[CALIBRATION:], None)
+    names = "x_train", "x_test", "y_test"
+    train, test, labels = (read(folder / "imdb_small.npz", names)[name] for name in names)
+    if train.ndim != 2 or test.shape[1:] != train.shape[1:] or train.shape[1] < steps or len(labels) != len(test):
+        raise errors.FileError.explain("demo", f"imdb_small.npz with reviews of shapes {train.shape} and {test.shape}",
+                                       f"(n, {steps}) or longer, and labels", "obtain the file again")
+    return Inputs("IMDB", train[:CALIBRATION, -steps:], test[:, -steps:], labels.astype(np.int64))
+
+
+def texts(count: int, steps: int, words: int) -> np.ndarray:
+    """Random token ids from 2 to ``words``, frequent ones first, (count, steps); 0 before short texts."""
+    r = np.random.default_rng(8)
+    weight = 1 / np.arange(1, words - 1) ** _FREQUENT
+    ids = r.choice(np.arange(2, words), (count, steps), p=weight / weight.sum())
+    return np.asarray(np.where(np.arange(steps) >= r.integers(0, steps // 2 + 1, (count, 1)), ids, 0))

@@ -1,0 +1,36 @@
+"""`latticino demo rnn`: a recurrent network of 200 steps for film reviews, whose words the client looks up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..nn.builder import Builder
+from ..nn.graph import Graph
+from .resnet20_aespa import Weights
+
+STEPS = 200
+CUBIC = (0.0, 1.0, 0.0, -4 / 27)  # the activation: monomials, lowest first
+
+
+def network(w: Weights, steps: int = STEPS) -> Graph:
+    """Of the arrays of the recipe examples/networks/rnn.py, without its table of words: ``h = p(W h + x[t])``."""
+    state = w["network.state.weight"]
+    b = Builder((steps, len(state)))
+
+    def step(t: int) -> int:
+        return b.reshape(b.slice(b.input, 0, t, t + 1, layer=f"x{t}"), (len(state),), layer=f"x{t}")
+
+    h = b.polynomial(step(0), CUBIC, layer="step 0")
+    for t in range(1, steps):
+        h = b.polynomial(b.add(b.linear(h, state, layer=f"step {t}"), step(t), layer=f"step {t}"), CUBIC,
+                         layer=f"step {t}")
+    return b.graph(b.linear(h, w["network.last.weight"], w["network.last.bias"], layer="last"))
+
+
+def vectors(w: Weights, ids: np.ndarray) -> np.ndarray:
+    """What the client encrypts of token ids of shape (reviews, steps): rows of its table, (reviews, steps, width).
+
+    Words that the table does not have count as unknown, which is 1.
+    """
+    table = w["words.table.weight"]
+    return np.asarray(table[np.where(ids < len(table), ids, 1)])

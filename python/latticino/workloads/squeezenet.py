@@ -1,0 +1,25 @@
+"""`latticino demo squeezenet`: a SqueezeNet for CIFAR-10 with average pooling and learned polynomials of degree 2."""
+
+from __future__ import annotations
+
+from ..nn.builder import Builder
+from ..nn.graph import Graph
+from .resnet20_aespa import Weights, quadratic
+
+
+def network(w: Weights, size: int = 32) -> Graph:
+    """Of the arrays of the recipe examples/networks/squeezenet.py, for images of ``size`` by ``size`` pixels."""
+    b = Builder((w["conv.weight"].shape[1], size, size))
+    x = quadratic(b, b.conv(b.input, w["conv.weight"], stride=2, padding=1, layer="conv"), w, "act")
+    x = _fire(b, x, w, "fires.0")
+    x = _fire(b, b.avg_pool(x, 2, layer="fires.1"), w, "fires.2")
+    x = _fire(b, b.avg_pool(x, 2, layer="fires.3"), w, "fires.4")
+    return b.graph(b.mean(b.conv(x, w["last.weight"], w["last.bias"], layer="last"), (1, 2), layer="pool"))
+
+
+def _fire(b: Builder, x: int, w: Weights, name: str) -> int:
+    """Few channels by 1 x 1, then one half of more by 1 x 1, the other by 3 x 3."""
+    x = quadratic(b, b.conv(x, w[f"{name}.squeeze.weight"], layer=f"{name}.squeeze"), w, f"{name}.act1")
+    one = b.conv(x, w[f"{name}.one.weight"], layer=f"{name}.one")
+    three = b.conv(x, w[f"{name}.three.weight"], padding=1, layer=f"{name}.three")
+    return quadratic(b, b.concat([one, three], layer=f"{name}.both"), w, f"{name}.act2")
