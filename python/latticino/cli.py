@@ -30,6 +30,8 @@ class Parser(argparse.ArgumentParser):
 _OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot"),
         "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot"),
         "trees": ("encrypted",)}
+_NETWORKS = ("resnet20-aespa", "squeezenet", "rnn")  # of the project's own training
+_OWN.update({name: ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot") for name in _NETWORKS})
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -43,6 +45,8 @@ def _demo(args: argparse.Namespace) -> int:
         return _resnet20(args)
     if args.what == "trees":
         return _trees(args)
+    if args.what in _NETWORKS:
+        return _network(args)
     args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
     return _sort(args) if args.what == "sort" else _helr(args)
 
@@ -86,6 +90,27 @@ def _resnet20(args: argparse.Namespace) -> int:
 
         records.write(args.record, [records.stamped(resnet20.row(result))])
     return resnet20.verdict(result)
+
+
+def _network(args: argparse.Namespace) -> int:
+    import importlib
+
+    from .workloads import demo, networks
+
+    if not args.no_plot:
+        demo.require_plots()
+    work = importlib.import_module(f".workloads.{args.what.replace('-', '_')}", __package__).WORKLOAD
+    result = networks.run(work, args.preset, args.device, args.images, args.encrypted or 0, args.batch, args.memory,
+                          args.threads, args.weights, not args.no_plot)
+    if not args.no_plot:
+        networks.plot(result, args.output)
+    if args.record:
+        from .measure import records, report
+
+        row = records.stamped(networks.row(result))
+        report.print_references(row)
+        records.write(args.record, [row])
+    return networks.verdict(result)
 
 
 def _helr(args: argparse.Namespace) -> int:
@@ -226,18 +251,25 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
         sub.add_argument("--threads", type=count(0, MOST_THREADS), default=0, help="CPU threads; 0: all cores")
 
-    demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images, sort "
-                   "encrypted numbers, or decide by trees on encrypted features")
+    demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images or reviews, "
+                   "sort encrypted numbers, or decide by trees on encrypted features")
     demo.add_argument("what", nargs="?", choices=tuple(_OWN), default="helr",
                       help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10 of LATTICINO_DATA; "
+                      "resnet20-aespa, squeezenet, rnn: networks of our own training on CIFAR-10 and IMDB of "
+                      "LATTICINO_DATA, or on generated data; "
                       "sort: generated numbers; trees: boosted trees and a forest on data of scikit-learn")
     on_device(demo)
     demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1; "
                       "trees: the fastest")
-    demo.add_argument("--images", type=count(1, 1000), help="resnet20: test images of the shadow; default: 1000")
-    demo.add_argument("--encrypted", type=count(0, 1000), help="resnet20: images that run encrypted, default: none; "
-                      "trees: inputs, default: 10")
-    demo.add_argument("--memory", help="resnet20: device memory, such as 16GiB")
+    demo.add_argument("--images", type=count(1, 2000), help="networks: test inputs of the shadow; default: all, 1000 of "
+                      "CIFAR-10 and 2000 of IMDB")
+    demo.add_argument("--encrypted", type=count(0, 2000), help="networks: inputs that run encrypted, default: none; "
+                      "trees: default: 10")
+    demo.add_argument("--batch", type=count(1, 4096), help="networks of our own training: inputs of one encrypted run; "
+                      "default: 1, rnn: 32")
+    demo.add_argument("--memory", help="networks: device memory, such as 16GiB")
+    demo.add_argument("--weights", type=Path, help="networks of our own training: a file of their recipe, .npz or "
+                      ".safetensors; default: the one that ships")
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
     demo.add_argument("--iterations", type=count(1))
     demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
@@ -246,7 +278,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--bits", type=count(1, 18), help="sort: precision of one exchange; default: 12")
     demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
                       "default: 1")
-    demo.add_argument("--output", type=Path, help="helr, sort: the plot; default: latticino-demo.png")
+    demo.add_argument("--output", type=Path, help="helr, sort, networks of our own training: the plot; default: "
+                      "latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true")
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")
 

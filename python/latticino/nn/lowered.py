@@ -171,29 +171,41 @@ class Affine:
     def apply(self, x: np.ndarray) -> np.ndarray:
         """Of vectors as the rows of `x`, shape (batch, size_in)."""
         out = np.zeros((self.size_out, len(x)))
-        turned = np.ascontiguousarray(x.T)
-        for rows, columns, weights in self._blocks:
-            out[rows] = weights @ turned[columns]
+        used, blocks = self._blocks
+        turned = np.ascontiguousarray((x if used is None else x[:, used]).T)
+        for rows, columns, weights in blocks:
+            if weights.ndim == 1:
+                out[rows] = weights[:, None] * turned[columns]
+            else:
+                out[rows] = weights @ turned[columns]
         return np.ascontiguousarray(out.T)
 
     @cached_property
-    def _blocks(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Dense blocks: rows that read the same columns, such as all channels of one pixel of a convolution."""
+    def _blocks(self) -> tuple[np.ndarray | None, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+        """The columns that are read, None for all, and dense blocks of rows that read the same of them, such as all
+        channels of one pixel of a convolution. Rows with one entry are one block, whose weights are a vector."""
+        used, columns_of = None, self.columns
+        if 2 * len(np.unique(columns_of)) < self.size_in:  # such as a step of a sequence
+            used, columns_of = np.unique(columns_of, return_inverse=True)
+            columns_of = columns_of.reshape(-1)
         counts = np.bincount(self.rows, minlength=self.size_out)
         starts = np.cumsum(counts) - counts
         marks = np.random.default_rng(1).integers(0, 2**63, self.size_in, dtype=np.uint64)  # a name of each column set
         names = np.zeros(self.size_out, np.uint64)
-        np.add.at(names, self.rows, marks[self.columns])
+        np.add.at(names, self.rows, marks[columns_of])
         out = []
         for count in np.unique(counts[counts > 0]):
             rows = np.flatnonzero(counts == count)
+            if count == 1:
+                out.append((rows, columns_of[starts[rows]], self.values[starts[rows]]))
+                continue
             order = rows[np.argsort(names[rows], kind="stable")]
             at = starts[order][:, None] + np.arange(count)
-            columns = self.columns[at]
+            columns = columns_of[at]
             change = np.flatnonzero((columns[1:] != columns[:-1]).any(axis=1)) + 1
             for first, last in zip([0, *change], [*change, len(order)]):
                 out.append((order[first:last], columns[first], self.values[at[first:last]]))
-        return out
+        return used, out
 
 
 def _indices(x: Any, size: int, name: str) -> np.ndarray:

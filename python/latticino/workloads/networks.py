@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -326,7 +326,3 @@ def plot(r: Result, path: Path) -> None:
     plt.close(figure)
     print(f"plot written to {path}")
 
-
-def of_batch(work: Workload, batch: int) -> Workload:
-    """The same with other inputs a run."""
-    return replace(work, batch=batch)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ..nn.builder import Builder
 from ..nn.graph import Graph
+from . import inputs
+from .networks import Weights, Workload
 
 EPSILON = 1e-5  # of batch norm, as PyTorch has it
-Weights = Mapping[str, np.ndarray]
 
 
 def quadratic(b: Builder, x: int, w: Weights, name: str) -> int:
@@ -50,3 +49,7 @@ def _block(b: Builder, x: int, w: Weights, name: str) -> int:
         more = (out - channels) // 2
         x = b.pad(x, {0: (more, more)}, layer=f"{name}.shortcut")
     return quadratic(b, b.add(y, x, layer=f"{name}.add"), w, f"{name}.act2")
+
+
+WORKLOAD = Workload("resnet20-aespa", "resnet20_aespa.image", "ms", "image", 1, "n16-d40-boot-v1", network,
+                    lambda w: inputs.images(), lambda w, x: inputs.normalised(x))

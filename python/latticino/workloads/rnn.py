@@ -6,7 +6,8 @@ import numpy as np
 
 from ..nn.builder import Builder
 from ..nn.graph import Graph
-from .resnet20_aespa import Weights
+from . import inputs
+from .networks import Weights, Workload
 
 STEPS = 200
 CUBIC = (0.0, 1.0, 0.0, -4 / 27)  # the activation: monomials, lowest first
@@ -30,7 +31,11 @@ def network(w: Weights, steps: int = STEPS) -> Graph:
 def vectors(w: Weights, ids: np.ndarray) -> np.ndarray:
     """What the client encrypts of token ids of shape (reviews, steps): rows of its table, (reviews, steps, width).
 
-    Words that the table does not have count as unknown, which is 1.
+    Words that the table does not have count as unknown, which is 1. Row 0, for padding, is zeros.
     """
     table = w["words.table.weight"]
     return np.asarray(table[np.where(ids < len(table), ids, 1)])
+
+
+WORKLOAD = Workload("rnn", "rnn.run", "s", "review", 32, "n16-d40-boot-v1", network,
+                    lambda w: inputs.reviews(STEPS, len(w["words.table.weight"])), vectors)

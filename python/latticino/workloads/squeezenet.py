@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..nn.builder import Builder
 from ..nn.graph import Graph
-from .resnet20_aespa import Weights, quadratic
+from . import inputs
+from .networks import Weights, Workload
+from .resnet20_aespa import quadratic
 
 
 def network(w: Weights, size: int = 32) -> Graph:
@@ -23,3 +25,7 @@ def _fire(b: Builder, x: int, w: Weights, name: str) -> int:
     one = b.conv(x, w[f"{name}.one.weight"], layer=f"{name}.one")
     three = b.conv(x, w[f"{name}.three.weight"], padding=1, layer=f"{name}.three")
     return quadratic(b, b.concat([one, three], layer=f"{name}.both"), w, f"{name}.act2")
+
+
+WORKLOAD = Workload("squeezenet", "squeezenet.image", "ms", "image", 1, "n16-d40-boot-v1", network,
+                    lambda w: inputs.images(), lambda w, x: inputs.normalised(x))

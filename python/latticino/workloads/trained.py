@@ -64,6 +64,8 @@ def parsed(data: bytes) -> dict[str, np.ndarray]:
         raise ValueError("a header longer than the file")
     header, body = json.loads(data[8 : 8 + length].decode()), memoryview(data)[8 + length :]
     out = {}
+    if not isinstance(header, dict):
+        raise TypeError("a header that is no table")
     for name, row in header.items():
         if name == "__metadata__":
             continue
