@@ -31,7 +31,7 @@ _OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot"),
         "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot"),
         "trees": ("encrypted",)}
 _NETWORKS = ("resnet20-aespa", "squeezenet", "rnn")  # of the project's own training
-_OWN.update({name: ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot") for name in _NETWORKS})
+_OWN.update(dict.fromkeys(_NETWORKS, ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot")))
 
 
 def _demo(args: argparse.Namespace) -> int:
@@ -261,8 +261,8 @@ def _parser() -> argparse.ArgumentParser:
     on_device(demo)
     demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1; "
                       "trees: the fastest")
-    demo.add_argument("--images", type=count(1, 2000), help="networks: test inputs of the shadow; default: all, 1000 of "
-                      "CIFAR-10 and 2000 of IMDB")
+    demo.add_argument("--images", type=count(1, 2000), help="networks: test inputs of the shadow; default: all, "
+                      "1000 of CIFAR-10 and 2000 of IMDB")
     demo.add_argument("--encrypted", type=count(0, 2000), help="networks: inputs that run encrypted, default: none; "
                       "trees: default: 10")
     demo.add_argument("--batch", type=count(1, 4096), help="networks of our own training: inputs of one encrypted run; "

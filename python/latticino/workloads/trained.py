@@ -1,7 +1,7 @@
 """Weights of the project's own training, which ship with the package, and their records.
 
-A file is safetensors: eight bytes with the length of a header, the header, JSON that gives type, shape and place of each
-array, and the arrays. Whoever trains a network with a recipe of examples/networks names the recipe's file instead.
+A file is safetensors: eight bytes with the length of a header, the header, JSON that gives type, shape and place of
+each array, and the arrays. Whoever trains a network with a recipe of examples/networks names the recipe's file instead.
 """
 
 from __future__ import annotations

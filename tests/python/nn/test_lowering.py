@@ -12,6 +12,7 @@ from latticino.nn import matrices, reference
 from latticino.nn.activations import fit_activations
 from latticino.nn.builder import Builder
 from latticino.nn.graph import Node
+from latticino.nn.lowered import Affine
 from latticino.nn.lowering import lower
 from latticino.nn.ranges import measure
 from latticino.nn.reading import read
@@ -297,6 +298,46 @@ def test_quadratics_that_are_nearly_linear():
     x = build.linear(0, rng().normal(size=(4, 4)), layer="fc")
     y = build.add(build.scale(build.mul(x, x), np.array([1e-9, 0.0, 1.0, 0.1])), build.scale(x, np.array([1.0, 3.0, 0.0, 0.1])))
     lowered_close(build, build.linear(y, rng(1).normal(size=(2, 4)), layer="last"), rng(2).normal(size=(40, 4)), 1e-9)
+
+
+def test_a_channel_that_is_nearly_linear_costs_the_others_no_precision():
+    """``x + c x^2`` with small c is a square that is shifted far: one map and one level all the same."""
+    curvature = np.array([1.0, -0.5, 0.02, 0.01])
+    readings = []
+    data = rng(2).normal(size=(40, 4))
+    for linear in (np.array([0.0, 0.0, 1.0, 1.0]), np.zeros(4)):
+        build = Builder((4,))
+        x = build.linear(0, rng().normal(size=(4, 4)), layer="fc")
+        y = build.add(build.scale(build.mul(x, x), curvature), build.scale(x, linear))
+        readings.append(read(build.graph(build.linear(y, rng(1).normal(size=(2, 4)), layer="last")), calibration=data))
+    shifted, plain = readings
+    assert distance(shifted, data) < 1e-9
+    assert ops(shifted.lowered) == ops(plain.lowered) == ["input", "affine", "polynomial", "affine"]
+    bound = shifted.ranges.bound(1)
+    assert 1 / (2 * 0.01) / bound > 5  # far
+    one, other = (reading.lowered.nodes[-1].maps[0].to_dense() for reading in readings)
+    assert np.allclose(one[:, :2], other[:, :2])  # as large, so that errors of the squares are
+    assert np.allclose(one[:, 2:], other[:, 2:] * (1 + 1 / (2 * curvature[2:]) / bound) ** 2)
+
+
+def test_values_that_grow_without_bound_are_refused_by_name():
+    build = Builder((2,))
+    x = build.scale(0, 1e30, "large")
+    for k in range(3):
+        x = build.mul(x, x, f"square {k}")
+    with pytest.raises(lt.ValueError, match=r"layer square 1: had NaN or values beyond 1e\+100"):
+        measure(build.graph(x), np.ones((2, 2)))
+
+
+def test_maps_that_read_little():
+    """Columns that are not read are not looked at, and rows with one entry are taken together."""
+    r = rng(4)
+    dense = np.zeros((30, 500))
+    dense[np.arange(20), r.integers(0, 50, 20)] = r.normal(size=20)
+    dense[20:25, :7] = r.normal(size=(5, 7))
+    for matrix in (dense, dense[:, :60], np.eye(6)[[3, 1, 1]]):
+        x = r.normal(size=(3, matrix.shape[1]))
+        assert np.allclose(Affine.dense(matrix).apply(x), x @ matrix.T)
 
 
 def test_channels_side_by_side_are_a_grid():
