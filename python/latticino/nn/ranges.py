@@ -146,8 +146,8 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
         for first in range(0, len(given), at_once):
             for i, y in reference.walk(graph, given[first : first + at_once], replaced):
                 if not np.abs(y).max(initial=0.0) <= _LARGEST:  # nor NaN
-                    raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}",
-                                                    f"NaN or values beyond {_LARGEST:g} for a calibration input",
+                    had = f"values beyond {_LARGEST:g}" if np.isfinite(y).all() else "NaN or infinity"
+                    raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}", f"{had} for a calibration input",
                                                     "finite values", "clean the data, or correct or train the layer")
                 seen[i].add(y)
     if not count:

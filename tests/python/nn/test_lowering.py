@@ -325,7 +325,7 @@ def test_values_that_grow_without_bound_are_refused_by_name():
     x = build.scale(0, 1e30, "large")
     for k in range(3):
         x = build.mul(x, x, f"square {k}")
-    with pytest.raises(lt.ValueError, match=r"layer square 1: had NaN or values beyond 1e\+100"):
+    with pytest.raises(lt.ValueError, match=r"layer square 1: had values beyond 1e\+100"):
         measure(build.graph(x), np.ones((2, 2)))
 
 
