@@ -147,7 +147,8 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
             for i, y in reference.walk(graph, given[first : first + at_once], replaced):
                 if not np.abs(y).max(initial=0.0) <= _LARGEST:  # nor NaN
                     had = f"values beyond {_LARGEST:g}" if np.isfinite(y).all() else "NaN or infinity"
-                    raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}", f"{had} for a calibration input",
+                    raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}",
+                                                    f"{had} for a calibration input",
                                                     "finite values", "clean the data, or correct or train the layer")
                 seen[i].add(y)
     if not count:
