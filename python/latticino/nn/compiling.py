@@ -34,6 +34,7 @@ from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled, scaled
 from .shadow import Shadow, bits_of
 
+_FEW_PRODUCTS = 1 << 14  # of numbers; more of them take several times as long as the product of matrices
 _SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
 _UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
@@ -89,7 +90,7 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     if has_trees(model):
         enc, notes = _fastest(made, model, images)
     elif isinstance(model, Graph) and rewrites.multiplies(model):
-        enc, notes = _with_products(made)
+        enc, notes = _with_products(made, rewrites.multiplies(model))
     else:
         enc, notes = made(""), []
     if enc.plan.bits < wanted:  # where `preset` names the parameters
@@ -111,19 +112,24 @@ def _fastest(make: Callable[[str], Compiled], model: Any, images: int) -> tuple[
     return enc, [*ways, *comparing.tables(enc.plan, count * images)]
 
 
-def _with_products(make: Callable[[str], Compiled]) -> tuple[Compiled, list[str]]:
-    """A model with products of two encrypted matrices, in the form that takes the least predicted time."""
-    found, form = _in_forms(make, rewrites.FORMS)
+def _with_products(make: Callable[[str], Compiled], count: int) -> tuple[Compiled, list[str]]:
+    """A model with products of two encrypted matrices, in the form that takes the least predicted time. ``count``: of
+    the products of numbers that the largest has; many are looked at only where the other form is not possible."""
+    found, form = _in_forms(make, rewrites.FORMS, count > _FEW_PRODUCTS)
     words = {"matmul": "as such", "elementwise": "as products of numbers"}
     times = ", ".join(f"{words[name]} {display.seconds(enc.plan.seconds)}" for name, enc in found.items())
     return found[form], [f"products of encrypted matrices are computed {words[form]} (predicted for the run: {times})"]
 
 
-def _in_forms(make: Callable[[str], Compiled], names: Sequence[str]) -> tuple[dict[str, Compiled], str]:
-    """A model in each of these forms that is possible, and the one that takes the least predicted time."""
+def _in_forms(make: Callable[[str], Compiled], names: Sequence[str],
+              enough: bool = False) -> tuple[dict[str, Compiled], str]:
+    """A model in each of these forms that is possible, or in the first one that is (`enough`), and the one that takes
+    the least predicted time."""
     found: dict[str, Compiled] = {}
     refused: list[errors.Error] = []
     for form in names:
+        if enough and found:
+            break
         try:
             found[form] = make(form)
         except (errors.LevelError, errors.ParameterError, errors.OutOfMemoryError, errors.UnsupportedError) as why:
@@ -180,13 +186,14 @@ def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray,
     """With the preset of 128-bit security that takes the least predicted time."""
     found: list[Compiled] = []
     refused: list[str] = []
+    machines: dict[int, Machine] = {}
     names = [name for name in presets() if _native.preset(name).secure]
     with Task("choosing a preset", len(names)) as task:
         for name in sorted(names, key=lambda name: int(_native.preset(name).n)):
             # Rings of more slots take longer, but where they save ciphertexts.
             n = _native.preset(name).n
             if not any(_native.preset(f.preset).n < n and f.alone for f in found):
-                _look_at(network, name, kind, device, samples, bits, memory, images, found, refused)
+                _look_at(network, name, kind, device, samples, bits, memory, images, found, refused, machines)
             task.advance()
     if not found:
         raise errors.ParameterError.explain(
@@ -196,9 +203,10 @@ def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray,
 
 
 def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples: np.ndarray, bits: float,
-             memory: int | None, images: int, found: list[Compiled], refused: list[str]) -> None:
+             memory: int | None, images: int, found: list[Compiled], refused: list[str],
+             machines: dict[int, Machine]) -> None:
     try:
-        made = _tried(network, name, kind, device, samples, memory, images)
+        made = _tried(network, name, kind, device, samples, memory, images, machines)
     except (errors.LevelError, errors.ScaleError, errors.UnsupportedError, errors.OutOfMemoryError) as why:
         refused.append(f"  {name}: {why}")
         return
@@ -209,11 +217,16 @@ def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples:
 
 
 def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples: np.ndarray, memory: int | None,
-           images: int) -> Compiled:
+           images: int, machines: dict[int, Machine] | None = None) -> Compiled:
+    """With one preset. ``machines``: those of other presets, by their slots, which alone they depend on."""
     context = Context._for_plans(preset, kind, False)
-    graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
+    machines = {} if machines is None else machines
+    if context.slots not in machines:
+        graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
+        machines[context.slots] = Machine(graph, context.slots, images)
+    machine = machines[context.slots]
+    graph = machine.graph
     network = _moved(network, graph)
-    machine = Machine(graph, context.slots, images)
     placement = placed(Rates(machine, context))
     rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, samples[:_SAMPLES]))
     program = _planned(machine, placement, context)

@@ -270,7 +270,8 @@ class Transform:
     @cached_property
     def name(self) -> tuple[str, str]:
         digest = hashlib.sha256(self.source.layout.name + self.target.layout.name)
-        for array in (self.affine.rows, self.affine.columns, self.affine.values):
+        index = () if self.target.index is None else (self.target.index,)
+        for array in (self.affine.rows, self.affine.columns, self.affine.values, *index):
             digest.update(np.ascontiguousarray(array).data)
         return "affine", digest.hexdigest()
 

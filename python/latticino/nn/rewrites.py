@@ -31,9 +31,18 @@ _MOST_DEGREE = 16  # of polynomials that are multiplied out
 FORMS = ("matmul", "elementwise")  # of products of matrices: kept, or written with products of numbers
 
 
-def multiplies(graph: Graph) -> bool:
-    """Whether it has products of matrices."""
-    return any(node.op in ("matmul", "attention") for node in graph.nodes)
+def multiplies(graph: Graph) -> int:
+    """How many products of numbers its largest product of matrices has; 0 without any."""
+    most = 0
+    for node in graph.nodes:
+        shapes = [graph.nodes[i].shape for i in node.inputs]
+        if node.op == "matmul":
+            most = max(most, node.size * shapes[0][-1])
+        elif node.op == "attention":  # scores, and their product with the values
+            queries, keys, values = shapes
+            lead = math.prod(np.broadcast_shapes(queries[:-2], keys[:-2], values[:-2]))
+            most = max(most, lead * queries[-2] * keys[-2] * max(queries[-1], values[-1]))
+    return most
 
 
 def simplified(graph: Graph, form: str = "elementwise") -> Graph:

@@ -1,17 +1,23 @@
 """Products of two encrypted matrices in networks: kept as such or written with products of numbers, both give the model's
 results; how they are arranged; encrypted against the shadow, layer by layer; files."""
 
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from test_compiled import BOOT
 from test_lowered import rng
 
 import latticino as lt
-from latticino.nn import files
+from latticino.common.layout import Layout
+from latticino.linear.arranged import best
+from latticino.nn import files, rewrites
 from latticino.nn.builder import Builder
-from latticino.nn.compiling import compiled
+from latticino.nn.compiling import _with_products, compiled
 from latticino.nn.lowered import Affine, Lowered, Node
-from latticino.nn.packing import packings, with_moves
+from latticino.nn.packing import Packing, Transform, of_product, packings, with_moves
 from latticino.nn.products.arranging import arranged
 from latticino.nn.reading import read
 from latticino.nn.reference import run
@@ -201,6 +207,39 @@ def test_the_faster_form_is_chosen():
         assert enc.plan.seconds == pytest.approx(min(alone.values()), rel=1e-6)
         words = "as such" if min(alone, key=alone.get) == "matmul" else "as products of numbers"
         assert any(note.startswith(f"products of encrypted matrices are computed {words}") for note in enc.plan.notes)
+
+
+def test_maps_to_the_same_slots_of_other_values_have_other_names():
+    """Encoded weights are kept by their names."""
+    how = best(1, 4, 4, 4, 1 << 10)[0]
+    node = Node("x", "affine", (0,), (1, 4, 4), maps=(Affine.identity(16),))
+    source, target = Packing(Layout.plain((1, 16), 16)), of_product(node, how, "right", 1)
+    other = replace(target, index=target.index[::-1])
+    assert Transform(node.maps[0], source, target).name != Transform(node.maps[0], source, other).name
+
+
+def test_products_of_numbers_are_counted():
+    """Many are only looked at where a product of matrices is not possible."""
+    counts = {name: rewrites.multiplies(MODELS[name]()) for name in MODELS}
+    assert counts["encoder"] == 2 * 8 * 8 * 4 and counts["odd sizes"] == 3 * 5 * 5 * 2 and counts["power"] == 64
+    assert counts["crossed"] == 3 * 5 * 7 * 2 and counts["softmax"] == counts["mask"] == 2 * 6 * 6 * 4
+    assert not rewrites.multiplies(Builder((3,)).graph(0))
+    tried = []
+
+    def make(form, refused=()):
+        tried.append(form)
+        if form in refused:
+            raise lt.UnsupportedError(f"{form} is refused")
+        return SimpleNamespace(plan=SimpleNamespace(seconds=float(len(tried)), peak_bytes=1))
+
+    _with_products(make, 1 << 20)
+    assert tried == ["matmul"]
+    _, (note,) = _with_products(partial(make, refused=("matmul",)), 1 << 20)
+    assert tried[1:] == ["matmul", "elementwise"] and "as products of numbers" in note
+    tried.clear()
+    assert _with_products(make, 100)[0].plan.seconds == 1 and tried == ["matmul", "elementwise"]
+    with pytest.raises(lt.UnsupportedError, match="matmul is refused"):
+        _with_products(partial(make, refused=rewrites.FORMS), 1 << 20)
 
 
 @pytest.mark.slow
