@@ -34,8 +34,9 @@ def heads(b, x, k, count, name):
     return b.permute(b.reshape(y, (tokens, count, width // count)), (1, 0, 2), name)
 
 
-def encoder(tokens=8, width=8, count=2, layers=1):
-    """The network of examples/networks/transformer.py: squares of shifted scores in place of softmax."""
+def encoder(tokens=8, width=8, count=2, layers=1, behind=True):
+    """The network of examples/networks/transformer.py: squares of shifted scores in place of softmax. ``behind``: with linear
+    layers behind each attention."""
     b = Builder((tokens, width))
     x = b.input
     for n in range(layers):
@@ -45,6 +46,8 @@ def encoder(tokens=8, width=8, count=2, layers=1):
         s = b.scale(b.mul(s, s, f"{n}.square"), 1 / tokens, f"{n}.square")
         mixed = b.reshape(b.permute(b.matmul(s, v, f"{n}.mix"), (1, 0, 2)), (tokens, width))
         x = b.add(x, b.linear(mixed, weights(10 * n + 3, width, width), layer=f"{n}.out"), f"{n}.add")
+        if not behind:
+            continue
         y = b.linear(x, weights(10 * n + 4, 2 * width, width), layer=f"{n}.first")
         y = b.add(b.scale(b.mul(y, y, f"{n}.act"), 0.25, f"{n}.act"), b.scale(y, 0.5, f"{n}.act"), f"{n}.act")
         x = b.add(x, b.linear(y, weights(10 * n + 5, width, 2 * width), layer=f"{n}.second"), f"{n}.more")
@@ -83,6 +86,7 @@ def attention(mask=None):
 
 MODELS = {"encoder": encoder, "two layers": lambda: encoder(8, 8, 2, 2), "odd sizes": lambda: encoder(5, 6, 3), "crossed": crossed,
           "gram": gram, "power": power, "one head": lambda: encoder(8, 4, 1), "softmax": attention,
+          "several ciphertexts": lambda: encoder(16, 16, 4), "several blocks": lambda: encoder(12, 24, 3),
           "mask": lambda: attention(np.where(np.tril(np.ones((6, 6))) > 0, 0.0, -1e9))}
 DEEP = ("softmax", "mask")  # polynomials that only come near; a preset with many levels
 
@@ -145,7 +149,7 @@ def test_encrypted_runs(device, name, images):
     graph = MODELS[name]()
     x = data(graph, 200)
     fits = {"attention": 6} if name in DEEP else None
-    for form in ("matmul", "elementwise") if images == 1 else ("matmul",):
+    for form in rewrites.FORMS if images == 1 and rewrites.multiplies(graph) <= 1024 else ("matmul",):
         reading = read(graph, calibration=x, form=form, fits=fits, bits=6 if fits else 12)
         enc = compiled(reading.lowered, reading.samples, BOOT, device, images=images)
         client = lt.keygen(enc.context)
@@ -164,19 +168,26 @@ def test_encrypted_runs(device, name, images):
             assert bits > layer.bits - 1, (form, layer.layer, layer.bits, bits)
 
 
+FLAT = {"crossed": crossed, "power": power, "gram": gram, "attention": lambda: encoder(8, 8, 2, 1, False),
+        "several ciphertexts": lambda: encoder(16, 16, 4, 1, False)}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["encoder", "odd sizes", "crossed", "power"])
+@pytest.mark.parametrize("name", FLAT)
 def test_predicted_bits_are_the_measured_ones(name, device):
-    """Without bootstrappings: within a bit, layer by layer."""
-    graph = MODELS[name]()
+    """Without bootstrappings: within a bit, layer by layer. A layer has 36 values or more, each with an error of its own, whose
+    mean size is off by a bit with more than 7 standard deviations. A result of 3 has what the weights' rounding makes of it:
+    there a bit more is allowed."""
+    graph = FLAT[name]()
     x = data(graph, 400)
     reading = read(graph, calibration=x, form="matmul")
-    enc = compiled(reading.lowered, reading.samples, "n15-d40-leveled-v1", device)
+    enc = compiled(reading.lowered, reading.samples, "test-n10-leveled-insecure", device)
     assert not enc.plan.bootstraps
     client = lt.keygen(enc.context)
     enc.context.use(enc.server_keys(client))
+    few = enc._network.graph.nodes[enc._network.graph.output].size < 36
     for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, x[:24])):
-        assert abs(bits - layer.bits) < 1, (layer.layer, layer.bits, bits)
+        assert abs(bits - layer.bits) < 1 + (few and layer is enc.plan.layers[-1]), (layer.layer, layer.bits, bits)
 
 
 @pytest.mark.slow
