@@ -152,6 +152,11 @@ def rescaled_error(params: Params, level: int, slots: int, scale: float) -> floa
     What a division from `level` to the level below adds, at the scale there.
     """
 
+def lowering(params: Params, level: int, scale: float, target: int) -> list[tuple[int, float, float]]:
+    """
+    What brings a ciphertext to a level below: at which levels it is multiplied by the integer next to a factor and rescaled, and to which scales.
+    """
+
 def switched_error(params: Params, level: int, slots: int, scale: float) -> float:
     """What a key switch at `level` adds: a rotation or a conjugation."""
 

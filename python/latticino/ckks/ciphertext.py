@@ -367,10 +367,10 @@ class Ciphertext(OfNumpy):
         """What is known of this once operations have brought it down to `level`."""
         if level >= self.level:
             return self._known
-        params = self.context.params
-        scale = params.scale(level)
-        factor = scale * params.rescale_factor(level + 1) / self.scale
-        return self._known.lowered(noise.rescaled(params, level + 1, self.slots, scale), factor)
+        params, known = self.context.params, self._known
+        for above, factor, scale in _native.lowering(params, self.level, self.scale, level):
+            known = known.lowered(noise.rescaled(params, above, self.slots, scale), factor)
+        return known
 
     def _canonical(self) -> Ciphertext:
         """This, or one level below it where its scale is not the canonical one."""

@@ -7,6 +7,7 @@
 #include "ckks/evaluator/batches.h"
 #include "ckks/evaluator/checks.h"
 #include "ckks/evaluator/evaluator.h"
+#include "ckks/evaluator/lowering.h"
 #include "ckks/evaluator/scalar.h"
 #include "math/errors.h"
 
@@ -111,6 +112,29 @@ Ciphertext Evaluator::to_level_scale(const Ciphertext& x, int level, double scal
   return std::move(lowered(std::span(&x, 1), level, scale).front());
 }
 
+std::vector<Adjustment> lowering(const Params& params, int level, double scale, int target,
+                                 double target_scale) {
+  std::vector<Adjustment> out;
+  if (same_scale(scale, target_scale) && params.basis(level).contains(params.basis(target))) {
+    return out;
+  }
+  while (level > target) {
+    int from = target + 1;
+    while (!params.basis(level).contains(params.basis(from))) ++from;
+    const auto wanted = [&](int to) { return to == target ? target_scale : params.scale(to); };
+    for (int above = from; above <= level; ++above) {
+      if (!adjusts(params, above, scale, wanted(above - 1))) continue;
+      from = above;
+      break;
+    }
+    const double below = wanted(from - 1);
+    out.push_back({from, below * params.rescale_factor(from) / scale, below});
+    level = from - 1;
+    scale = below;
+  }
+  return out;
+}
+
 // Limbs are dropped as far as the prime sets are nested; where a prime must enter, one adjust. A
 // scale that is too large for that there is brought down at a higher level first.
 std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) const {
@@ -124,23 +148,16 @@ std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) cons
   const auto drop = [&](int to) {
     for (Ciphertext& c : out) c = drop_to(c, to);
   };
-  if (same_scale(x[0].scale, scale) && params.basis(x[0].level).contains(params.basis(level))) {
-    drop(level);
+  const std::vector<Adjustment> steps = lowering(params, x[0].level, x[0].scale, level, scale);
+  if (steps.empty()) {
+    if (x[0].level == level) require_same_scale("ckks.to_level_scale", x[0].scale, scale);
+    if (x[0].level > level) drop(level);
     for (Ciphertext& c : out) c.scale = scale;
     return out;
   }
-  if (x[0].level == level) require_same_scale("ckks.to_level_scale", x[0].scale, scale);
-  while (out[0].level > level) {
-    int from = level + 1;
-    while (!params.basis(out[0].level).contains(params.basis(from))) ++from;
-    const auto target = [&](int to) { return to == level ? scale : params.scale(to); };
-    for (int above = from; above <= out[0].level; ++above) {
-      if (!adjusts(params, above, out[0].scale, target(above - 1))) continue;
-      from = above;
-      break;
-    }
-    drop(from);
-    out = adjusted(out, target(from - 1));
+  for (const Adjustment& step : steps) {
+    drop(step.from);
+    out = adjusted(out, step.scale);
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <ostream>
 
+#include "ckks/evaluator/lowering.h"
 #include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 #include "session/ckks/state.h"
@@ -106,9 +107,12 @@ double ArrayState::switched(int count) const {
 
 Known ArrayState::known_at(int to) const {
   if (to >= level()) return known;
-  const double below = params().scale(to);
-  const double factor = below * params().rescale_factor(to + 1) / scale();
-  return known.lowered(rescaled_error(params(), to + 1, slots(), below), factor);
+  Known out = known;
+  for (const ckks::Adjustment& step :
+       ckks::lowering(params(), level(), scale(), to, params().scale(to))) {
+    out = out.lowered(rescaled_error(params(), step.from, slots(), step.scale), step.factor);
+  }
+  return out;
 }
 
 double ArrayState::factor_scale(const ckks::Ciphertext& part) const {

@@ -16,6 +16,12 @@ constexpr int kSamplesPerDegree = 8;
 constexpr double kNarrow = 1e-6;  // of the domain: over which a slope is measured at least
 constexpr int kPoints = 256;      // of an interval, at which the errors of products are followed
 
+// Coefficients of real values have a symmetry that their rounding keeps: its error is real, and so
+// all of it lies where errors of real values count. Elsewhere half does.
+double of_rounding(const Range& x, const Range& plain) {
+  return x.is_real() && plain.is_real() ? std::numbers::sqrt2 : 1;
+}
+
 double power(double x, int n) { return n == 0 ? 1.0 : std::pow(x, n); }
 
 struct PolynomialFacts {
@@ -223,13 +229,15 @@ Estimate product(const Estimate& x, const Estimate& y, bool same, double added) 
 }
 
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
-  return {x.range * plain, x.error.times(plain.rms, plain.bound) +
-                               Error::fresh(x.range.rms * rounding, true, false) +
-                               Error::fresh(added)};
+  return {x.range * plain,
+          x.error.times(plain.rms, plain.bound) +
+              Error::fresh(x.range.rms * rounding * of_rounding(x.range, plain), true, false) +
+              Error::fresh(added)};
 }
 
 Estimate plus_plain(const Estimate& x, const Range& plain, double rounding) {
-  return {x.range + plain, x.error + Error::fresh(rounding, true, false)};
+  return {x.range + plain,
+          x.error + Error::fresh(rounding * of_rounding(x.range, plain), true, false)};
 }
 
 Estimate times_number(const Estimate& x, std::complex<double> c, double added) {
@@ -292,6 +300,9 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
     }
     loss = gain * largest * largest * range.rms;
   }
+  // It follows the values: where these are equal its mean is its root mean square, which the mean
+  // of a normal error is not, and it is real where they are.
+  loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
   return {range, x.error + Error::fresh(noise, true, of_slots) + Error::fresh(loss, false, false)};
 }
 

@@ -28,7 +28,7 @@ constexpr double kLeastOfFew = 1.3, kMostOfFew = 5;
 // Other data show that values cancel in the sample if their values are so many times as large, or
 // their errors.
 constexpr double kCancels = 2;
-const double kApart = std::exp2(0.5);
+const double kApart = std::exp2(0.5), kFarApart = 4;
 constexpr double kFurthest = 6;      // deviations of a few values
 constexpr double kFurtherApart = 4;  // and of the largest of many
 // Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
@@ -263,13 +263,16 @@ Known::Errors Known::errors_of_sample(double size, bool full) const {
   if (size < kFew) {
     const double error = error_seen(), more = error > 0 ? error_of_few() / error : 1;
     out = {error * more * (real ? kRealMean : kMean), out.worst * more};
+    if (others.worst > kApart * out.worst) out.worst = others.worst;
   } else {
     if (seen.near_largest < kFewLargest) {
       out.worst = worst_of_few(seen, estimate_.error.worst(size, false));
     }
+    // The largest errors of sparse data have a claim of their own, unless these are far apart.
+    const double apart = others.mean > kApart * out.mean ? kApart : kFarApart;
     if (others.mean > kApart * out.mean) out.mean = others.mean;
+    if (others.worst > apart * out.worst) out.worst = others.worst;
   }
-  if (others.worst > kApart * out.worst) out.worst = others.worst;
   const double normal = estimate_.error.worst(size, false);  // as the samples' noise is
   if (full && normal > 0) out.worst *= estimate_.error.worst(size, true) / normal;
   return out;

@@ -27,6 +27,10 @@ struct Noise {
   double added, rounded;
 };
 
+// By how much more than half the rounding of real weights counts where values are real: its error
+// is real as well.
+double of_rounding(const Range& range) { return range.is_real() ? std::numbers::sqrt2 : 1; }
+
 // A sample of `size` values from one: f(values, results, number of the row), then noise.
 template <class F>
 Rows each(const SamplePtr& sample, std::size_t size, const Noise& noise, F f) {
@@ -188,12 +192,14 @@ Known Known::repeated(std::size_t size, double growth) const {
 }
 
 Known Known::placed(std::uint64_t name, double added, double rounded) const {
+  rounded *= of_rounding(range());
   return with(session::moved(estimate_, name, false, claimed(added, rounded)),
               copy(sample_, {added, rounded}));
 }
 
 Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                     double rounded) const {
+  rounded *= of_rounding(range());
   Estimate estimate = session::moved(estimate_, name, false, 0);
   estimate = session::plus_error(estimate, claimed(added, rounded), false);
   if (sample_ == nullptr) return with(std::move(estimate), nullptr);
@@ -299,7 +305,9 @@ Known Known::times_plain(NumbersView plain, int slots, double scale, double adde
 Known Known::times_number(Complex c, double added, std::optional<Complex> actual) const {
   Estimate product = session::times_number(estimate_, c, added);
   const Complex used = actual.value_or(c);
-  if (used != c) product = session::plus_error(product, std::abs(used - c) * widest().rms, false);
+  if (used != c)
+    product = session::plus_error(product, std::abs(used - c) * widest().rms * of_rounding(range()),
+                                  false);
   return with(
       std::move(product),
       each_value(sample_, added,
@@ -321,6 +329,7 @@ Known Known::conjugated(double added) const {
 
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
                      NumbersView off) const {
+  rounded *= of_rounding(range());
   // Of other data the rounding of masks is known by its size alone.
   const double relative = off.empty() || !(widest().rms > 0) ? 0 : rounded / widest().rms;
   return with(
@@ -348,6 +357,7 @@ Known Known::summed(std::size_t kept, double count, double added, bool full) con
 
 Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes,
                      double count, Complex factor, double added, double rounded) const {
+  rounded *= of_rounding(range());
   Estimate sums =
       session::times_number(session::summed(estimate_, count, 0), factor, claimed(added, rounded));
   if (sample_ == nullptr) return with(std::move(sums), nullptr);
@@ -378,6 +388,7 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
 
 Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
                     int slots) const {
+  rounding *= of_rounding(range());
   const Estimate sums = session::summed(estimate_, static_cast<double>(count), 0);
   const double rounded = std::hypot(added, rounding * sums.range.rms);
   Estimate result = session::plus_error(session::times_number(sums, factor, 0), rounded, false);
@@ -403,6 +414,7 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
 
 Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added,
                     double rounded) const {
+  if (real) rounded *= of_rounding(range());
   Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded));
   if (sample_ == nullptr) return with(std::move(result), nullptr);
   Numbers values;

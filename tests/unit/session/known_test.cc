@@ -37,6 +37,16 @@ void expect_exact(const Known& x, const Numbers& want) {
   }
 }
 
+// Root mean square of what a row with noise differs by.
+double error_of_row(const Known& x, std::size_t r) {
+  const Sample& sample = *x.sample();
+  double squares = 0;
+  for (std::size_t i = 0; i < sample.size; ++i) {
+    squares += std::norm(sample.row(r)[i] - sample.row(sample.exact_of(r))[i]);
+  }
+  return std::sqrt(squares / static_cast<double>(sample.size));
+}
+
 // The error that the sample shows, of a rule that says what it is for white errors.
 void expect_error(const Known& x, double want) { EXPECT_NEAR(x.error() / want, 1, 0.1); }
 
@@ -240,6 +250,26 @@ TEST(SessionKnown, OtherDataHaveTheValuesOfTheSampleAndLargeOnesInTheSamePlaces)
   EXPECT_GE(few.sample()->row(few.sample()->other(0))[3].real(), 0.45);
 }
 
+TEST(SessionKnown, LargeSamplesHaveFewerOtherDataAndTheLargestNone) {
+  const auto others = [](const Known& x) { return x.sample()->others; };
+  const Known large = in_turn(1 << 13), largest = in_turn(1 << 19);
+  EXPECT_EQ(others(in_turn(1 << 12)), 12u);
+  EXPECT_EQ(others(large), 4u);
+  EXPECT_EQ(others(largest), 0u);
+  std::vector<std::int64_t> index(1 << 13);
+  std::iota(index.begin(), index.end(), 0);
+  const std::vector<Known> several{in_turn(512), large};
+  const std::vector<std::size_t> sizes{512, 1 << 13}, shape{1 << 19}, one{1};
+  const Known joined = Known::joined(several, sizes, index);
+  EXPECT_EQ(others(joined), 4u);
+  EXPECT_EQ(others(joined.plus(in_turn(1 << 13))), 4u);
+  EXPECT_GT(joined.summed(1, 1 << 13, 0, false).reach(), 10);
+  index.assign(1 << 19, 0);
+  EXPECT_EQ(others(large.taken(shape, index)), 0u);
+  EXPECT_EQ(largest.summed(1, 1 << 19, 0, false).reach(), 0);
+  EXPECT_GT(error_of_row(large, large.sample()->other(3) + 1), 0.9 * kError);
+}
+
 TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
   const double root = std::sqrt(512);  // deviation of a sum
   const std::vector<std::size_t> shape{512}, axes{0};
@@ -296,7 +326,8 @@ TEST(SessionKnown, MasksAreRoundedInOtherDataToo) {
     const Numbers none(512);
     return sum.rotated(1, true, 0, 1e-3 * sum.widest().rms, none).errors(512, false).mean;
   });
-  EXPECT_NEAR(mean / (1e-3 * std::sqrt(512) / std::sqrt(std::numbers::pi)), 1, 0.2);
+  // Of real values, whose rounding is real.
+  EXPECT_NEAR(mean / (1e-3 * std::sqrt(2 * 512) / std::sqrt(std::numbers::pi)), 1, 0.2);
 }
 
 TEST(SessionKnown, WhatLiesBeyondASampleDoesNotGrowInALoop) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <random>
 #include <vector>
 
@@ -152,6 +153,16 @@ TEST(SessionError, ExpectsTheLargestOfAllSlots) {
     EXPECT_EQ(divided.worst(count, false), encrypted.worst(count, true));
     // Sums over many slots are normal again.
     EXPECT_EQ(divided.summed(1, 1, true).worst(count, true), encrypted.worst(count, true));
+  }
+}
+
+TEST(SessionEstimate, WhatTheSineTakesOfAConstantIsItsMean) {
+  const double gain = 2 * std::numbers::pi * std::numbers::pi / 3 * 0.01 * 0.01;
+  for (const bool of_slots : {false, true}) {
+    const Estimate x{Range::declared({0.5, 0.5}, {}), {}};
+    const Estimate y = refreshed(x, 0, 0.01, of_slots, 512);
+    // As the mean of real errors is claimed.
+    EXPECT_NEAR(y.error.rms() / std::sqrt(std::numbers::pi) / (gain * 0.125), 1, 1e-9) << of_slots;
   }
 }
 
