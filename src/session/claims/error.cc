@@ -123,6 +123,16 @@ Error Error::times(double rms, double bound) const {
   return out;
 }
 
+Error Error::times_aligned(double rms, double bound) const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    part.rms = std::min(part.rms * bound, part.largest * rms);
+    part.largest *= bound;
+    out.add(part);
+  }
+  return out;
+}
+
 Error Error::moved(std::uint64_t by) const {
   Error out;
   for (ErrorPart part : parts_) {

@@ -33,8 +33,10 @@ class Error {
   const std::vector<ErrorPart>& parts() const { return parts_; }
 
   Error operator+(const Error& other) const;
-  // Times data of this root mean square and this bound.
+  // Times data of this root mean square and this bound, which are independent of the errors' sizes.
   Error times(double rms, double bound) const;
+  // The same of data that may be largest where the errors are.
+  Error times_aligned(double rms, double bound) const;
   // Values moved to other slots: what is white is independent of what it was, but not of another
   // array moved alike.
   Error moved(std::uint64_t by) const;

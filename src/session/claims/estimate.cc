@@ -209,6 +209,12 @@ class Splits {
   std::vector<Complex> leaves_;
 };
 
+// Declared ranges are promises: values may be large where the errors of the other factor are, as in
+// powers of what was divided by small numbers.
+Error times(const Error& error, const Range& by, bool declared) {
+  return declared ? error.times_aligned(by.rms, by.bound) : error.times(by.rms, by.bound);
+}
+
 }  // namespace
 
 double slot_error(double variance, double slots, double scale) {
@@ -222,15 +228,15 @@ Estimate operator+(const Estimate& x, const Estimate& y) {
 Estimate operator-(const Estimate& x) { return {-x.range, x.error}; }
 
 Estimate product(const Estimate& x, const Estimate& y, bool same, double added) {
-  const Error cross = x.error.times(y.range.rms, y.range.bound) +
-                      y.error.times(x.range.rms, x.range.bound) +
+  const bool declared = x.range.claim == Claim::Declared || y.range.claim == Claim::Declared;
+  const Error cross = times(x.error, y.range, declared) + times(y.error, x.range, declared) +
                       Error::fresh(x.error.rms() * y.error.rms(), false);
   return {same ? square(x.range) : x.range * y.range, cross + Error::fresh(added)};
 }
 
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
   return {x.range * plain,
-          x.error.times(plain.rms, plain.bound) +
+          times(x.error, plain, x.range.claim == Claim::Declared) +
               Error::fresh(x.range.rms * rounding * of_rounding(x.range, plain), true, false) +
               Error::fresh(added)};
 }
