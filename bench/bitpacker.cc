@@ -83,7 +83,7 @@ class Benchmark {
         for (const Chain chain : kChains) {
           ChainSize size{16, word, std::atof(scale.c_str())};
           // One word, as near to it as primes go.
-          if (scale == "word") size.log_scale = word - 0.1;
+          if (scale == "word") size.log_scale = word - 0.3;
           body(chain, size);
         }
       }
@@ -118,6 +118,7 @@ class Benchmark {
     row.add("levels_left", left).add("limbs_left", p.limbs(left)).add("limbs_top", p.q_count());
     row.add("mains", static_cast<int>(p.literal().mains.size()));
     row.add("terminals", static_cast<int>(p.literal().terminals.size() + p.literal().outer.size()));
+    row.add("log_scale", p.literal().log_scale);
     row.add("alpha", p.alpha()).add("dnum", p.dnum()).add("log_pq", p.log_pq());
     const auto limb = std::uint64_t{4} * static_cast<std::uint64_t>(p.n());
     row.add("ciphertext_bytes",
@@ -140,6 +141,8 @@ class Benchmark {
     row.add("unit", "bits").add("low", x.low).add("high", x.high);
     row.add("least", x.least).add("most", x.most).add("samples", x.samples);
     row.add("rms", x.rms).add("predicted_rms", x.predicted_rms);
+    const DeviceInfo device = backend()->info();
+    row.add("device", device.name).add("backend", device.backend);
     row.add("scale", std::log2(p.scale(0))).add("leaving", p.leaving(1).size());
     rows_.push_back(ended(row.add("params", sizes_of(chain, size))));
     return good;
@@ -148,7 +151,9 @@ class Benchmark {
   void measure(Chain chain, const ChainSize& size, const std::shared_ptr<const Params>& params) {
     World world(params, backend());
     const int left = params->level_after_bootstrap();
-    DryRun dry = dry_run(params, 0, params->max_slots(), bootstrapping({}));
+    BootstrapOptions options;
+    options.minimal_keys = arguments_.flag("minimal-keys");
+    const DryRun dry = dry_run(params, 0, params->max_slots(), bootstrapping(options));
     const bool boots = arguments_.flag("bootstraps");
     rlwe::KeyRequest request =
         dry_run(params, left, params->max_slots(), [](const auto&) -> Program1 {
@@ -164,7 +169,7 @@ class Benchmark {
     }
     world.make_keys(request);
     for (const int level : {left, std::max(1, left / 2)}) operations(world, chain, size, level);
-    if (boots) bootstrap(world, chain, size, dry);
+    if (boots) bootstrap(world, chain, size, options, dry);
   }
 
   void operations(World& world, Chain chain, const ChainSize& size, int level) {
@@ -193,9 +198,10 @@ class Benchmark {
          [&](const Ciphertext& y) { return e.rescale(e.multiply_scalar_no_rescale(y, 1, up)); });
   }
 
-  void bootstrap(World& world, Chain chain, const ChainSize& size, const DryRun& dry) {
+  void bootstrap(World& world, Chain chain, const ChainSize& size, const BootstrapOptions& options,
+                 const DryRun& dry) {
     const Params& p = *world.params();
-    const Bootstrapper bootstrapper(world.context(), {});
+    const Bootstrapper bootstrapper(world.context(), options);
     const std::vector<Complex> z = world.message("complex", p.max_slots());
     const Ciphertext x = world.encrypt(z, 0);
     Ciphertext y;
@@ -206,6 +212,7 @@ class Benchmark {
     errors.add(z, world.decrypt(y));
     Row& row = add_time(world, "bootstrap", chain, size, 0, sample, "ms");
     row.add("levels_left", p.level_after_bootstrap());
+    row.add("minimal_keys", int{options.minimal_keys});
     row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
     row.add("key_bytes", std::uint64_t{world.key_bytes()})
         .add("bytes_moved", dry.report.bytes_moved);
@@ -259,6 +266,7 @@ int main(int argc, char** argv) {
                                         {"scales", "word,35,45,50"},
                                         {"runs", "0"},
                                         {"bootstraps", "1"},
+                                        {"minimal-keys", "0"},
                                         {"samples", "1000000"}},
                                        latticino::bench::run);
 }

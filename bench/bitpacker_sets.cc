@@ -16,7 +16,9 @@ constexpr int kDigits = 4;
 constexpr int kStcLevels = 3, kEvalModLevels = 8, kCtsLevels = 4;
 constexpr double kShort = 0.6;  // bits that two words may be short of twice their size
 constexpr double kMostEvalMod = 60;
-constexpr double kMostBase = 59;   // the sparse key stays within 121 bits beside two words
+constexpr double kMostBase = 59;
+constexpr double kCtsBits = 52;
+constexpr int kBases = 7;
 constexpr double kLeastPair = 40;  // the least product of two primes at N = 2^16, about
 constexpr double kGap = 0.7;       // from the scale times the message ratio to the base
 
@@ -30,10 +32,13 @@ int log_message_ratio(const ChainSize& size, double base) {
   return std::min(most, static_cast<int>(std::floor(base - size.log_scale)));
 }
 
+double most_base(const ChainSize& size) {
+  return std::min({kMostBase, 2.0 * size.word - kShort, 121 - 2.0 * size.word});
+}
+
 double base_bits(const ChainSize& size) {
-  const double most = std::min(kMostBase, 2.0 * size.word - kShort);
   const int ratio = size.log_scale <= 37 ? 7 : 6;
-  return std::min(most, std::max(kLeastPair, size.log_scale + ratio + kGap));
+  return std::min(most_base(size), std::max(kLeastPair, size.log_scale + ratio + kGap));
 }
 
 double log2_of(const std::vector<std::uint32_t>& primes) {
@@ -85,7 +90,7 @@ ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
   plan.most_terminals = 5;
   if (levels.bootstraps) {
     plan.raised.assign(kEvalModLevels, {evalmod_bits(size)});
-    plan.raised.insert(plan.raised.end(), kCtsLevels, {52, 0.5, true});
+    plan.raised.insert(plan.raised.end(), kCtsLevels, {kCtsBits, 0.5, true});
   }
   return literal_of(pack_primes(plan));
 }
@@ -104,7 +109,8 @@ ParamsLiteral whole(const ChainSize& size, const Levels& levels, int alpha) {
   plan.aux_bound = plan.main_bound = std::uint32_t{1} << size.word;
   for (int l = 1; levels.bootstraps && l <= kEvalModLevels + kCtsLevels; ++l) {
     const LevelShape top = plan.shapes.back();
-    plan.raised.push_back({{static_cast<std::uint16_t>(top.mains + 2 * l), 0}, evalmod_bits(size)});
+    plan.raised.push_back({{static_cast<std::uint16_t>(top.mains + 2 * l), 0},
+                           l <= kEvalModLevels ? evalmod_bits(size) : kCtsBits});
   }
   return literal_of(pick_primes(plan));
 }
@@ -122,11 +128,14 @@ ParamsLiteral chain_of(Chain chain, const ChainSize& size, const Levels& levels,
   return x;
 }
 
-std::shared_ptr<const Params> bootstrapping(Chain chain, const ChainSize& size, int left) {
+std::shared_ptr<const Params> bootstrapping(Chain chain, ChainSize size, int left) {
   Levels levels{left + kStcLevels, true, base_bits(size)};
-  // The base of a packed chain is met where its primes allow: others near it may pack as well.
-  const int bases = chain == Chain::Packed ? 4 : 1;
+  // A packed chain is found where its primes allow: other bases and scales near may pack as well.
+  const int tries = chain == Chain::Packed ? 2 * kBases : 1;
+  const double base = levels.base, scale = size.log_scale;
   for (int i = 0;; ++i) {
+    levels.base = std::min(base + i / 2, most_base(size));
+    size.log_scale = scale - 0.1 * (i % 2);
     try {
       const ParamsLiteral first = chain_of(chain, size, levels, 1);
       const int primes =
@@ -143,8 +152,7 @@ std::shared_ptr<const Params> bootstrapping(Chain chain, const ChainSize& size, 
       x.bootstrap->log_message_ratio = log_message_ratio(size, base);
       return Params::check(std::move(x));
     } catch (const ParameterError&) {
-      if (i + 1 == bases) throw;
-      levels.base += 0.5;
+      if (i + 1 == tries) throw;
     }
   }
 }
@@ -158,7 +166,8 @@ int primes_of_level(const ChainSize& size) {
 std::shared_ptr<const Params> deepest(Chain chain, const ChainSize& size) {
   // Of Q, where P is a quarter of it.
   const double q = 1747.0 * kDigits / (kDigits + 1);
-  const double user = q - base_bits(size) - kEvalModLevels * evalmod_bits(size) - kCtsLevels * 50;
+  const double user =
+      q - base_bits(size) - kEvalModLevels * evalmod_bits(size) - kCtsLevels * kCtsBits;
   const int most = static_cast<int>(user / size.log_scale) - kStcLevels + 1;
   for (int left = most;; --left) {
     try {

@@ -1,10 +1,37 @@
 """BitPacker."""
 
 from .ours import training
-from .rows import DRAWING, HARDWARE, LATER, PARTLY, Line, Paper, Row, whole
+from .rows import DRAWING, HARDWARE, MEASURED, PARTLY, Line, Paper, Ratio, Recorded, Row, whole
 
 ACCELERATOR = "Simulated on CraterLake, an accelerator that has not been built. "
-STUDY = ("packing_study --sets",)
+RECORD = "2026-11-25-xeon-bitpacker"
+COUNTS = ("./latticino bench bitpacker --part counts --record FILE",)
+ERRORS = ("./latticino bench bitpacker --part errors --record FILE",)
+SCHEDULES = ("BS19, 35 bits", "BS19, 45 bits", "BS26, 35 bits", "BS26, 45 bits")
+BY_COUNT = ("Of this what carries over is counted: limbs by level of chains with the paper's bootstrapping scales under scales of 35 and 45 bits, "
+            "planned with real primes at N = 2^16 ([words](lab/primes.md#words-of-28-to-64-bits)). ")
+
+
+def counted(schedule: str, word: int, chain: str) -> Recorded:
+    return Recorded(RECORD, "bitpacker.count", {"schedule": schedule, "word": word, "chain": chain})
+
+
+def unpacked_over_packed(word: int, schedules: tuple[str, ...] = SCHEDULES) -> tuple[Line, ...]:
+    return tuple(Line(f"limbs of unpacked chains, {schedule}, words of {word}", "",
+                      Ratio(counted(schedule, word, "unpacked"), counted(schedule, word, "packed")))
+                 for schedule in schedules)
+
+
+def errors_of(operation: str) -> tuple[Line, ...]:
+    def median(scale: int, word: int, chain: str) -> Recorded:
+        return Recorded(RECORD, f"bitpacker.{operation}_error", {"log_scale": scale, "word": word, "chain": chain})
+
+    packed = [Line(f"2^{scale}, packed: median", "", median(scale, 28, "packed")) for scale in range(30, 61, 5)]
+    others = [Line(f"2^{scale}, two primes of its own: median", "", median(scale, 31, "double"))
+              for scale in range(40, 61, 5)]
+    return (*packed, *others)
+
+
 ROWS = (
     Row("Table 1", "bits kept by five workloads, packed and not: mean and worst case", PARTLY,
         "Only LogReg has a counterpart with a record: HELR with the scale 2^40, on a chain of the 25-30 system; the "
@@ -28,23 +55,27 @@ ROWS = (
     Row("Fig. 8", "what a choice of moduli depends on", DRAWING, "A drawing."),
     Row("Fig. 9", "the parts of CraterLake", HARDWARE, "A drawing of an accelerator."),
     Row("Fig. 10", "energy of a product by number of residues", HARDWARE, "Energy of an accelerator's units."),
-    Row("Fig. 11", "time of workloads in words of 28 bits, packed and not", HARDWARE,
-        ACCELERATOR + "Packed chains are 59 % faster in the mean. Counts of limbs, which carry over, are not recorded yet; "
-        "[sizes of primes](lab/primes.md#bitpacker-chains-for-bootstrapping) has those of four packed chains.", STUDY),
+    Row("Fig. 11", "time of workloads in words of 28 bits, packed and not", PARTLY,
+        ACCELERATOR + "Packed chains are 59 % faster in the mean. " + BY_COUNT + "Unpacked ones would need primes that the ring does not have.",
+        COUNTS, unpacked_over_packed(28)),
     Row("Fig. 12", "energy of workloads in words of 28 bits, packed and not", HARDWARE, "Energy of an accelerator."),
-    Row("Fig. 13", "time of workloads on a CPU in words of 64 bits, packed and not", LATER,
+    Row("Fig. 13", "time of workloads on a CPU in words of 64 bits, packed and not", PARTLY,
         "Packed chains are 24 % faster in the mean (one thread of a Threadripper PRO 3975WX). Residues here have at most 31 bits, so "
-        "words of 64 are not offered. No workload was timed on the packed sets of 28 to 30 bits."),
-    Row("Fig. 14", "time of workloads in words of 28 to 64 bits, packed and not", HARDWARE,
-        ACCELERATOR + "Counts of limbs by word are not recorded yet.", STUDY),
-    Row("Fig. 15", "how much slower unpacked chains are, by word", HARDWARE,
-        ACCELERATOR + "2.18 times at 64 bits, 1.59 at 28, in the mean. Counts of limbs by word are not recorded yet.", STUDY),
+        "words of 64 are not offered. " + BY_COUNT, COUNTS, unpacked_over_packed(64)),
+    Row("Fig. 14", "time of workloads in words of 28 to 64 bits, packed and not", PARTLY, ACCELERATOR + BY_COUNT, COUNTS,
+        tuple(Line(f"limbs of packed chains, {SCHEDULES[0]}, words of 28 against {word}", "",
+                   Ratio(counted(SCHEDULES[0], 28, "packed"), counted(SCHEDULES[0], word, "packed")))
+              for word in (36, 44, 52, 64))),
+    Row("Fig. 15", "how much slower unpacked chains are, by word", PARTLY,
+        ACCELERATOR + "2.18 times at 64 bits, 1.59 at 28, in the mean. " + BY_COUNT, COUNTS,
+        tuple(line for word in (28, 36, 44, 52, 64) for line in unpacked_over_packed(word, SCHEDULES[:1]))),
     Row("Fig. 16", "time and area by word", HARDWARE, "Area of an accelerator."),
     Row("Fig. 17", "time by size of the register file", HARDWARE, "The register file of an accelerator."),
-    Row("Fig. 18", "errors of a rescaling at scales of 30 to 60 bits, a million samples each", LATER,
-        "A picture of quartiles there. No command here draws such samples. `tests/noise` holds rescalings to their predicted variance."),
-    Row("Fig. 19", "errors of an adjustment at scales of 30 to 60 bits, a million samples each", LATER,
-        "A picture of quartiles there. No command here draws such samples."),
+    Row("Fig. 18", "errors of a rescaling at scales of 30 to 60 bits, a million samples each", MEASURED,
+        "A picture of quartiles there, and [here](lab/primes.md#errors-of-divisions). Words of 64 bits are beside it there; here levels with "
+        "one or two primes of their own below 2^31. There is no pair of these at 2^35.", ERRORS, errors_of("rescale")),
+    Row("Fig. 19", "errors of an adjustment at scales of 30 to 60 bits, a million samples each", MEASURED,
+        "As Fig. 18.", ERRORS, errors_of("adjust")),
 )
 
 PAPER = Paper(

@@ -307,15 +307,17 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
-                                         "roofline", "growth", "exactness", "messages", "compare", "report"))
-    bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth: records to "
-                       "work from instead of measuring")
+                                         "roofline", "growth", "exactness", "messages", "bitpacker", "compare",
+                                         "report"))
+    bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
+                       "records to work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
-    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise"),
-                       help="exactness: this part alone; noise is in no run of all, and measures deviations")
+    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors"),
+                       help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
+                       "deviations; bitpacker: counts, chains or errors alone")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
-    bench.add_argument("--plot", type=Path, help="growth, roofline: the picture to draw")
+    bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: the picture to draw")
     bench.add_argument("--preset", help="default: those of the documented record")
     bench.add_argument("--runs", type=count(1), help="repetitions of each measurement")
     bench.add_argument("--no-peers", action="store_true", help="cpu: leave other libraries out")

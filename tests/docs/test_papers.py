@@ -97,7 +97,7 @@ def test_figures_are_printed_as_records_have_them():
 @pytest.mark.parametrize("command, wrong", [
     ("./latticino bench gpu --record FILE", ""), ("./latticino test --quick", ""), ("bench_growth --runs 3 --output FILE", ""),
     ("python3 bench/counters.py FOLDER", ""), ("packing_study --sets", ""),
-    ("./latticino bench bitpacker --record FILE", "bitpacker"), ("./latticino measure", "no command"),
+    ("./latticino bench bitpacker --record FILE", ""), ("./latticino bench packer --record FILE", "packer"), ("./latticino measure", "no command"),
     ("./latticino bench gpu --recrod FILE", "recrod"), ("./latticino explain no-such-set", "no-such-set"),
     ("bench_growth --run 3", "no option --run"), ("bench_nothing", "no program"), ("python3 bench/count.py", "no such file"),
     ("./latticino bench roofline bench/records/none.json", "no file")])

@@ -10,14 +10,17 @@ from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
-            "messages")  # on a device
+            "messages", "bitpacker")  # on a device
+PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
-    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages"),
-    "files": ("compare", "roofline", "growth"), "tuning": ("gpu",), "part": ("exactness",),
+    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages", "bitpacker"),
+    "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
-    "plot": ("roofline", "growth"), "preset": MEASURES, "runs": (*MEASURES, "roofline", "growth"), "no_peers": ("cpu",),
+    "plot": ("roofline", "growth", "bitpacker"), "preset": tuple(m for m in MEASURES if m != "bitpacker"),
+    "runs": (*MEASURES, "roofline", "growth"),
+    "no_peers": ("cpu",),
 }
 DEFAULTS = {"threads": 0, "arithmetic": "exact", "no_peers": False, "files": []}
 
@@ -29,6 +32,9 @@ def require_read(args: argparse.Namespace) -> None:
             option = "files" if name == "files" else f"--{name.replace('_', '-')}"
             raise errors.UnsupportedError.explain(
                 f"bench {args.what}", option, f"{' or '.join(readers)}, which read it", "leave it out")
+    if args.part and args.part not in PARTS[args.what]:
+        raise errors.UnsupportedError.explain(f"bench {args.what}", f"--part {args.part}", ", ".join(PARTS[args.what]),
+                                              "name one of these")
     if args.preset and args.what != "switching":
         for name in args.preset.split(","):
             (tfhe.preset if args.what in ("gates", "exactness") else preset)(name)
@@ -36,7 +42,7 @@ def require_read(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import compare, exactness, growth, messages, programs, report, roofline
+    from . import bitpacker, compare, exactness, growth, messages, programs, report, roofline
 
     require_read(args)
     if args.what == "report":
@@ -48,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
-             "messages": messages.run}[args.what]
+             "messages": messages.run, "bitpacker": bitpacker.run}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

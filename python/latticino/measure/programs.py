@@ -30,7 +30,7 @@ GATE_BATCHES = {"cpu": "1,8", "cuda": "1,2,8,32,132,1024,4096"}
 
 def precision(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Every kind of message and a chain; the program checks its targets."""
-    options = {"preset": args.preset or PRECISION_SETS, "device": _device(args.device), "threads": args.threads}
+    options = {"preset": args.preset or PRECISION_SETS, "device": device_of(args.device), "threads": args.threads}
     if args.runs:
         options |= {"runs": args.runs, "chain": args.runs if args.runs < 20 else 50}
     return run_program("bench_precision", options)
@@ -48,7 +48,7 @@ def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Bootstrapping and operations replayed as graphs, the client, every operation record; targets beside them."""
-    device = _device(args.device or "cuda")
+    device = device_of(args.device or "cuda")
     if device != "cuda":
         raise errors.DeviceError.explain("bench gpu", f"--device {device}", "cuda", "use bench cpu for the CPU")
     tuning = {"tuning": args.tuning} if args.tuning else {}
@@ -70,7 +70,7 @@ def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 def gates(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Gates and tables of TFHE, one and many at a time, in each arithmetic that a set has; targets beside them."""
-    device = _device(args.device)
+    device = device_of(args.device)
     options = {"device": device, "threads": args.threads or 1, "mode": "replayed", "batches": GATE_BATCHES[device],
                "runs": args.runs or 11}
     rows: list[Row] = []
@@ -89,7 +89,7 @@ def _computes_in(name: str, arithmetic: str) -> bool:
 
 def ablation(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Key switching and bootstrapping with one step of the design more at a time, and with one left out."""
-    options = {"device": _device(args.device or "cuda"), "runs": args.runs or 9}
+    options = {"device": device_of(args.device or "cuda"), "runs": args.runs or 9}
     return run_program("bench_ablation", options | ({"preset": args.preset} if args.preset else {}))
 
 
@@ -99,7 +99,7 @@ def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
     rows: list[Row] = []
     good = True
     for name in chosen:
-        options = {"device": _device(args.device or "cuda"), "preset": name, "runs": args.runs or 7, "replay": 1}
+        options = {"device": device_of(args.device or "cuda"), "preset": name, "runs": args.runs or 7, "replay": 1}
         more, well = run_program("bench_bootstrap", options)
         rows, good = rows + more, good and well
     for row in rows:
@@ -112,7 +112,7 @@ def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Functions of slots by tables: errors, which the program checks, times and memory. A sample of it on a CPU."""
-    device = _device(args.device)
+    device = device_of(args.device)
     if device == "cuda":
         sets = {args.preset: "64,256,1024,32768"} if args.preset else SWITCH_SETS
         options = {"values": 10_000, "runs": args.runs or 9, "replay": 1}
@@ -146,7 +146,7 @@ def tune(presets: str | None, table: Path, tfhe_sets: str | None = None, batches
     return subprocess.call([str(program), f"--presets={presets}", f"--table={table}", *given])
 
 
-def _device(name: str | None) -> str:
+def device_of(name: str | None) -> str:
     kind, index = devices.choose(name)
     if index:
         raise errors.UnsupportedError.explain("bench", f"--device {name}", "cpu or cuda",

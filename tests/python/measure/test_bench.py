@@ -28,7 +28,7 @@ sys.exit({status})
 
 
 PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
-            "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates")
+            "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker")
 
 
 @pytest.fixture
