@@ -39,13 +39,15 @@ ParamsLiteral test_n10() {
 // Packed with pack_primes. Listed, so that the planner may get better without changing a set: user
 // levels at one scale up to level `fresh`, eight EvalMod levels and four of CoeffToSlot.
 ParamsLiteral bootstrapping(const char* name, double log_scale, int fresh, double evalmod_bits,
-                            double cts_bits, int log_message_ratio) {
+                            double cts_bits, int log_message_ratio, int arcsine_levels = 0) {
   ParamsLiteral x;
   x.name = name;
   x.log_n = 16;
   x.log_scale = log_scale;
   x.bootstrap = BootstrapLiteral{};
   x.bootstrap->log_message_ratio = log_message_ratio;
+  x.bootstrap->evalmod_levels += arcsine_levels;
+  x.bootstrap->arcsine = arcsine_levels > 0;
   x.level_log_scale.assign(fresh + 1, log_scale);
   x.level_log_scale.insert(x.level_log_scale.end(), x.bootstrap->evalmod_levels, evalmod_bits);
   x.level_log_scale.insert(x.level_log_scale.end(), x.bootstrap->cts_levels, cts_bits);
@@ -87,6 +89,26 @@ ParamsLiteral n16_d45_w30() {
   x.levels = {{1, 1},  {1, 3},  {4, 1},  {4, 3},  {7, 1},  {7, 3},  {10, 1}, {10, 3}, {13, 1},
               {13, 3}, {16, 1}, {16, 3}, {19, 1}, {19, 3}, {22, 1}, {25, 0}, {27, 0}, {29, 0},
               {31, 0}, {33, 0}, {35, 0}, {37, 0}, {39, 0}, {41, 0}, {42, 1}, {43, 2}, {44, 3}};
+  x.alpha = 12;
+  return x;
+}
+
+// The arcsine takes three levels and lets messages come near the ends of the sine, so that less of
+// EvalMod's noise reaches them.
+ParamsLiteral n16_d48_w30_precise() {
+  ParamsLiteral x = bootstrapping("n16-d48-w30-precise-v1", 48, 9, 59.7, 52, 3, 3);
+  x.terminals = {33292289, 19529729, 14155777, 20054017, 14942209};
+  x.mains = {1054212097, 1053818881, 1052508161, 1051721729, 1049100289, 1048707073, 1045430273,
+             1043464193, 1042415617, 1040842753, 1040056321, 1038745601, 1037303809, 265420801,
+             249561089,  283508737,  236716033,  228720641,  244842497,  263454721,  256376833,
+             270794753,  955383809,  980156417,  950009857,  985661441,  958136321,  977534977,
+             942800897,  993263617,  940572673,  995622913,  930742273,  1006108673, 924450817,
+             1012924417, 919601153,  1018429441, 230686721,  319160321,  224002049,  302252033};
+  x.aux = {1073479681, 1071513601, 1070727169, 1068236801, 1065484289, 1064697857,
+           1062862849, 1062469633, 1060765697, 1056440321, 1056178177, 1055260673};
+  x.levels = {{1, 1},  {1, 3},  {1, 5},  {5, 2},  {5, 4},  {9, 1},  {9, 3},  {9, 5},  {13, 2},
+              {13, 4}, {16, 3}, {19, 2}, {22, 1}, {24, 1}, {26, 1}, {28, 1}, {30, 1}, {32, 1},
+              {34, 1}, {36, 1}, {38, 1}, {39, 2}, {40, 3}, {41, 4}, {42, 5}};
   x.alpha = 12;
   return x;
 }
@@ -174,8 +196,8 @@ ParamsLiteral test_n10_boot_w28() {
 }  // namespace
 
 std::vector<ParamsLiteral> packed_literals() {
-  return {n14_d35_w28(),   test_n10(),    n16_d35_w30(), n16_d45_w30(),
-          test_n10_boot(), n16_d35_w28(), n16_d45_w28(), test_n10_boot_w28()};
+  return {n14_d35_w28(), test_n10(),    n16_d35_w30(),       n16_d45_w30(),        test_n10_boot(),
+          n16_d35_w28(), n16_d45_w28(), test_n10_boot_w28(), n16_d48_w30_precise()};
 }
 
 }  // namespace latticino::params

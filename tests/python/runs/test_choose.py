@@ -42,7 +42,7 @@ def test_reasons_are_told(small):
 @pytest.mark.slow
 def test_more_bits_want_other_parameters(small):
     more = lt.choose(program, lt.Shape((1000,), None, (-1, 1)), bits=33)
-    assert more.preset == "n16-d50-boot-v1" and more.table[0].bits >= 33 and small.preset != more.preset
+    assert more.preset == "n16-d48-w30-precise-v1" and more.table[0].bits >= 33 and small.preset != more.preset
     with pytest.raises(lt.ParameterError, match="no preset runs.*bits"):
         lt.choose(program, lt.Shape((1000,)), bits=60)
 

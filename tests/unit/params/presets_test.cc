@@ -132,6 +132,15 @@ TEST_P(PackedPresets, KeepTheirWordsAndTheLevelsOfTheirScale) {
   EXPECT_GT(p->bootstrap_precision().random.mean, 19);
 }
 
+TEST(PrecisePreset, Keeps26Bits) {
+  const auto p = preset("n16-d48-w30-precise-v1");
+  for (const std::uint32_t q : p->ring_primes()) EXPECT_LT(q, 1u << 30);
+  EXPECT_TRUE(p->bootstrap()->arcsine);
+  EXPECT_EQ(p->level_after_bootstrap(), 6);
+  EXPECT_GT(p->bootstrap_precision().random.mean, 26);
+  EXPECT_LT(p->bootstrap_log_failure(), -100);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PackedPresets,
                          testing::Combine(testing::Values("35", "45"), testing::Values(28, 30)),
                          [](const auto& info) {
@@ -176,6 +185,8 @@ TEST(PresetHashes, AreFrozen) {
       {"n16-d45-w28-boot-v1", "d0264a723b52cbcafc2d2c4f82b1b54b3dd8d7fea7eee90bb539e6dabc20652b"},
       {"test-n10-d34-w28-boot-insecure",
        "194eb672d5340070d1ee9627b436b3f8895a4317978538b5f6b08a42b112866b"},
+      {"n16-d48-w30-precise-v1",
+       "825cf082b88e17ad4ccf386aafbfc45cab79dc250078de20a8135c84dab4dfa3"},
       {"cheddar-d30-legacy", "90d080d9edf60e2c93c0e1f2f2df5dad6dfbb83de3a2b9324bc810e12b7a94de"},
       {"cheddar-d35-legacy", "91bef5ed3e1a4339a1017bb28361a878d96a687cd90c0aec5a09a605c8afb165"},
       {"cheddar-d40-legacy", "4dca706c911785be431d86e831ab8f8e43bf2b9cd6fde9faa57a92e8aeb40e2c"},
