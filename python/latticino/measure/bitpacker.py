@@ -77,7 +77,7 @@ def plot(rows: list[Row], path: Path) -> None:
                      for r in line]
             at = [r["params"]["log_scale"] + 1.4 * (i - 0.5) for r in line]
             drawn = ax.bxp(stats, positions=at, widths=1.1, showfliers=False, patch_artist=True, manage_ticks=False,
-                           boxprops={"facecolor": f"C{i}", "alpha": 0.6})
+                           boxprops={"facecolor": f"C{i}", "alpha": 0.6}, medianprops={"color": "black"})
             drawn["boxes"][0].set_label(label)
         ax.set(title=title, xlabel="log2 of the scale")
         ax.grid(alpha=0.3)
