@@ -4,9 +4,12 @@ import json
 import math
 
 import pytest
+from test_bench import fake as stand_ins
 
 from latticino import cli
 from latticino.measure import bitpacker, packing_counts, programs
+
+fake = stand_ins  # the fixture of stand-ins for programs
 
 
 @pytest.mark.parametrize("n", [2, 37, 786433, 268369921, 2**61 - 1, 18446744073709551557])
