@@ -16,7 +16,7 @@ from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
-from . import rewrites
+from . import rewrites, splitting
 from .activations import BITS as FIT_BITS
 from .balancing import balanced
 from .compiled import Compiled
@@ -220,14 +220,8 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
            images: int, machines: dict[int, Machine] | None = None) -> Compiled:
     """With one preset. ``machines``: those of other presets, by their slots, which alone they depend on."""
     context = Context._for_plans(preset, kind, False)
-    machines = {} if machines is None else machines
-    if context.slots not in machines:
-        graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
-        machines[context.slots] = Machine(graph, context.slots, images)
-    machine = machines[context.slots]
-    graph = machine.graph
-    network = _moved(network, graph)
-    placement = placed(Rates(machine, context))
+    network, machine, placement = _fastest_maps(network, context, samples[:_SAMPLES], images)
+    graph = network.graph
     rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, samples[:_SAMPLES]))
     program = _planned(machine, placement, context)
     shadow = Shadow(graph, network.units, placement.steps, own, network.units)
@@ -237,6 +231,32 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
                        tuple(program.notes))
     require_memory(plan, memory)
     return Compiled(network, placement, machine, context, plan, own, device, memory)
+
+
+_Laid = tuple[Scaled, Machine, Placement]
+
+
+def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images: int) -> _Laid:
+    """With convolutions in one map or in two, whichever is predicted to be faster: those of the largest gaps first, as
+    long as that helps."""
+    best = _laid(network, context, images)
+    ways = splitting.splittable(network.graph, context.slots, images)
+    for least in sorted({way.each for way in ways.values()}, reverse=True):
+        chosen = {i: way for i, way in ways.items() if way.each >= least}
+        try:
+            found = _laid(splitting.split(network, chosen, samples), context, images)
+        except errors.LevelError:  # they take a level each
+            break
+        if found[2].seconds >= best[2].seconds:
+            break
+        best = found
+    return best
+
+
+def _laid(network: Scaled, context: Context, images: int) -> _Laid:
+    graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
+    machine = Machine(graph, context.slots, images)
+    return _moved(network, graph), machine, placed(Rates(machine, context))
 
 
 def require_memory(plan: NetworkPlan, memory: int | None) -> None:

@@ -78,8 +78,8 @@ def packings(graph: Lowered, slots: int, images: int = 1) -> list[Packing]:
 
     Sums and products have inputs of one packing where `with_moves` has made the graph.
     """
-    gaps = _gaps(graph)
-    plane = _plane(gaps)
+    gaps = gaps_of(graph)
+    plane = plane_of(gaps)
     lengths = {graph.nodes[i].shape[-2] for i in graph.products}
     out: list[Packing] = []
     for node, found in zip(graph.nodes, gaps):
@@ -131,7 +131,7 @@ def renames(node: Node) -> bool:
     return len(node.maps) == 1 and node.maps[0].permutes
 
 
-def _gaps(graph: Lowered) -> list[tuple[Grid, Gap] | None]:
+def gaps_of(graph: Lowered) -> list[tuple[Grid, Gap] | None]:
     """For each node the grid that it is packed as, and its gap; None for a vector."""
     wanted: dict[int, Grid] = {}
     for node in graph.nodes:
@@ -157,7 +157,7 @@ def _gap_of(node: Node, inputs: Sequence[tuple[Grid, Gap] | None], wanted: Grid 
     return None if wanted is None else (wanted, (1, 1))
 
 
-def _plane(gaps: Sequence[tuple[Grid, Gap] | None]) -> tuple[int, int]:
+def plane_of(gaps: Sequence[tuple[Grid, Gap] | None]) -> tuple[int, int]:
     """Height and width of the planes of all grids: powers of two that the widest one fits into."""
     found = [f for f in gaps if f is not None]
     height = max((g.height * gap[0] for g, gap in found), default=1)

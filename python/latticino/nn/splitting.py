@@ -1,0 +1,110 @@
+"""Convolutions of many channels in two maps, of which the first uses slots that would only repeat values.
+
+At gap 4 a layer of 64 channels lies in 4 planes of 1,024 slots. A convolution has 225 diagonals for each distance
+between an input plane and an output plane: 900. With 16 planes in a ciphertext the first map computes all 16 pairs of
+planes at once, with 225 diagonals, as the input repeats every 4 planes. The second map adds up four planes for each
+output plane: 4 diagonals. It takes one more level.
+
+In general there are P planes, and room for f times as many. Part i of the first map, from 0 to f - 1, has in plane b
+what input planes p with ``(b - p) % f == 0`` contribute to output plane ``(b + i) % P``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .lowered import Affine, Grid, Lowered, Node
+from .packing import gaps_of, plane_of
+from .scaling import Scaled
+
+_MARGIN = 1.25  # of the bound of parts beyond what samples show, relative to the result's
+
+
+class Way(NamedTuple):
+    """Of two maps: parts of the first one, planes of input and result, and channels of a plane."""
+
+    parts: int
+    planes: int
+    each: int
+
+
+def splittable(graph: Lowered, slots: int, images: int) -> dict[int, Way]:
+    """Affine nodes that two maps can compute."""
+    gaps = gaps_of(graph)
+    plane = plane_of(gaps)
+    out = {}
+    for i, node in enumerate(graph.nodes):
+        found = gaps[i]
+        if node.op != "affine" or node.like is not None or node.packed is not None or found is None:
+            continue
+        m, before = node.maps[0], gaps[node.inputs[0]]
+        grid, gap = found
+        if m.grids is None or before is None or m.stride != (1, 1) or before != (m.grids[0], gap) or grid != m.grids[1]:
+            continue
+        each = gap[0] * gap[1]
+        planes, rest = divmod(grid.channels, each)
+        same = before[0] == grid and not rest and planes & (planes - 1) == 0
+        parts = min(planes, slots // max(1, images * planes * plane[0] * plane[1]))
+        if same and parts > 1 and m.nnz > 2 * m.size_out:
+            out[i] = Way(parts, planes, each)
+    return out
+
+
+def split(network: Scaled, chosen: dict[int, Way], samples: np.ndarray) -> Scaled:
+    """The network with these nodes in two maps. `samples`: inputs, from which bounds of parts are taken."""
+    graph = network.graph
+    first = graph.inputs[0]
+    values = graph.values(samples.reshape(len(samples), *graph.nodes[first].shape) / network.units[first], check=False)
+    nodes: list[Node] = []
+    units: list[float] = []
+    at: list[int] = []
+    known = dict(graph.facts.get("units", {}))
+    for i, (node, unit) in enumerate(zip(graph.nodes, network.units)):
+        inputs = tuple(at[j] for j in node.inputs)
+        node = replace(node, inputs=inputs, like=None if node.like is None else at[node.like])
+        if i in chosen:
+            flat = [values[j].reshape(len(samples), -1) for j in (graph.nodes[i].inputs[0], i)]
+            part, node, factor = _two(node, chosen[i], nodes[inputs[0]].bound, flat, len(nodes))
+            nodes.append(part)
+            units.append(unit * factor)
+            if node.name in known:
+                known[part.name] = known[node.name]
+        nodes.append(node)
+        units.append(unit)
+        at.append(len(nodes) - 1)
+    return Scaled(Lowered(tuple(nodes), at[graph.output], {**graph.facts, "units": known}), tuple(units))
+
+
+def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray],
+         at: int) -> tuple[Node, Node, float]:
+    """Both nodes, and what the values of the first are divided by."""
+    parts, planes, each = how
+    m = node.maps[0]
+    assert m.grids is not None
+    grid = m.grids[0]
+    size = grid.height * grid.width
+    wide = Grid(parts * grid.channels, grid.height, grid.width)
+    channel, place = np.divmod(m.rows, size)
+    target, inner = np.divmod(channel, each)
+    source = m.columns // size // each
+    part = (target - source) % planes % parts
+    rows = ((part * planes + (target - part) % planes) * each + inner) * size + place
+    one = Affine(rows, m.columns, m.values, m.size_in, wide.size, grids=(grid, wide))
+    # The result adds up, for each part, the plane in which it is.
+    c, p = np.divmod(np.arange(grid.size), size)
+    t, k = np.divmod(c, each)
+    from_ = np.concatenate([((i * planes + (t - i) % planes) * each + k) * size + p for i in range(parts)])
+    two = Affine(np.tile(np.arange(grid.size), parts), from_, np.ones(from_.size), wide.size, grid.size,
+                 grids=(wide, grid))
+    largest = np.abs(values[1]).max()
+    l1 = float(np.bincount(one.rows, np.abs(one.values), wide.size).max()) * bound
+    seen = float(np.abs(one.apply(values[0])).max())
+    factor = min(l1, _MARGIN * node.bound * seen / largest) if largest else l1
+    shape = (wide.channels, *node.shape[1:])
+    name = f"{node.name}.parts"
+    return (Node(name, "affine", node.inputs[:1], shape, maps=(one.scaled(1 / factor),), bound=1.0, layer=node.layer),
+            replace(node, inputs=(at, *node.inputs[1:]), maps=(two.scaled(factor), *node.maps[1:])), factor)
