@@ -87,7 +87,7 @@ class NetworkPlan:
         return self.peak_bytes - self.weight_bytes + 2 * max(layer.bytes for layer in self.layers)
 
     def _facts(self) -> list[tuple[str, str]]:
-        each = f", {display.seconds(self.seconds / self.images)} an image" if self.images > 1 else ""
+        each = f", {display.seconds(self.seconds / self.images)} each" if self.images > 1 else ""
         p = self.program
         return [
             ("preset", f"{self.preset}, for {self.device}"),

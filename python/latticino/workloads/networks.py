@@ -83,6 +83,7 @@ class Result:
     key_count: int = 0
     peak_bytes: int = 0
     generated: bool = False
+    mode: str = "replayed"
 
 
 def run(work: Workload, preset: str | None = None, device: str | None = None, count: int | None = None,
@@ -178,6 +179,7 @@ def _encrypted(enc: nn.Compiled, x: np.ndarray, known: tuple[np.ndarray, np.ndar
             part[:] = _answer(enc, client, x[some], result)[: len(part)]
             task.advance(len(part))
     result.peak_bytes = enc.context.peak_bytes
+    result.mode = "replayed" if enc._resident else "immediate"  # weights that are encoded at each run
     _compare(enc, got, tuple(part[inside] for part in (clear, shadow, labels)), result)
     if layers:
         some = np.resize(inside, enc.images)
@@ -285,7 +287,7 @@ def row(r: Result) -> dict[str, Any]:
     low, middle, high = (factor * float(v) for v in np.quantile(ran, [0, 0.5, 1]))
     unit = r.workload.unit
     return {"name": r.workload.record, "value": middle, "unit": unit, "median_of": len(ran), "low": low, "high": high,
-            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "replayed", "preset": plan.preset,
+            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": r.mode, "preset": plan.preset,
             "params": {"batch": plan.images, "dataset": r.dataset, "inputs": r.inputs, "encrypted": r.encrypted,
                        "level": plan.level, f"predicted_{unit}": factor * plan.seconds},
             "accuracy": r.shadow_accuracy, "clear_accuracy": r.accuracy,

@@ -3,7 +3,7 @@
     ./latticino test --more networks            # with torch pinned for this part
 
 Of each recipe: losses fall; a run that stops after an epoch and goes on ends with the same weights; what it wrote is
-read again; the network of the recipe compiles, and its shadow is what torch computes.
+read again; the network of the recipe compiles, and its shadow is what torch computes; so does what the demo builds.
 """
 
 import contextlib
@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples" / "networks")]
 
 import latticino as lt  # noqa: E402 - the checkout's
+from latticino.nn import reference  # noqa: E402
+from latticino.workloads import trained  # noqa: E402
 
 COUNT = 64
 # Options of a tiny run, what the network for the comparison is made with, and how many inputs are calibrated.
@@ -106,6 +108,21 @@ def compiles(recipe, out):
     assert error < 1e-6, error
 
 
+def is_built(recipe, out):
+    """The network of the demo, built without torch from the same file, computes what the recipe's does."""
+    shared, sizes, name = importlib.import_module("shared"), CASES[recipe.__name__][1], recipe.__name__
+    if name == "transformer":
+        return
+    module, path, x = importlib.import_module(f"latticino.workloads.{name}"), out / "whole" / f"{name}.npz", inputs(recipe, sizes)
+    w, whole = trained.read(path), hasattr(recipe, "whole")
+    model = shared.load((recipe.whole if whole else recipe.network)(*sizes), path).double()
+    with torch.no_grad():
+        wanted = model(x if whole else x.double()).numpy()
+    graph = module.network(w, sizes[0]) if whole else module.network(w)
+    error = np.abs(reference.run(graph, module.WORKLOAD.prepared(w, x.numpy()) if whole else x.numpy()) - wanted).max()
+    assert error < 1e-9 * np.abs(wanted).max(), error
+
+
 def plans(recipe, out):
     """The plan of random weights: products of encrypted matrices as such, and the shadow is torch's result."""
     del out
@@ -132,7 +149,7 @@ def main():
         generated(Path(folder))
         for name in sys.argv[1:] or CASES:
             recipe = importlib.import_module(name)
-            for check in (trains, compiles, plans):
+            for check in (trains, compiles, is_built, plans):
                 try:
                     check(recipe, Path(folder) / name)
                     passed += 1
