@@ -220,7 +220,7 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
            images: int, machines: dict[int, Machine] | None = None) -> Compiled:
     """With one preset. ``machines``: those of other presets, by their slots, which alone they depend on."""
     context = Context._for_plans(preset, kind, False)
-    network, machine, placement = _fastest_maps(network, context, samples[:_SAMPLES], images)
+    network, machine, placement, _ = _fastest_maps(network, context, samples[:_SAMPLES], images)
     graph = network.graph
     rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, samples[:_SAMPLES]))
     program = _planned(machine, placement, context)
@@ -233,7 +233,13 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
     return Compiled(network, placement, machine, context, plan, own, device, memory)
 
 
-_Laid = tuple[Scaled, Machine, Placement]
+class _Laid(NamedTuple):
+    """A network with its packing and its levels, and the rates by which they were chosen."""
+
+    network: Scaled
+    machine: Machine
+    placement: Placement
+    rates: Rates
 
 
 def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images: int) -> _Laid:
@@ -244,19 +250,20 @@ def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images
     for least in sorted({way.each for way in ways.values()}, reverse=True):
         chosen = {i: way for i, way in ways.items() if way.each >= least}
         try:
-            found = _laid(splitting.split(network, chosen, samples), context, images)
+            found = _laid(splitting.split(network, chosen, samples), context, images, best.rates)
         except errors.LevelError:  # they take a level each
             break
-        if found[2].seconds >= best[2].seconds:
+        if found.placement.seconds >= best.placement.seconds:
             break
         best = found
     return best
 
 
-def _laid(network: Scaled, context: Context, images: int) -> _Laid:
+def _laid(network: Scaled, context: Context, images: int, rates: Rates | None = None) -> _Laid:
     graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
     machine = Machine(graph, context.slots, images)
-    return _moved(network, graph), machine, placed(Rates(machine, context))
+    rates = Rates(machine, context, rates)
+    return _Laid(_moved(network, graph), machine, placed(rates), rates)
 
 
 def require_memory(plan: NetworkPlan, memory: int | None) -> None:

@@ -39,15 +39,18 @@ class Cost(NamedTuple):
 
 
 class Rates:
-    """What steps take at each level, by dry runs for one device; computed when asked for."""
+    """What steps take at each level, by dry runs for one device; computed when asked for.
 
-    def __init__(self, machine: Machine, context: Context) -> None:
+    ``other``: rates of another graph in the same context, whose steps are known then.
+    """
+
+    def __init__(self, machine: Machine, context: Context, other: Rates | None = None) -> None:
         self.machine, self.context = machine, context
-        self._twin, _ = Context._dry(context)
-        self._nodes: dict[tuple[object, ...], Cost | None] = {}
+        self._twin: Context = Context._dry(context)[0] if other is None else other._twin
+        self._nodes: dict[tuple[object, ...], Cost | None] = {} if other is None else other._nodes
         self._known: dict[tuple[int, int], Cost | None] = {}  # the same, by node and level
         self._ways: dict[tuple[int, int], list[tuple[Step, Cost] | None]] = {}
-        self._refreshes: dict[tuple[object, ...], tuple[Cost, Form] | None] = {}
+        self._refreshes: dict[tuple[object, ...], tuple[Cost, Form] | None] = {} if other is None else other._refreshes
 
     @property
     def _seconds(self) -> float:
