@@ -186,7 +186,7 @@ def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray,
     """With the preset of 128-bit security that takes the least predicted time."""
     found: list[Compiled] = []
     refused: list[str] = []
-    machines: dict[int, Machine] = {}
+    machines: _Machines = {}
     names = [name for name in presets() if _native.preset(name).secure]
     with Task("choosing a preset", len(names)) as task:
         for name in sorted(names, key=lambda name: int(_native.preset(name).n)):
@@ -204,7 +204,7 @@ def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray,
 
 def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples: np.ndarray, bits: float,
              memory: int | None, images: int, found: list[Compiled], refused: list[str],
-             machines: dict[int, Machine]) -> None:
+             machines: _Machines) -> None:
     try:
         made = _tried(network, name, kind, device, samples, memory, images, machines)
     except (errors.LevelError, errors.ScaleError, errors.UnsupportedError, errors.OutOfMemoryError) as why:
@@ -217,10 +217,11 @@ def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples:
 
 
 def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples: np.ndarray, memory: int | None,
-           images: int, machines: dict[int, Machine] | None = None) -> Compiled:
-    """With one preset. ``machines``: those of other presets, by their slots, which alone they depend on."""
+           images: int, machines: _Machines | None = None) -> Compiled:
+    """With one preset. ``machines``: those of other presets."""
     context = Context._for_plans(preset, kind, False)
-    network, machine, placement, _ = _fastest_maps(network, context, samples[:_SAMPLES], images)
+    network, machine, placement, _ = _fastest_maps(network, context, samples[:_SAMPLES], images,
+                                                     {} if machines is None else machines)
     graph = network.graph
     rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, samples[:_SAMPLES]))
     program = _planned(machine, placement, context)
@@ -233,6 +234,9 @@ def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples:
     return Compiled(network, placement, machine, context, plan, own, device, memory)
 
 
+_Machines = dict[tuple[int, int], Machine]  # by slots and by which convolutions are split: nothing else decides
+
+
 class _Laid(NamedTuple):
     """A network with its packing and its levels, and the rates by which they were chosen."""
 
@@ -242,15 +246,15 @@ class _Laid(NamedTuple):
     rates: Rates
 
 
-def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images: int) -> _Laid:
+def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images: int, machines: _Machines) -> _Laid:
     """With convolutions in one map or in two, whichever is predicted to be faster: those of the largest gaps first, as
     long as that helps."""
-    best = _laid(network, context, images)
+    best = _laid(network, context, images, machines, 0)
     ways = splitting.splittable(network.graph, context.slots, images)
     for least in sorted({way.each for way in ways.values()}, reverse=True):
         chosen = {i: way for i, way in ways.items() if way.each >= least}
         try:
-            found = _laid(splitting.split(network, chosen, samples), context, images, best.rates)
+            found = _laid(splitting.split(network, chosen, samples), context, images, machines, least, best.rates)
         except errors.LevelError:  # they take a level each
             break
         if found.placement.seconds >= best.placement.seconds:
@@ -259,11 +263,15 @@ def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images
     return best
 
 
-def _laid(network: Scaled, context: Context, images: int, rates: Rates | None = None) -> _Laid:
-    graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
-    machine = Machine(graph, context.slots, images)
+def _laid(network: Scaled, context: Context, images: int, machines: _Machines, least: int,
+          rates: Rates | None = None) -> _Laid:
+    """``least``: channels of a plane from which convolutions are split in `network`; 0 where none is."""
+    if (context.slots, least) not in machines:
+        graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
+        machines[context.slots, least] = Machine(graph, context.slots, images)
+    machine = machines[context.slots, least]
     rates = Rates(machine, context, rates)
-    return _Laid(_moved(network, graph), machine, placed(rates), rates)
+    return _Laid(_moved(network, machine.graph), machine, placed(rates), rates)
 
 
 def require_memory(plan: NetworkPlan, memory: int | None) -> None:

@@ -66,9 +66,9 @@ def test_two_maps_run_encrypted(device, monkeypatch):
     graph, x = network(), rng(5).uniform(-1, 1, (40, 3, 8, 8))
 
     def made(ways):
-        def laid(network, context, samples, images):
-            return compiling._laid(splitting.split(network, ways(network.graph, context.slots, images), samples), context,
-                                   images)
+        def laid(network, context, samples, images, machines):
+            split = splitting.split(network, ways(network.graph, context.slots, images), samples)
+            return compiling._laid(split, context, images, machines, 0)
         monkeypatch.setattr(compiling, "_fastest_maps", laid)
         return lt.nn.compile(graph, calibration=x, preset=BOOT, device=device)
 
