@@ -48,6 +48,10 @@ def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recor
     return Recorded(WORKLOADS, "sort.run", {"values": 16384}, member, unit, factor)
 
 
+def residual(name: str = "resnet20.image", member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(WORKLOADS, name, {}, member, unit, factor)
+
+
 def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:
     """Its own code on an H200, in one run: each kernel launched by itself, and the same as one graph."""
     return (("its code", Cited(LAUNCHED, name, where)), ("its code as a graph", Cited(AS_GRAPH, name, where)))
