@@ -35,7 +35,7 @@ def errors_of(operation: str) -> tuple[Line, ...]:
 ROWS = (
     Row("Table 1", "bits kept by five workloads, packed and not: mean and worst case", PARTLY,
         "Only LogReg has a counterpart with a record: HELR with the scale 2^40, on a chain of the 25-30 system; the "
-        "paper's has 2^35 and words of 28 bits. The networks run here, but have no records yet; the SqueezeNet "
+        "paper's has 2^35 and words of 28 bits. ResNet-20 and the RNN have records on other chains; the SqueezeNet "
         "has three fire modules.",
         ("./latticino demo --repeat 5 --record FILE", "./latticino demo resnet20 --encrypted 1 --record FILE",
          "./latticino demo resnet20-aespa --encrypted 100 --record FILE", "./latticino demo rnn --encrypted 64 --record FILE",

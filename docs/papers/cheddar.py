@@ -1,6 +1,18 @@
 """Cheddar, as published at ASPLOS 2026."""
 
-from .ours import AS_GRAPH, D40, PASSES, ROOFLINE, ablated, bootstrapping, of_cheddar, operation, residual, sorting, training
+from .ours import (
+    AS_GRAPH,
+    D40,
+    PASSES,
+    ROOFLINE,
+    ablated,
+    bootstrapping,
+    of_cheddar,
+    operation,
+    residual,
+    sorting,
+    training,
+)
 from .rows import (
     COMPUTED,
     DRAWING,

@@ -19,7 +19,7 @@ ROWS = (
         "Specifications of V100, RTX 4090, A100 (40 and 80 GB) and MI100."),
     Row("Table 4", "bootstrapping, HELR, RNN and ResNet-20 on four GPUs, beside other GPU libraries and FPGAs", PARTLY,
         "The paper takes the scale 2^48 with 24 limbs left after bootstrapping, ours 2^40 with 19 limbs (13 levels). The RNN "
-        "and ResNet-20 run, but have no records yet.",
+        "and ResNet-20 run; they have records on an H100.",
         ("./latticino bench gpu --record FILE", "./latticino demo --repeat 5 --record FILE",
          "./latticino demo resnet20 --encrypted 1 --record FILE", "./latticino demo rnn --encrypted 64 --record FILE"),
         (Line("bootstrapping", "48.5 ms (A100 80GB), 53.4 ms (A100 40GB), 51.9 ms (RTX 4090), 112 ms (V100)", bootstrapping()),
