@@ -114,8 +114,10 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     assert "Labels are those of the network in the clear" in text and "generated" in text
     for words in ("in the clear", "shadow", "encrypted", "measured", "predicted", "peak memory"):
         assert words in text
-    # 30 or more errors: their root mean square is known within a factor of 2.
-    assert abs(result.bits - result.plan.bits) < 2 and result.worst_bits < result.bits
+    # Claims are pessimistic, and the mean of three errors may be small by chance: 2^-9 of what is claimed once in a
+    # million runs. Where there are ten errors for each input it may not.
+    luck = 3 if result.plan.images == 1 else 9
+    assert result.plan.bits - 2 < result.bits < result.plan.bits + luck and result.worst_bits < result.bits
     assert len(result.layer_bits) == len(result.plan.layers)
     assert result.key_bytes == result.plan.key_bytes
     row = networks.row(result)
