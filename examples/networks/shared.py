@@ -173,7 +173,7 @@ class Gradients:
                 self.compute()
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        self.model.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)  # frees their gradients outside of the recording, too
         with torch.cuda.graph(self.graph):
             self.loss = self.compute()
         self.model.load_state_dict(kept)
