@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,102 +176,95 @@ def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | No
     if samples is None:
         node = graph.nodes[graph.inputs[0]]
         samples = np.random.default_rng(0).uniform(-node.bound, node.bound, (_SAMPLES, *node.shape)) / 2
-    if preset is not None:
-        return _tried(network, preset, kind, device, samples, memory, images)
-    return _chosen(network, kind, device, samples, bits, memory, images)
+    search = _Search(network, kind, device, samples[:_SAMPLES], memory, images)
+    return search.chosen(bits) if preset is None else search.tried(preset)
 
 
-def _chosen(network: Scaled, kind: str, device: str | None, samples: np.ndarray, bits: float, memory: int | None,
-            images: int) -> Compiled:
-    """With the preset of 128-bit security that takes the least predicted time."""
-    found: list[Compiled] = []
-    refused: list[str] = []
-    machines: _Machines = {}
-    names = [name for name in presets() if _native.preset(name).secure]
-    with Task("choosing a preset", len(names)) as task:
-        for name in sorted(names, key=lambda name: int(_native.preset(name).n)):
-            # Rings of more slots take longer, but where they save ciphertexts.
-            n = _native.preset(name).n
-            if not any(_native.preset(f.preset).n < n and f.alone for f in found):
-                _look_at(network, name, kind, device, samples, bits, memory, images, found, refused, machines)
-            task.advance()
-    if not found:
-        raise errors.ParameterError.explain(
-            "compile", "a network that no preset runs", f"{bits:g} bits and enough levels",
-            "ask for fewer bits, or simplify the model\n" + "\n".join(refused))
-    return min(found, key=lambda c: (c.plan.seconds, c.plan.peak_bytes))
-
-
-def _look_at(network: Scaled, name: str, kind: str, device: str | None, samples: np.ndarray, bits: float,
-             memory: int | None, images: int, found: list[Compiled], refused: list[str],
-             machines: _Machines) -> None:
-    try:
-        made = _tried(network, name, kind, device, samples, memory, images, machines)
-    except (errors.LevelError, errors.ScaleError, errors.UnsupportedError, errors.OutOfMemoryError) as why:
-        refused.append(f"  {name}: {why}")
-        return
-    if made.plan.bits >= bits:
-        found.append(made)
-    else:
-        refused.append(f"  {name}: {made.plan.bits:.1f} bits of {bits:g}")
-
-
-def _tried(network: Scaled, preset: str, kind: str, device: str | None, samples: np.ndarray, memory: int | None,
-           images: int, machines: _Machines | None = None) -> Compiled:
-    """With one preset. ``machines``: those of other presets."""
-    context = Context._for_plans(preset, kind, False)
-    network, machine, placement, _ = _fastest_maps(network, context, samples[:_SAMPLES], images,
-                                                     {} if machines is None else machines)
-    graph = network.graph
-    rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, samples[:_SAMPLES]))
-    program = _planned(machine, placement, context)
-    shadow = Shadow(graph, network.units, placement.steps, own, network.units)
-    measured = _bits(shadow, samples[:_SAMPLES])
-    layers = _by_layer(rows, machine, measured, context.params)
-    plan = NetworkPlan(tuple(layers), program, preset, kind, images, placement.level, measured[graph.output],
-                       tuple(program.notes))
-    require_memory(plan, memory)
-    return Compiled(network, placement, machine, context, plan, own, device, memory)
-
-
-_Machines = dict[tuple[int, int], Machine]  # by slots and by which convolutions are split: nothing else decides
-
-
-class _Laid(NamedTuple):
-    """A network with its packing and its levels, and the rates by which they were chosen."""
+@dataclass(frozen=True)
+class _Search:
+    """What presets are tried for; and what several of them share, by slots and by the convolutions that are split."""
 
     network: Scaled
-    machine: Machine
-    placement: Placement
-    rates: Rates
+    kind: str
+    device: str | None
+    samples: np.ndarray
+    memory: int | None
+    images: int
+    _machines: dict[tuple[int, int], tuple[Scaled, Machine]] = field(default_factory=dict)
+
+    def chosen(self, bits: float) -> Compiled:
+        """With the preset of 128-bit security that takes the least predicted time."""
+        found: list[Compiled] = []
+        refused: list[str] = []
+        names = [name for name in presets() if _native.preset(name).secure]
+        with Task("choosing a preset", len(names)) as task:
+            for name in sorted(names, key=lambda name: int(_native.preset(name).n)):
+                # Rings of more slots take longer, but where they save ciphertexts.
+                n = _native.preset(name).n
+                if not any(_native.preset(f.preset).n < n and f.alone for f in found):
+                    try:
+                        made = self.tried(name)
+                    except (errors.LevelError, errors.ScaleError, errors.UnsupportedError,
+                            errors.OutOfMemoryError) as why:
+                        refused.append(f"  {name}: {why}")
+                    else:
+                        if made.plan.bits >= bits:
+                            found.append(made)
+                        else:
+                            refused.append(f"  {name}: {made.plan.bits:.1f} bits of {bits:g}")
+                task.advance()
+        if not found:
+            raise errors.ParameterError.explain(
+                "compile", "a network that no preset runs", f"{bits:g} bits and enough levels",
+                "ask for fewer bits, or simplify the model\n" + "\n".join(refused))
+        return min(found, key=lambda c: (c.plan.seconds, c.plan.peak_bytes))
+
+    def tried(self, preset: str) -> Compiled:
+        """With one preset."""
+        context = Context._for_plans(preset, self.kind, False)
+        network, machine, placement = _fastest_maps(self, context)
+        graph = network.graph
+        rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, self.samples))
+        program = _planned(machine, placement, context)
+        shadow = Shadow(graph, network.units, placement.steps, own, network.units)
+        measured = _bits(shadow, self.samples)
+        layers = _by_layer(rows, machine, measured, context.params)
+        plan = NetworkPlan(tuple(layers), program, preset, self.kind, self.images, placement.level,
+                           measured[graph.output], tuple(program.notes))
+        require_memory(plan, self.memory)
+        return Compiled(network, placement, machine, context, plan, own, self.device, self.memory)
+
+    def ways(self, slots: int) -> dict[int, splitting.Way]:
+        return splitting.splittable(self.network.graph, slots, self.images)
+
+    def machine(self, slots: int, least: int) -> tuple[Scaled, Machine]:
+        """With convolutions split whose planes have `least` channels or more; 0: none."""
+        if (slots, least) not in self._machines:
+            network = self.network
+            if least:
+                some = {i: way for i, way in self.ways(slots).items() if way.each >= least}
+                network = splitting.split(network, some, self.samples)
+            graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images)
+            self._machines[slots, least] = _moved(network, graph), Machine(graph, slots, self.images)
+        return self._machines[slots, least]
 
 
-def _fastest_maps(network: Scaled, context: Context, samples: np.ndarray, images: int, machines: _Machines) -> _Laid:
+def _fastest_maps(search: _Search, context: Context) -> tuple[Scaled, Machine, Placement]:
     """With convolutions in one map or in two, whichever is predicted to be faster: those of the largest gaps first, as
     long as that helps."""
-    best = _laid(network, context, images, machines, 0)
-    ways = splitting.splittable(network.graph, context.slots, images)
-    for least in sorted({way.each for way in ways.values()}, reverse=True):
-        chosen = {i: way for i, way in ways.items() if way.each >= least}
+    network, machine = search.machine(context.slots, 0)
+    rates = Rates(machine, context)
+    best = network, machine, placed(rates)
+    for least in sorted({way.each for way in search.ways(context.slots).values()}, reverse=True):
+        network, machine = search.machine(context.slots, least)
         try:
-            found = _laid(splitting.split(network, chosen, samples), context, images, machines, least, best.rates)
+            placement = placed(Rates(machine, context, rates))
         except errors.LevelError:  # they take a level each
             break
-        if found.placement.seconds >= best.placement.seconds:
+        if placement.seconds >= best[2].seconds:
             break
-        best = found
+        best = network, machine, placement
     return best
-
-
-def _laid(network: Scaled, context: Context, images: int, machines: _Machines, least: int,
-          rates: Rates | None = None) -> _Laid:
-    """``least``: channels of a plane from which convolutions are split in `network`; 0 where none is."""
-    if (context.slots, least) not in machines:
-        graph = with_moves(arranged(network.graph, context.slots, images), context.slots, images)
-        machines[context.slots, least] = Machine(graph, context.slots, images)
-    machine = machines[context.slots, least]
-    rates = Rates(machine, context, rates)
-    return _Laid(_moved(network, machine.graph), machine, placed(rates), rates)
 
 
 def require_memory(plan: NetworkPlan, memory: int | None) -> None:

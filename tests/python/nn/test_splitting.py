@@ -7,6 +7,7 @@ from test_lowered import rng
 import latticino as lt
 from latticino.nn import compiling, splitting
 from latticino.nn.builder import Builder
+from latticino.nn.placement import Rates, placed
 from latticino.nn.reading import read
 from latticino.nn.run import Machine
 from latticino.nn.scaling import scaled
@@ -65,14 +66,14 @@ def test_what_cannot_be_split():
 def test_two_maps_run_encrypted(device, monkeypatch):
     graph, x = network(), rng(5).uniform(-1, 1, (40, 3, 8, 8))
 
-    def made(ways):
-        def laid(network, context, samples, images, machines):
-            split = splitting.split(network, ways(network.graph, context.slots, images), samples)
-            return compiling._laid(split, context, images, machines, 0)
+    def made(least):
+        def laid(search, context):
+            network, machine = search.machine(context.slots, least)
+            return network, machine, placed(Rates(machine, context))
         monkeypatch.setattr(compiling, "_fastest_maps", laid)
         return lt.nn.compile(graph, calibration=x, preset=BOOT, device=device)
 
-    plain, enc = made(lambda *_: {}), made(splitting.splittable)
+    plain, enc = made(0), made(1)
     assert sum(row.diagonals for row in enc.plan.layers) < sum(row.diagonals for row in plain.plan.layers)
     assert [row.layer for row in enc.plan.layers] == [row.layer for row in plain.plan.layers]
     assert np.abs(enc.shadow(x) - plain.shadow(x)).max() < 1e-9
