@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import struct
-import zipfile
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import errors
+from . import inputs
 
 
 class Dataset(NamedTuple):
@@ -51,23 +49,15 @@ def digits() -> Dataset:
 
 def mnist_path() -> Path | None:
     """Where MNIST 3 against 8 lies, if LATTICINO_DATA names a folder that has it."""
-    folder = os.environ.get("LATTICINO_DATA")
-    path = Path(folder) / "helr_mnist38.npz" if folder else None
-    return path if path and path.exists() else None
+    folder = inputs.found("helr_mnist38.npz")
+    return folder / "helr_mnist38.npz" if folder else None
 
 
 def _loaded(path: Path) -> list[np.ndarray]:
     """Pixels and labels, of training and test; FileError for a file without them."""
-    try:
-        with np.load(path, allow_pickle=False) as f:
-            q_train, q_test, y_train, y_test = (np.asarray(f[name], float) for name in (
-                "q_train", "q_test", "y_train", "y_test"))
-    except (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError,
-            struct.error, zipfile.BadZipFile, zlib.error) as why:
-        raise errors.FileError.explain(
-            "demo", f"{path}, which cannot be read ({type(why).__name__})",
-            "arrays q_train, q_test, y_train and y_test",
-            "obtain the file again, or use --data digits") from why
+    found = inputs.read(path, ("q_train", "q_test", "y_train", "y_test"), doubles=True,
+                        remedy="obtain the file again, or use --data digits")
+    q_train, q_test, y_train, y_test = found.values()
     good = all(q.ndim == 2 and y.shape == q.shape[:1] and q.size and np.isfinite(q).all() and np.isin(y, (-1, 1)).all()
                for q, y in ((q_train, y_train), (q_test, y_test)))
     if not good or q_train.shape[1] != q_test.shape[1]:

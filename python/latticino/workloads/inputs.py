@@ -6,13 +6,12 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from .. import errors
+from .. import arrays, errors
 
 CALIBRATION = 1000  # of the data that a network was trained on
 GENERATED = 200  # inputs to test with where there are no real ones
@@ -38,16 +37,19 @@ def found(*names: str) -> Path | None:
     return Path(folder) if folder and all((Path(folder) / name).exists() for name in names) else None
 
 
-def read(path: Path, names: tuple[str, ...] = ()) -> Mapping[str, np.ndarray]:
-    """Arrays of a NumPy file, all of them without names; FileError where it has others."""
+def read(path: Path, names: tuple[str, ...] = (), doubles: bool = False,
+         remedy: str = "obtain the file again") -> dict[str, np.ndarray]:
+    """Arrays of a NumPy file, all of them without names; FileError where it has others, or where they are no numbers
+    and ``doubles`` are asked for."""
     try:
         with np.load(path, allow_pickle=False) as f:
-            return {name: np.asarray(f[name]) for name in names or f.files}
+            found = {name: np.asarray(f[name]) for name in names or f.files}
+        return {name: x.astype(np.float64, casting="same_kind") for name, x in found.items()} if doubles else found
     except (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError,
             struct.error, zipfile.BadZipFile, zlib.error) as why:
-        raise errors.FileError.explain("demo", f"{path}, which cannot be read ({type(why).__name__})",
-                                       f"the arrays {', '.join(names) or 'of a network'}",
-                                       "obtain the file again") from why
+        raise errors.FileError.explain("demo", f"{arrays.printable(str(path))}, which cannot be read "
+                                       f"({type(why).__name__}: {why})",
+                                       f"the arrays {', '.join(names) or 'of a network'}", remedy) from why
 
 
 def images(size: int = 32) -> Inputs:
@@ -59,10 +61,14 @@ def images(size: int = 32) -> Inputs:
         return Inputs(f"generated images of {size} x {size} pixels", both[:CALIBRATION], both[CALIBRATION:], None)
     train, test = (read(folder / name, ("x", "y")) for name in files)
     for name, part in zip(files, (train, test)):
-        if part["x"].ndim != 4 or part["x"].shape[1:] != (32, 32, 3) or len(part["x"]) != len(part["y"]):
+        if part["x"].ndim != 4 or part["x"].shape[1:] != (32, 32, 3) or not _labels(part["y"], len(part["x"])):
             raise errors.FileError.explain("demo", f"{name} with images of shape {part['x'].shape}",
                                            "(n, 32, 32, 3), and n labels", "obtain the file again")
     return Inputs("CIFAR-10", train["x"][:CALIBRATION], test["x"], test["y"].astype(np.int64))
+
+
+def _labels(y: np.ndarray, count: int) -> bool:
+    return y.shape == (count,) and y.dtype.kind in "iu"
 
 
 def scenes(count: int, size: int) -> np.ndarray:
@@ -90,9 +96,11 @@ def reviews(steps: int = 200, words: int = 8192) -> Inputs:
         return Inputs(f"generated reviews of {steps} words", both[:CALIBRATION], both[CALIBRATION:], None)
     names = "x_train", "x_test", "y_test"
     train, test, labels = (read(folder / "imdb_small.npz", names)[name] for name in names)
-    if train.ndim != 2 or test.shape[1:] != train.shape[1:] or train.shape[1] < steps or len(labels) != len(test):
-        raise errors.FileError.explain("demo", f"imdb_small.npz with reviews of shapes {train.shape} and {test.shape}",
-                                       f"(n, {steps}) or longer, and labels", "obtain the file again")
+    ids = all(part.ndim == 2 and part.dtype.kind in "iu" and part.size and part.min() >= 0 for part in (train, test))
+    if not ids or test.shape[1] != train.shape[1] or train.shape[1] < steps or not _labels(labels, len(test)):
+        raise errors.FileError.explain(
+            "demo", f"imdb_small.npz with reviews of shapes {train.shape} and {test.shape}",
+            f"(n, {steps}) or longer, of ids from 0 up, and labels", "obtain the file again")
     return Inputs("IMDB", train[:CALIBRATION, -steps:], test[:, -steps:], labels.astype(np.int64))
 
 

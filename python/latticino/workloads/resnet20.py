@@ -6,10 +6,7 @@ The network of Lee et al. (ICML 2022) with their weights, which carry no licence
 from __future__ import annotations
 
 import os
-import struct
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +22,8 @@ from ..key_generation import keygen
 from ..nn import reference
 from ..nn.builder import Builder
 from ..nn.graph import Graph
+from . import inputs
+from .networks import shadowed
 
 DEFAULT_PRESET = "n16-d35-boot-v1"
 FIT_BITS = 13.0  # of each ReLU, relative to its largest value: the precision 2^-13 of Lee et al.
@@ -64,17 +63,6 @@ def folder() -> Path:
     return Path(name)
 
 
-def _read(path: Path, names: tuple[str, ...] = ()) -> Mapping[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as f:
-            return {name: np.asarray(f[name]) for name in names or f.files}
-    except (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError,
-            struct.error, zipfile.BadZipFile, zlib.error) as why:
-        raise errors.FileError.explain("demo resnet20", f"{path}, which cannot be read ({type(why).__name__})",
-                                       f"the arrays {', '.join(names) or 'of the network'}",
-                                       "obtain the file again") from why
-
-
 def network(w: Mapping[str, Any]) -> Graph:
     """He et al.'s ResNet-20 for CIFAR-10: 19 convolutions with batch norm, shortcuts without weights."""
     b = Builder((3, 32, 32))
@@ -106,7 +94,7 @@ def network(w: Mapping[str, Any]) -> Graph:
 
 def images(path: Path, w: Mapping[str, Any], count: int) -> tuple[np.ndarray, np.ndarray]:
     """Normalised images of shape (count, 3, 32, 32), and their labels."""
-    found = _read(path, ("x", "y"))
+    found = inputs.read(path, ("x", "y"))
     x, y = found["x"][:count].astype(np.float64) / 255, found["y"][:count]
     if x.ndim != 4 or x.shape[-1] != 3:
         x = x if x.shape[1:2] == (3,) else x.reshape(len(x), 3, 32, 32)
@@ -120,7 +108,7 @@ def compiled(preset: str = DEFAULT_PRESET, device: str | None = None, memory: st
              batch: int = 1) -> tuple[nn.Compiled, Mapping[str, Any]]:
     """The network for encrypted images, and its weights."""
     where = folder()
-    w = _read(where / _WEIGHTS)
+    w = inputs.read(where / _WEIGHTS)
     graph = network(w)
     x, _ = images(where / _TRAINING, w, CALIBRATION)
     fits = {node.layer: "composite" for node in graph.nodes if node.op == "activation"}
@@ -141,7 +129,7 @@ def run(preset: str = DEFAULT_PRESET, device: str | None = None, count: int = 10
     with Task("shadow of ResNet-20", len(x)) as task:
         for at in range(0, len(x), _SHADOWED):
             part = x[at : at + _SHADOWED]
-            shadow.append(_shadow(enc, part))
+            shadow.append(shadowed(enc, part))
             clear.append(reference.run(enc.reading.graph, part).reshape(len(part), -1))
             task.advance(len(part))
     logits, exact = np.concatenate(shadow), np.concatenate(clear)
@@ -178,17 +166,6 @@ def row(r: Result) -> dict[str, Any]:
 def verdict(r: Result) -> int:
     """0 where encrypted runs gave the labels of the shadow, or where its two best logits are nearer than the error."""
     return 0 if r.equal_labels == len(r.seconds) else 1
-
-
-def _shadow(enc: nn.Compiled, x: np.ndarray) -> np.ndarray:
-    """Logits of the shadow; NaN for images of which a value leaves the range of a polynomial."""
-    try:
-        return enc.shadow(x)
-    except errors.ValueError:
-        if len(x) == 1:
-            return np.full((1, *enc.result_shape), np.nan)
-        half = len(x) // 2
-        return np.concatenate([_shadow(enc, x[:half]), _shadow(enc, x[half:])])
 
 
 def _run_encrypted(enc: nn.Compiled, x: np.ndarray, logits: np.ndarray, result: Result,
