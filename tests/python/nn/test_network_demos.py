@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -200,14 +201,31 @@ def test_damaged_weights(tmp_path):
     trained.write(path, {"a": np.arange(6.0).reshape(2, 3)})
     good = path.read_bytes()
     bad = [good[:k] for k in range(len(good))]
-    bad += [struct.pack("<Q", 2**63) + good[8:], good.replace(b"F32", b"I64"), good.replace(b"[2, 3]", b"[2,-3]"),
-            good.replace(b"[0, 24]", b"[8, 24]"), good[:-4] + struct.pack("<f", np.nan), struct.pack("<Q", 2) + b"[]"]
+    bad += [struct.pack("<Q", 2**63) + good[8:], good[:-4] + struct.pack("<f", np.nan), struct.pack("<Q", 2) + b"[]",
+            struct.pack("<Q", 2) + b"{}"]
+    for was, becomes in ((b"F32", b"I64"), (b"F32", b"I32"), (b"F32", b"X32"), (b"[2,3]", b"[-6] "),
+                         (b"[2,3]", b"[9,9]"), (b"[0,24]", b"[8,24]"), (b"[0,24]", b"[8,32]")):
+        assert was in good
+        bad.append(good.replace(was, becomes))
     for data in bad:
         path.write_bytes(data)
         with pytest.raises(lt.FileError, match="obtain the file again"):
             trained.read(path)
     with pytest.raises(lt.FileError, match="obtain the file again"):
         trained.read(tmp_path / "none.npz")
+
+
+def test_arrays_that_are_no_numbers(tmp_path):
+    for name, x in {"text": np.array(["a"]), "complex": np.array([1j])}.items():
+        np.savez(tmp_path / f"{name}.npz", a=x)
+        with pytest.raises(lt.FileError, match="obtain the file again"):
+            trained.read(tmp_path / f"{name}.npz")
+
+
+def test_files_of_weights_need_their_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(lt.UnsupportedError, match=r"pip install latticino\[demo\]"):
+        trained.read(trained.shipped("rnn"))
 
 
 def test_weights_of_another_network(tmp_path, no_data):
@@ -239,6 +257,12 @@ def test_data_of_the_folder(monkeypatch, tmp_path):
     np.savez(tmp_path / "imdb_small.npz", **words, y_test=np.arange(5))
     with pytest.raises(lt.FileError, match="and labels"):
         inputs.reviews()
+    np.savez(tmp_path / "imdb_small.npz", **{k: v.astype(int) - 9000 for k, v in words.items()}, y_test=np.arange(6))
+    with pytest.raises(lt.FileError, match="ids from 0 up"):  # they would be read from the end
+        inputs.reviews()
+    np.savez(tmp_path / "cifar10_test_1k.npz", x=np.zeros((5, 32, 32, 3), np.uint8), y=np.array(["cat"] * 5))
+    with pytest.raises(lt.FileError, match="and n labels"):
+        inputs.images()
 
 
 def test_generated_data():
