@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import __version__, _native, arrays, errors, tfhe
 from .ckks.context import preset, presets
@@ -51,21 +51,30 @@ def _demo(args: argparse.Namespace) -> int:
     return _sort(args) if args.what == "sort" else _helr(args)
 
 
-def _sort(args: argparse.Namespace) -> int:
-    from .workloads import demo, sort
+def _plotted(args: argparse.Namespace, workload: Any, measure: Callable[[], Any]) -> int:
+    """Runs a demo that draws, and leaves its plot and its record."""
+    from .workloads import demo
 
     if not args.no_plot:
         demo.require_plots()
-    result = sort.run(args.preset, args.device, args.size, args.bits or 12, args.threads, args.repeat)
+    result = measure()
     if not args.no_plot:
-        sort.plot(result, args.output)
+        workload.plot(result, args.output)
     if args.record:
-        from .measure import records, report
+        from .measure import records, report, targets
 
-        row = records.stamped(sort.row(result))
+        row = records.stamped(workload.row(result))
+        targets.check([row])
         report.print_references(row)
         records.write(args.record, [row])
-    return sort.verdict(result)
+    return int(workload.verdict(result))
+
+
+def _sort(args: argparse.Namespace) -> int:
+    from .workloads import sort
+
+    return _plotted(args, sort, lambda: sort.run(args.preset, args.device, args.size, args.bits or 12, args.threads,
+                                                 args.repeat))
 
 
 def _trees(args: argparse.Namespace) -> int:
@@ -95,40 +104,19 @@ def _resnet20(args: argparse.Namespace) -> int:
 def _network(args: argparse.Namespace) -> int:
     import importlib
 
-    from .workloads import demo, networks
+    from .workloads import networks
 
-    if not args.no_plot:
-        demo.require_plots()
     work = importlib.import_module(f".workloads.{args.what.replace('-', '_')}", __package__).WORKLOAD
-    result = networks.run(work, args.preset, args.device, args.images, args.encrypted or 0, args.batch, args.memory,
-                          args.threads, args.weights, not args.no_plot)
-    if not args.no_plot:
-        networks.plot(result, args.output)
-    if args.record:
-        from .measure import records, report
-
-        row = records.stamped(networks.row(result))
-        report.print_references(row)
-        records.write(args.record, [row])
-    return networks.verdict(result)
+    return _plotted(args, networks, lambda: networks.run(
+        work, args.preset, args.device, args.images, args.encrypted or 0, args.batch, args.memory, args.threads,
+        args.weights, not args.no_plot))
 
 
 def _helr(args: argparse.Namespace) -> int:
     from .workloads import demo
 
-    if not args.no_plot:
-        demo.require_plots()
-    result = demo.run(args.preset, args.device, args.data, args.iterations, args.rows, args.threads, args.repeat)
-    if not args.no_plot:
-        demo.plot(result, args.output)
-    if args.record:
-        from .measure import records, report, targets
-
-        row = records.stamped(demo.row(result))
-        targets.check([row])
-        report.print_references(row)
-        records.write(args.record, [row])
-    return demo.verdict(result)
+    return _plotted(args, demo, lambda: demo.run(args.preset, args.device, args.data, args.iterations, args.rows,
+                                                 args.threads, args.repeat))
 
 
 def _info(_: argparse.Namespace) -> int:
