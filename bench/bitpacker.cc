@@ -2,11 +2,12 @@
 // and 6.5):
 //   bench_bitpacker --part chains --words 28,31 --scales 35,50 --device cuda --output rows.json
 //   bench_bitpacker --part errors --scales 30,45,60 --samples 1000000
-// chains: the deepest set of 128 bits with bootstrapping for each word, scale and kind of chain:
-// its limbs, bytes, and the time of rotation, product, rescale, adjust and bootstrapping (--runs 0:
-// no times). A kind that the ring's primes do not allow is a row that says why. errors: quartiles
-// of what one rescale or adjust does to a slot; the program fails where their mean square is not
-// that of the prediction.
+// chains: for each word, scale and kind of chain, the program builds the deepest parameter set with
+// 128-bit security and bootstrapping. It writes the limbs and bytes of the set. It also times
+// rotation, product, rescale, adjust and bootstrapping; --runs 0 leaves the times out. Where the
+// ring does not have the primes for a chain, the row says why.
+// errors: the program writes quartiles of the error that one rescale or adjust adds to a slot. It
+// fails where the root mean square differs from the predicted one by 0.1 bit or more.
 #include <cstdio>
 
 #include "bitpacker_errors.h"
