@@ -27,6 +27,7 @@ from .inputs import Inputs
 
 _AT_ONCE = 100  # inputs in doubles at a time
 _POINTS = 0.005  # by which the shadow may be less accurate
+FURTHEST = 16.0  # times the mean error that a plan predicts: of normal errors, none is as large in practice
 Weights = Mapping[str, np.ndarray]
 
 
@@ -71,7 +72,7 @@ class Result:
     encrypted: int = 0  # inputs
     right: tuple[int, int, int] = (0, 0, 0)
     equal: int = 0  # encrypted labels that are the shadow's
-    near: int = 0  # and others, whose two best scores in the shadow are nearer than the error
+    near: int = 0  # and others, whose two best scores in the shadow are close
     error: float = 0.0  # the worst of scores, relative to the largest of the input
     bits: float = 0.0  # of the mean error of scores, as those of the plan
     worst_bits: float = 0.0
@@ -210,11 +211,24 @@ def _compare(enc: nn.Compiled, got: np.ndarray, known: tuple[np.ndarray, ...], r
     r.encrypted, r.scores = len(got), (shadow, got)
     r.right = tuple(int((classes == labels).sum()) for classes in of)  # type: ignore[assignment]
     same = of[1] == of[2]
-    r.equal, r.near = int(same.sum()), int((~same & (_lead(shadow) < 2 * np.abs(wrong).max(axis=1))).sum())
+    r.equal, r.near = int(same.sum()), int((~same & close(enc, shadow)).sum())
     r.error = float((np.abs(wrong).max(axis=1) / np.abs(shadow).max(axis=1)).max())
     r.bits = enc._bits_of_results(wrong)
-    bound = enc._machine.graph.nodes[enc._machine.graph.output].bound * enc.result_unit
-    r.worst_bits = float(-np.log2(max(float(np.abs(wrong).max()), 2.0**-60) / bound))
+    r.worst_bits = float(-np.log2(max(float(np.abs(wrong).max()), 2.0**-60) / _bound(enc)))
+
+
+def _bound(enc: nn.Compiled) -> float:
+    """Of scores; bits are relative to it."""
+    graph = enc._machine.graph
+    return float(graph.nodes[graph.output].bound * enc.result_unit)
+
+
+def close(enc: nn.Compiled, shadow: np.ndarray) -> np.ndarray:
+    """Where the predicted error may exchange the two best scores: (n, scores) to (n,).
+
+    The measured error would excuse every label: where a label differs, the error is at least half of the lead.
+    """
+    return np.asarray(_lead(shadow) < 2 * FURTHEST * _bound(enc) * 2.0**-enc.plan.bits)
 
 
 def _lead(scores: np.ndarray) -> np.ndarray:
@@ -241,7 +255,7 @@ def _print(r: Result, say: Callable[..., None]) -> None:
     right = "".join(f" {n:>13}" for n in r.right)
     say(f"{f'of {r.encrypted:,} that ran encrypted':>36}{right}")
     say(f"encrypted labels equal to the shadow's: {r.equal} of {r.encrypted}"
-        + (f", and {r.near} whose two best scores are nearer than the error" if r.near else ""))
+        + (f", and {r.near} whose two best scores are closer than the predicted error" if r.near else ""))
     took, plan = float(np.median(ran)), r.plan
     rows = [(f"time of a run of {plan.images}" if plan.images > 1 else f"time of {_article(each)}",
              display.seconds(took), display.seconds(plan.seconds))]
@@ -265,8 +279,8 @@ def _article(each: str) -> str:
 
 
 def verdict(r: Result) -> int:
-    """0 where encrypted labels are the shadow's, but for scores nearer than the error, and the shadow is as accurate as
-    the network within half a point."""
+    """0 where encrypted labels are the shadow's, but for scores closer than the predicted error, and the shadow is as
+    accurate as the network within half a point."""
     if r.equal + r.near < r.encrypted:
         print(f"{r.encrypted - r.equal - r.near} encrypted labels differ from the shadow's", file=sys.stderr)
         return 1

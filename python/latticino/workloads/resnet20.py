@@ -23,7 +23,7 @@ from ..nn import reference
 from ..nn.builder import Builder
 from ..nn.graph import Graph
 from . import inputs
-from .networks import shadowed
+from .networks import close, shadowed
 
 DEFAULT_PRESET = "n16-d35-boot-v1"
 FIT_BITS = 13.0  # of each ReLU, relative to its largest value: the precision 2^-13 of Lee et al.
@@ -164,7 +164,7 @@ def row(r: Result) -> dict[str, Any]:
 
 
 def verdict(r: Result) -> int:
-    """0 where encrypted runs gave the labels of the shadow, or where its two best logits are nearer than the error."""
+    """0 where encrypted runs gave the labels of the shadow, or its two best logits are close."""
     return 0 if r.equal_labels == len(r.seconds) else 1
 
 
@@ -190,8 +190,7 @@ def _run_encrypted(enc: nn.Compiled, x: np.ndarray, logits: np.ndarray, result: 
         got = arrays.as_numpy(enc.decrypt(client, y), "demo")
         error = float(np.abs(got - logits[k]).max() / np.abs(logits[k]).max())
         result.logit_errors.append(error)
-        best = np.sort(logits[k])[-2:]
-        same = got.argmax() == logits[k].argmax() or best[1] - best[0] < 2 * error * np.abs(logits[k]).max()
+        same = got.argmax() == logits[k].argmax() or close(enc, logits[k : k + 1])[0]
         result.equal_labels += bool(same)
         say(f"image {k}: {display.seconds(result.seconds[-1])}, logits within 2^{np.log2(error):.1f} of the largest, "
             f"label {int(got.argmax())}, {'as' if same else 'NOT as'} the shadow's")

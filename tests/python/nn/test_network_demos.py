@@ -176,6 +176,19 @@ def test_verdicts(capsys):
     assert "1.00 points less accurate" in capsys.readouterr().err
 
 
+def test_only_the_predicted_error_excuses_a_label(no_data):
+    """Whoever differs from the shadow has an error of that size: the measured one would excuse all."""
+    w = of_rnn()
+    x = rnn.vectors(w, inputs.reviews(STEPS, 40).calibration)
+    enc = lt.nn.compile(rnn.network(w, STEPS), calibration=x, preset=BOOT, device="cpu", images=4)
+    mean = networks._bound(enc) * 2.0**-enc.plan.bits
+    shadow = mean * np.array([[15.0], [17.0], [-15.0], [-17.0]])
+    result = networks.Result(rnn.WORKLOAD, "IMDB", enc.plan, 4)
+    networks._compare(enc, -shadow, (shadow, shadow, np.array([1, 1, 0, 0])), result)
+    assert (result.equal, result.near, result.right) == (0, 2, (4, 4, 0)) and networks.verdict(result) == 1
+    assert networks.close(enc, mean * np.array([[0, 1, 32], [0, 1, 34]])).tolist() == [True, False]
+
+
 # ---- weights ----
 
 
