@@ -99,7 +99,13 @@ class Builder:
 
     def batch_norm(self, x: int, mean: Any, variance: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-5,
                    layer: str = "") -> int:
-        """Of the first axis, with the statistics of training: a scale and a shift."""
+        """Of the first axis, with the statistics of training: a scale and a shift. ShapeError unless each parameter has
+        one value for each entry of that axis."""
+        channels = self.shape(x)[0]
+        for name, value in _given(mean=mean, variance=variance, weight=weight, bias=bias).items():
+            if np.size(value) != channels:
+                raise refused(layer, f"{name} of shape {np.shape(value)}", f"one value for each of {channels} channels",
+                              "correct the weights")
         factor = 1 / np.sqrt(np.asarray(variance, np.float64) + epsilon)
         if weight is not None:
             factor = factor * np.asarray(weight, np.float64)

@@ -99,12 +99,15 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
     _say_training(trained.record(path), say)
     try:
         data, graph = work.data(w), work.network(w)
-    except (KeyError, IndexError) as why:
-        raise errors.FileError.explain(f"demo {work.name}", f"weights of another network, without {why}",
+        calibration = work.prepared(w, data.calibration)
+    except errors.FileError:
+        raise
+    except (LookupError, TypeError, ValueError) as why:  # ShapeErrors of the builder are among them
+        raise errors.FileError.explain(f"demo {work.name}", f"weights of another network ({type(why).__name__}: {why})",
                                        f"those that examples/networks/{work.file}.py writes",
                                        "name its file with --weights") from why
     start = time.monotonic()
-    enc = nn.compile(graph, calibration=work.prepared(w, data.calibration), preset=preset or work.preset,
+    enc = nn.compile(graph, calibration=calibration, preset=preset or work.preset,
                      device=device, memory=memory, images=batch or work.batch)
     enc.threads = threads
     say(f"compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n")

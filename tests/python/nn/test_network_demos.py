@@ -247,6 +247,18 @@ def test_weights_of_another_network(tmp_path, no_data):
         networks.run(squeezenet.WORKLOAD, device="cpu", weights=path)
 
 
+@pytest.mark.parametrize("name, array, shape", [
+    ("squeezenet", "conv.weight", (4,)), ("squeezenet", "act.weight", ()), ("squeezenet", "act.weight", (2, 4, 1, 1)),
+    ("squeezenet", "act.first.running_mean", (1,)), ("squeezenet", "act.second.running_var", (3,)),
+    ("rnn", "words.table.weight", ()), ("rnn", "words.table.weight", (1, 4)), ("rnn", "network.state.weight", (4,)),
+    ("resnet20-aespa", "blocks.2.norm.bias", (7,)), ("resnet20-aespa", "linear.weight", (10, 4))])
+def test_weights_of_other_shapes(name, array, shape, tmp_path, no_data):
+    work, path = small(name, tmp_path)
+    trained.write(path, {**trained.read(path), array: np.ones(shape)})
+    with pytest.raises(lt.FileError, match="weights of another network"):
+        networks.run(work, device="cpu", weights=path)
+
+
 # ---- data ----
 
 
