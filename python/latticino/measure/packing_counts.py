@@ -52,16 +52,15 @@ def primes_below(bound: int, log_n: int) -> Iterator[int]:
     return (n for n in range((bound - 2) // step * step + 1, step, -step) if is_prime(n))
 
 
-def prime_near(log_size: float, log_n: int, width: float = TOLERANCE) -> int | None:
-    """The prime that is 1 modulo 2N next to a size, within ``width`` bits of it."""
+def primes_near(log_size: float, width: float, log_n: int) -> Iterator[int]:
+    """Primes that are 1 modulo 2N within ``width`` bits of a size, nearest first."""
     step = 2 << log_n
     middle = round(2**log_size / step)
     least, most = math.ceil(2 ** (log_size - width) / step), math.floor(2 ** (log_size + width) / step)
     for distance in range(most - least + 1):
-        for k in (middle - distance, middle + distance):
+        for k in sorted({middle - distance, middle + distance}):
             if max(1, least) <= k <= most and is_prime(k * step + 1):
-                return k * step + 1
-    return None
+                yield k * step + 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Packer:
         self.word, self.log_n = word, log_n
         self.mains = list(itertools.islice(primes_below(2**word, log_n), math.ceil(most_log_q / word) + 1))
         self.sums = [0.0, *itertools.accumulate(math.log2(q) for q in self.mains)]
-        near = {prime_near(i * GRID, log_n, GRID) for i in range(int(log_n / GRID), int(word / GRID) + 1)}
+        near = {next(primes_near(i * GRID, GRID, log_n), None) for i in range(int(log_n / GRID), int(word / GRID) + 1)}
         # Sizes on a grid, but none of the words that levels take whole.
         self.candidates = sorted(q for q in near if q and q < self.mains[-1])
         self.logs = [math.log2(q) for q in self.candidates]
@@ -146,17 +145,9 @@ def unpacked(schedule: Schedule, word: int) -> tuple[list[int], int]:
     for size in set(sizes):
         needed = sum(count for s, count in sizes if (s, count) == size)
         each = size[0] / size[1]
-        there = _supply(each, TOLERANCE / size[1], needed)
-        missing += max(0, needed - there)
+        there = itertools.islice(primes_near(each, TOLERANCE / size[1], LOG_N), needed)
+        missing += needed - sum(1 for _ in there)
     return limbs, missing
-
-
-def _supply(log_size: float, width: float, needed: int) -> int:
-    """Primes within ``width`` bits of a size, counted up to ``needed``."""
-    step = 2 << LOG_N
-    least, most = math.ceil(2 ** (log_size - width) / step), math.floor(2 ** (log_size + width) / step)
-    found = (k for k in range(max(1, least), most + 1) if is_prime(k * step + 1))
-    return sum(1 for _ in itertools.islice(found, needed))
 
 
 def rows() -> list[Row]:
