@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +52,18 @@ def read(path: Path, names: tuple[str, ...] = (), doubles: bool = False,
         raise errors.FileError.explain("demo", f"{arrays.printable(str(path))}, which cannot be read "
                                        f"({type(why).__name__}: {why})",
                                        f"the arrays {', '.join(names) or 'of a network'}", remedy) from why
+
+
+@contextlib.contextmanager
+def of_the_network(demo: str, needs: str, remedy: str) -> Iterator[None]:
+    """Turns what arrays without a name or of another shape raise into a FileError."""
+    try:
+        yield
+    except errors.FileError:
+        raise
+    except (LookupError, TypeError, ValueError) as why:  # ShapeErrors of the builder are among them
+        raise errors.FileError.explain(demo, f"arrays of another network ({type(why).__name__}: {why})", needs,
+                                       remedy) from why
 
 
 def images(size: int = 32) -> Inputs:

@@ -23,7 +23,7 @@ from ..nn import reference
 from ..nn.forests.comparing import classes_of
 from ..nn.graph import Graph
 from . import trained
-from .inputs import Inputs
+from .inputs import Inputs, of_the_network
 
 _AT_ONCE = 100  # inputs in doubles at a time
 _POINTS = 0.005  # by which the shadow may be less accurate
@@ -97,15 +97,10 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
     path = trained.shipped(work.file) if weights is None else weights
     w = trained.read(path)
     _say_training(trained.record(path), say)
-    try:
+    with of_the_network(f"demo {work.name}", f"weights that examples/networks/{work.file}.py writes",
+                        "name its file with --weights"):
         data, graph = work.data(w), work.network(w)
         calibration = work.prepared(w, data.calibration)
-    except errors.FileError:
-        raise
-    except (LookupError, TypeError, ValueError) as why:  # ShapeErrors of the builder are among them
-        raise errors.FileError.explain(f"demo {work.name}", f"weights of another network ({type(why).__name__}: {why})",
-                                       f"those that examples/networks/{work.file}.py writes",
-                                       "name its file with --weights") from why
     start = time.monotonic()
     enc = nn.compile(graph, calibration=calibration, preset=preset or work.preset,
                      device=device, memory=memory, images=batch or work.batch)

@@ -109,8 +109,9 @@ def compiled(preset: str = DEFAULT_PRESET, device: str | None = None, memory: st
     """The network for encrypted images, and its weights."""
     where = folder()
     w = inputs.read(where / _WEIGHTS)
-    graph = network(w)
-    x, _ = images(where / _TRAINING, w, CALIBRATION)
+    with inputs.of_the_network("demo resnet20", "the weights of Lee et al., and CIFAR-10", "obtain the files again"):
+        graph = network(w)
+        x, _ = images(where / _TRAINING, w, CALIBRATION)
     fits = {node.layer: "composite" for node in graph.nodes if node.op == "activation"}
     return nn.compile(graph, calibration=x, preset=preset, device=device, memory=memory, images=batch, fits=fits,
                       margin=MARGIN, fit_bits=FIT_BITS), w
@@ -123,7 +124,8 @@ def run(preset: str = DEFAULT_PRESET, device: str | None = None, count: int = 10
     enc, w = compiled(preset, device, memory)
     say(f"compiled in {time.monotonic() - start:.0f} s")
     say(repr(enc.plan))
-    x, y = images(folder() / _IMAGES, w, count)
+    with inputs.of_the_network("demo resnet20", "the test images of CIFAR-10", "obtain the files again"):
+        x, y = images(folder() / _IMAGES, w, count)
     assert enc.reading is not None
     shadow, clear = [], []
     with Task("shadow of ResNet-20", len(x)) as task:

@@ -243,7 +243,7 @@ def test_files_of_weights_need_their_package(monkeypatch):
 
 def test_weights_of_another_network(tmp_path, no_data):
     _, path = small("rnn", tmp_path)
-    with pytest.raises(lt.FileError, match="weights of another network"):
+    with pytest.raises(lt.FileError, match="arrays of another network"):
         networks.run(squeezenet.WORKLOAD, device="cpu", weights=path)
 
 
@@ -255,7 +255,7 @@ def test_weights_of_another_network(tmp_path, no_data):
 def test_weights_of_other_shapes(name, array, shape, tmp_path, no_data):
     work, path = small(name, tmp_path)
     trained.write(path, {**trained.read(path), array: np.ones(shape)})
-    with pytest.raises(lt.FileError, match="weights of another network"):
+    with pytest.raises(lt.FileError, match="arrays of another network"):
         networks.run(work, device="cpu", weights=path)
 
 

@@ -55,6 +55,20 @@ def test_damaged_data(monkeypatch, tmp_path):
         resnet20.run(device="cpu")
 
 
+@pytest.mark.parametrize("changes", [{"bn1.weight": None}, {"input_mean": np.zeros(4)}, {"bn_eps": np.zeros(2)},
+                                     {"linear.weight": np.zeros((10, 3))}, {"x": np.zeros((5, 32, 32, 2))},
+                                     {"x": np.array(["a"] * 5)}])
+def test_data_of_another_network(changes, monkeypatch, tmp_path):
+    w = {**weights(), "input_mean": np.zeros(3), "input_std": np.ones(3), **changes}
+    x = w.pop("x", np.zeros((5, 32, 32, 3)))
+    np.savez(tmp_path / "resnet20_cifar10.npz", **{name: v for name, v in w.items() if v is not None})
+    for name in ("cifar10_test_1k", "cifar10_train_1"):
+        np.savez(tmp_path / f"{name}.npz", x=x, y=np.arange(5))
+    monkeypatch.setenv("LATTICINO_DATA", str(tmp_path))
+    with pytest.raises(lt.FileError, match="arrays of another network"):
+        resnet20.compiled(device="cpu")
+
+
 @pytest.mark.parametrize("words", [["resnet20", "--rows", "8"], ["helr", "--images", "3"], ["--memory", "1GiB"]])
 def test_options_of_the_other_demo_are_refused(words, capsys):
     assert cli.main(["demo", *words]) != 0
