@@ -101,20 +101,22 @@ struct KeyRecorder::State {
 KeyRecorder::KeyRecorder(const Constants& constants) : state_(std::make_shared<State>(constants)) {}
 
 const SwitchKey& KeyRecorder::get(const KeyLabel& label, int level) const {
-  const KeyShape shape = key_shape(state_->constants, label, level);
   const std::scoped_lock lock(state_->mutex);
-  const auto [it, added] = state_->shapes.try_emplace({label, level});
+  // As a bundle has it: cut to the highest level, with the sums of digits of all levels below.
+  const auto known = state_->request.find(label);
+  const int highest = known == state_->request.end() ? level : std::max(known->second, level);
+  const KeyShape shape = key_shape(state_->constants, label, highest);
+  const auto [it, added] = state_->shapes.try_emplace({label, highest});
   if (added) {
     const Poly part{nullptr, PolyView::contiguous(nullptr, state_->constants.ring(), shape.basis,
                                                   Domain::Eval)};
     SwitchKey& key = it->second;
     key.label = label;
-    key.level = level;
+    key.level = highest;
     key.digit_index = shape.digits;
     key.digits.assign(shape.digits.size(), {part, part});
     key.merged = state_->merged.try_emplace(label, key.merged).first->second;
-    int& highest = state_->request.try_emplace(label, level).first->second;
-    highest = std::max(highest, level);
+    state_->request[label] = highest;
   }
   return it->second;
 }

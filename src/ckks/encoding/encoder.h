@@ -66,7 +66,7 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
 
 // The same for plaintexts that only ever multiply (record Dot): values with a short period are
 // encoded in the subring that holds them, N/2^s words a limb for the same product. Whatever else
-// takes a plaintext needs encode().
+// takes a plaintext needs encode(). They are kept: a dry run counts them from the start.
 std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
                                       std::span<const Values> batch, int level, double scale,
                                       bool extended);

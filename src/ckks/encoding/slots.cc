@@ -41,11 +41,16 @@ void require_fit(const Context& context, Values values, double scale, double bou
   if (!fits) context.encoder().embed(values, scale, bound);
 }
 
-}  // namespace
+enum class Use { Once, Kept };  // Kept: see Queue::allocate_kept
 
-std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& context,
-                                       const double* values, int count, int slots, int level,
-                                       double scale, bool extended) {
+Poly allocate(Queue& queue, const Ring& ring, const Basis& basis, Use use) {
+  return use == Use::Kept ? queue.allocate_kept(ring, basis, Domain::Coeff)
+                          : queue.allocate(ring, basis, Domain::Coeff);
+}
+
+std::vector<Plaintext> embedded(const std::shared_ptr<const Context>& context, const double* values,
+                                int count, int slots, int level, double scale, bool extended,
+                                Use use) {
   const double bound = coefficient_bound(*context, level);
   const Params& params = context->params();
   const Basis basis = extended ? params.extended(level) : params.basis(level);
@@ -54,7 +59,7 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
   Embed embed;
   Transform transform;
   for (int i = 0; i < count; ++i) {
-    Plaintext p{context, queue.allocate(context->ring(), basis, Domain::Coeff), level, scale, slots,
+    Plaintext p{context, allocate(queue, context->ring(), basis, use), level, scale, slots,
                 extended};
     const double* in =
         values == nullptr ? nullptr : values + 2 * static_cast<std::size_t>(slots) * i;
@@ -74,9 +79,9 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
   return out;
 }
 
-std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
-                                  std::span<const Values> batch, int level, double scale,
-                                  bool extended) {
+std::vector<Plaintext> uploaded(const std::shared_ptr<const Context>& context,
+                                std::span<const Values> batch, int level, double scale,
+                                bool extended, Use use) {
   const double bound = coefficient_bound(*context, level);
   for (const Values values : batch) {
     if (values.size() != batch[0].size()) {
@@ -97,13 +102,27 @@ std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
       if (queue.is_dry()) continue;
       queue.copy_in(static_cast<char*>(staged->data()) + i * bytes, batch[first + i].data(), bytes);
     }
-    for (Plaintext& p : encode_resident(context, static_cast<const double*>(staged->data()),
-                                        static_cast<int>(count), static_cast<int>(batch[0].size()),
-                                        level, scale, extended)) {
+    for (Plaintext& p :
+         embedded(context, static_cast<const double*>(staged->data()), static_cast<int>(count),
+                  static_cast<int>(batch[0].size()), level, scale, extended, use)) {
       out.push_back(std::move(p));
     }
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& context,
+                                       const double* values, int count, int slots, int level,
+                                       double scale, bool extended) {
+  return embedded(context, values, count, slots, level, scale, extended, Use::Once);
+}
+
+std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
+                                  std::span<const Values> batch, int level, double scale,
+                                  bool extended) {
+  return uploaded(context, batch, level, scale, extended, Use::Once);
 }
 
 Plaintext encode(const std::shared_ptr<const Context>& context, Values values, int level,
@@ -138,7 +157,7 @@ Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Value
   const Params& params = context->params();
   const Basis basis = extended ? params.extended(level) : params.basis(level);
   Plaintext out{context, {}, level, scale, static_cast<int>(values.size()), extended};
-  out.poly = queue.allocate(context->subring(log_n), basis, Domain::Coeff);
+  out.poly = allocate(queue, context->subring(log_n), basis, Use::Kept);
   const std::size_t bytes = integers.size() * sizeof(std::int64_t);
   const Buffer staged = queue.allocate(bytes);
   if (!queue.is_dry()) queue.copy_in(staged->data(), integers.data(), bytes);
@@ -169,7 +188,7 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
     }
   }
   if (whole.empty()) return out;
-  std::vector<Plaintext> encoded = encode_all(context, whole, level, scale, extended);
+  std::vector<Plaintext> encoded = uploaded(context, whole, level, scale, extended, Use::Kept);
   for (std::size_t k = 0; k < place.size(); ++k) out[place[k]] = std::move(encoded[k]);
   return out;
 }
