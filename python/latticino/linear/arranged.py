@@ -223,26 +223,6 @@ class Arrangement:
         return [(((e + t) % self.count, (e + t) // self.count * self.row), (e, t * self.apart))
                 for t in range(self.terms)]
 
-    def evaluate(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """What `product` computes, on what the slots of one image hold, in the clear: shape (batch, r, m)."""
-        held: dict[Side, np.ndarray] = {}
-        given: dict[Side, np.ndarray] = {"left": a, "right": b}
-        for side, values in given.items():
-            where, index = self.places(side)
-            held[side] = np.zeros(self.blocks * self.parts[side] * self.slots)
-            held[side][where] = np.asarray(values, float).reshape(-1)[index]
-        out = []
-        for block in range(self.blocks):
-            left, right = (v.reshape(self.blocks, -1, self.slots)[block] for v in held.values())
-            for e in range(self.count):
-                total = sum(np.roll(left[p], -s) * np.roll(right[q], -t) for (p, s), (q, t) in self.turns(e))
-                step = self.terms // self.count * self.row
-                out.append(sum(np.roll(total, -g * step) for g in range(self.groups)))
-        where, index = self.places("result")
-        result = np.zeros(self.batch * self.r * self.m)
-        result[index] = np.concatenate(out)[where]
-        return result.reshape(self.batch, self.r, self.m)
-
 
 @lru_cache(maxsize=32)
 def _layout(how: Arrangement, side: Side) -> tuple[Layout, np.ndarray | None]:
@@ -352,7 +332,7 @@ class _Turned:
         count = -(-len(wanted) // len(extra))
         step = count if count <= _FEW_TURNS else 1 << round(math.log2(math.sqrt(count / len(extra))))
         small = {(b * unit + o) % slots: (b, o) for b in range(step) for o in extra}
-        self.babies = dict(zip(small, rotated(e, part, list(small))))
+        self.babies = dict(zip(small, moves.rotated(e, part, list(small))))
         self.large = [g * step * unit % slots for g in range(-(-count // step))]
         self.where = {(baby + g) % slots: (baby, g) for g in self.large[::-1] for baby in small}
         self.found: dict[int, _native.Ciphertext] = dict(self.babies)
@@ -362,18 +342,13 @@ class _Turned:
         if distance not in self.found:
             baby, _ = self.where[distance]
             turns = [g for g in self.large if (baby + g) % self.slots in self.wanted]
-            made = rotated(self.e, self.babies[baby], turns)
+            made = moves.rotated(self.e, self.babies[baby], turns)
             self.found.update({(baby + g) % self.slots: part for g, part in zip(turns, made)})
         return self.found[distance]
 
     def forget(self) -> None:
         """All but those that others are made of."""
         self.found = dict(self.babies)
-
-
-def rotated(e: _native.Evaluator, x: _native.Ciphertext, by: Sequence[int]) -> list[_native.Ciphertext]:
-    turns = iter(e.rotate_hoisted(x, [k for k in by if k]))
-    return [next(turns) if k else x for k in by]
 
 
 def with_images(how: Arrangement, images: int) -> Arrangement:

@@ -247,22 +247,17 @@ def _sums(e: _native.Evaluator, left: _native.Ciphertext, right: _native.Ciphert
     t = g step + b: rotations by b of the ciphertext, and by g step of each of those, take few keys."""
     at_once = max(1, _MOST_WORKING // (left.bytes + right.bytes))
     step = tiling.shifts if tiling.shifts <= _FEW_SHIFTS else 1 << (tiling.shifts - 1).bit_length() // 2
-    sides = [(x, unit, _rotated(e, x, [b * unit % tiling.slots for b in range(min(step, tiling.shifts))]))
+    sides = [(x, unit, moves.rotated(e, x, [b * unit % tiling.slots for b in range(min(step, tiling.shifts))]))
              for x, unit in ((left, 1), (right, tiling.width))]
     sums, waiting = [], [[], []]  # type: ignore[var-annotated]
     for b in range(len(sides[0][2])):
         for side, (_, unit, babies) in zip(waiting, sides):
             turns = range(0, tiling.shifts - b, step)
-            side += [[p] for p in _rotated(e, babies[b], [k * unit % tiling.slots for k in turns])]
+            side += [[p] for p in moves.rotated(e, babies[b], [k * unit % tiling.slots for k in turns])]
         if len(waiting[0]) >= at_once or b + 1 == len(sides[0][2]):
             sums.append(e.dot(*waiting)[0])
             waiting = [[], []]
     return sums
-
-
-def _rotated(e: _native.Evaluator, x: _native.Ciphertext, by: list[int]) -> list[_native.Ciphertext]:
-    turns = iter(e.rotate_hoisted(x, [k for k in by if k]))
-    return [next(turns) if k else x for k in by]
 
 
 def _map(tiling: Tiling, side: Callable[[], tuple[np.ndarray, np.ndarray]], slots: int, v: Ciphertext) -> LinearMap:

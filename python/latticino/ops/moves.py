@@ -496,6 +496,12 @@ def _window(x: Any, rotate: Callable[[Any, int], Any], add: Callable[[Any, Any],
         terms *= 2
 
 
+def rotated(e: _native.Evaluator, part: _native.Ciphertext, by: Sequence[int]) -> list[_native.Ciphertext]:
+    """By each of these distances, of which 0 costs nothing; all share one ModUp."""
+    turns = iter(e.rotate_hoisted(part, [k for k in by if k]))
+    return [next(turns) if k else part for k in by]
+
+
 def windows(e: _native.Evaluator, parts: Sequence[_native.Ciphertext], step: int, count: int,
             slots: int) -> list[_native.Ciphertext]:
     """In each slot the sum of `count` slots, `step` apart, beginning there."""

@@ -253,29 +253,29 @@ def test_products_of_numbers_are_counted():
         _with_products(partial(make, refused=rewrites.FORMS), 1 << 20)
 
 
+def running(graph, device):
+    """Compiled with products of matrices, with keys; and an input."""
+    x = data(graph)
+    reading = read(graph, calibration=x, form="matmul")
+    enc = compiled(reading.lowered, reading.samples, BOOT, device)
+    client = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    return enc, client, x[0]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::latticino.ckks.debug.SecretWarning")
 def test_debugging_names_no_operation():
-    graph = crossed()
-    x = data(graph)
-    reading = read(graph, calibration=x, form="matmul")
-    enc = compiled(reading.lowered, reading.samples, BOOT, "cpu")
-    client = lt.keygen(enc.context)
-    enc.context.use(enc.server_keys(client))
+    enc, client, x = running(crossed(), "cpu")
     with lt.debug(enc.context, client):
-        got = enc.decrypt(client, enc(enc.encrypt(client, x[0]))).unmarked()
-    assert np.abs(got - enc.shadow(x[0])[0]).max() < 1e-3
+        got = enc.decrypt(client, enc(enc.encrypt(client, x))).unmarked()
+    assert np.abs(got - enc.shadow(x)[0]).max() < 1e-3
 
 
 def test_not_encrypted():
-    graph = encoder()
-    x = data(graph)
-    reading = read(graph, calibration=x, form="matmul")
-    enc = compiled(reading.lowered, reading.samples, BOOT, "not-encrypted")
-    client = lt.keygen(enc.context)
-    enc.context.use(enc.server_keys(client))
-    got = np.asarray(enc.decrypt(client, enc(enc.encrypt(client, x[0]))))
-    assert np.abs(got - enc.shadow(x[0])[0]).max() < 1e-4
+    enc, client, x = running(encoder(), "not-encrypted")
+    got = np.asarray(enc.decrypt(client, enc(enc.encrypt(client, x))))
+    assert np.abs(got - enc.shadow(x)[0]).max() < 1e-4
 
 
 @pytest.mark.slow
