@@ -1,5 +1,6 @@
-// How a ciphertext is brought to a level below: where its primes are those of the lower level limbs
-// are dropped, and where others enter it is adjusted, which adds an error.
+// How a ciphertext is brought to a lower level. Dropping limbs is enough where the primes of the
+// lower level are among those of the ciphertext, and it adds no error. Where the lower level has
+// other primes, the ciphertext is multiplied by an integer and rescaled, which adds one.
 #pragma once
 
 #include <vector>

@@ -1,10 +1,15 @@
 // What is known of an encrypted array: where its values lie, and how large its error is expected to
 // be. Where sample data are there as well, every operation is also done on them in the clear: once
 // exactly, and several times with noise of the sizes that the rules of Estimate say. What is
-// claimed is then what the samples show. The same is done on other data of the sample's kind (see
-// sample.h): where these come out much larger, or with much larger errors, values cancel in the
-// sample by chance, and what these show is claimed. A sample may also be a shadow, the very values
-// of an array that is followed for debugging: then nothing is claimed from it.
+// claimed is then what the samples show.
+//
+// A sample may cancel by chance. For example a - b is small if a and b are nearly equal in the
+// sample, and may be large in the real data. So every operation is also done on other data, which
+// are made from the sample (see sample.h). If their results are much larger than the sample's, the
+// claim takes the range from them. If their errors are much larger, it takes the errors from them.
+//
+// A sample may also be a shadow: the very values of an array that is followed for debugging. Then
+// nothing is claimed from it.
 #pragma once
 
 #include <complex>
