@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
-from typing import Any, ClassVar
+from typing import Any
 
 
 class Lock:
-    """A re-entrant lock. In a child it is a new one: a thread of the parent that held it is not there."""
+    """A re-entrant lock. In a child it is a new one: a thread of the parent that held it is not there.
 
-    _all: ClassVar[weakref.WeakSet[Lock]] = weakref.WeakSet()
+    No list of all locks renews them: a weak one runs Python code whenever a lock is destroyed, and an interrupt that
+    falls into that code is lost.
+    """
+
+    _forks = 0  # between the first process and this one
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        Lock._all.add(self)
+        self._locks: dict[int, threading.RLock] = {}
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self._of_this_process().acquire()
 
     def __exit__(self, *_: Any) -> None:
-        self._lock.release()
+        self._of_this_process().release()
+
+    def _of_this_process(self) -> threading.RLock:
+        found = self._locks.get(Lock._forks)
+        return self._locks.setdefault(Lock._forks, threading.RLock()) if found is None else found
 
     @staticmethod
-    def _renew() -> None:
-        for lock in Lock._all:
-            lock._lock = threading.RLock()
+    def _forked() -> None:
+        Lock._forks += 1
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Lock._renew)
+    os.register_at_fork(after_in_child=Lock._forked)

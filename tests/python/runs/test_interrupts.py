@@ -208,3 +208,26 @@ def test_commands_end_in_one_line(command, child_environment):
     *steps, last = err.splitlines()
     assert last == "latticino: interrupted" and all(fuzz and step.startswith("fuzz of ") for step in steps), err
     assert time.monotonic() - start < LATE  # with the end of the interpreter
+
+
+LOCKS = """
+import signal, time
+from latticino.common.locks import Lock
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for k in range(60):
+    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * k)
+    end = time.monotonic() + 20
+    try:
+        while time.monotonic() < end:
+            Lock()
+        print("lost", flush=True)
+        break
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+def test_no_interrupt_is_lost_where_locks_are_destroyed(child_environment):
+    """Plans make and destroy contexts, each with its locks."""
+    done = subprocess.run([sys.executable, "-c", LOCKS], capture_output=True, text=True, env=child_environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
