@@ -253,8 +253,7 @@ class Ciphertext(OfNumpy):
             layout = self.layout.changed(clean, max(self.layout.bound, known.reach))
         layout = self.layout if layout is None else layout
         if parts:
-            rest = layout.bound if layout.rest == "unknown" else 0.0
-            known = check_fits("compute", self.context, known, parts[0].level, parts[0].scale, rest)
+            known = check_fits("compute", self.context, known, parts[0].level, parts[0].scale, layout.bound)
         out = Ciphertext(self.context, parts, layout, known)
         debugger = self.context._debugger
         return out if debugger is None or not parts else debugger.followed(out)
@@ -301,7 +300,9 @@ class Ciphertext(OfNumpy):
             number = _finite(other, "add")
             parts = e.add_scalar(self._parts, number)
             known = self._known.plus_number(number, self.scale)
-            where = self.layout.changed(False, _rest(self) + abs(number)) if self._padded else self.layout
+            held = self.layout.number
+            where = (self.layout.changed(False, _rest(self) + abs(number)) if held is None
+                     else self.layout.holding(held + number))
             return self._like(parts, known, layout=where)
         x, array = align.operand(self, other, "add")
         parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
@@ -311,14 +312,14 @@ class Ciphertext(OfNumpy):
     __radd__ = __add__
 
     def __neg__(self) -> Ciphertext:
-        return self._like(self._evaluator.multiply_integer(self._parts, -1), self._known.times_number(-1))
+        return self._times_number(-1)
 
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
             parts = self._evaluator.sub(x._parts, y._parts)
             known = x._known_at(y.level).minus(y._known_at(x.level))
-            return x._like(parts, known, layout=_of_sum(x, y))
+            return x._like(parts, known, layout=_of_sum(x, y, -1))
         return self + (-_plain(other) if isinstance(other, numbers.Number)
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
@@ -385,8 +386,8 @@ class Ciphertext(OfNumpy):
     def _times(self, other: Ciphertext) -> Ciphertext:
         x, y = self._aligned(other, "multiply")
         same = x is y
-        x = x._ready(1)
-        y = x if same else y._ready(1)
+        x = align.moderate(x._ready(1))
+        y = x if same else align.moderate(y._ready(1))
         parts = self._evaluator.multiply(x._parts, y._parts)
         lower = x if x.level < y.level else y
         if lower._multiplied(parts) > 1:
@@ -404,7 +405,8 @@ class Ciphertext(OfNumpy):
         if isinstance(c, int) and abs(c) < 2**31:
             return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c), layout=self._scaled(c))
         if c in (1j, -1j):
-            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._known.times_number(complex(c)))
+            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._known.times_number(complex(c)),
+                              layout=self._scaled(c))
         x = self._ready(1)
         parts = e.multiply_scalar(x._parts, complex(c))
         known = x._known.times_number(complex(c), x._rescaled(parts), x._rounded(complex(c), parts))
@@ -412,7 +414,9 @@ class Ciphertext(OfNumpy):
 
     def _scaled(self, c: complex) -> Layout:
         """The layout after a product with a number."""
-        return self.layout.with_rest(self.layout.rest, abs(c) * self.layout.bound)
+        where = self.layout
+        return (where.with_rest(where.rest, abs(c) * where.bound) if where.number is None
+                else where.holding(c * where.number))
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
@@ -501,7 +505,9 @@ class Ciphertext(OfNumpy):
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
         parts = self._evaluator.conjugate(self._parts)
-        return self._like(parts, self._known.conjugated(self._switched()))
+        held = self.layout.number
+        where = self.layout if held is None else self.layout.holding(held.conjugate())
+        return self._like(parts, self._known.conjugated(self._switched()), layout=where)
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's sum of all values, over an axis or over several.
@@ -600,7 +606,7 @@ class Ciphertext(OfNumpy):
         fewer ciphertexts.
         Free where it has that layout already, one level otherwise.
         """
-        return align.plain(self, "contiguous")
+        return align.zeroed(align.plain(self, "contiguous"))
 
     # ---- functions ----
 
@@ -846,16 +852,22 @@ class Ciphertext(OfNumpy):
 
 def _rest(x: Ciphertext) -> float:
     """A bound of what lies in slots without values."""
-    return 0.0 if x.layout.rest == "zero" else max(x.layout.bound, x._known.reach)
+    return abs(x.layout.number) if x.layout.number is not None else max(x.layout.bound, x._known.reach)
 
 
-def _of_sum(x: Ciphertext, y: Ciphertext) -> Layout:
+def _of_sum(x: Ciphertext, y: Ciphertext, sign: int = 1) -> Layout:
+    a, b = x.layout.number, y.layout.number
+    if a is not None and b is not None:
+        return x.layout.holding(a + sign * b)
     return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) + _rest(y))
 
 
 def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
     if x._clean or y._clean:
         return x.layout.with_rest("zero")
+    a, b = x.layout.number, y.layout.number
+    if a is not None and b is not None:
+        return x.layout.holding(a * b)
     return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
 
 

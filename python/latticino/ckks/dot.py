@@ -39,7 +39,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     if not all(x.layout.same(first.layout) for x, _ in pairs):
         pairs = [(align.plain(x, "dot"), align.plain(y, "dot")) for x, y in pairs]
         first = pairs[0][0]
-    pairs = [(x._ready(1), y._ready(1)) for x, y in pairs]
+    pairs = [_factors(x, y) for x, y in pairs]
     level = min(c.level for pair in pairs for c in pair)
     if level < 1:
         raise errors.LevelError.explain(
@@ -55,3 +55,9 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     bound = sum(max(x.layout.bound, x._known.reach) * max(y.layout.bound, y._known.reach) for x, y in pairs)
     rest: Rest = "zero" if clean else "unknown" if unknown else "filler"
     return first._like(parts, known, layout=first.layout.with_rest(rest, bound))
+
+
+def _factors(x: Ciphertext, y: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
+    """Both as they are multiplied: of a square one twice, as the errors of its factors are the same."""
+    first = align.moderate(x._ready(1))
+    return first, first if x is y else align.moderate(y._ready(1))

@@ -27,10 +27,10 @@ class Layout:
     """The shape of an array, and the address of each of its values in ``count`` ciphertexts of ``slots`` slots.
 
     Several values may have one address: they are equal then (broadcast arrays). ``rest``: what the other slots hold,
-    up to ``bound`` in size. Immutable.
+    up to ``bound`` in size; ``number``: the one that all of them hold, None where that is not known. Immutable.
     """
 
-    __slots__ = ("shape", "slots", "count", "rest", "bound", "_places", "_used", "_name")
+    __slots__ = ("shape", "slots", "count", "rest", "bound", "number", "_places", "_used", "_name")
 
     def __init__(self, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None = None,
                  rest: Rest = "zero", bound: float = 0.0) -> None:
@@ -41,6 +41,7 @@ class Layout:
         self._places = places
         self.rest: Rest = rest
         self.bound = 0.0 if rest == "zero" else bound
+        self.number: complex | None = 0.0 if rest == "zero" else None
         self._used: np.ndarray | None = None
         self._name: bytes | None = None
 
@@ -113,13 +114,20 @@ class Layout:
 
     def with_rest(self, rest: Rest, bound: float = 0.0) -> Layout:
         """With other things in the other slots; with no other slots that is nothing."""
-        if rest != "zero" and self.full:
-            rest = "zero"
-        if rest == self.rest and bound == self.bound:
+        return self._with(rest, bound, None)
+
+    def holding(self, number: complex) -> Layout:
+        """With one number in all other slots."""
+        return self._with("filler" if number else "zero", abs(number), number)
+
+    def _with(self, rest: Rest, bound: float, number: complex | None) -> Layout:
+        if rest == "zero" or self.full:
+            rest, bound, number = "zero", 0.0, 0.0
+        if (rest, bound, number) == (self.rest, self.bound, self.number):
             return self
         out = Layout.__new__(Layout)
         out.shape, out.slots, out.count, out._places = self.shape, self.slots, self.count, self._places
-        out.rest, out.bound, out._used, out._name = rest, 0.0 if rest == "zero" else bound, self._used, self._name
+        out.rest, out.bound, out.number, out._used, out._name = rest, bound, number, self._used, self._name
         return out
 
     def changed(self, clean: bool, bound: float = 0.0) -> Layout:

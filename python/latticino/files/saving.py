@@ -324,7 +324,7 @@ def _note(x: Ciphertext, known: _native.Known | None = None) -> str:
     fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
         "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}}
-    if where.is_plain and where.rest != "unknown":
+    if where.is_plain and where.rest != "unknown" and where.bound <= r.reach:
         return json.dumps(fields)
     # Readers of the first version would take it for a plain layout, so they find no shape.
     fields |= {"layout": {"rest": where.rest, "bound": where.bound, "runs": where.runs()}}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial import chebyshev
+from numpy.polynomial import chebyshev, polynomial
 
 from .. import _native, arrays, errors
 from ..common import roles
@@ -32,6 +32,15 @@ class Series(NamedTuple):
     @property
     def native(self) -> _native.Polynomial:
         return _native.Polynomial(*self)
+
+    def mapped(self, x: Any) -> Any:
+        """Where the interval's map to [-1, 1] brings numbers."""
+        return (2 * x - self.lower - self.upper) / (self.upper - self.lower)
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """The polynomial of numbers in the clear."""
+        evaluate = chebyshev.chebval if self.chebyshev else polynomial.polyval
+        return np.asarray(evaluate(self.mapped(x), self.values))
 
 
 class Fit:

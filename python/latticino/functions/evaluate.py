@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import report
+from ..claims.known import Range, report
+from ..common.layout import Layout
 from ..ops import align, levels
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
-_LARGE = 2.0**8  # of T_n: values outside of the interval that may leave the modulus
+_LARGE = 2.0**8  # of T_n or of a power: of values outside of the interval that may leave the modulus
 
 
 def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: tuple[float, float]) -> Ciphertext:
@@ -40,9 +41,11 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
     series = Series(values, basis == "chebyshev", low, high)
     if series.native.degree < 1:
         return x * 0 + values[0]
-    if series.chebyshev and x._clean and _large_at_zero(series.native.degree, low, high):
+    fills = _leaves(x, series)
+    if fills:
         x, _ = filled(x, low, high)
-    return evaluated("polyval", x, series)[0]
+    y, _ = evaluated("polyval", x, series)
+    return align.zeroed(y) if fills else y
 
 
 def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float, float] | None = None,
@@ -63,9 +66,21 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
         before = before.times_number(1.0, 0.0, _rounded_stretch(x, series))
     added, mapping = product_errors(x.context.params, x.level, p, x.slots)
     if known is None:
-        return x._like(parts, before.polynomial(*series, added, mapping), not x._padded), x
-    own = _native.Estimate(before.range, 0.0).polynomial(*series, added, mapping).rms
-    return x._like(parts, known(x, own), not x._padded), x
+        after = before.polynomial(*series, added, mapping)
+    else:
+        after = known(x, _native.Estimate(before.range, 0.0).polynomial(*series, added, mapping).rms)
+    return x._like(parts, after, layout=_rest_after(x, series, after.reach)), x
+
+
+def _rest_after(x: Ciphertext, series: Series, reach: float) -> Layout:
+    """The layout of a polynomial whose values are up to `reach` in size."""
+    where = x.layout
+    if where.number is not None:
+        return where.holding(complex(series(where.number)))
+    if where.bound > x._known.reach:  # not merely copies of values
+        held = Range(-where.bound, where.bound, (0, 0) if x.range.is_real else (-where.bound, where.bound))
+        reach = max(reach, _native.Estimate(held, 0.0).polynomial(*series, 0.0, 0.0).range.reach)
+    return where.changed(False, reach)
 
 
 def _rounded_stretch(x: Ciphertext, series: Series) -> float:
@@ -132,41 +147,44 @@ def _keeps_scale(params: _native.Params, start: int, depth: int) -> bool:
 # ---- slots behind the values ----
 
 
-def _large_at_zero(degree: int, low: float, high: float) -> bool:
-    y = abs(low + high) / (high - low)
-    return y > 1 and degree * math.acosh(y) > math.log(_LARGE)
+def _leaves(x: Ciphertext, series: Series) -> bool:
+    """Whether a polynomial of what slots without values hold may leave the modulus, where that of values does not."""
+    where, r = x.layout, x.range
+    if where.full:
+        return False
+    held = 0.0 if where.rest == "unknown" else where.number  # what is unknown is cleared first
+    if held is not None:
+        y = abs(series.mapped(held))
+    elif where.bound > x._known.reach:
+        y = max(abs(series.mapped(end)) for end in (-where.bound, where.bound))
+    else:  # copies of values
+        return False
+    degree = series.native.degree
+    if series.chebyshev:
+        return y > 1 and degree * math.acosh(y) > math.log(_LARGE)
+    of_values = max(abs(series.mapped(end)) for end in (complex(r.low, r.imag_low), complex(r.high, r.imag_high)))
+    return y > max(1.0, of_values) and degree * math.log(y) > math.log(_LARGE)
 
 
 def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | None]:
     """x with slots without values that lie in a domain as well, and what they hold; None where that is not known.
 
     A polynomial of a value far outside would leave the modulus, and take all slots along. Free of levels where these
-    slots hold zeros, or what is known to lie in the domain; one level for a mask elsewhere.
+    slots hold one number, or what is known to lie in the domain; one level for a mask elsewhere.
     """
     if not x._padded:
         return x, 0.0
     x = align.cleared(x, "approximate")
-    if not x._clean:
+    held = x.layout.number
+    if held is None:
         if low <= -x.layout.bound and x.layout.bound <= high:
             return x, None
-        x = x * np.ones(())
-    if low <= 0 <= high:
-        return x, 0.0
-    centre = (low + high) / 2
-    return with_rest(x, centre, False), centre
-
-
-def with_rest(x: Ciphertext, value: complex, clean: bool) -> Ciphertext:
-    """x with a number added in all slots without values: zeros then, where that is `clean`."""
-    parts, added = list(x._parts), 0.0
-    if value:
-        rows = np.where(x.layout.used, 0, value).astype(np.complex128).reshape(-1, x.slots)
-        for i, (part, row) in enumerate(zip(x._parts, rows)):
-            if row.any():
-                parts[i] = x._evaluator.add_plain(part, x.context.encode(row, part.level, part.scale))
-                added = noise.encoded(x.slots, part.scale)
-    where = x.layout.with_rest("zero") if clean else x.layout.changed(False, abs(value))
-    return x._like(parts, x._known.plus_error(added) if added else x._known, layout=where)
+        x, held = x * np.ones(()), 0.0
+    if held.imag == 0 and low <= held.real <= high:
+        return x, held.real
+    reach = x._known.reach  # what is larger than values could leave the box of a bootstrapping
+    inside = float(np.clip(np.clip((low + high) / 2, -reach, reach), low, high))
+    return align.with_rest(x, inside - held, inside), inside
 
 
 # ---- values within a domain ----
@@ -276,11 +294,10 @@ def of_fit(operation: str, x: Ciphertext, fit: Fit) -> Ciphertext:
     if fit.degree < 1:
         constant = x * 0 + complex(fit.coefficients[0])
         return constant._like(constant._parts, constant._known.meant(_meant(x, fit), fit.error))
-    x, rest = filled(x, low, high)
+    x, _ = filled(x, low, high)
     y, x = evaluated(operation, x, fit.series, fit.domain)
     y = y._like(y._parts, y._known.meant(_meant(x, fit), fit.error))
-    # What the slots behind the values became is known, so that they can be zero again.
-    return with_rest(y, -complex(fit(rest)), True) if y._padded and rest is not None else y
+    return align.zeroed(y)
 
 
 def _meant(x: Ciphertext, fit: Fit) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from numpy.polynomial import chebyshev
 
 from .. import arrays, errors
 from ..claims import noise
-from ..ops import levels
+from ..ops import align, levels
 from . import evaluate
 from .chebyshev import DEGREE, Series, as_bits, as_domain
 
@@ -315,7 +315,7 @@ def _iterate(operation: str, x: Ciphertext, domain: tuple[float, float], plan: I
     y = y._like(y._parts, known)
     if not y._padded or rest is None:
         return y
-    return evaluate.with_rest(y, -float(f(np.array([rest]))[0]), True)
+    return align.with_rest(y, -float(f(np.array([rest]))[0]), 0.0)
 
 
 def _plain_number(c: complex) -> complex | float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..ops import levels
+from ..ops import align, levels
 from . import composite, evaluate
 from .chebyshev import Series
 from .composite import Sign
@@ -119,7 +119,7 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
     if exact:
         y = y._like(y._parts, y._known.meant(_sign_of(first, fit, outline), outline.scale * fit.error))
     if x._clean and y._padded:
-        y = evaluate.with_rest(y, -outline.shift, True)
+        y = align.with_rest(y, -outline.shift, 0.0)
     return y, added
 
 

@@ -180,7 +180,7 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
     y = run.sorted((x - fit.centre if fit.centre else x) * fit.factor) * (1 / fit.factor)
     y = y + fit.centre if fit.centre else y
     y = y._like(y._parts, y._known.within_domain(low - fit.error, high + fit.error))
-    return evaluate.with_rest(y, -rest, True) if y._padded and rest is not None else y
+    return align.with_rest(y, -rest, 0.0) if y._padded and rest is not None else y
 
 
 # ---- the network ----

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, errors
+from ..claims import noise
 from ..claims.known import times_plain
 from ..common import layout
 from ..common.layout import Layout
@@ -123,6 +124,30 @@ def cleared(x: Ciphertext, operation: str) -> Ciphertext:
     parts = x._evaluator.multiply_plain(x._parts, factors)
     known = times_plain(x._known, np.ones(x.shape), x.slots, factors[0].scale, x._rescaled(parts), x.layout)
     return x._like(parts, known, True)
+
+
+def with_rest(x: Ciphertext, value: complex, after: complex) -> Ciphertext:
+    """x with a number added in all slots without values, which hold the number `after` then."""
+    parts, added = list(x._parts), 0.0
+    if value:
+        rows = np.where(x.layout.used, 0, value).astype(np.complex128).reshape(-1, x.slots)
+        for i, (part, row) in enumerate(zip(x._parts, rows)):
+            if row.any():
+                parts[i] = x._evaluator.add_plain(part, x.context.encode(row, part.level, part.scale))
+                added = noise.encoded(x.slots, part.scale)
+    return x._like(parts, x._known.plus_error(added) if added else x._known, layout=x.layout.holding(after))
+
+
+def zeroed(x: Ciphertext) -> Ciphertext:
+    """Zeros in the slots without values, where one known number lies in all of them: free of levels."""
+    number = x.layout.number
+    return with_rest(x, -number, 0.0) if number else x
+
+
+def moderate(x: Ciphertext) -> Ciphertext:
+    """Zeros in the slots without values, where a known number lies there that is larger than values are. Its powers
+    would leave the modulus, or take the precision of all slots when these are decoded."""
+    return zeroed(x) if x.layout.bound > max(x._known.reach, 1.0) else x
 
 
 def plain(x: Ciphertext, operation: str) -> Ciphertext:

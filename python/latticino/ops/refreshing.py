@@ -37,7 +37,7 @@ def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
 def _prepared(x: Ciphertext) -> Ciphertext:
     """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
     SlotToCoeff can come first. What is left counts as values do (`_refreshed`)."""
-    params = x.context.params
+    params, x = x.context.params, align.moderate(x)
     if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
         return x
     return align.cleared(x, "bootstrap")
@@ -61,7 +61,7 @@ def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_
 
 def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, arcsine: int) -> _native.Known:
     """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
-    rest = x.layout.bound if x.layout.rest == "unknown" else 0.0
+    rest = x.layout.bound if x.layout.rest == "unknown" or x.layout.bound > x._known.reach else 0.0
     known, misfits = x._known.bootstrapped(
         booter.noise, booter.sine_ratio, booter.message_ratio, x.context.params.log_message_ratio, arcsine, slots_first,
         x.slots, rest)

@@ -53,18 +53,27 @@ class CkksRecording(Recording):
             self._sources = [source for _, source in renamed]
             self._errors = [x._known.estimate.rms for x in examples]  # samples' own would differ by chance
             self._ranges = [x.range for x in examples]
+            # Other arguments may hold other numbers in slots without values.
+            examples = [x._like(x._parts, x._known, layout=x.layout.with_rest(x.layout.rest, x.layout.bound))
+                        for x in examples]
+            self._rests = [x.layout.bound for x in examples]
             taken = [x._like(x._parts, known) for x, (known, _) in zip(examples, renamed)]
             self._expected = [r._known.detached(r.size, r._full) for r in self._arrays(function(*taken), "record")]
             super().__init__(function, examples)
 
     def run(self, arguments: Sequence[Ciphertext]) -> Any:
         out = super().run(arguments)
-        for x, recorded in zip(arguments, self._ranges):
+        for x, recorded, rest in zip(arguments, self._ranges, self._rests):
             # What is assumed is assumed of each argument anew.
             if not _serves_range(recorded, x.range):
                 raise errors.ScaleError.explain(
                     "program", f"values {x.range}", f"values {recorded}, as in the recording",
                     "record the program with an argument of this range")
+            if x.layout.bound > _MORE_THAN_SAMPLED * max(rest, recorded.reach):
+                raise errors.ScaleError.explain(
+                    "program", f"slots without values that hold up to {x.layout.bound:.3g}",
+                    f"up to {max(rest, recorded.reach):.3g}, as in the recording",
+                    "clear them before: x.contiguous()")
         # Parts of the results' errors that come from an argument grow with its error.
         grown = [(source, x._known.estimate.rms / error) for x, source, error in zip(
             arguments, self._sources, self._errors) if source and x._known.estimate.rms != error]

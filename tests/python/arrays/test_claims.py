@@ -12,6 +12,8 @@ import pytest
 import latticino as lt
 from claimed import rms_ratio
 from latticino import cli
+from latticino.ckks.ciphertext import Ciphertext
+from latticino.common.layout import Layout
 from latticino.files import saving as files
 from latticino.measure import fuzz, records
 from latticino.measure.fuzz import jobs, of_ckks
@@ -193,6 +195,78 @@ def test_a_polynomial_of_a_single_declared_value(ctx, client, keyed):
         slope = 0.7 + 0.6 * v
         refreshed = x.to_level(0).bootstrap()
         assert abs(program(x).expected_bits - (refreshed.expected_bits - math.log2(slope))) < 0.5
+
+
+def _series(v, c, basis, domain):
+    if isinstance(v, lt.Ciphertext):
+        return v.polyval(c, basis, domain)
+    y = (2 * v - domain[0] - domain[1]) / (domain[1] - domain[0])
+    return (np.polynomial.chebyshev.chebval if basis == "chebyshev" else np.polynomial.polynomial.polyval)(y, c)
+
+
+def _shifted(v):
+    return (v - np.full(v.shape, 3400.0)) / 400 + 3000 - np.full(v.shape, 3000.0)
+
+
+SERIES = [0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7]
+BESIDE = {
+    "powers on a domain far from zero": lambda v: _series(
+        _series(v, SERIES, "monomial", (3000, 3800)), SERIES[:4], "chebyshev", (-2, 2)),
+    "a series where a number was added": lambda v: _series(
+        (v + 3400 - np.full(v.shape, 6800.0)) / 400, SERIES, "chebyshev", (-1, 1)) ** 2,
+    "a power where a number was added": lambda v: _shifted(v) ** 4,
+    "a dot where a number was added": lambda v: lt.dot([_shifted(v)] * 2, [_shifted(v)] * 2) ** 2 if isinstance(
+        v, lt.Ciphertext) else 4 * _shifted(v) ** 4,
+    "a series of what was subtracted": lambda v: _series(
+        (3800 - v) / 800 + 1j - np.full(v.shape, 1j), SERIES, "monomial", (0, 1)),
+}
+
+
+@pytest.mark.parametrize("size", [512, 700])
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_lies_beside_the_values_takes_nothing_from_them(ctx, client, keyed, rng, name, size):
+    """Of 700 values in two ciphertexts 324 slots are left. A polynomial of what is there may be much larger than that of
+    the values: in the modulus, and in the doubles of the decoding."""
+    x, f = rng.uniform(3000, 3800, size), BESIDE[name]
+    program = keyed(f, x)
+    for a in (client.encrypt(x, range=(3000, 3800)), client.encrypt(x, like=x)):
+        y = program(a)
+        error = np.abs(client.decrypt(y).unmarked() - f(x))
+        assert error.max() < 4 * 2.0**-y.expected_worst_bits, (name, y)
+
+
+def beside(client, y):
+    """What all slots behind the values hold."""
+    slots = Ciphertext(y.context, y._parts, Layout.plain((1024,), 512), y._known)
+    return client.decrypt(slots).unmarked()[y.size:]
+
+
+def test_numbers_beside_the_values_are_known(ctx, client, keyed, rng):
+    x = rng.uniform(-1, 1, 700)
+    keyed(lambda a: a * a.conj(), x)
+    a = client.encrypt(x) + 3
+    for y, number in ((a, 3), (-a, -3), (a * 1j + 1, 1 + 3j), ((a * 1j).conj(), -3j), (a - a, 0), (a + a, 6), (a * 2.5, 7.5),
+                      (a.polyval([1, 2, 3]), 34), (a - 3, 0), (a.contiguous(), 0)):
+        assert y.layout.number == pytest.approx(number) and y.layout.bound == pytest.approx(abs(number))
+        assert beside(client, y) == pytest.approx(np.full(324, number), abs=1e-6)
+    assert (a * client.encrypt(x)).layout.clean
+
+
+def test_recordings_serve_what_lies_beside_the_values(ctx, client, keyed, rng):
+    """A recording cannot know the number that lies there in other arguments."""
+    x = rng.uniform(-1, 1, 700)
+
+    def program(a):
+        return (a * a).polyval([0.5, 0.25, 1.0], domain=(0, 40))
+
+    keyed(program, x)
+    run = lt.record(program)
+    want = np.polynomial.polynomial.polyval(x * x / 20 - 1, [0.5, 0.25, 1.0])
+    for number in (3, 2.5, 0):
+        a = client.encrypt(x) + number - np.full(700, number)
+        assert lt.precision(client.decrypt(run(a)).unmarked(), want).worst > 12
+    with pytest.raises(lt.ScaleError, match="slots without values"):
+        run(client.encrypt(x) + 300 - np.full(700, 300.0))
 
 
 @pytest.mark.slow

@@ -220,7 +220,7 @@ def test_slots_behind_the_values_do_no_harm(ctx, client, rng, size):
     held(client, y, 1 / x, 18)
     ctx.use(client.server_keys(lambda a: a.inverse(bits=18).sum(), lt.Shape((size,), None, (3, 3.5))))
     assert client.decrypt(y.sum()).unmarked() == pytest.approx((1 / x).sum(), abs=1e-2)  # they are zeros again
-    held(client, (a + 1).inverse((4, 4.5), 18), 1 / (x + 1), 18)  # something else than zeros: one mask
+    held(client, (a + 1).inverse((4, 4.5), 18), 1 / (x + 1), 18)  # a number other than zero
     held(client, a.polyval([1 / (3.25 - 2.5), 0.125, -0.25] + [0.01] * 21, "chebyshev", (3, 3.5)),
          chebyshev.chebval(4 * x - 13, [1 / (3.25 - 2.5), 0.125, -0.25] + [0.01] * 21), 16)
 
