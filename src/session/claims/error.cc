@@ -47,6 +47,14 @@ Error Error::fresh(double rms, bool white, bool by_secret) {
   return out;
 }
 
+Error Error::of_values(double rms, double worst, double slots) {
+  Error out = fresh(rms, false, false);
+  for (ErrorPart& part : out.parts_) {
+    part.largest = std::max(rms, worst / largest_of_normal(slots));
+  }
+  return out;
+}
+
 double Error::rms() const {
   double squares = 0;
   for (const ErrorPart& part : parts_) squares += part.rms * part.rms;

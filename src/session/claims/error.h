@@ -24,6 +24,9 @@ class Error {
   Error() = default;
   // A source of its own. Errors of 0 have no part.
   static Error fresh(double rms, bool white = true, bool by_secret = true);
+  // The same that follows the values, and is `worst` where one of `slots` is largest: of sparse
+  // values that is more than normal errors of this root mean square reach.
+  static Error of_values(double rms, double worst, double slots);
 
   bool exact() const { return parts_.empty(); }
   double rms() const;      // of a slot's complex error

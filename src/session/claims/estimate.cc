@@ -296,9 +296,10 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
 Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots) {
   const double gain = 2 * std::numbers::pi * std::numbers::pi / 3 * ratio * ratio;
   const Range& range = x.range;
-  double loss = 0, largest = range.rms;
+  double loss = 0, worst = 0, largest = range.rms;
   if (of_slots) {
     largest = std::max(range.re.size(), range.im.size());
+    worst = gain * std::hypot(std::pow(range.re.size(), 3), std::pow(range.im.size(), 3));
     loss = gain * largest * largest * std::min(largest * std::numbers::sqrt2, range.rms);
   } else {
     if (range.random_like || range.claim == Claim::Assumed) {
@@ -309,7 +310,8 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
   // It follows the values: where these are equal its mean is its root mean square, which the mean
   // of a normal error is not, and it is real where they are.
   loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
-  return {range, x.error + Error::fresh(noise, true, of_slots) + Error::fresh(loss, false, false)};
+  return {range,
+          x.error + Error::fresh(noise, true, of_slots) + Error::of_values(loss, worst, slots)};
 }
 
 }  // namespace latticino::session

@@ -124,6 +124,16 @@ def test_bootstrapping_says_what_structured_messages_lose(ctx, client, keyed, rn
         client.encrypt(x, range=complex_box)).expected_bits - 1
 
 
+def test_bootstrapping_says_what_a_few_large_values_lose(ctx, client, keyed):
+    """The sine takes the third power of a value: of one in 512 that is far more than a normal error reaches."""
+    x = np.zeros(512)
+    x[77] = 4
+    program = keyed(lambda a: a.bootstrap(slot_to_coeff_first=True), x)
+    y = program(client.encrypt(x, range=lt.Range(-4, 4, rms=4 / math.sqrt(512))))
+    error = np.abs(client.decrypt(y).unmarked() - x)
+    assert error.argmax() == 77 and 2.0**-y.expected_worst_bits / 3 < error.max() < 2.0**-y.expected_worst_bits
+
+
 POWERS = np.random.default_rng(3).uniform(-1, 1, 16).tolist()
 CASES = {
     "times a large array": (lambda a: a * np.full(512, 1e3), lambda v: v * 1e3),
