@@ -606,7 +606,8 @@ class Ciphertext(OfNumpy):
         fewer ciphertexts.
         Free where it has that layout already, one level otherwise.
         """
-        return align.zeroed(align.plain(self, "contiguous"))
+        x = align.zeroed(align.plain(self, "contiguous"))
+        return align.masked(x, "contiguous") if x.layout.bound > x._known.reach else x
 
     # ---- functions ----
 

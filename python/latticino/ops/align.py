@@ -115,8 +115,11 @@ def distinct(x: Ciphertext, operation: str) -> Ciphertext:
 
 def cleared(x: Ciphertext, operation: str) -> Ciphertext:
     """The same layout; zeros where the other slots hold what is not known: one level."""
-    if x.layout.rest != "unknown":
-        return x
+    return masked(x, operation) if x.layout.rest == "unknown" else x
+
+
+def masked(x: Ciphertext, operation: str) -> Ciphertext:
+    """The same layout, with zeros in the other slots whatever they hold: one level."""
     x = x._ready(1)
     levels.require_one(x, operation)
     mask = x.layout.used.astype(complex).reshape(-1, x.slots)

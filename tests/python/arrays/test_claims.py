@@ -260,6 +260,9 @@ def test_numbers_beside_the_values_are_known(ctx, client, keyed, rng):
         assert y.layout.number == pytest.approx(number) and y.layout.bound == pytest.approx(abs(number))
         assert beside(client, y) == pytest.approx(np.full(324, number), abs=1e-6)
     assert (a * client.encrypt(x)).layout.clean
+    # Where no number is known, what is larger than the values is cleared by a mask.
+    unknown = Ciphertext(a.context, a._parts, a.layout.with_rest("filler", 300.0), a._known)
+    assert unknown.contiguous().layout.clean and unknown.contiguous().level == a.level - 1
 
 
 def test_recordings_serve_what_lies_beside_the_values(ctx, client, keyed, rng):
