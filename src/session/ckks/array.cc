@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numbers>
+#include <optional>
 #include <ostream>
 
 #include "ckks/evaluator/lowering.h"
@@ -32,14 +34,14 @@ Array repeated(const ArrayState& x, const ArrayState& larger) {
   // Decoding reads more coefficients.
   const double growth = std::sqrt(static_cast<double>(larger.slots()) / x.slots());
   return result_of(x, Parts(larger.parts().size(), part), x.known.repeated(larger.size(), growth),
-                   !larger.padded(), larger.shape);
+                   std::nullopt, larger.shape);
 }
 
 // What is known, if the values fit the modulus of a level. Else a ScaleError in a plan, and
 // elsewhere a warning: nothing is claimed of the result then.
-Known fitting(const ArrayState& x, Known known, const ckks::Ciphertext& part) {
+Known fitting(const ArrayState& x, Known known, const ckks::Ciphertext& part, double rest) {
   const double log_q = x.params().log_q(part.level);
-  for (const Misfit& misfit : known.misfits(part.level, log_q, part.scale, 0)) {
+  for (const Misfit& misfit : known.misfits(part.level, log_q, part.scale, rest)) {
     x.host().report("compute", misfit.had, misfit.needs, misfit.remedy);
     known = known.lost();
   }
@@ -65,10 +67,50 @@ Values like(const Values& x, std::vector<Complex> numbers) {
   return {std::move(real), x.shape()};
 }
 
+using Rest = std::optional<Complex>;
+
+Rest product_of_rests(const ArrayState& x, const ArrayState& y) {
+  if (x.clean() || y.clean()) return Complex(0);
+  return x.rest && y.rest ? Rest(*x.rest * *y.rest) : std::nullopt;
+}
+
+Rest sum_of_rests(const ArrayState& x, const ArrayState& y, double sign) {
+  return x.rest && y.rest ? Rest(*x.rest + sign * *y.rest) : std::nullopt;
+}
+
+Rest times_rest(const ArrayState& x, Complex c) {
+  return x.rest ? Rest(*x.rest * c) : std::nullopt;
+}
+
+// Whether a polynomial of what lies behind the values may leave the modulus, where that of the
+// values does not.
+bool leaves(const ArrayState& x, const Series& p) {
+  constexpr double kLarge = 8 * std::numbers::ln2;
+  if (!x.padded() || !x.rest) return false;
+  const double y = std::abs(mapped(p, *x.rest));
+  const auto degree = static_cast<double>(p.coefficients.size() - 1);
+  if (p.chebyshev) return y > 1 && degree * std::acosh(y) > kLarge;
+  const Range& r = x.known.range();
+  const double of_values = std::max(std::abs(mapped(p, {r.re.low, r.im.low})),
+                                    std::abs(mapped(p, {r.re.high, r.im.high})));
+  return y > std::max(1.0, of_values) && degree * std::log(y) > kLarge;
+}
+
+// With a number behind the values that lies in the domain as these do. It is no larger than they
+// are, as it could leave the box of a bootstrapping.
+Array filled(const Array& a, const Series& p) {
+  const ArrayState& x = state(a);
+  const double reach = x.known.reach();
+  const double middle = std::clamp((p.lower + p.upper) / 2, -reach, reach);
+  const double inside = std::clamp(middle, p.lower, p.upper);
+  return with_rest(a, inside - *x.rest, inside);
+}
+
 Array times(const Array& a, const Array& b) {
   const Aligned both = aligned(a, b, "multiply");
   const bool same = both.x.state() == both.y.state();
-  const Array first = ready(both.x, 1), second = same ? first : ready(both.y, 1);
+  const Array first = moderate(ready(both.x, 1));
+  const Array second = same ? first : moderate(ready(both.y, 1));
   const ArrayState &x = state(first), &y = state(second);
   Parts parts = x.evaluator().multiply(x.parts(), y.parts());
   const ArrayState& lower = x.level() < y.level() ? x : y;
@@ -82,7 +124,7 @@ Array times(const Array& a, const Array& b) {
         "encrypt without a scale of your own");
   }
   Known known = x.known_at(y.level()).times(y.known_at(x.level()), same, added);
-  return result_of(x, std::move(parts), std::move(known), x.clean || y.clean);
+  return result_of(x, std::move(parts), std::move(known), product_of_rests(x, y));
 }
 
 }  // namespace
@@ -125,15 +167,37 @@ double ArrayState::factor_scale(const ckks::Ciphertext& part) const {
   return encoded_error(part.slots, to_canonical) <= added ? to_canonical : factor;
 }
 
-Array result_of(const ArrayState& x, Parts parts, Known known, bool clean, Shape shape) {
-  known = fitting(x, std::move(known), parts[0]);
-  ArrayState out{x.context, std::move(parts), std::move(shape), std::move(known), clean};
+Array result_of(const ArrayState& x, Parts parts, Known known, std::optional<Complex> rest,
+                Shape shape) {
+  ArrayState out{x.context, std::move(parts), std::move(shape), {}, rest};
+  if (!out.padded()) out.rest = 0;
+  out.known = fitting(x, std::move(known), out.held[0], out.rest ? std::abs(*out.rest) : 0);
   return Array(std::make_shared<const ArrayState>(std::move(out)));
 }
 
 Array ready(const Array& x, int levels) {
   const ArrayState& s = state(x);
   return s.host().refreshes(s.level(), levels, s.slots()) ? x.bootstrap() : x;
+}
+
+Array with_rest(const Array& a, Complex added, Complex after) {
+  const ArrayState& x = state(a);
+  if (!x.padded() || added == Complex(0)) return a;
+  Parts parts = x.parts();
+  const std::size_t slots = static_cast<std::size_t>(x.slots());
+  const std::size_t used = x.size() - (parts.size() - 1) * slots;
+  std::vector<Complex> row(slots);
+  std::fill(row.begin() + static_cast<std::ptrdiff_t>(used), row.end(), added);
+  ckks::Ciphertext& last = parts.back();
+  last = x.evaluator().add(last, x.host().encode(row, last.level, last.scale));
+  Known known = x.known.plus_error(encoded_error(x.slots(), last.scale));
+  return result_of(x, std::move(parts), std::move(known), after);
+}
+
+Array moderate(const Array& a) {
+  const ArrayState& x = state(a);
+  if (!x.rest || !(std::abs(*x.rest) > std::max(x.known.reach(), 1.0))) return a;
+  return with_rest(a, -*x.rest, 0);
 }
 
 Aligned aligned(const Array& a, const Array& b, const char* operation) {
@@ -189,7 +253,7 @@ std::uint64_t Array::bytes() const {
 
 Array Array::declare(const Range& range) const {
   return result_of(*state_, state_->parts(), state_->known.declared(session::range_of(range)),
-                   state_->clean);
+                   state_->rest);
 }
 
 Array Array::reshape(const Shape& shape) const {
@@ -197,7 +261,7 @@ Array Array::reshape(const Shape& shape) const {
     throw ShapeError("reshape", "shape " + session::text_of(state_->shape),
                      "as many values as in shape " + session::text_of(shape), "correct the shape");
   }
-  return result_of(*state_, state_->parts(), state_->known, state_->clean, shape);
+  return result_of(*state_, state_->parts(), state_->known, state_->rest, shape);
 }
 
 Array Array::operator-() const { return times_integer(*this, -1); }
@@ -205,7 +269,8 @@ Array Array::operator-() const { return times_integer(*this, -1); }
 Array Array::conj() const {
   const ArrayState& x = *state_;
   Parts parts = x.evaluator().conjugate(x.parts());
-  return result_of(x, std::move(parts), x.known.conjugated(x.switched()), x.clean);
+  return result_of(x, std::move(parts), x.known.conjugated(x.switched()),
+                   x.rest ? std::optional(std::conj(*x.rest)) : std::nullopt);
 }
 
 Array Array::to_level(int level) const {
@@ -218,7 +283,7 @@ Array Array::to_level(int level) const {
                      higher ? "bootstrap() leads there" : "name such a level");
   }
   Parts parts = x.evaluator().to_level(x.parts(), level);
-  return result_of(x, std::move(parts), x.known_at(level), x.clean);
+  return result_of(x, std::move(parts), x.known_at(level), x.rest);
 }
 
 Array Array::pow(int n) const {
@@ -255,7 +320,10 @@ Array Array::polynomial(const std::vector<Complex>& coefficients,
       basis.chebyshev ? ckks::PolynomialBasis::Chebyshev : ckks::PolynomialBasis::Monomial,
       coefficients, basis.lower, basis.upper};
   if (p.degree() < 1) return times_integer(*this, 0) + coefficients[0];
-  const Array from = session::canonical(session::ready(*this, p.levels()));
+  Array from = session::canonical(session::ready(*this, p.levels()));
+  const session::Series series{coefficients, basis.chebyshev, basis.lower, basis.upper};
+  const bool fills = session::leaves(session::state(from), series);
+  if (fills) from = session::filled(from, series);
   const ArrayState& x = session::state(from);
   Parts parts = evaluate(x.evaluator(), p, x.parts());
   const Params& params = x.params();
@@ -263,9 +331,11 @@ Array Array::polynomial(const std::vector<Complex>& coefficients,
       p.levels() > p.depth()
           ? session::rescaled_error(params, x.level(), x.slots(), params.scale(x.level() - 1))
           : 0;
-  const session::Series series{coefficients, basis.chebyshev, basis.lower, basis.upper};
   Known known = x.known.polynomial(series, x.multiplied(parts), mapping);
-  return result_of(x, std::move(parts), std::move(known), !x.padded());
+  std::optional<Complex> rest;
+  if (x.rest) rest = session::evaluated(series, session::mapped(series, *x.rest));
+  const Array made = result_of(x, std::move(parts), std::move(known), rest);
+  return fills ? session::with_rest(made, -*rest, 0) : made;
 }
 
 Array operator+(const Array& a, const Array& b) {
@@ -273,7 +343,7 @@ Array operator+(const Array& a, const Array& b) {
   const ArrayState &x = state(first), &y = state(second);
   Parts parts = x.evaluator().add(x.parts(), y.parts());
   Known known = x.known_at(y.level()).plus(y.known_at(x.level()));
-  return result_of(x, std::move(parts), std::move(known), x.clean && y.clean);
+  return result_of(x, std::move(parts), std::move(known), session::sum_of_rests(x, y, 1));
 }
 
 Array operator-(const Array& a, const Array& b) {
@@ -281,7 +351,7 @@ Array operator-(const Array& a, const Array& b) {
   const ArrayState &x = state(first), &y = state(second);
   Parts parts = x.evaluator().sub(x.parts(), y.parts());
   Known known = x.known_at(y.level()).minus(y.known_at(x.level()));
-  return result_of(x, std::move(parts), std::move(known), x.clean && y.clean);
+  return result_of(x, std::move(parts), std::move(known), session::sum_of_rests(x, y, -1));
 }
 
 Array operator*(const Array& x, const Array& y) { return session::times(x, y); }
@@ -290,7 +360,8 @@ Array operator+(const Array& a, Complex c) {
   const ArrayState& x = state(a);
   session::require_finite({&c, 1}, "add");
   Parts parts = x.evaluator().add_scalar(x.parts(), c);
-  return result_of(x, std::move(parts), x.known.plus_number(c, x.scale()), !x.padded());
+  return result_of(x, std::move(parts), x.known.plus_number(c, x.scale()),
+                   x.rest ? std::optional(*x.rest + c) : std::nullopt);
 }
 
 Array operator+(const Array& a, const Values& values) {
@@ -305,7 +376,7 @@ Array operator+(const Array& a, const Values& values) {
     parts.push_back(evaluator.add(part, x.host().encode(rows[i], part.level, part.scale)));
   }
   Known known = x.known.plus_plain(plain, x.slots(), x.scale());
-  return result_of(x, std::move(parts), std::move(known), x.clean);
+  return result_of(x, std::move(parts), std::move(known), x.rest);
 }
 
 Array operator-(const Array& x, const Values& y) {
@@ -320,7 +391,8 @@ Array times_integer(const Array& a, std::int64_t factor) {
   const ArrayState& x = state(a);
   Parts parts = x.evaluator().multiply_integer(x.parts(), factor);
   Known known = x.known.times_number(static_cast<double>(factor), 0);
-  return result_of(x, std::move(parts), std::move(known), x.clean);
+  return result_of(x, std::move(parts), std::move(known),
+                   session::times_rest(x, static_cast<double>(factor)));
 }
 
 Array operator*(const Array& a, Complex c) {
@@ -328,13 +400,13 @@ Array operator*(const Array& a, Complex c) {
   if (c == Complex(0, 1) || c == Complex(0, -1)) {
     const ArrayState& x = state(a);
     Parts parts = x.evaluator().multiply_i(x.parts(), c.imag() > 0 ? 1 : 3);
-    return result_of(x, std::move(parts), x.known.times_number(c, 0), x.clean);
+    return result_of(x, std::move(parts), x.known.times_number(c, 0), session::times_rest(x, c));
   }
   const Array from = session::ready(a, 1);
   const ArrayState& x = state(from);
   Parts parts = x.evaluator().multiply_scalar(x.parts(), c);
   Known known = x.known.times_number(c, x.rescaled(parts), session::rounded(x, c, parts));
-  return result_of(x, std::move(parts), std::move(known), x.clean);
+  return result_of(x, std::move(parts), std::move(known), session::times_rest(x, c));
 }
 
 Array operator*(const Array& a, const Values& values) {
@@ -350,7 +422,7 @@ Array operator*(const Array& a, const Values& values) {
   }
   Parts parts = x.evaluator().multiply(x.parts(), factors);
   Known known = x.known.times_plain(plain, x.slots(), factors[0].scale, x.rescaled(parts));
-  return result_of(x, std::move(parts), std::move(known), true);
+  return result_of(x, std::move(parts), std::move(known), Complex(0));
 }
 
 Array operator/(const Array& x, const Values& y) {
@@ -378,8 +450,9 @@ Array dot(std::span<const Array> xs, std::span<const Array> ys) {
   std::vector<Array> x, y;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto both = session::aligned(xs[i], ys[i], "dot");
-    x.push_back(session::ready(both.x, 1));
-    y.push_back(session::ready(both.y, 1));
+    const bool same = both.x.state() == both.y.state();
+    x.push_back(session::moderate(session::ready(both.x, 1)));
+    y.push_back(same ? x.back() : session::moderate(session::ready(both.y, 1)));
     if (state(x[i]).context != state(x[0]).context) {
       throw ContextError("dot", "ciphertexts of two contexts", "one context",
                          "encrypt all in the same one");
@@ -397,11 +470,12 @@ Array dot(std::span<const Array> xs, std::span<const Array> ys) {
   const ArrayState& first = state(x[0]);
   if (level < 1) throw LevelError("dot", "level 0", "level 1 or more", first.host().more_levels());
   std::vector<Parts> left, right;
-  bool clean = true;
+  std::optional<Complex> rest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     left.push_back(state(x[i]).parts());
     right.push_back(state(y[i]).parts());
-    clean = clean && (state(x[i]).clean || state(y[i]).clean);
+    const auto more = session::product_of_rests(state(x[i]), state(y[i]));
+    rest = rest && more ? std::optional(*rest + *more) : std::nullopt;
   }
   Parts parts = first.evaluator().dot(left, right);
   const double added =
@@ -412,7 +486,7 @@ Array dot(std::span<const Array> xs, std::span<const Array> ys) {
         state(y[i]).known_at(level), x[i].state() == y[i].state(), i == 0 ? added : 0);
     known = i == 0 ? std::move(product) : known.plus(product);
   }
-  return result_of(first, std::move(parts), std::move(known), clean);
+  return result_of(first, std::move(parts), std::move(known), rest);
 }
 
 std::ostream& operator<<(std::ostream& out, const Array& x) {

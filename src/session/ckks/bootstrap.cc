@@ -88,8 +88,9 @@ using session::ArrayState;
 using session::Parts;
 
 Array Array::bootstrap(const BootstrapOptions& options) const {
-  const ArrayState& x = *state_;
-  session::require_bootstrap(x.params(), "bootstrap");
+  session::require_bootstrap(state_->params(), "bootstrap");
+  const Array from = session::moderate(*this);
+  const ArrayState& x = session::state(from);
   const ArrayState* const only[] = {&x};
   const session::Chosen form = session::chosen(only, options, false);
   const ckks::Evaluator evaluator = x.evaluator();
@@ -98,13 +99,14 @@ Array Array::bootstrap(const BootstrapOptions& options) const {
     parts.push_back(form.bootstrapper->bootstrap(evaluator, part));
   }
   x.host().bootstraps += parts.size();
-  return session::result_of(x, std::move(parts), session::known_of_result(x, form), x.clean);
+  return session::result_of(x, std::move(parts), session::known_of_result(x, form), x.rest);
 }
 
 std::pair<Array, Array> Array::bootstrap_with(const Array& other,
                                               const BootstrapOptions& options) const {
-  const ArrayState &x = *state_, &y = session::state(other);
-  session::require_bootstrap(x.params(), "bootstrap_with");
+  session::require_bootstrap(state_->params(), "bootstrap_with");
+  const Array from[] = {session::moderate(*this), session::moderate(other)};
+  const ArrayState &x = session::state(from[0]), &y = session::state(from[1]);
   if (x.context != y.context) {
     throw ContextError("bootstrap_with", "ciphertexts of two contexts", "one context",
                        "encrypt both in the same one");
@@ -129,8 +131,8 @@ std::pair<Array, Array> Array::bootstrap_with(const Array& other,
       session::known_of_result(x, form).plus_error(y.known.error(), y.known.error_seen());
   session::Known of_y =
       session::known_of_result(y, form).plus_error(x.known.error(), x.known.error_seen());
-  return {session::result_of(x, std::move(first), std::move(of_x), x.clean),
-          session::result_of(y, std::move(second), std::move(of_y), y.clean)};
+  return {session::result_of(x, std::move(first), std::move(of_x), x.rest),
+          session::result_of(y, std::move(second), std::move(of_y), y.rest)};
 }
 
 }  // namespace latticino

@@ -29,7 +29,7 @@ std::string note_of(const ArrayState& x) {
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     out += (i ? ", " : "") + std::to_string(x.shape[i]);
   }
-  out += std::string("], \"clean\": ") + (x.clean ? "true" : "false") + ", \"error\": " + error;
+  out += std::string("], \"clean\": ") + (x.clean() ? "true" : "false") + ", \"error\": " + error;
   out += std::string(", \"range\": {\"claim\": \"") +
          (r.claim == Claim::Assumed ? "assumed" : "declared") +
          "\", \"random\": " + (r.random_like ? "true" : "false") + ", \"numbers\": [";
@@ -67,8 +67,8 @@ Array array_of(const ContextStatePtr& context, io::Ciphertexts loaded) {
     throw UnsupportedError("load", "an array whose values do not lie row by row", "one that does",
                            "save x.contiguous() in Python");
   }
-  ArrayState out{
-      context, std::move(loaded.ciphertexts), note.shape("shape"), {}, note.flag("clean")};
+  ArrayState out{context, std::move(loaded.ciphertexts), note.shape("shape"), {}, {}};
+  if (note.flag("clean")) out.rest = 0;
   const double error = note.number("error");
   out.known = Known::fresh(range_of(note.part("range")), error);
   const std::size_t slots = out.held.empty() ? 0 : static_cast<std::size_t>(out.held[0].slots);

@@ -92,7 +92,7 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
   Known known = x.known.repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
                     .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
                             real, added, rounded);
-  return result_of(x, std::move(parts), std::move(known), true, std::move(shape));
+  return result_of(x, std::move(parts), std::move(known), Complex(0), std::move(shape));
 }
 
 void require_vector(const Array& x, const Values& w, const Shape& a, const Shape& b) {

@@ -26,7 +26,7 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
       throw ContextError("plan", "an example of another context", "arrays of this one",
                          "encrypt it here");
     }
-    ArrayState out{twin, {}, s.shape, s.known, s.clean};
+    ArrayState out{twin, {}, s.shape, s.known, s.rest};
     for (const ckks::Ciphertext& part : s.parts()) {
       out.held.push_back(shape_only(twin->host()->native, part.level, part.scale, part.slots));
     }
@@ -56,7 +56,7 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
   } else {
     known = Known::fresh(input->range ? range_of(*input->range) : Range::assumed(false), error);
   }
-  ArrayState out{twin, {}, shape, std::move(known), true};
+  ArrayState out{twin, {}, shape, std::move(known), 0};
   for (std::size_t i = 0; i < count; ++i) {
     out.held.push_back(shape_only(twin->host()->native, level, scale, slots));
   }

@@ -28,7 +28,7 @@ class RecordedArrays {
   struct Result {
     Shape shape;
     std::size_t parts = 0;
-    bool clean = false;
+    std::optional<Complex> rest;
     Known known;
   };
   void require_own(std::span<const Array> arrays, const char* operation) const;
@@ -64,9 +64,10 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   Parts parts;
   for (const Array& example : examples) {
     const ArrayState& x = state(example);
-    Form form{x.shape,         x.parts().size(), x.clean || !x.padded(),
+    Form form{x.shape,         x.parts().size(), x.clean() || !x.padded(),
               x.known.range(), x.known.error(),  0};
     ArrayState taken = x;
+    if (!x.clean()) taken.rest.reset();  // other arguments may hold other numbers there
     taken.known = x.known.renamed(&form.source);
     first.push_back(Array(std::make_shared<const ArrayState>(std::move(taken))));
     forms_.push_back(std::move(form));
@@ -74,7 +75,7 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   }
   for (const Array& result : program(first)) {
     const ArrayState& r = state(result);
-    results_.push_back({r.shape, r.parts().size(), r.clean,
+    results_.push_back({r.shape, r.parts().size(), r.rest,
                         r.known.detached(static_cast<double>(r.size()), r.full())});
   }
   program_ = std::make_unique<RecordedProgram<ckks::Ciphertext>>(parts, [&](const Parts& inputs) {
@@ -122,7 +123,7 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
   Parts parts;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ArrayState& x = state(arguments[i]);
-    const bool clean = x.clean || !x.padded();
+    const bool clean = x.clean() || !x.padded();
     if (i >= forms_.size() || x.shape != forms_[i].shape || x.parts().size() != forms_[i].parts ||
         (forms_[i].clean && !clean)) {
       throw ShapeError("program", "an argument of shape " + text_of(x.shape),
@@ -145,7 +146,7 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
   auto next = made.begin();
   for (const Result& r : results_) {
     const auto end = next + static_cast<std::ptrdiff_t>(r.parts);
-    ArrayState result{context_, Parts(next, end), r.shape, known_of(r, arguments), r.clean};
+    ArrayState result{context_, Parts(next, end), r.shape, known_of(r, arguments), r.rest};
     next = end;
     out.push_back(Array(std::make_shared<const ArrayState>(std::move(result))));
   }

@@ -81,7 +81,7 @@ std::size_t columns_of(const ArrayState& x, const char* operation) {
 // Without values behind those of the array.
 Array cleaned(const Array& x) {
   const ArrayState& s = state(x);
-  if (!s.padded() || s.clean) return x;
+  if (!s.padded() || s.clean()) return x;
   return x * Values(std::vector<double>(s.size(), 1.0), s.shape);
 }
 
@@ -105,7 +105,7 @@ Array total(const Array& from, bool rows) {
                                x.switched(static_cast<int>(kept)) * doubling(count), x.full());
   Shape shape;
   if (rows) shape = {x.shape[1]};
-  return result_of(x, {with_slots(part, static_cast<int>(kept))}, std::move(known), true,
+  return result_of(x, {with_slots(part, static_cast<int>(kept))}, std::move(known), Complex(0),
                    std::move(shape));
 }
 
@@ -173,7 +173,8 @@ Array Array::rotate(std::int64_t steps) const {
   }
   session::Known known = x.known.rotated(static_cast<std::int64_t>(k), masked, added,
                                          encoded * x.known.widest().rms, off);
-  return result_of(x, std::move(parts), std::move(known), x.clean);
+  return result_of(x, std::move(parts), std::move(known),
+                   x.clean() ? std::optional<Complex>(0) : std::nullopt);
 }
 
 Array Array::sum() const { return session::total(*this, false); }
@@ -201,7 +202,7 @@ Array Array::spread_sum(Complex factor) const {
   // The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
   const double rounding = session::encoded_error(x.slots(), masks[0].scale) * root;
   session::Known known = x.known.spread(factor, c, added, rounding, x.slots());
-  return result_of(x, std::move(parts), std::move(known), true);
+  return result_of(x, std::move(parts), std::move(known), Complex(0));
 }
 
 }  // namespace latticino

@@ -76,7 +76,8 @@ struct ArrayState {
   std::vector<ckks::Ciphertext> held;
   Shape shape;
   Known known;
-  bool clean = false;  // slots behind the values are zero
+  // The number that all slots behind the values hold; none where that is not known.
+  std::optional<Complex> rest;
   std::shared_ptr<const Scope> scope = Scope::current();
 
   Host& host() const { return *context->host(); }
@@ -92,6 +93,7 @@ struct ArrayState {
   std::string key() const { return parts()[0].key.str(); }
   // Whether all slots of the ring are in use: then errors of a few slots stand out.
   bool full() const { return slots() == params().max_slots(); }
+  bool clean() const { return rest == Complex(0); }
   bool padded() const { return size() != held.size() * static_cast<std::size_t>(slots()); }
   ckks::Evaluator evaluator() const { return context->evaluator(key()); }
 
@@ -113,12 +115,18 @@ using Parts = std::vector<ckks::Ciphertext>;
 inline const ArrayState& state(const Array& x) { return *x.state(); }
 // The result of an operation on x: ScaleError in a plan, a warning elsewhere, for values that may
 // exceed the modulus of the level.
-Array result_of(const ArrayState& x, Parts parts, Known known, bool clean, Shape shape);
-inline Array result_of(const ArrayState& x, Parts parts, Known known, bool clean) {
-  return result_of(x, std::move(parts), std::move(known), clean, x.shape);
+Array result_of(const ArrayState& x, Parts parts, Known known, std::optional<Complex> rest,
+                Shape shape);
+inline Array result_of(const ArrayState& x, Parts parts, Known known, std::optional<Complex> rest) {
+  return result_of(x, std::move(parts), std::move(known), rest, x.shape);
 }
 // x, refreshed if its context bootstraps on its own and should do so before `levels` are taken.
 Array ready(const Array& x, int levels);
+// With a number added in all slots behind the values, which hold `after` then. Takes no level.
+Array with_rest(const Array& x, Complex added, Complex after);
+// With zeros behind the values, where a known number lies there that is larger than values are. Its
+// powers would leave the modulus, or take the precision of all slots when these are decoded.
+Array moderate(const Array& x);
 // Both with the shape of the larger one.
 struct Aligned {
   Array x, y;

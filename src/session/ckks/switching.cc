@@ -112,7 +112,9 @@ Array through(const Array& from, const switching::Table& table, const Facts& fac
   };
   Known known = x.known.looked_up(of_all, facts.range, report.*facts.error,
                                   {report.argument, report.packed}, all ? nullptr : &options.where);
-  return result_of(x, std::move(parts), std::move(known), all ? !x.padded() : x.clean);
+  const bool clean = !all && x.clean();
+  return result_of(x, std::move(parts), std::move(known),
+                   clean ? std::optional<Complex>(0) : std::nullopt);
 }
 
 // 1 where x > 0, 0 where x < 0, for |x| <= 2 bound.
@@ -177,7 +179,7 @@ Array single(const Array& x) {
 
 // One candidate for each ciphertext, with -bound behind the values.
 std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
-  if (x.padded() && !x.clean) {
+  if (x.padded() && !x.clean()) {
     throw ShapeError("largest", std::to_string(x.size()) + " values with others behind them",
                      "a power of two of values", "reshape or pad the data before encrypting");
   }
@@ -191,7 +193,7 @@ std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
       filler[j] = j < count ? 0 : -bound;
     }
     const Array part =
-        result_of(x, {x.parts()[i]}, x.known.part(first, count, slots), true, {slots});
+        result_of(x, {x.parts()[i]}, x.known.part(first, count, slots), Complex(0), {slots});
     out.push_back({count < slots ? part + Values(filler) : part, std::move(place)});
   }
   return out;

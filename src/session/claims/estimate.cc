@@ -272,6 +272,24 @@ Estimate plus_error(const Estimate& x, double added, bool white) {
   return {x.range, x.error + Error::fresh(added, white)};
 }
 
+Complex mapped(const Series& p, Complex x) {
+  return (2.0 * x - p.lower - p.upper) / (p.upper - p.lower);
+}
+
+Complex evaluated(const Series& p, Complex y) {
+  Complex b1 = 0, b2 = 0;
+  if (!p.chebyshev) {
+    for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
+    return b1;
+  }
+  for (std::size_t k = p.coefficients.size(); k-- > 1;) {  // Clenshaw
+    const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
+    b2 = b1;
+    b1 = next;
+  }
+  return y * b1 - b2 + p.coefficients[0];
+}
+
 Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping) {
   const PolynomialFacts facts = x.range.is_real() ? on_interval(x.range, p) : in_disc(x.range, p);
   const double slope = x.range.claim == Claim::Declared ? facts.slope_bound : facts.slope_rms;

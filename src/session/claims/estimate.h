@@ -42,6 +42,9 @@ struct Series {
   bool chebyshev = false;
   double lower = -1, upper = 1;
 };
+// Where the map of the interval to [-1, 1] brings x, and the series of what is mapped.
+std::complex<double> mapped(const Series& p, std::complex<double> x);
+std::complex<double> evaluated(const Series& p, std::complex<double> y);
 Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping = 0);
 
 // Bootstrapping adds noise of root mean square `noise`. Its sine takes 6.58 ratio^2 |m|^3 from a

@@ -84,20 +84,6 @@ Rows copy(const SamplePtr& sample, const Noise& noise) {
   return each_value(sample, noise, [](Complex z, std::size_t, bool) { return z; });
 }
 
-Complex evaluated(const Series& p, Complex y) {
-  Complex b1 = 0, b2 = 0;
-  if (!p.chebyshev) {
-    for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
-    return b1;
-  }
-  for (std::size_t k = p.coefficients.size(); k-- > 1;) {  // Clenshaw
-    const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
-    b2 = b1;
-    b1 = next;
-  }
-  return y * b1 - b2 + p.coefficients[0];
-}
-
 // How much of the error of one product reaches a polynomial in powers of y: its own, and those of
 // y^2, y^4 .., times the derivative of the result by them.
 double inner_gain(const Series& p, Complex y) {
@@ -435,9 +421,6 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
 Known Known::polynomial(const Series& p, double added, double mapping) const {
   Estimate result = session::polynomial(estimate_, p, added, mapping);
   if (sample_ == nullptr) return with(std::move(result), nullptr);
-  const auto mapped = [&](Complex z) {
-    return (2.0 * z - p.lower - p.upper) / (p.upper - p.lower);
-  };
   double own = added;
   if (p.chebyshev) {  // whose errors inside are alike for all values
     own = session::polynomial({Range::of(sample_->row(0)), {}}, p, added, 0).error.rms();
@@ -445,7 +428,7 @@ Known Known::polynomial(const Series& p, double added, double mapping) const {
   const double of_y = mapping * std::numbers::sqrt2 / 2, of_result = own * std::numbers::sqrt2 / 2;
   Random& random = Random::of_this_thread();
   return with(std::move(result), each_value(sample_, 0, [&](Complex z, std::size_t, bool noisy) {
-                const Complex y = mapped(z);
+                const Complex y = session::mapped(p, z);
                 if (!noisy) return evaluated(p, y);
                 const double gain = p.chebyshev ? 1 : inner_gain(p, y);
                 return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) +

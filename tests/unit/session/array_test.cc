@@ -89,6 +89,47 @@ TEST_P(Arrays, EvaluatePolynomials) {
         [&](auto) { return 0.5; });
 }
 
+// Powers of what lies behind the values may be much larger than those of the values.
+TEST_P(Arrays, ComputeWithWhatLiesBehindTheValues) {
+  const std::vector<double> c{0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7};
+  std::vector<double> moved;
+  for (const double v : a) moved.push_back(v + 7);
+  EncryptOptions far;
+  far.range = Range{.low = 6, .high = 8};
+  const auto same = [&](auto program, auto f) {
+    run_planned(world, program, {moved}, each(a, f), far);
+  };
+  const auto p = [&](double v) {
+    double sum = 0;
+    for (std::size_t k = c.size(); k-- > 0;) sum = sum * v + c[k];
+    return sum;
+  };
+  same(
+      [&](const Array& x) {
+        const Array y = x.polynomial(c, {false, 6, 8});
+        return y * y;
+      },
+      [&](auto i) { return p(a[i]) * p(a[i]); });
+  const auto moved_behind = [&](const Array& x) {
+    const auto all = [&](double v) { return Values(std::vector<double>(a.size(), v)); };
+    return (x - all(7)) + 3000 - all(3000);
+  };
+  same([&](const Array& x) { return moved_behind(x).pow(4); },
+       [&](auto i) { return std::pow(a[i], 4); });
+  same([&](const Array& x) { return moved_behind(x).polynomial(c); },
+       [&](auto i) { return p(a[i]); });
+  // Numbers there are known, or cleared by a mask, so that sums are those of the values.
+  double sum = 0;
+  for (const double v : a) sum += p(v);
+  EXPECT_LT(run_planned(
+                world,
+                [&](const Array& x) {
+                  return x.polynomial(c, {false, 6, 8}).sum();
+                },
+                {moved}, {sum}, far),
+            1e-3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, Arrays, testing::Values(512, 300, 8, 5, 1, 1200));
 
 TEST(Array, MultipliesByMatrices) {
