@@ -333,7 +333,7 @@ def lint(arguments):
 
 
 def tidy(arguments):
-    """clang-tidy with the checks of .clang-tidy, on the compiler's commands of the last set-up."""
+    """clang-tidy with the checks of .clang-tidy, on the compiler's commands. Only headers are needed: nothing is built."""
     record = None
     if "--record" in arguments:
         at = arguments.index("--record")
@@ -341,7 +341,7 @@ def tidy(arguments):
         if not record:
             die("--record takes a file")
     add_requirements("tidy")
-    folder = setup()
+    folder = setup(compile=False)
     compiled = {entry["file"] for entry in json.loads(Path(folder, "compile_commands.json").read_text())}
     chosen = [os.path.join(ROOT, name) for name in arguments or tracked(".cc")]
     chosen = [path for path in chosen if path in compiled]
