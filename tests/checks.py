@@ -5,15 +5,12 @@
 
 import glob
 import hashlib
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from launcher import (
@@ -43,6 +40,7 @@ from launcher import (
 
 import fuzz_files
 import sanitizer_record
+import tidy
 import tiers
 from sanitizer_record import SanitizerRecord, errors_in, racecheck_parts
 
@@ -304,7 +302,7 @@ def local_paths():
 def lint(arguments):
     """Every check to its end: status 1 where one of them found something."""
     if arguments[:1] == ["--tidy"]:
-        return tidy(arguments[1:])
+        return run_tidy(arguments[1:])
     if arguments not in ([], ["--fix"]):
         die(f"lint takes --fix or --tidy, not {' '.join(arguments)}")
     add_requirements("lint")
@@ -332,7 +330,7 @@ def lint(arguments):
     return 1 if failed else 0
 
 
-def tidy(arguments):
+def run_tidy(arguments):
     """clang-tidy with the checks of .clang-tidy, on the compiler's commands. Only headers are needed: nothing is built."""
     record = None
     if "--record" in arguments:
@@ -341,24 +339,14 @@ def tidy(arguments):
         if not record:
             die("--record takes a file")
     add_requirements("tidy")
-    folder = setup(compile=False)
-    compiled = {entry["file"] for entry in json.loads(Path(folder, "compile_commands.json").read_text())}
+    checker = tidy.Tidy(ROOT, setup(compile=False), os.path.join(VENV, "bin", "clang-tidy"))
     chosen = [os.path.join(ROOT, name) for name in arguments or tracked(".cc")]
-    chosen = [path for path in chosen if path in compiled]
+    chosen = [path for path in chosen if path in checker.commands]
     if not chosen:
         die("no file to check: name files of src or python/bindings that the set-up compiles")
-
-    def check(path):
-        done = quiet([os.path.join(VENV, "bin", "clang-tidy"), "-p", folder, "--quiet", path], cwd=ROOT)
-        found = re.findall(r"^\S.*(?:warning|error): .*\[[\w.,-]+\]$", done.stdout, re.MULTILINE)
-        print(os.path.relpath(path, ROOT), *found, sep="\n  ", flush=True)
-        return found + (["did not run"] if done.returncode and not found else [])
-
-    start = time.monotonic()
-    with ThreadPoolExecutor(int(os.environ.get("LATTICINO_JOBS") or os.cpu_count() or 1)) as pool:
-        found = sorted({line for lines in pool.map(check, chosen) for line in lines})
+    found, seconds = checker.check(chosen, int(os.environ.get("LATTICINO_JOBS") or os.cpu_count() or 1))
     if record:
-        sanitizer_record.write_tidy(record[0], found=len(found), files=len(chosen), seconds=time.monotonic() - start)
+        sanitizer_record.write_tidy(record[0], found=len(found), files=len(chosen), seconds=seconds)
     say(f"clang-tidy: {len(found)} found in {len(chosen)} files")
     return int(bool(found))
 

@@ -116,13 +116,13 @@ class BundleReader {
     out->kept_ = {std::move(kept), std::move(verify), std::move(progress)};
     out->source_ = std::move(source);
     const Released release;
-    out->reader_.emplace(*out->source_, scheme_of(scheme));
+    out->reader_ = std::make_unique<io::BundleReader>(*out->source_, scheme_of(scheme));
     return out;
   }
 
   std::vector<nb::object> kept_;
   std::unique_ptr<io::Source> source_;
-  std::optional<io::BundleReader> reader_;
+  std::unique_ptr<io::BundleReader> reader_;
 };
 
 void bind_writer(nb::module_& m) {

@@ -69,6 +69,7 @@ void bind_blocks(nb::module_& m) {
              const std::vector<std::tuple<int, int, std::vector<int>>>& blocks, int sources,
              int targets, int slots, int level) {
             std::vector<BlockTransform::Block> given;
+            given.reserve(blocks.size());
             for (const auto& [target, source, rotations] : blocks) {
               given.push_back({target, source, rotations});
             }

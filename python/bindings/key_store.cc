@@ -54,6 +54,7 @@ void bind_stored(nb::class_<Stored>& stored) {
 }  // namespace
 
 void bind_key_store(nb::module_& m) {
+  // NOLINTNEXTLINE(bugprone-unused-raii): making the object registers the class.
   nb::class_<LastingPin>(m, "KeyPin", "Keeps a bundle in device memory.");
   nb::class_<KeyStore>(m, "KeyStore", "Bundles of several clients within a budget of memory.")
       .def_static(

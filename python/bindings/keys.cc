@@ -14,6 +14,7 @@ void bind_public_keys(nb::module_& m) {
       .def("__hash__", [](const rlwe::KeyLabel& a) {
         return static_cast<std::size_t>(a.kind) * 0x9E3779B97F4A7C15ull + a.galois;
       });
+  // NOLINTNEXTLINE(bugprone-unused-raii): making the object registers the class.
   nb::class_<rlwe::KeySource>(m, "KeySource", "Where an evaluator finds its keys.");
   nb::class_<rlwe::EvaluationKeys, rlwe::KeySource>(m, "EvaluationKeys",
                                                     "What a server knows: it cannot decrypt.")
@@ -66,6 +67,7 @@ void bind_client(nb::module_& m) {
               values = client.decrypt(batch);
             }
             std::vector<ComplexArray> out;
+            out.reserve(values.size());
             for (std::vector<ckks::Complex>& v : values) out.push_back(to_numpy(std::move(v)));
             return out;
           },

@@ -16,7 +16,6 @@
 namespace latticino::python {
 namespace {
 
-using session::Estimate;
 using session::Known;
 using session::Numbers;
 using session::NumbersView;
@@ -90,7 +89,7 @@ session::RealMap real_map(const nb::object& f) {
 
 // The rows of the sample, which the array keeps alive: (rows, values), read-only.
 std::optional<nb::ndarray<nb::numpy, const Complex, nb::ndim<2>>> sample_of(const Known& known) {
-  const session::SamplePtr sample = known.sample();
+  const session::SamplePtr& sample = known.sample();
   if (sample == nullptr) return std::nullopt;
   auto* kept = new session::SamplePtr(sample);
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<session::SamplePtr*>(p); });
@@ -114,6 +113,7 @@ const char* kind_of(const Known& known) {
 std::vector<std::tuple<std::string, std::string, std::string>> texts_of(
     const std::vector<session::Misfit>& misfits) {
   std::vector<std::tuple<std::string, std::string, std::string>> out;
+  out.reserve(misfits.size());
   for (const session::Misfit& m : misfits) out.emplace_back(m.had, m.needs, m.remedy);
   return out;
 }

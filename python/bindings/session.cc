@@ -9,7 +9,6 @@ namespace {
 
 using session::Claim;
 using session::Estimate;
-using session::Interval;
 using session::Range;
 using Complex = std::complex<double>;
 

@@ -12,6 +12,7 @@ using session::TfheEngine;
 
 std::vector<TfheEngine::Table> tables_of(const std::vector<IntegerInput>& values) {
   std::vector<TfheEngine::Table> out;
+  out.reserve(values.size());
   for (const IntegerInput& table : values) out.push_back(as_span(table));
   return out;
 }

@@ -59,6 +59,11 @@ def test_the_first_program_is_short():
     assert len([line for line in first.splitlines() if line.strip()]) <= 12
 
 
+def test_the_changelog_is_short():
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    assert any(line.startswith("## 0.1.0") for line in lines) and len(lines) < 80
+
+
 def test_commands_exist():
     launcher = (ROOT / "latticino").read_text()
     for path in DOCUMENTS:

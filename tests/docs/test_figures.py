@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -415,3 +416,38 @@ def test_tfhe_on_the_gpu():
     for (name, *where), (_, row, _, _, here, *_) in zip(rows, printed):
         value = measured[("tfhe." + name, *where)]["value"]
         assert here.split()[0] == (f"{value:.3f}" if where[1] == 1 else f"{value:,.0f}"), row
+
+
+BEFORE_AFTER = {  # rows of "What the work on trust cost": name, preset, members of params, what a value is multiplied with
+    "bootstrapping": ("ckks.bootstrap", "n16-d40-boot-v1", {"over_mod_raise": 0}, 1),
+    "the same": ("ckks.bootstrap", "n16-d40-boot-v1", {"over_mod_raise": 1}, 1),
+    "product, 47": ("ckks.mul_relin_rescale", "n16-d40-boot-v1", {"limbs": 47}, 1),
+    "product, 13": ("ckks.mul_relin_rescale", "n16-d40-boot-v1", {"limbs": 13}, 1),
+    "rotation, 47": ("ckks.rotate", "n16-d40-boot-v1", {"limbs": 47, "batch": 1}, 1),
+    "rotation, 13": ("ckks.rotate", "n16-d40-boot-v1", {"limbs": 13, "batch": 1}, 1),
+    "one of 16 rotations": ("ckks.rotate", "n16-d40-boot-v1", {"limbs": 13, "batch": 16}, 1),
+    "one gate": ("tfhe.gate_latency", "tfhe-gates-v2", {}, 1),
+    "one table": ("tfhe.gate_latency", "tfhe-2-2-v2", {}, 1),
+    "gates per second": ("tfhe.gate_throughput", "tfhe-gates-v2", {}, 1),
+    "bootstrappings of TFHE": ("tfhe.pbs_throughput", "tfhe-gates-v2", {}, 1),
+    "LWE extractions": ("tfhe.extract_throughput", "tfhe-gates-v2", {}, 1e-6),
+    "1,024 slots": ("switch.round_trip", "switch-n16-d40-fp64-v1", {}, 1)}
+
+
+def test_the_cost_of_the_work_on_trust():
+    rows, said = table("lab/operations.md", "What the work on trust cost")
+    assert "2026-11-25-h200-before-after.json" in said
+    before, after = (re.search(r"\w{7}$", cell)[0] for cell in rows.pop("")[:2])
+    # Records do not tell which commit is older; git does, where the clone has its history.
+    git = ["git", "-C", str(ROOT), "merge-base", "--is-ancestor", before, after]
+    assert subprocess.run(git, capture_output=True).returncode in (0, 128), "the columns are in the wrong order"
+    recorded, checked = record("2026-11-25-h200-before-after.json"), []
+    assert len(rows) == len(BEFORE_AFTER)
+    for what, cells in rows.items():
+        name, preset, params, factor = next(wanted for start, wanted in BEFORE_AFTER.items() if what.startswith(start))
+        values = {row["commit"]: factor * row["value"] for row in recorded if (row["name"], row["preset"]) == (name, preset)
+                  and all(row["params"].get(key, 0) == value for key, value in params.items())}
+        change = 100 * (values[after] / values[before] - 1)
+        checked += [(what, cells[0].replace(",", ""), values[before]), (what, cells[1].replace(",", ""), values[after])]
+        assert cells[2] == (f"{change:+.1f} %" if abs(change) >= 0.05 else "0.0 %"), what
+    assert wrong(checked) == []

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -85,6 +86,7 @@ class CpuBackend final : public Backend {
 
   void begin_record() override { recorded_.emplace(); }
   std::unique_ptr<Replay> end_record() override {
+    if (!recorded_) throw std::logic_error("end_record() without begin_record()");
     auto replay = std::make_unique<CpuReplay>(*this, std::move(*recorded_));
     recorded_.reset();
     return replay;
