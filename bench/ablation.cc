@@ -4,12 +4,12 @@
 //   bench_ablation --device cuda --output rows.json
 #include <cstdio>
 
-#include "chain.h"
 #include "math/primes.h"
 #include "record_cases.h"
-#include "sample.h"
-#include "trace.h"
-#include "world.h"
+#include "support/chain.h"
+#include "support/sample.h"
+#include "support/trace.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

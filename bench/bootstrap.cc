@@ -13,8 +13,8 @@
 #include <iostream>
 
 #include "runtime/rates.h"
-#include "sample.h"
-#include "world.h"
+#include "support/sample.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

@@ -13,10 +13,10 @@
 
 #include "backend/cuda/launch/memory.h"
 #include "backend/cuda/ntt/lazy.cuh"
-#include "common.h"
 #include "math/modulus.h"
 #include "math/primes.h"
-#include "sample.h"
+#include "support/common.h"
+#include "support/sample.h"
 
 namespace latticino::bench {
 namespace {

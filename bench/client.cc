@@ -5,7 +5,7 @@
 // record, and encoding from the device's own memory, replayed.
 #include "ckks/encoding/client.h"
 #include "crypto/gaussian.h"
-#include "world.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

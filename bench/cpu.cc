@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "world.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

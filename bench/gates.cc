@@ -10,8 +10,8 @@
 // extraction as one program.
 #include <cstdio>
 
-#include "sample.h"
-#include "tfhe_world.h"
+#include "support/sample.h"
+#include "support/tfhe_world.h"
 
 namespace latticino::bench {
 namespace {

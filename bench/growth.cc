@@ -9,7 +9,7 @@
 #include "math/primes.h"
 #include "ops/views.h"
 #include "record_cases.h"
-#include "sample.h"
+#include "support/sample.h"
 
 namespace latticino::bench {
 namespace {

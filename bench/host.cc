@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "sample.h"
-#include "world.h"
+#include "support/sample.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

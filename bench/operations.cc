@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <sstream>
 
-#include "sample.h"
-#include "world.h"
+#include "support/sample.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

@@ -5,7 +5,7 @@
 // chain drifts. A chain feeds each result to the next bootstrapping.
 #include <iostream>
 
-#include "world.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "math/primes.h"
 #include "record_cases.h"
-#include "sample.h"
+#include "support/sample.h"
 
 namespace latticino::bench {
 namespace {

@@ -10,11 +10,11 @@
 #include <cstdio>
 #include <optional>
 
-#include "common.h"
+#include "support/common.h"
+#include "support/world.h"
 #include "switch/client.h"
 #include "switch/route.h"
 #include "switch_cases.h"
-#include "world.h"
 
 namespace latticino::bench {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "common.h"
 #include "math/primes.h"
 #include "runtime/queue.h"
-#include "sample.h"
+#include "support/common.h"
+#include "support/sample.h"
 
 namespace latticino::bench {
 namespace {

@@ -13,10 +13,10 @@
 #include <set>
 
 #include "backend/cuda/rotate/forms.h"
-#include "sample.h"
-#include "tfhe_world.h"
-#include "trace.h"
-#include "world.h"
+#include "support/sample.h"
+#include "support/tfhe_world.h"
+#include "support/trace.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

@@ -1,31 +1,32 @@
-# Benchmark programs.
+# Benchmark programs. What several of them use lies in bench/support.
 add_executable(bench_records bench/records.cc bench/record_cases.cc bench/one_digit_cases.cc)
-add_executable(bench_operations bench/operations.cc bench/world.cc)
-add_executable(bench_bootstrap bench/bootstrap.cc bench/world.cc)
-add_executable(bench_precision bench/precision.cc bench/world.cc)
-add_executable(bench_client bench/client.cc bench/world.cc)
-add_executable(bench_cpu bench/cpu.cc bench/world.cc)
+add_executable(bench_operations bench/operations.cc bench/support/world.cc)
+add_executable(bench_bootstrap bench/bootstrap.cc bench/support/world.cc)
+add_executable(bench_precision bench/precision.cc bench/support/world.cc)
+add_executable(bench_client bench/client.cc bench/support/world.cc)
+add_executable(bench_cpu bench/cpu.cc bench/support/world.cc)
 add_executable(bench_ablation bench/ablation.cc bench/record_cases.cc bench/one_digit_cases.cc
-  bench/world.cc)
+  bench/support/world.cc)
 add_executable(bench_growth bench/growth.cc bench/record_cases.cc bench/one_digit_cases.cc)
-add_executable(bench_switch bench/switch.cc bench/switch_cases.cc bench/world.cc)
-add_executable(bench_host bench/host.cc bench/world.cc)
-add_executable(bench_bitpacker bench/bitpacker.cc bench/bitpacker_sets.cc bench/bitpacker_errors.cc
-  bench/world.cc)
-add_executable(bench_tune bench/tune.cc bench/world.cc)
+add_executable(bench_switch bench/switch.cc bench/switch_cases.cc bench/support/world.cc)
+add_executable(bench_host bench/host.cc bench/support/world.cc)
+add_executable(bench_bitpacker bench/bitpacker/bitpacker.cc bench/bitpacker/bitpacker_sets.cc
+  bench/bitpacker/bitpacker_errors.cc bench/support/world.cc)
+add_executable(bench_tune bench/tune.cc bench/support/world.cc)
 add_executable(chain_study bench/params/chain_study.cc)
 add_executable(packing_study bench/params/packing_study.cc)
-foreach(program bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu
-        bench_ablation bench_growth bench_switch bench_host bench_bitpacker bench_tune chain_study packing_study)
-  target_link_libraries(${program} PRIVATE latticino)
-endforeach()
 add_executable(bench_transforms bench/transforms.cc)
-target_link_libraries(bench_transforms PRIVATE latticino)
 add_executable(bench_gates bench/gates.cc)
-target_link_libraries(bench_gates PRIVATE latticino)
+set(LATTICINO_BENCH_PROGRAMS bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu
+  bench_ablation bench_growth bench_switch bench_host bench_bitpacker bench_tune bench_transforms bench_gates chain_study
+  packing_study)
 if(LATTICINO_HAVE_CUDA)
   add_executable(bench_butterflies bench/butterflies.cu)
   set_target_properties(bench_butterflies PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
     CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
-  target_link_libraries(bench_butterflies PRIVATE latticino)
+  list(APPEND LATTICINO_BENCH_PROGRAMS bench_butterflies)
 endif()
+foreach(program ${LATTICINO_BENCH_PROGRAMS})
+  target_include_directories(${program} PRIVATE bench)
+  target_link_libraries(${program} PRIVATE latticino)
+endforeach()

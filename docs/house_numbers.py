@@ -1,8 +1,9 @@
-"""Prints the table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, by commit.
+"""The table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, before and now.
 
-``./latticino python docs/house_numbers.py`` counts today's working tree, ``... 2cdb7c5 HEAD`` counts two commits. It
-counts tracked files; lines as ``wc -l`` counts them; the includes that tests/python/house/test_house.py refuses; and
-circles of imports as ``cycles`` below defines them.
+``./latticino python docs/house_numbers.py --write`` writes it again. Without an argument the program prints the numbers
+of the working tree, with commits (``... 2cdb7c5 HEAD``) those of each. It counts tracked files; lines as ``wc -l``
+counts them; the includes that tests/python/house/test_house.py refuses; and circles of imports as ``cycles`` below
+defines them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ SOURCE = ("src", "include", "python", "tests", "bench")
 CODE = (".cc", ".h", ".cu", ".cuh", ".py", ".pyi")
 PLUMBING = ("src/ops/", "src/backend/", "src/runtime/", "src/conformance/")  # what every record passes through
 RECORD = "SampleGaussian"  # the record that was added last
+PAGE = ROOT / "docs" / "architecture.md"
+BEFORE = "2cdb7c5"
+MARKED = re.compile(r"(?<=<!-- house -->\n).*?(?=<!-- end -->)", re.DOTALL)
+ARRAY = "python/latticino/ckks/ciphertext.py"  # CKKS arrays of Python
 METHODS = ("bootstrap_with", "relu")  # methods of Ciphertext that were added late; only C++ and Python have the first
 Tree = dict[str, str]
 
@@ -161,6 +166,33 @@ def places_of_method(files: Tree, method: str) -> list[str]:
     return sorted(name for name, text in searched.items() if named(text))
 
 
+def methods_of_arrays(files: Tree) -> list[str]:
+    """The public methods of Python's ``Ciphertext`` that are no properties."""
+    classes = (node for node in ast.parse(files[ARRAY]).body if isinstance(node, ast.ClassDef))
+    body = next(node for node in classes if node.name == "Ciphertext").body
+    return [f.name for f in body if isinstance(f, ast.FunctionDef) and not f.name.startswith("_")
+            and not any(ast.unparse(d).endswith(("property", "setter")) for d in f.decorator_list)]
+
+
+def places_of_definition(files: Tree, method: str) -> list[str]:
+    """Files that a method of CKKS arrays is written in: those that declare it, define it, bind it for Python, or
+    translate its name in errors. Files that only call it, and the extension's stub, which a command writes, do not
+    count."""
+    python = {f"python/latticino/{room}/": rf"^ *def {method}\(" for room in ("ckks", "ops", "functions")}
+    patterns = {"include/latticino/array.h": rf"^  [\w:<>&, ]+ {method}\(",
+                "src/session/ckks/": rf"\bArray::{method}\(", "python/bindings/": f'"{method}"', **python}
+    # Bindings of other classes have methods of the same names.
+    rooms = ("tfhe", "switching", "known", "signing", "files", "bundles")
+    others = tuple(f"python/bindings/{room}" for room in rooms)
+
+    def written(name: str, text: str) -> bool:
+        return any(name.startswith(room) and re.search(pattern, without_comments(text), re.MULTILINE)
+                   for room, pattern in patterns.items())
+
+    return sorted(name for name, text in files.items()
+                  if name.endswith(CODE) and not name.startswith(others) and written(name, text))
+
+
 def column(files: Tree) -> dict[str, str]:
     def size(room: str) -> str:
         held = code(files, room)
@@ -185,17 +217,36 @@ def column(files: Tree) -> dict[str, str]:
     table[f"files that name the record `{RECORD}`"] = str(len(places_of_record(files, RECORD)))
     for method in METHODS:
         table[f"files that name the method `{method}`"] = str(len(places_of_method(files, method)) or "-")
+    if ARRAY in files:
+        counts = {method: len(places_of_definition(files, method)) for method in methods_of_arrays(files)}
+        table["methods of CKKS arrays that are written in at most 4 files"] = (
+            f"{sum(n <= 4 for n in counts.values())} of {len(counts)}")
     return table
+
+
+def printed(columns: dict[str, dict[str, str]]) -> str:
+    rows = list(dict.fromkeys(row for cells in columns.values() for row in cells))
+    order = [r for r in rows if r.startswith("`src")] + [r for r in rows if not r.startswith("`src")]
+    lines = [f"| | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
+    lines += [f"| {row} | {' | '.join(cells.get(row, '-') for cells in columns.values())} |" for row in order]
+    return "\n".join(lines)
+
+
+def on_page(text: str) -> dict[str, dict[str, str]]:
+    """The columns of the table in a page, as `column` gives them."""
+    found = MARKED.search(text)
+    assert found is not None
+    head, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[0].strip().splitlines()]
+    return {name: {line[0]: line[i] for line in lines} for i, name in enumerate(head) if name}
 
 
 def main() -> None:
     commits = sys.argv[1:]
-    columns = {commit: column(tree(commit)) for commit in commits} or {"working tree": column(working_tree())}
-    rows = list(dict.fromkeys(row for cells in columns.values() for row in cells))
-    order = [r for r in rows if r.startswith("`src")] + [r for r in rows if not r.startswith("`src")]
-    print(f"| | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
-    for row in order:
-        print(f"| {row} | {' | '.join(cells.get(row, '-') for cells in columns.values())} |")
+    if commits == ["--write"]:
+        made = printed({f"before: {BEFORE}": column(tree(BEFORE)), "now": column(working_tree())})
+        PAGE.write_text(MARKED.sub(lambda _: f"\n{made}\n\n", PAGE.read_text()))
+        return
+    print(printed({commit: column(tree(commit)) for commit in commits} or {"working tree": column(working_tree())}))
 
 
 if __name__ == "__main__":

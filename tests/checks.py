@@ -108,26 +108,37 @@ def try_package():
     return tiers.Counts(int(not failed), int(failed != 0))
 
 
+# Tests that are left out where pandas or PyTorch is not installed.
+WITH_TORCH = ["tests/python/arrays/test_layout.py", "tests/python/arrays/test_joint.py::test_dlpack_with_torch"]
+
+
 def try_networks():
-    """Model graphs against PyTorch on random layers and models, and the recipes, in an environment of its own."""
-    setup()
+    """Model graphs against PyTorch on random layers and models, the recipes, and arrays of pandas and PyTorch, in an environment of
+    its own."""
+    folder = setup()
     asked = Path(ROOT, "requirements", "networks.txt")
-    folder = os.path.join(FETCHED, "networks")
-    python, stamp = os.path.join(folder, "bin", "python"), Path(folder, "latticino-stamp")
+    environ_folder = os.path.join(FETCHED, "networks")
+    python, stamp = os.path.join(environ_folder, "bin", "python"), Path(environ_folder, "latticino-stamp")
     wanted = hashlib.sha256(asked.read_bytes() + sys.version.encode()).hexdigest()
     if not stamp.exists() or stamp.read_text() != wanted:
         with Step("PyTorch (.deps/networks)"):
-            python = make_environment(folder)
+            python = make_environment(environ_folder)
             stream([*pip_install(python), "-r", str(asked)], f"installing {asked.name}")
             stamp.write_text(wanted)
+    environ = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONPATH=os.path.join(ROOT, "python"))
     total = tiers.Counts()
     for program in ("make_torch_cases.py", "try_recipes.py"):
-        done = quiet([python, os.path.join(ROOT, "tests", "python", "nn", program)],
-                     env=dict(os.environ, PYTHONWARNINGS="ignore"))
+        done = quiet([python, os.path.join(ROOT, "tests", "python", "nn", program)], env=environ)
         print(done.stdout, end="")
         line = re.search(r"^(\d+) passed, (\d+) failed$", done.stdout, re.MULTILINE)
         total += tiers.Counts(int(line[1]), int(line[2])) if line else tiers.Counts(failed=1)
-    return total
+    report = Path(folder, "pytest-networks.xml")
+    report.unlink(missing_ok=True)
+    status = subprocess.call([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *WITH_TORCH],
+                             cwd=ROOT, env=environ)
+    counts = tiers.counted(report, status)
+    # Here nothing may be missing.
+    return total + tiers.Counts(counts.passed, counts.failed + counts.skipped, 0, counts.gpu)
 
 
 def run_more(arguments):

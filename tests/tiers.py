@@ -58,7 +58,7 @@ def ctest(program, folder, options, environ=None):
     report = Path(folder, "ctest.xml")
     report.unlink(missing_ok=True)
     command = [program, "--test-dir", folder, "--output-on-failure", "--no-tests=error", "--output-junit", str(report),
-               "-j", os.environ.get("LATTICINO_JOBS") or str(min(os.cpu_count() or 1, MOST_AT_ONCE)), *options]
+               "-j", str(processes()), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                env=environ)
     shown, hidden = time.monotonic(), False
@@ -74,11 +74,19 @@ def ctest(program, folder, options, environ=None):
     return counted(report, process.wait())
 
 
+def processes():
+    """How many run tests at a time."""
+    return int(os.environ.get("LATTICINO_JOBS") or min(os.cpu_count() or 1, MOST_AT_ONCE))
+
+
 def pytest(python, folder, options):
-    """The Python tests, with those of the documentation."""
+    """The Python tests, with those of the documentation, in several processes. Each takes whole files, whose tests may share
+    what they build; `-n 0` among the options runs all in one."""
     report = Path(folder, "pytest.xml")
     report.unlink(missing_ok=True)
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", str(CHECKOUT / "tests")]
+    if processes() > 1:
+        command += ["-n", str(processes()), "--dist", "loadfile"]
     status = subprocess.call([*command, *options], cwd=CHECKOUT, env=dict(os.environ, LATTICINO_BUILD=folder))
     return counted(report, status)
 

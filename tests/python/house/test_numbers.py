@@ -54,6 +54,64 @@ def test_a_record_touches_six_places(record):
 
 
 @pytest.fixture(scope="module")
+def files():
+    try:
+        return numbers.working_tree()
+    except subprocess.CalledProcessError:
+        pytest.skip("not a git checkout")
+
+
+def test_places_of_definition_are_counted():
+    tree = {"include/latticino/array.h": "class Array {\n  Array turn(int k) const;\n};\n// Array flip(int k)\n",
+            "src/session/ckks/slots.cc": "Array Array::turn(int k) const {}\nArray Array::turnover() {}\n",
+            "python/bindings/evaluator.cc": '.def("turn", &f)', "python/bindings/tfhe.cc": '.def("turn", &g)',
+            "python/bindings/errors.cc": '// "turn"', "python/latticino/_native.pyi": "def turn(self): ...",
+            "python/latticino/ckks/ciphertext.py": "class Ciphertext:\n    @property\n    def flip(self): pass\n    def turn(self): pass\n",
+            "python/latticino/ops/moves.py": "x.turn(1)\n", "python/latticino/tfhe/array.py": "def turn(self): pass\n"}
+    assert numbers.methods_of_arrays(tree) == ["turn"]
+    assert numbers.places_of_definition(tree, "turn") == [
+        "include/latticino/array.h", "python/bindings/evaluator.cc", "python/latticino/ckks/ciphertext.py", "src/session/ckks/slots.cc"]
+
+
+# Methods whose evaluator is bound on its own as well, and whose names errors translate.
+MORE_PLACES = {"rotate": 6, "bootstrap": 6, "to_level": 5}
+
+
+def test_a_method_touches_four_places(files):
+    methods = numbers.methods_of_arrays(files)
+    assert len(methods) > 30 and {*MORE_PLACES, "conj", "sum", "polyval", "approximate", "bootstrap_with", "relu"} <= set(methods)
+    places = {method: numbers.places_of_definition(files, method) for method in methods}
+    assert all(numbers.ARRAY in names for names in places.values())
+    assert {method: len(names) for method, names in places.items() if len(names) > 4} == MORE_PLACES
+
+
+def test_the_table_of_the_house_is_of_this_tree(files):
+    """Exact in what the house promises; counts and sizes may drift by a tenth before the table is written again."""
+    columns = numbers.on_page(numbers.PAGE.read_text())
+    assert list(columns) == [f"before: {numbers.BEFORE}", "now"]
+    said, counted = columns["now"], numbers.column(files)
+    again = "write it again: ./latticino python docs/house_numbers.py --write"
+    assert set(said) == set(counted), again
+    for row, cell in counted.items():
+        old, new = ([int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", text)] for text in (said[row], cell))
+        assert len(new) >= 1 and old == pytest.approx(new, rel=0.1, abs=2), f"{row}: {again}"
+        if row.startswith(("folders", "upward", "files that name the record")):
+            assert old == new == [{"files that name the record": 6}.get(row[:26], 0)], f"{row}: {again}"
+        if row.endswith(("imported", "inside functions")):  # cycles, of so many modules
+            assert old[:2] == new[:2] == [0, 0], f"{row}: {again}"
+
+
+@pytest.mark.slow
+def test_the_table_of_the_house_before():
+    try:
+        before = numbers.column(numbers.tree(numbers.BEFORE))
+    except subprocess.CalledProcessError:
+        pytest.skip(f"a clone without commit {numbers.BEFORE}")
+    said = numbers.on_page(numbers.PAGE.read_text())[f"before: {numbers.BEFORE}"]
+    assert {row: cell for row, cell in said.items() if cell != before.get(row, "-")} == {}
+
+
+@pytest.fixture(scope="module")
 def package_imports():
     """{module of the Python package: modules that it may import when it runs}, imports inside functions too."""
     try:

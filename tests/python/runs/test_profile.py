@@ -137,3 +137,38 @@ def test_a_profile_is_shown(own):
     assert "<table" in p._repr_html_() and "add" in p._repr_html_() and str(p) == repr(p)
     axes = p.plot()
     assert axes.get_xlabel() == "seconds" and len(axes.patches) == len(p.rows)
+
+
+def test_operations_are_ranges_of_profilers_on_gpus(own, rng, monkeypatch):
+    """Begun by name and ended in turn, where an operation fails too; CPUs have none."""
+    ctx, client = own
+    ranges = []
+
+    def push(name):
+        ranges.append(name)
+
+    def pop():
+        ranges.append("end")
+
+    monkeypatch.setattr(profiling._native, "push_range", push)
+    monkeypatch.setattr(profiling._native, "pop_range", pop)
+    x = rng.uniform(-1, 1, 512)
+    ctx.use(client.server_keys(lambda a: (a * a).rotate(1), x))
+    a = client.encrypt(x)
+    with lt.profile(ctx) as p:
+        a * a
+        assert ranges == (["multiply", "end"] if ctx.device.startswith("cuda") else [])
+        ranges.clear()
+        monkeypatch.setattr(p, "_gpu", True)
+        a.rotate(1)
+        with pytest.raises(lt.KeyError):
+            a.rotate(3)
+        assert ranges == ["rotate", "end", "rotate", "end"]
+        ranges.clear()
+        client.decrypt(a.to_level(1).mean())
+    assert {"mean", "decrypt"} <= set(ranges) and ranges.count("end") == len(ranges) // 2
+    depth = np.cumsum([-1 if name == "end" else 1 for name in ranges])
+    assert depth.min() == 0 and depth[-1] == 0
+    ranges.clear()
+    a * a
+    assert ranges == []

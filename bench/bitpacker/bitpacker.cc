@@ -10,10 +10,10 @@
 // fails where the root mean square differs from the predicted one by 0.1 bit or more.
 #include <cstdio>
 
-#include "bitpacker_errors.h"
-#include "bitpacker_sets.h"
-#include "sample.h"
-#include "world.h"
+#include "bitpacker/bitpacker_errors.h"
+#include "bitpacker/bitpacker_sets.h"
+#include "support/sample.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

@@ -9,9 +9,9 @@
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/encoding/client.h"
 #include "ckks/encoding/encoder.h"
-#include "common.h"
 #include "rlwe/evaluation_keys.h"
 #include "runtime/rates.h"
+#include "support/common.h"
 
 namespace latticino::bench {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "bitpacker_sets.h"
-#include "common.h"
+#include "bitpacker/bitpacker_sets.h"
+#include "support/common.h"
 
 namespace latticino::bench {
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "common.h"
 #include "runtime/queue.h"
+#include "support/common.h"
 
 namespace latticino::bench {
 

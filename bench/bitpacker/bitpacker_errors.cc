@@ -1,11 +1,11 @@
-#include "bitpacker_errors.h"
+#include "bitpacker/bitpacker_errors.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "world.h"
+#include "support/world.h"
 
 namespace latticino::bench {
 namespace {

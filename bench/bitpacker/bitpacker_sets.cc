@@ -1,4 +1,4 @@
-#include "bitpacker_sets.h"
+#include "bitpacker/bitpacker_sets.h"
 
 #include <algorithm>
 #include <bit>

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common.h"
 #include "params/switch/params.h"
+#include "support/common.h"
 #include "tfhe/client.h"
 #include "tfhe/evaluator.h"
 
