@@ -30,13 +30,27 @@ def name_of(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if blocks(p, "python")], ids=name_of)
-def test_programs_run(path, monkeypatch, tmp_path):
+def test_programs_run(path, monkeypatch, tmp_path, capsys):
+    """Each page's, which also raise and print the errors that the page quotes."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "document"}
     for block in blocks(path, "python"):
         for large, small in SMALL.items():
             block = block.replace(large, small)
         exec(compile(block, name_of(path), "exec"), names)
+    said = capsys.readouterr().out
+    assert [f"{kind}: {text}" for kind, text in quoted(path) if f"{kind} - {text}\n" not in said] == []
+
+
+def quoted(path):
+    """The errors that stand in a page as Python prints them: (class, message)."""
+    return re.findall(r"^(\w+(?:Error|Warning)): (.+; needs .+)$", path.read_text(), re.MULTILINE)
+
+
+def test_pages_that_quote_errors_raise_them():
+    quoting = [path for path in DOCUMENTS if quoted(path)]
+    assert ROOT / "docs" / "troubleshooting.md" in quoting
+    assert [name_of(path) for path in quoting if not blocks(path, "python")] == []
 
 
 @pytest.mark.slow
