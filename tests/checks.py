@@ -32,6 +32,7 @@ from launcher import (
     must,
     nvcc,
     pip_install,
+    python_headers,
     quiet,
     say,
     setup,
@@ -350,7 +351,10 @@ def run_tidy(arguments):
         if not record:
             die("--record takes a file")
     add_requirements("tidy")
-    checker = tidy.Tidy(ROOT, setup(compile=False), os.path.join(VENV, "bin", "clang-tidy"))
+    # A folder of its own: clang does not read the precompiled headers of another compiler.
+    folder = build("tidy", ["-DLATTICINO_PYTHON=ON", "-DLATTICINO_CUDA=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
+                            *python_headers()], False, compile=False)
+    checker = tidy.Tidy(ROOT, folder, os.path.join(VENV, "bin", "clang-tidy"))
     chosen = [os.path.join(ROOT, name) for name in arguments or tracked(".cc")]
     chosen = [path for path in chosen if path in checker.commands]
     if not chosen:
