@@ -86,7 +86,7 @@ def pytest(python, folder, options):
     report.unlink(missing_ok=True)
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", str(CHECKOUT / "tests")]
     if processes() > 1:
-        command += ["-n", str(processes()), "--dist", "loadfile"]
+        command += ["-n", str(processes()), "--dist", "loadfile", "--max-worker-restart", "0"]
     status = subprocess.call([*command, *options], cwd=CHECKOUT, env=dict(os.environ, LATTICINO_BUILD=folder))
     return counted(report, status)
 
