@@ -419,7 +419,7 @@ def test_tfhe_on_the_gpu():
 
 
 BEFORE_AFTER = {  # rows of "What the work on trust cost": name, preset, members of params, what a value is multiplied with
-    "bootstrapping": ("ckks.bootstrap", "n16-d40-boot-v1", {"over_mod_raise": 0}, 1),
+    "bootstrapping,": ("ckks.bootstrap", "n16-d40-boot-v1", {"over_mod_raise": 0}, 1),
     "the same": ("ckks.bootstrap", "n16-d40-boot-v1", {"over_mod_raise": 1}, 1),
     "product, 47": ("ckks.mul_relin_rescale", "n16-d40-boot-v1", {"limbs": 47}, 1),
     "product, 13": ("ckks.mul_relin_rescale", "n16-d40-boot-v1", {"limbs": 13}, 1),
