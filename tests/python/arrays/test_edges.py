@@ -232,6 +232,14 @@ def test_the_index_of_equal_largest_values_is_an_integer(ctx, client):
     assert abs(client.decrypt(encrypted.max()) - 0.5) < 2**-6
 
 
+@pytest.mark.parametrize("name", ["max", "argmax"])
+def test_the_largest_value_is_not_looked_for_beside_other_numbers(ctx, client, name):
+    """Where 0.5 is added to five negative values, the slots behind them hold 0.5, which is larger than all of them."""
+    x = client.encrypt(np.array([-0.5, -0.25, -0.75, -0.125, -0.625]))
+    with pytest.raises(lt.ShapeError, match="other values in the slots"):
+        getattr(x + 0.5, name)()
+
+
 # ---- recordings ----
 
 def test_arrays_kept_from_inside_a_recorded_function_are_refused(ctx, client):

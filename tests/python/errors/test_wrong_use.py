@@ -225,9 +225,13 @@ def test_secrets_are_not_pickled(client):
 def test_remedies_for_levels_fit_the_context(device, auto):
     for name, remedy in (("test-n10-leveled-insecure", "fewer times"), ("test-n10-boot-insecure", "after bootstrapping" if auto else "bootstrap")):
         ctx = lt.Context(name, device, auto_bootstrap=auto)
-        client = lt.keygen(ctx)
+        deep = lambda a: a.polyval(np.ones(600))  # noqa: E731 - more levels than any bootstrapping leaves
+        with pytest.raises(lt.LevelError, match=remedy) as e:
+            ctx.plan(deep, lt.Shape((2,), None, (-1, 1)))
+        assert states(e) and not (auto and "bootstrap()" in str(e.value))
         if auto and ctx.params.has_bootstrap:
             continue  # multiplication refreshes by itself
+        client = lt.keygen(ctx)
         with pytest.raises(lt.LevelError, match=remedy):
             client.encrypt([1.0, 2.0], level=0, range=(0, 2)) * [1.0, 2.0]
 

@@ -278,6 +278,7 @@ TEST_F(Integers, WrongUse) {
   Ciphertext noisy = x;
   noisy.norm2 = 1e12;
   EXPECT_THROW(e.apply(noisy, id), LevelError);
+  EXPECT_THROW(w.decrypt(noisy), LevelError);
 
   TfheWorld other("test-tfhe-2-2-insecure", true, 2);
   EXPECT_THROW(other.decrypt(x), KeyError);
