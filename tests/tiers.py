@@ -79,14 +79,18 @@ def processes():
     return int(os.environ.get("LATTICINO_JOBS") or min(os.cpu_count() or 1, MOST_AT_ONCE))
 
 
+def in_processes(count):
+    """Pytest's options. Where a test ends its process, so ends the run: a new process would meet the same test again."""
+    return ["-n", str(count), "--dist", "loadfile", "--max-worker-restart", "0"] if count > 1 else []
+
+
 def pytest(python, folder, options):
     """The Python tests, with those of the documentation, in several processes. Each takes whole files, whose tests may share
     what they build; `-n 0` among the options runs all in one."""
     report = Path(folder, "pytest.xml")
     report.unlink(missing_ok=True)
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", str(CHECKOUT / "tests")]
-    if processes() > 1:
-        command += ["-n", str(processes()), "--dist", "loadfile", "--max-worker-restart", "0"]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *in_processes(processes()),
+               str(CHECKOUT / "tests")]
     status = subprocess.call([*command, *options], cwd=CHECKOUT, env=dict(os.environ, LATTICINO_BUILD=folder))
     return counted(report, status)
 

@@ -547,7 +547,7 @@ def test_narrow_products_take_few_diagonals(ctx, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("zero", [slice(0, 20), slice(20, 40), slice(None), slice(10, 50)])
 def test_columns_of_zeros_are_zeros(agrees, rng, zero):
-    x, w = draw(rng, (100, 20)), draw(rng, (20, 50)) / 4
+    x, w = draw(rng, (40, 20)), draw(rng, (20, 50)) / 4
     w[:, zero] = 0
     agrees(lambda a: a @ w, x, levels=1, recorded=False)
 

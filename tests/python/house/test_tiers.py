@@ -50,6 +50,9 @@ def test_a_test_that_hangs_is_ended_and_named(tmp_path, child_environment, tiers
     done = run("-k", "hears")
     assert done.returncode and "in test_hears_no_signal" in done.stderr
     assert tiers.counted(report, done.returncode) == tiers.Counts(failed=1)
+    done = run(*tiers.in_processes(2))
+    assert "crashed while running 'test_hangs.py::test_hears_no_signal'" in done.stdout and "in test_hears_no_signal" in done.stderr
+    assert tiers.counted(report, done.returncode) == tiers.Counts(passed=1, failed=2)
 
 
 def test_counts_of_a_report(tmp_path, tiers):
