@@ -60,7 +60,7 @@ def run_tests(arguments):
     folder = setup(testing=True)
     program, options = os.path.join(VENV, "bin", "ctest"), tiers.QUICK if quick else []
     parts = [tiers.timed("C++", tiers.ctest, program, folder, options)]
-    if not quick and gpu() and cuda_arguments(True)[0] == "cuda":
+    if not quick and gpu() and cuda_arguments()[0] == "cuda":
         say("the tests of CKKS and switching again, on the GPU")
         parts.append(tiers.timed("C++ on the GPU", tiers.ctest, program, folder, tiers.ON_THE_GPU,
                                  dict(os.environ, LATTICINO_TEST_DEVICE="cuda")))
@@ -109,6 +109,21 @@ def try_package():
     return tiers.Counts(int(not failed), int(failed != 0))
 
 
+def try_cuda():
+    """Compiles what is of CUDA alone, for one architecture. On a machine with a GPU `test` has done so."""
+    if not nvcc():
+        say("no nvcc: compiling the CUDA backend was left out")
+        return tiers.Counts(skipped=1)
+    environment()
+    arguments = ["-DLATTICINO_CUDA=ON", f"-DCMAKE_CUDA_ARCHITECTURES={os.environ.get('LATTICINO_CUDA_ARCH') or '90'}",
+                 f"-DCMAKE_CUDA_COMPILER={nvcc()}"]
+    sources = sorted(Path(ROOT, "src", "backend", "cuda").rglob("*.c[cu]"))
+    objects = [f"CMakeFiles/latticino.dir/{path.relative_to(ROOT)}.o" for path in sources]
+    build("cuda-compile", arguments, False, target=objects)
+    say(f"compiled {len(sources)} files of the CUDA backend")
+    return tiers.Counts(passed=1)
+
+
 # Tests that are left out where pandas or PyTorch is not installed.
 WITH_TORCH = ["tests/python/arrays/test_layout.py", "tests/python/arrays/test_joint.py::test_dlpack_with_torch"]
 
@@ -145,7 +160,7 @@ def try_networks():
 def run_more(arguments):
     """Every part to its end, or those that are named. The one that installs 7 GB of PyTorch runs where it is named."""
     known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
-             "networks": try_networks}
+             "cuda": try_cuda, "networks": try_networks}
     if set(arguments) - set(known):
         die(f"test --more takes {', '.join(known)}, not {' '.join(arguments)}")
 
