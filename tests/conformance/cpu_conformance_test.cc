@@ -22,13 +22,13 @@ TEST_P(CpuConformance, EveryLevel) {
   expect_passed(conformance::run(preset(GetParam()), kReference, kDevice));
 }
 
-INSTANTIATE_TEST_SUITE_P(SmallPresets, CpuConformance,
-                         testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
-                                         "test-n10-dr-insecure", "test-n10-boot-insecure",
-                                         "test-n10-d35-boot-insecure",
-                                         "test-n10-bitpacker-insecure",
-                                         "test-n10-d35-w30-boot-insecure",
-                                         "test-n10-d34-w28-boot-insecure"));
+INSTANTIATE_TEST_SUITE_P(
+    SmallPresets, CpuConformance,
+    testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure", "test-n10-dr-insecure",
+                    "test-n10-boot-insecure", "test-n10-d35-boot-insecure",
+                    "test-n10-bitpacker-insecure", "test-n10-d35-w30-boot-insecure",
+                    "test-n10-d34-w28-boot-insecure", "test-n10-dr-boot-insecure",
+                    "test-n10-d48-w30-precise-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
   // The largest primes there are beside the smallest, at the smallest degree.
@@ -84,7 +84,7 @@ TEST(CpuConformanceLarge, SampledLevels) {
   expect_passed(conformance::run(preset("test-n12-boot-insecure"), kReference, kDevice, options));
   options.levels = 2;
   for (const char* name : {"n13-d40-leveled-v1", "n14-d35-w28-leveled-v1", "n15-d40-leveled-v1",
-                           "n16-d40-boot-v1", "n16-d35-w28-boot-v1"}) {
+                           "n16-d40-boot-v1", "n16-d35-w28-boot-v1", "n16-d48-dr-boot-v1"}) {
     expect_passed(conformance::run(preset(name), kReference, kDevice, options));
   }
 }

@@ -69,5 +69,15 @@ TEST(BootstrappingKnownAnswers, BitPackerSetWithTwoListsOfTerminals) {
   EXPECT_EQ(bootstrapped(true, "test-n10-d34-w28-boot-insecure"), 7172962961891318699u);
 }
 
+TEST(BootstrappingKnownAnswers, SetOfPairsOfPrimes) {
+  EXPECT_EQ(bootstrapped(false, "test-n10-dr-boot-insecure"), 11171413999951338534u);
+  EXPECT_EQ(bootstrapped(true, "test-n10-dr-boot-insecure"), 11171413999951338534u);
+}
+
+TEST(BootstrappingKnownAnswers, SetWithAnArcsine) {
+  EXPECT_EQ(bootstrapped(false, "test-n10-d48-w30-precise-insecure"), 4151840147049139144u);
+  EXPECT_EQ(bootstrapped(true, "test-n10-d48-w30-precise-insecure"), 4151840147049139144u);
+}
+
 }  // namespace
 }  // namespace latticino::ckks

@@ -62,6 +62,8 @@ class Solver {
         out = std::move(other);
       }
     }
+    // Who asks many times, for changes to name, asks for no explanation.
+    if (!out && packs == kAllPacks && !s_.uniform()) packs_freely_ = packs_freely();
     return out ? Outcome{std::move(out), {}} : Outcome{nullptr, refusal()};
   }
 
@@ -98,6 +100,12 @@ class Solver {
     if (no_digits_) {
       return {asked() + " with dnum=" + std::to_string(x_.dnum),
               "a count of digits that its " + std::to_string(no_digits_) + " primes divide into"};
+    }
+    if (packs_freely_) {
+      return {asked(),
+              "levels that take the first terminals of one list or of two, as sets do (the planner "
+              "packs these scales, with other terminals at each level, but no set takes such a "
+              "chain)"};
     }
     const std::string needs = "enough primes 1 mod 2N of the sizes that such levels divide into";
     return {asked(), why_.empty() ? needs : needs + " (the last chain tried: " + reason() + ")"};
@@ -193,21 +201,40 @@ class Solver {
     return nullptr;
   }
 
+  PackingPlan plan_of(int word, PackingPlan::Terminals terminals) const {
+    PackingPlan plan;
+    plan.log_n = s_.log_n;
+    plan.word_bits = word;
+    plan.level_log_scale = s_.scales;
+    plan.terminals = terminals;
+    if (s_.bootstrapping) {
+      plan.raised.assign(BootstrapLiteral{}.evalmod_levels,
+                         {std::min(evalmod_bits(s_), 2.0 * word - 0.7)});
+      plan.raised.insert(plan.raised.end(), BootstrapLiteral{}.cts_levels, {52, 0.5, true});
+    }
+    return plan;
+  }
+
+  bool packs_freely() const {
+    PackingPlan plan =
+        plan_of(x_.word == 0 ? 30 : static_cast<int>(x_.word), PackingPlan::Terminals::Free);
+    if (plan.word_bits < 28) return false;
+    plan.base_bits = s_.base_bits();
+    plan.alpha = 1;
+    try {
+      pack_primes(plan);
+      return true;
+    } catch (const ParameterError&) {
+      return false;
+    }
+  }
+
   // BitPacker chains whose levels take the first terminals of one list or two, by the words' sizes.
   std::shared_ptr<const Params> packed(int packs) {
     for (const int word : {30, 31, 29, 28}) {
       if (x_.word != 0 && word != x_.word) continue;
       if (x_.word == 0 && word < 30) break;
-      PackingPlan plan;
-      plan.log_n = s_.log_n;
-      plan.word_bits = word;
-      plan.level_log_scale = s_.scales;
-      plan.terminals = PackingPlan::Terminals::Lists;
-      if (s_.bootstrapping) {
-        plan.raised.assign(BootstrapLiteral{}.evalmod_levels,
-                           {std::min(evalmod_bits(s_), 2.0 * word - 0.7)});
-        plan.raised.insert(plan.raised.end(), BootstrapLiteral{}.cts_levels, {52, 0.5, true});
-      }
+      PackingPlan plan = plan_of(word, PackingPlan::Terminals::Lists);
       for (const double more : {0.0, 4.0}) {
         if (packs-- == 0) return nullptr;
         plan.base_bits = s_.base_bits() + more;
@@ -265,7 +292,7 @@ class Solver {
   Schedule s_;
   double bound_;
   int most_digits_, most_built_, built_ = 0, no_digits_ = 0;
-  bool too_wide_ = false;
+  bool too_wide_ = false, packs_freely_ = false;
   double least_pq_ = 0;
   std::string why_;
 };

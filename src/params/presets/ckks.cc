@@ -16,6 +16,7 @@
 #include "params/params.h"
 #include "params/presets/legacy.h"
 #include "params/presets/packed.h"
+#include "params/presets/pairs.h"
 
 namespace latticino {
 namespace {
@@ -74,6 +75,7 @@ const std::vector<Recipe>& recipes() {
       {"test-n12-boot-insecure", 12, 40, {0, 2}, 0, 7, 6, {30, 25}, 58, kCtsFour, 5, kTest},
       {"test-n10-d35-boot-insecure", 10, 35, {0, 2}, 0, 6, 6, {30, 25}, 58, kCtsThree, 5, kTest},
       {"test-n10-sr-insecure", 10, 30, {2, 0}, 40, 5, 3, {30, 0}, 0, {}, 5, kTest},
+      {"test-n10-dr-boot-insecure", 10, 48, {2, 0}, 56, 6, 6, {24, 0}, 58, kCtsMains, 6, kTest},
       {"test-n10-dr-insecure", 10, 48, {2, 0}, 58, 4, 3, {24, 0}, 0, {}, 5, kTest},
   };
   return kRecipes;
@@ -152,11 +154,11 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
   for (const Recipe& r : recipes()) {
     if (r.name == name) return literal_of(r);
   }
-  for (ParamsLiteral& x : params::packed_literals()) {
-    if (x.name == name) return std::move(x);
-  }
-  for (ParamsLiteral& x : params::cheddar_literals()) {
-    if (x.name == name) return std::move(x);
+  for (const auto literals :
+       {params::packed_literals, params::pair_literals, params::legacy_literals}) {
+    for (ParamsLiteral& x : literals()) {
+      if (x.name == name) return std::move(x);
+    }
   }
   return std::nullopt;
 }
@@ -191,8 +193,10 @@ std::shared_ptr<const Params> preset(const std::string& name) {
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const Recipe& r : recipes()) names.push_back(r.name);
-  for (const ParamsLiteral& x : params::packed_literals()) names.push_back(x.name);
-  for (const ParamsLiteral& x : params::cheddar_literals()) names.push_back(x.name);
+  for (const auto literals :
+       {params::packed_literals, params::pair_literals, params::legacy_literals}) {
+    for (const ParamsLiteral& x : literals()) names.push_back(x.name);
+  }
   return names;
 }
 

@@ -234,6 +234,17 @@ def test_arguments_of_a_wrong_kind(name):
         lt.make_params(levels=[2**40], scale=2**40)
 
 
+def test_a_list_that_only_the_planner_packs_says_so():
+    """Free terminals: docs/parameters.md says which chains become sets."""
+    request = {"levels": [2**x for x in (45.9, 46.1, 48.1, 51.4, 47.2)], "word": 29}
+    with pytest.raises(lt.ParameterError, match="the planner packs these scales.*no set takes such a chain") as refused:
+        make(request)
+    check_refusal(request, refused.value)
+    with pytest.raises(lt.ParameterError) as refused:
+        make(request | {"word": 27})  # no words of the planner
+    assert "planner" not in str(refused.value)
+
+
 def test_numbers_of_numpy_are_numbers():
     plain = lt.make_params(N=2**13, levels=[2**40, 2**36, 2**36])
     assert lt.make_params(N=np.int64(8192), levels=np.array([2**40, 2**36, 2**36], dtype=float)).hash == plain.hash

@@ -141,6 +141,29 @@ TEST(PrecisePreset, Keeps26Bits) {
   EXPECT_LT(p->bootstrap_log_failure(), -100);
 }
 
+// Two primes leave with every level, and four digits hold all primes.
+TEST(PairPreset, DividesByTwoPrimesAtEveryLevel) {
+  const auto p = preset("n16-d48-dr-boot-v1");
+  for (int l = 1; l <= p->top_level(); ++l) EXPECT_EQ(p->leaving(l).size(), 2) << l;
+  EXPECT_EQ(p->level_after_bootstrap(), 10);
+  EXPECT_EQ(p->dnum(), 4);
+  EXPECT_GT(p->bootstrap_precision().random.mean, 22);
+  EXPECT_LT(p->bootstrap_log_failure(), -100);
+}
+
+// The sizes that the tables of the papers state.
+TEST(LegacyPresets, HaveTheSizesOfTheirPapers) {
+  const auto theodosian = preset("theodosian-d35-legacy");
+  EXPECT_NEAR(theodosian->log_pq(), 1711, 0.5);
+  EXPECT_EQ(theodosian->literal().hamming_weight, 1024);
+  EXPECT_EQ(theodosian->bootstrap()->sparse_weight, 32);
+  EXPECT_EQ(theodosian->level_after_bootstrap(), 15);
+  const auto chameleon = preset("chameleon-d51-legacy");
+  EXPECT_NEAR(chameleon->log_q(chameleon->top_level()), 2305, 1);
+  EXPECT_EQ(chameleon->top_level(), 44);
+  EXPECT_EQ(chameleon->dnum(), 45);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PackedPresets,
                          testing::Combine(testing::Values("35", "45"), testing::Values(28, 30)),
                          [](const auto& info) {
@@ -173,6 +196,8 @@ TEST(PresetHashes, AreFrozen) {
        "6c311ef8bb4dd67db75cf1ca53cafd35fefb6cdb92aab37fd6148ddf09944ffa"},
       {"test-n10-sr-insecure", "923299a171e6a59e8a1f44e43ddeb4c23d246b132b51eae516456949f02509e8"},
       {"test-n10-dr-insecure", "afbf850ead69df233dff5f52d6b04a73f6c58a8a0de2004656d1b0712fbb8881"},
+      {"test-n10-dr-boot-insecure",
+       "681fd1b6d8a5b1dc26bf92eeb3a19c4d9fa448f352273beef228f5324c1773b8"},
       {"n14-d35-w28-leveled-v1",
        "47963696f33899e78588fae38524f20824fa4f500d3314d6bc506214a3e0bc48"},
       {"test-n10-bitpacker-insecure",
@@ -187,9 +212,14 @@ TEST(PresetHashes, AreFrozen) {
        "194eb672d5340070d1ee9627b436b3f8895a4317978538b5f6b08a42b112866b"},
       {"n16-d48-w30-precise-v1",
        "825cf082b88e17ad4ccf386aafbfc45cab79dc250078de20a8135c84dab4dfa3"},
+      {"test-n10-d48-w30-precise-insecure",
+       "718de3695e6833cc32caccca087233078a38d3251add7f7d7eb89823b98bb399"},
+      {"n16-d48-dr-boot-v1", "b042e6a2d537791fbd447665954acb43f64bea536786f5b77a4e80b3518fa513"},
       {"cheddar-d30-legacy", "90d080d9edf60e2c93c0e1f2f2df5dad6dfbb83de3a2b9324bc810e12b7a94de"},
       {"cheddar-d35-legacy", "91bef5ed3e1a4339a1017bb28361a878d96a687cd90c0aec5a09a605c8afb165"},
       {"cheddar-d40-legacy", "4dca706c911785be431d86e831ab8f8e43bf2b9cd6fde9faa57a92e8aeb40e2c"},
+      {"theodosian-d35-legacy", "6ac33d59e88566d1d15c60212465fdfd99dcfa90c083187eaa2c1c94928a00c8"},
+      {"chameleon-d51-legacy", "6b480f9eb4602cf0b3d961e873e05fd4c3ac240e6b8cddee575bcf9220212b1b"},
   };
   std::map<std::string, std::string> now;
   for (const std::string& name : preset_names()) now[name] = preset(name)->hash();
