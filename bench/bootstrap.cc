@@ -236,6 +236,7 @@ class Benchmark {
     row.add("sum_bytes", std::uint64_t{world_.sum_bytes()});
     row.add("matrix_bytes", std::uint64_t{bootstrapper_->bytes()});
     row.add("mean_error_bits", errors.mean_bits()).add("max_error_bits", errors.max_bits());
+    row.add("mean_of_largest_error_bits", errors.mean_of_largest_bits());
     row.add("predicted_mean_bits", predicted.mean_bits);
     row.add("predicted_max_bits", predicted.max_bits);
     row.add("levels_left", bootstrapper_->output_level() - level_);

@@ -2,13 +2,15 @@
 // and 6.5):
 //   bench_bitpacker --part chains --words 28,31 --scales 35,50 --device cuda --output rows.json
 //   bench_bitpacker --part errors --scales 30,45,60 --samples 1000000
-// chains: for each word, scale and kind of chain, the program builds the deepest parameter set with
-// 128-bit security and bootstrapping. It writes the limbs and bytes of the set. It also times
-// rotation, product, rescale, adjust and bootstrapping; --runs 0 leaves the times out. Where the
-// ring does not have the primes for a chain, the row says why.
+// chains: for each word, scale and kind of chain, the program searches for the deepest parameter
+// set with 128-bit security and bootstrapping, which takes up to minutes. It writes the limbs and
+// bytes of the set. It also times rotation, product, rescale, adjust and bootstrapping; --runs 0
+// leaves the times out. Where the ring does not have the primes for a chain, the row says why.
 // errors: the program writes quartiles of the error that one rescale or adjust adds to a slot. It
 // fails where the root mean square differs from the predicted one by 0.1 bit or more.
+#include <atomic>
 #include <cstdio>
+#include <thread>
 
 #include "bitpacker/bitpacker_errors.h"
 #include "bitpacker/bitpacker_sets.h"
@@ -46,17 +48,11 @@ class Benchmark {
       : arguments_(arguments), runs_(arguments.number("runs")) {}
 
   std::vector<Row> chains() {
-    each([&](Chain chain, const ChainSize& size) {
-      std::shared_ptr<const Params> params;
-      std::string why;
-      try {
-        params = deepest(chain, size);
-      } catch (const ParameterError& error) {
-        why = error.what();
-      }
-      rows_.push_back(params ? chain_row(chain, size, *params) : refused_row(chain, size, why));
-      if (params && runs_ > 0) measure(chain, size, params);
-    });
+    for (const Planned& x : planned()) {
+      rows_.push_back(x.params ? chain_row(x.chain, x.size, *x.params)
+                               : refused_row(x.chain, x.size, x.why));
+      if (x.params && runs_ > 0) measure(x.chain, x.size, x.params);
+    }
     return std::move(rows_);
   }
 
@@ -77,6 +73,34 @@ class Benchmark {
   }
 
  private:
+  struct Planned {
+    Chain chain;
+    ChainSize size;
+    std::shared_ptr<const Params> params = nullptr;
+    std::string why = "";  // there are none
+  };
+
+  // The deepest sets, searched for on all cores.
+  std::vector<Planned> planned() const {
+    std::vector<Planned> out;
+    each([&](Chain chain, const ChainSize& size) { out.push_back({chain, size}); });
+    std::atomic<std::size_t> next = 0;
+    std::vector<std::jthread> workers;
+    for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) {
+      workers.emplace_back([&] {
+        for (std::size_t i = next++; i < out.size(); i = next++) {
+          try {
+            out[i].params = deepest(out[i].chain, out[i].size);
+          } catch (const ParameterError& error) {
+            out[i].why = error.what();
+          }
+        }
+      });
+    }
+    workers.clear();  // joins
+    return out;
+  }
+
   template <class Body>
   void each(const Body& body) const {
     for (const int word : numbers(arguments_.text("words"))) {
@@ -120,6 +144,7 @@ class Benchmark {
     row.add("mains", static_cast<int>(p.literal().mains.size()));
     row.add("terminals", static_cast<int>(p.literal().terminals.size() + p.literal().outer.size()));
     row.add("log_scale", p.literal().log_scale);
+    row.add("evalmod_bits", p.literal().level_log_scale.back());
     row.add("alpha", p.alpha()).add("dnum", p.dnum()).add("log_pq", p.log_pq());
     const auto limb = std::uint64_t{4} * static_cast<std::uint64_t>(p.n());
     row.add("ciphertext_bytes",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "math/errors.h"
@@ -15,16 +16,22 @@ namespace {
 constexpr int kDigits = 4;
 constexpr int kStcLevels = 3, kEvalModLevels = 8, kCtsLevels = 4;
 constexpr double kShort = 0.6;  // bits that two words may be short of twice their size
-constexpr double kMostEvalMod = 60;
 constexpr double kMostBase = 59;
-constexpr double kCtsBits = 52;
-constexpr int kBases = 7;
-constexpr double kLeastPair = 40;  // the least product of two primes at N = 2^16, about
-constexpr double kGap = 0.7;       // from the scale times the message ratio to the base
+constexpr double kLeastPair = 40;    // the least product of two primes at N = 2^16, about
+constexpr double kGap = 0.3;         // from the scale times the message ratio to the base
+constexpr double kMostLogPq = 1747;  // of 128 bits at N = 2^16
+constexpr double kNarrow = 0.05;     // bits that the largest primes are short of a word on average
 
-double evalmod_bits(const ChainSize& size) {
-  return std::min(kMostEvalMod, 2.0 * size.word - kShort);
-}
+// What a chain may vary. The primes of a ring allow some of these and not others.
+constexpr double kEvalModBits[] = {60, 59.5, 59, 58, 57, 56, 55.4};
+constexpr double kCtsBits[] = {52, 50};
+constexpr double kLowerScales[] = {0, 0.1, 0.2};
+constexpr double kBaseStep = 1, kMoreBase = 4;
+constexpr double kMoreEvalMod = 4;  // a packed level may exchange terminals
+
+struct Sizes {
+  double log_scale, base, evalmod, cts;
+};
 
 // At most that of the presets, 2^7 at small scales and 2^6 at large ones.
 int log_message_ratio(const ChainSize& size, double base) {
@@ -76,21 +83,37 @@ ParamsLiteral literal_of(PrimeChain chain) {
 struct Levels {
   int user = 1;  // above level 0
   bool bootstraps = false;
-  double base = 0;
+  Sizes bits;
 };
+
+double log2_q(const Levels& levels) {
+  const Sizes& x = levels.bits;
+  const double raised = kEvalModLevels * x.evalmod + kCtsLevels * x.cts;
+  return x.base + levels.user * x.log_scale + (levels.bootstraps ? raised : 0);
+}
+
+// Auxiliary primes, if every prime had as many bits as the words.
+int least_alpha(const ChainSize& size, const Levels& levels) {
+  const int primes = static_cast<int>(std::ceil(log2_q(levels) / (size.word - kNarrow)));
+  return (primes + kDigits - 1) / kDigits;
+}
+
+bool may_be_secure(const ChainSize& size, const Levels& levels) {
+  return log2_q(levels) + least_alpha(size, levels) * (size.word - kNarrow) <= kMostLogPq;
+}
 
 ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
   PackingPlan plan;
   plan.log_n = size.log_n;
   plan.word_bits = size.word;
-  plan.base_bits = levels.base;
-  plan.level_log_scale.assign(levels.user + 1, size.log_scale);
+  plan.base_bits = levels.bits.base;
+  plan.level_log_scale.assign(levels.user + 1, levels.bits.log_scale);
   plan.alpha = alpha;
   plan.terminals = PackingPlan::Terminals::Lists;
   plan.most_terminals = 5;
   if (levels.bootstraps) {
-    plan.raised.assign(kEvalModLevels, {evalmod_bits(size)});
-    plan.raised.insert(plan.raised.end(), kCtsLevels, {kCtsBits, 0.5, true});
+    plan.raised.assign(kEvalModLevels, {levels.bits.evalmod});
+    plan.raised.insert(plan.raised.end(), kCtsLevels, {levels.bits.cts, 0.5, true});
   }
   return literal_of(pack_primes(plan));
 }
@@ -98,19 +121,19 @@ ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
 ParamsLiteral whole(const ChainSize& size, const Levels& levels, int alpha) {
   ChainPlan plan;
   plan.log_n = size.log_n;
-  const int base = static_cast<int>(std::ceil(levels.base / size.word));
+  const int base = static_cast<int>(std::ceil(levels.bits.base / size.word));
   const int each = primes_of_level(size);
   for (int l = 0; l <= levels.user; ++l) {
     plan.shapes.push_back({static_cast<std::uint16_t>(base + l * each), 0});
   }
-  plan.steps.assign(levels.user, size.log_scale);
-  plan.base_main_bits = levels.base;
+  plan.steps.assign(levels.user, levels.bits.log_scale);
+  plan.base_main_bits = levels.bits.base;
   plan.alpha = alpha;
   plan.aux_bound = plan.main_bound = std::uint32_t{1} << size.word;
   for (int l = 1; levels.bootstraps && l <= kEvalModLevels + kCtsLevels; ++l) {
     const LevelShape top = plan.shapes.back();
     plan.raised.push_back({{static_cast<std::uint16_t>(top.mains + 2 * l), 0},
-                           l <= kEvalModLevels ? evalmod_bits(size) : kCtsBits});
+                           l <= kEvalModLevels ? levels.bits.evalmod : levels.bits.cts});
   }
   return literal_of(pick_primes(plan));
 }
@@ -122,39 +145,69 @@ ParamsLiteral chain_of(Chain chain, const ChainSize& size, const Levels& levels,
   x.security = ParamsLiteral::Security::Insecure;
   x.log_n = size.log_n;
   x.alpha = alpha;
-  x.log_scale = size.log_scale;
-  x.level_log_scale.assign(levels.user + 1, size.log_scale);
-  x.level_log_scale.resize(x.levels.size(), evalmod_bits(size));
+  x.log_scale = levels.bits.log_scale;
+  x.level_log_scale.assign(levels.user + 1, levels.bits.log_scale);
+  x.level_log_scale.resize(x.levels.size(), levels.bits.evalmod);
   return x;
 }
 
-std::shared_ptr<const Params> bootstrapping(Chain chain, ChainSize size, int left) {
-  Levels levels{left + kStcLevels, true, base_bits(size)};
-  // A packed chain is found where its primes allow: other bases and scales near may pack as well.
-  const int tries = chain == Chain::Packed ? 2 * kBases : 1;
-  const double base = levels.base, scale = size.log_scale;
-  for (int i = 0;; ++i) {
-    levels.base = std::min(base + i / 2, most_base(size));
-    size.log_scale = scale - 0.1 * (i % 2);
-    try {
-      const ParamsLiteral first = chain_of(chain, size, levels, 1);
-      const int primes =
-          static_cast<int>(first.mains.size() + first.terminals.size() + first.outer.size());
-      ParamsLiteral x = chain_of(chain, size, levels, (primes + kDigits - 1) / kDigits);
-      x.name = "bench";
-      x.security = ParamsLiteral::Security::Bits128;
-      x.bootstrap = BootstrapLiteral{};
-      double base = 0;
-      const LevelShape lowest = x.levels[0];
-      base += log2_of({x.mains.begin(), x.mains.begin() + lowest.mains});
-      base += log2_of({x.terminals.begin(), x.terminals.begin() + lowest.terminals});
-      base += log2_of({x.outer.begin(), x.outer.begin() + lowest.outer});
-      x.bootstrap->log_message_ratio = log_message_ratio(size, base);
-      return Params::check(std::move(x));
-    } catch (const ParameterError&) {
-      if (i + 1 == tries) throw;
+int digits_of_four(const ParamsLiteral& x) {
+  const auto primes = static_cast<int>(x.mains.size() + x.terminals.size() + x.outer.size());
+  return (primes + kDigits - 1) / kDigits;
+}
+
+// The primes that the auxiliary ones leave decide how many there are, and so how many auxiliary
+// ones four digits take.
+ParamsLiteral with_four_digits(Chain chain, const ChainSize& size, const Levels& levels) {
+  int alpha = least_alpha(size, levels);
+  for (;;) {
+    ParamsLiteral x = chain_of(chain, size, levels, alpha);
+    const int needed = digits_of_four(x);
+    if (needed == alpha) return x;
+    if (needed < alpha) {
+      throw ParameterError("bench", "a chain with fewer primes beside more auxiliary ones",
+                           "four digits", "take another base");
+    }
+    alpha = needed;
+  }
+}
+
+std::shared_ptr<const Params> bootstrapping(Chain chain, const ChainSize& size,
+                                            const Levels& levels) {
+  ParamsLiteral x = with_four_digits(chain, size, levels);
+  x.name = "bench";
+  x.security = ParamsLiteral::Security::Bits128;
+  x.bootstrap = BootstrapLiteral{};
+  double base = 0;
+  const LevelShape lowest = x.levels[0];
+  base += log2_of({x.mains.begin(), x.mains.begin() + lowest.mains});
+  base += log2_of({x.terminals.begin(), x.terminals.begin() + lowest.terminals});
+  base += log2_of({x.outer.begin(), x.outer.begin() + lowest.outer});
+  x.bootstrap->log_message_ratio = log_message_ratio(size, base);
+  return Params::check(std::move(x));
+}
+
+// Those with the largest EvalMod levels first, which keep most precision. A chain with primes of
+// each level's own exists for a base and a scale or for none near them.
+std::vector<Sizes> tries(Chain chain, const ChainSize& size) {
+  std::vector<Sizes> out;
+  const double most_evalmod =
+      2.0 * size.word - kShort + (chain == Chain::Packed ? kMoreEvalMod : 0);
+  for (const double evalmod : kEvalModBits) {
+    if (evalmod > most_evalmod) continue;
+    for (const double cts : kCtsBits) {
+      for (const double lower : kLowerScales) {
+        double base = base_bits(size);
+        do {
+          out.push_back({size.log_scale - lower, base, evalmod, cts});
+          base += kBaseStep;
+        } while (base <= std::min(most_base(size), base_bits(size) + kMoreBase) &&
+                 chain == Chain::Packed);
+        if (chain == Chain::Whole) break;
+      }
     }
   }
+  return out;
 }
 
 }  // namespace
@@ -164,29 +217,31 @@ int primes_of_level(const ChainSize& size) {
 }
 
 std::shared_ptr<const Params> deepest(Chain chain, const ChainSize& size) {
-  // Of Q, where P is a quarter of it.
-  const double q = 1747.0 * kDigits / (kDigits + 1);
-  const double user =
-      q - base_bits(size) - kEvalModLevels * evalmod_bits(size) - kCtsLevels * kCtsBits;
-  const int most = static_cast<int>(user / size.log_scale) - kStcLevels + 1;
-  for (int left = most;; --left) {
-    try {
-      return bootstrapping(chain, size, left);
-    } catch (const ParameterError&) {
-      if (left <= 1) throw;
+  const std::vector<Sizes> all = tries(chain, size);
+  std::string why = "no room for a level within the bits of 128-bit security";
+  for (int left = static_cast<int>(kMostLogPq / size.log_scale); left >= 1; --left) {
+    for (const Sizes& each : all) {
+      const Levels levels{left + kStcLevels, true, each};
+      if (!may_be_secure(size, levels)) continue;
+      try {
+        return bootstrapping(chain, size, levels);
+      } catch (const ParameterError& error) {
+        why = error.what();
+      }
     }
   }
+  throw ParameterError("bench", why, "a chain that leaves a level", "take another word or scale");
 }
 
 std::shared_ptr<const Params> two_levels(Chain chain, const ChainSize& size) {
   // Room for a message of size 2 above the square of the scale.
-  Levels levels{1, false, size.log_scale + 8};
+  Levels levels{1, false, {size.log_scale, size.log_scale + 8, size.log_scale, size.log_scale}};
   for (int i = 0;; ++i) {
     try {
       return Params::check(chain_of(chain, size, levels, 3));
     } catch (const ParameterError&) {
       if (i == 12) throw;
-      levels.base += 0.5;
+      levels.bits.base += 0.5;
     }
   }
 }

@@ -2,14 +2,14 @@
 // are refused, measures the time, and checks every answer. A chain is compared with what was asked;
 // this check uses none of the planner's code. A refusal names a scale that would do: the study asks
 // again with that scale, and the level must then pass.
-//   packing_study [--schedules N] [--seed S]      prints a record (JSON)
+//   packing_study --schedules 10000 --layouts free,lists --output rows.json
 //   packing_study --sets      the chains of docs/lab/primes.md, as its table
+// lists: levels take the first terminals of one list or of two, as sets do. free: any terminals.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <map>
 #include <optional>
@@ -17,14 +17,17 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/chain/bitpacker.h"
-#include "params/params.h"
+#include "params/packing_sets.h"
+#include "support/common.h"
 
-namespace latticino {
+namespace latticino::bench {
 namespace {
 
 constexpr double kMostBits = 2200;  // log2 Q of a schedule
@@ -49,11 +52,24 @@ bool primes_hold(const PackingPlan& plan, const PackedChain& chain) {
   return static_cast<int>(chain.aux.size()) == plan.alpha;
 }
 
+// Whether a level has the first terminals of each of two lists, of which one may be empty.
+bool first_of_lists(const PackedChain& chain, const PackedLevel& level) {
+  bool inner = true, outer = true;  // every terminal of that list so far
+  for (std::size_t i = 0; i < chain.terminals.size(); ++i) {
+    bool& whole = ((*chain.outer >> i) & 1) != 0 ? outer : inner;
+    const bool has = ((level.terminals >> i) & 1) != 0;
+    if (has && !whole) return false;
+    whole = has;
+  }
+  return true;
+}
+
 // What is wrong with a chain; empty if nothing.
 std::string fault(const PackingPlan& plan, const PackedChain& chain) {
   const std::size_t users = plan.level_log_scale.size(), all = users + plan.raised.size();
   if (!primes_hold(plan, chain)) return "primes";
   if (chain.levels.size() != all) return "levels";
+  if (plan.terminals == PackingPlan::Terminals::Lists && !chain.outer) return "no lists";
   double below = 0, scale = 0;
   for (std::size_t l = 0; l < all; ++l) {
     const PackedLevel& level = chain.levels[l];
@@ -61,6 +77,9 @@ std::string fault(const PackingPlan& plan, const PackedChain& chain) {
     const int terminals = std::popcount(level.terminals);
     if (level.mains > static_cast<int>(chain.mains.size())) return "mains";
     if (level.terminals >> chain.terminals.size() != 0) return "terminals";
+    if (plan.terminals == PackingPlan::Terminals::Lists && !first_of_lists(chain, level)) {
+      return "terminals not in lists";
+    }
     const bool pulls = l >= users && plan.raised[l - users].pulls;
     if (terminals > plan.most_terminals && !pulls && l + 1 < all) return "many terminals";
     if (l == 0) {
@@ -92,7 +111,7 @@ std::string fault(const PackingPlan& plan, const PackedChain& chain) {
   return "";
 }
 
-PackingPlan random_plan(std::mt19937_64& random) {
+PackingPlan random_plan(std::mt19937_64& random, PackingPlan::Terminals layout) {
   const auto pick = [&](int low, int high) {
     return low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low + 1));
   };
@@ -103,7 +122,7 @@ PackingPlan random_plan(std::mt19937_64& random) {
   plan.log_n = pick(12, 17);
   plan.word_bits = pick(28, 31);
   plan.alpha = pick(1, 12);
-  plan.terminals = PackingPlan::Terminals::Free;
+  plan.terminals = layout;
   const bool boots = pick(0, 2) == 0;
   const int kind = pick(0, 3), levels = pick(1, 30);
   double scale = real(30, 60);
@@ -183,157 +202,154 @@ bool advice_holds(const PackingPlan& plan, const Refusal& refusal) {
   return true;
 }
 
-int run(int schedules, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  int done = 0, refused = 0, advised = 0, wrong = 0;
-  double seconds = 0, longest = 0;
-  std::map<std::string, std::map<int, std::pair<int, int>>> shares;  // by word, by log N
-  std::map<int, int> pools;
-  for (int i = 0; i < schedules; ++i) {
-    const PackingPlan plan = random_plan(random);
-    std::string text;
-    const std::clock_t start = std::clock();
-    const std::optional<PackedChain> chain = packed(plan, text);
-    const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    seconds += took, longest = std::max(longest, took);
-    const char* kind = plan.raised.empty() ? "leveled" : "bootstrapping";
-    auto& share = shares[std::string(kind) + " " + std::to_string(plan.word_bits)][plan.log_n];
-    std::string bad;
-    if (chain) {
-      ++done, ++share.first, ++pools[static_cast<int>(chain->terminals.size())];
-      bad = fault(plan, *chain);
-    } else {
-      ++refused, ++share.second;
-      const Refusal refusal = parsed(text);
-      advised += !refusal.nearest.empty();
-      if (refusal.level < 0) bad = "a refusal without a level";
-      if (!advice_holds(plan, refusal)) bad = "advice";
-    }
-    if (bad.empty()) continue;
-    ++wrong;
-    std::fprintf(stderr, "schedule %d (%s): %s %s\n", i, kind, bad.c_str(), text.c_str());
-  }
-  std::printf("[{\n  \"name\": \"params.packing\", \"value\": %.4f, \"unit\": \"share packed\",\n",
-              static_cast<double>(done) / schedules);
-  std::printf("  \"command\": \"packing_study --schedules %d --seed %llu\",\n", schedules,
-              static_cast<unsigned long long>(seed));
-  std::printf("  \"schedules\": %d,\n  \"packed\": %d,\n  \"refused\": %d,\n", schedules, done,
-              refused);
-  std::printf("  \"refused with scales that do\": %d,\n  \"wrong\": %d,\n", advised, wrong);
-  std::printf("  \"processor seconds mean\": %.4f,\n  \"processor seconds longest\": %.4f,\n",
-              seconds / schedules, longest);
-  std::printf("  \"chains by terminals\": {");
-  const char* comma = "";
-  for (const auto& [count, n] : pools) {
-    std::printf("%s\"%d\": %d", comma, count, n);
-    comma = ", ";
-  }
-  std::printf("},\n  \"packed and refused by log2 N\": {\n");
-  comma = "";
-  for (const auto& [word, by_n] : shares) {
-    std::printf("%s    \"%s\": {", comma, word.c_str());
-    const char* inner = "";
-    for (const auto& [log_n, both] : by_n) {
-      std::printf("%s\"%d\": [%d, %d]", inner, log_n, both.first, both.second);
-      inner = ", ";
-    }
-    std::printf("}");
-    comma = ",\n";
-  }
-  std::printf("\n  }\n}]\n");
-  return wrong == 0 ? 0 : 1;
-}
-
-double log2_of(const std::vector<std::uint32_t>& primes) {
-  double sum = 0;
-  for (const std::uint32_t q : primes) sum += std::log2(q);
-  return sum;
-}
-
-void row(const std::string& name, int left, std::size_t mains, std::size_t terminals, int alpha,
-         double log_pq, int most, int limbs) {
-  std::printf("| %s | %d | %zu+%zu | %d | %.1f | %d | %d |\n", name.c_str(), left, mains, terminals,
-              alpha, log_pq, most, limbs);
-}
-
-// Bootstrapping chains at N = 2^16: three levels for SlotToCoeff, eight for EvalMod, four for
-// CoeffToSlot.
-struct Set {
-  int word;
-  double base, scale;
-  int left, alpha;
-  double evalmod, cts;
-  PackingPlan::Terminals terminals;
-  int most;
+struct Answer {
+  int terminals = -1;  // of the chain; -1: refused
+  bool advised = false;
+  double seconds = 0;  // of one processor
+  std::string bad;     // what is wrong with the answer; empty if nothing
 };
 
-void print(const Set& s) {
-  PackingPlan plan{16, s.word, s.base, std::vector<double>(s.left + 4, s.scale), s.alpha};
-  plan.raised.assign(8, {s.evalmod});
-  plan.raised.insert(plan.raised.end(), 4, {s.cts, 0.5, true});
-  plan.terminals = s.terminals, plan.most_terminals = s.most;
-  char name[80];
-  const char* layout = s.terminals == PackingPlan::Terminals::Free    ? "free"
-                       : s.terminals == PackingPlan::Terminals::Sides ? "sides"
-                                                                      : "prefix";
-  std::snprintf(name, sizeof name, "2^%d, 2^%.1f from 2^%.1f, EvalMod %.1f, %s", s.word, s.scale,
-                s.base, s.evalmod, layout);
-  std::string refusal;
-  const std::optional<PackedChain> chain = packed(plan, refusal);
-  if (!chain) {
-    std::printf("| %s | none ||||||\n", name);
-    return;
-  }
-  int most = 0, limbs = 0;
-  for (std::size_t l = 0; l < chain->levels.size(); ++l) {
-    const PackedLevel& level = chain->levels[l];
-    const int terminals = std::popcount(level.terminals);
-    limbs += level.mains + terminals;
-    if (l + 4 < chain->levels.size()) most = std::max(most, terminals);
-  }
-  row(name, s.left, chain->mains.size(), chain->terminals.size(), s.alpha,
-      log2_of(chain->mains) + log2_of(chain->terminals) + log2_of(chain->aux), most, limbs);
+double processor_seconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-void print(const std::string& name) {
-  const auto p = preset(name);
-  int most = 0, limbs = 0;
-  for (int l = 0; l <= p->top_level(); ++l) {
-    limbs += p->limbs(l);
-    if (l + 4 <= p->top_level()) most = std::max<int>(most, p->literal().levels[l].terminals);
+Answer answer(const PackingPlan& plan) {
+  Answer out;
+  std::string text;
+  const double start = processor_seconds();
+  const std::optional<PackedChain> chain = packed(plan, text);
+  out.seconds = processor_seconds() - start;
+  if (chain) {
+    out.terminals = static_cast<int>(chain->terminals.size());
+    out.bad = fault(plan, *chain);
+    return out;
   }
-  row("`" + name + "`", p->level_after_bootstrap(), p->literal().mains.size(),
-      p->literal().terminals.size(), p->alpha(), p->log_pq(), most, limbs);
+  const Refusal refusal = parsed(text);
+  out.advised = !refusal.nearest.empty();
+  if (refusal.level < 0) out.bad = "a refusal without a level: " + text;
+  if (!advice_holds(plan, refusal)) out.bad = "advice: " + text;
+  return out;
 }
 
-int sets() {
-  using Terminals = PackingPlan::Terminals;
-  std::printf(
-      "| words, scale and base | levels left | mains+terminals | alpha | log2 PQ | most terminals "
-      "below CoeffToSlot | limbs of all levels |\n|---|---|---|---|---|---|---|\n");
-  print("n16-d35-boot-v1");
-  print(Set{30, 50.4, 34.9, 16, 12, 58, 52, Terminals::Prefix, 5});
-  print(Set{28, 50, 35, 15, 13, 55.3, 52, Terminals::Prefix, 5});
-  print(Set{28, 48.5, 34.9, 16, 13, 55.4, 52, Terminals::Sides, 4});
-  print(Set{28, 49, 34.8, 15, 13, 55.3, 52, Terminals::Free, 4});
-  print("n16-d45-boot-v1");
-  print(Set{30, 53, 45, 11, 12, 59, 52, Terminals::Prefix, 4});
-  print(Set{28, 53, 45, 11, 13, 58, 53, Terminals::Prefix, 5});
-  print(Set{28, 55.5, 44.9, 11, 13, 59.5, 50, Terminals::Sides, 5});
-  print(Set{28, 55, 44.7, 11, 13, 58, 53, Terminals::Free, 4});
-  return 0;
+std::vector<Answer> answers(const std::vector<PackingPlan>& plans, int threads) {
+  std::vector<Answer> out(plans.size());
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&] {
+      for (std::size_t i = next++; i < plans.size(); i = next++) out[i] = answer(plans[i]);
+    });
+  }
+  workers.clear();  // joins
+  return out;
+}
+
+struct Share {
+  int packed = 0, refused = 0;
+};
+
+// What became of the schedules of one layout.
+struct Counts {
+  int advised = 0, wrong = 0;
+  double seconds = 0, longest = 0;
+  Share all;
+  std::map<std::tuple<std::string, int, int>, Share> shares;  // by kind, word and log N
+  std::map<int, int> pools;                                   // chains by terminals
+
+  void add(const PackingPlan& plan, const Answer& x) {
+    Share& share =
+        shares[{plan.raised.empty() ? "leveled" : "bootstrapping", plan.word_bits, plan.log_n}];
+    const bool packed = x.terminals >= 0;
+    share.packed += packed, share.refused += !packed;
+    all.packed += packed, all.refused += !packed;
+    if (packed) ++pools[x.terminals];
+    advised += x.advised, wrong += !x.bad.empty();
+    seconds += x.seconds, longest = std::max(longest, x.seconds);
+  }
+};
+
+void add_rows(const Counts& counts, const std::string& layout, const Arguments& arguments,
+              std::vector<Row>& rows) {
+  const auto ended = [&](Row row, Row params, const Share& share) {
+    params.add("layout", layout).add("seed", arguments.number("seed"));
+    row.add("params", params).add("packed", share.packed).add("refused", share.refused);
+    return row.add("commit", arguments.text("commit")).add("date", today());
+  };
+  const auto begun = [](const char* name, const Share& share) {
+    Row row;
+    row.add("name", name).add("value", 1.0 * share.packed / (share.packed + share.refused));
+    return row.add("unit", "share packed");
+  };
+  const int schedules = counts.all.packed + counts.all.refused;
+  Row pools;
+  for (const auto& [count, n] : counts.pools) pools.add(std::to_string(count), n);
+  rows.push_back(
+      ended(begun("params.packing", counts.all), Row().add("schedules", schedules), counts.all)
+          .add("refused_with_scales_that_do", counts.advised)
+          .add("wrong", counts.wrong)
+          .add("mean_seconds", counts.seconds / schedules)
+          .add("longest_seconds", counts.longest)
+          .add("chains_by_terminals", pools));
+  for (const auto& [key, share] : counts.shares) {
+    const auto& [kind, word, log_n] = key;
+    Row params;
+    params.add("kind", kind).add("word", word).add("N", 1 << log_n);
+    rows.push_back(ended(begun("params.packing_of_kind", share), params, share));
+  }
+}
+
+PackingPlan::Terminals layout_of(const std::string& name) {
+  if (name == "free") return PackingPlan::Terminals::Free;
+  if (name == "lists") return PackingPlan::Terminals::Lists;
+  throw UnsupportedError("bench", "layout '" + name + "'", "free or lists", "choose one");
+}
+
+int study(const Arguments& arguments) {
+  std::vector<Row> rows;
+  bool good = true;
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int threads = arguments.number("threads") == 0 ? cores : arguments.number("threads");
+  for (const std::string& layout : words(arguments.text("layouts"))) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(arguments.number("seed")));
+    std::vector<PackingPlan> plans;
+    for (int i = 0; i < arguments.number("schedules"); ++i) {
+      plans.push_back(random_plan(random, layout_of(layout)));
+    }
+    const std::vector<Answer> all = answers(plans, threads);
+    Counts counts;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      counts.add(plans[i], all[i]);
+      if (all[i].bad.empty()) continue;
+      std::fprintf(stderr, "%s, schedule %zu: %s\n", layout.c_str(), i, all[i].bad.c_str());
+    }
+    add_rows(counts, layout, arguments, rows);
+    std::printf(
+        "%s: %d packed, %d refused (%d with scales that do), %d wrong; %.4f s each, at "
+        "most %.2f s\n",
+        layout.c_str(), counts.all.packed, counts.all.refused, counts.advised, counts.wrong,
+        counts.seconds / static_cast<double>(plans.size()), counts.longest);
+    std::fflush(stdout);
+    good = good && counts.wrong == 0;
+  }
+  write_rows(rows, arguments.text("output"));
+  return good ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace latticino
+}  // namespace latticino::bench
 
 int main(int argc, char** argv) {
-  int schedules = 1000;
-  std::uint64_t seed = 1;
-  if (argc == 2 && std::strcmp(argv[1], "--sets") == 0) return latticino::sets();
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--schedules") == 0) schedules = std::atoi(argv[i + 1]);
-    if (std::strcmp(argv[i], "--seed") == 0) seed = std::strtoull(argv[i + 1], nullptr, 10);
-  }
-  return latticino::run(schedules, seed);
+  using namespace latticino;
+  return bench::run_program(argc, argv,
+                            {{"schedules", "10000"},
+                             {"seed", "1"},
+                             {"layouts", "free,lists"},
+                             {"threads", "0"},
+                             {"sets", "0"}},
+                            [](const bench::Arguments& arguments) {
+                              return arguments.flag("sets") ? bench::sets()
+                                                            : bench::study(arguments);
+                            });
 }

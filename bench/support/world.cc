@@ -36,12 +36,16 @@ std::vector<Complex> make_message(const std::string& kind, int slots, std::mt199
 bool is_random(const std::string& kind) { return kind == "complex" || kind == "real"; }
 
 void Errors::add(const std::vector<Complex>& want, const std::vector<Complex>& have) {
+  double worst = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
     const double e = std::abs(want[i] - have[i]);
     sum += e;
-    largest = std::max(largest, std::isfinite(e) ? e : INFINITY);
+    worst = std::max(worst, std::isfinite(e) ? e : INFINITY);
     count += 1;
   }
+  largest = std::max(largest, worst);
+  largest_sum += worst;
+  runs += 1;
 }
 
 int level_of(const Params& params, int limbs) {

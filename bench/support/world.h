@@ -29,9 +29,11 @@ int level_of(const Params& params, int limbs);
 
 struct Errors {
   double sum = 0, largest = 0, count = 0;
+  double largest_sum = 0, runs = 0;  // the largest error of each run
   void add(const std::vector<Complex>& want, const std::vector<Complex>& have);
   double mean_bits() const { return -std::log2(sum / count); }
   double max_bits() const { return -std::log2(largest); }
+  double mean_of_largest_bits() const { return -std::log2(largest_sum / runs); }
 };
 
 // What a program asks for and moves. `setup` may encode constants, which are not counted.

@@ -11,7 +11,7 @@ from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
             "messages", "bitpacker")  # on a device
-PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors")}
+PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
@@ -19,7 +19,7 @@ READS = {
     "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
     "plot": ("roofline", "growth", "bitpacker"), "preset": tuple(m for m in MEASURES if m != "bitpacker"),
-    "runs": (*MEASURES, "roofline", "growth"),
+    "runs": (*MEASURES, "roofline", "growth", "transforms"),
     "no_peers": ("cpu",),
 }
 DEFAULTS = {"threads": 0, "arithmetic": "exact", "no_peers": False, "files": []}
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
-             "messages": messages.run, "bitpacker": bitpacker.run}[args.what]
+             "messages": messages.run, "bitpacker": bitpacker.run, "transforms": programs.transforms}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

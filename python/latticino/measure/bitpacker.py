@@ -10,6 +10,7 @@ from .records import Row
 
 SCALES = "30,35,40,45,50,55,60"  # of the errors, as in the paper's Figs. 18 and 19
 SAMPLES = 1_000_000
+SCHEDULES = 10_000
 ERRORS = {"bitpacker.rescale_error": "rescale", "bitpacker.adjust_error": "adjust"}
 # On a CPU few sets are timed, with minimal keys: a bootstrapping takes seconds, and all keys 6 GB.
 ON_CPU = {"words": 28, "scales": "word,35", "minimal-keys": 1}
@@ -17,7 +18,7 @@ ON_CPU = {"words": 28, "scales": "word,35", "minimal-keys": 1}
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Counts for words of 28 to 64 bits, chains for those of 28 to 31 with their times, and errors of divisions; or one
-    of these parts. ``--plot`` draws the errors, also of records that are named."""
+    of these parts, or the study of random schedules. ``--plot`` draws the errors, also of records that are named."""
     if args.files:
         rows, good = [r for path in args.files for r in records.read(Path(path))], True
     else:
@@ -43,6 +44,10 @@ def measured(args: argparse.Namespace) -> tuple[list[Row], bool]:
         for each in chosen:
             more, well = programs.run_program("bench_bitpacker", each)
             rows, good = rows + more, good and well
+    if "study" in parts:  # of no device: the planner alone, and it takes an hour of one core
+        options = {"threads": args.threads, "schedules": args.runs or SCHEDULES}
+        more, well = programs.run_program("packing_study", options)
+        rows, good = rows + more, good and well
     if "errors" in parts:
         for words, scales in ((28, SCALES), (31, SCALES)):
             more, well = programs.run_program("bench_bitpacker", {

@@ -133,8 +133,20 @@ def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def is_system(name: str) -> bool:
+    """Those with few digits: all keys of a set with 45 would take more than the memory of a GPU."""
     params = _native.preset(name)
-    return params.has_bootstrap and params.log_n == 16 and "structured" not in name
+    return params.has_bootstrap and params.log_n == 16 and "structured" not in name and params.dnum < 10
+
+
+def transforms(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Every form of a GPU's transforms: one limb at 2^12 to 2^16, as papers have it, and the shapes of operations."""
+    device_of("cuda")  # DeviceError where there is none
+    rows: list[Row] = []
+    good = True
+    for shape in ({"log-n": "12,13,14,15,16", "limbs": "1", "polynomials": "1"}, {}):
+        more, well = run_program("bench_transforms", {**shape, "runs": args.runs or 15})
+        rows, good = rows + more, good and well
+    return rows, good
 
 
 def tune(presets: str | None, table: Path, tfhe_sets: str | None = None, batches: str | None = None) -> int:

@@ -28,7 +28,8 @@ sys.exit({status})
 
 
 PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
-            "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker")
+            "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker", "packing_study",
+            "bench_transforms")
 
 
 @pytest.fixture
@@ -281,8 +282,18 @@ def test_systems_are_all_sets_that_bootstrap(fake, monkeypatch, capsys):
     record = fake(value=10)
     assert cli.main(["bench", "systems", "--record", str(record)]) == 0
     sets = {row["options"]["preset"] for row in json.loads(record.read_text())}
-    assert {f"n16-d{d}-boot-v1" for d in (30, 35, 40, 45, 50)} <= sets and "n16-d40-structured-v1" not in sets
+    assert {f"n16-d{d}-boot-v1" for d in (30, 35, 40, 45, 50)} | {"n16-d48-dr-boot-v1"} <= sets
+    assert not {"n16-d40-structured-v1", "chameleon-d51-legacy"} & sets
     assert "2.000 ms per level" in capsys.readouterr().out
+
+
+def test_transforms_are_those_of_papers_and_of_operations(fake, monkeypatch):
+    record = fake()
+    monkeypatch.setattr(programs.devices, "choose", lambda name: (name, 0))
+    assert cli.main(["bench", "transforms", "--runs", "3", "--record", str(record)]) == 0
+    first, second = (row["options"] | {"output": ""} for row in json.loads(record.read_text()))
+    assert first == {"log-n": "12,13,14,15,16", "limbs": "1", "polynomials": "1", "runs": "3", "output": ""}
+    assert second == {"runs": "3", "output": ""}
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])

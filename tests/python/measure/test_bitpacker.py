@@ -64,6 +64,16 @@ def test_a_run_has_all_parts_and_a_part_is_that_alone(fake):
     assert len(json.loads(record.read_text())) == 2
 
 
+def test_the_study_is_no_part_of_a_whole_run_and_needs_no_device(fake):
+    record = fake()
+    assert cli.main(["bench", "bitpacker", "--part", "study", "--threads", "2", "--record", str(record)]) == 0
+    row, = json.loads(record.read_text())
+    assert row["name"] == "packing_study" and row["options"] | {"output": ""} == {
+        "output": "", "threads": "2", "schedules": "10000"}
+    fake(status=1)
+    assert cli.main(["bench", "bitpacker", "--part", "study", "--runs", "10"]) == 1
+
+
 def test_parts_of_other_measurements_are_refused(fake):
     fake()
     assert cli.main(["bench", "bitpacker", "--device", "cpu", "--part", "gates"]) == 1
