@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
 
 
 # Options of demos that are not of all.
-_OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot"),
+_OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot", "scales", "separate"),
         "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot"),
         "trees": ("encrypted",)}
 _NETWORKS = ("resnet20-aespa", "squeezenet", "rnn")  # of the project's own training
@@ -47,6 +47,9 @@ def _demo(args: argparse.Namespace) -> int:
         return _trees(args)
     if args.what in _NETWORKS:
         return _network(args)
+    if args.scales and args.preset:
+        raise errors.UnsupportedError.explain(
+            "demo helr", "--preset beside --scales", "one of them", "leave --preset out")
     args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
     return _sort(args) if args.what == "sort" else _helr(args)
 
@@ -115,8 +118,26 @@ def _network(args: argparse.Namespace) -> int:
 def _helr(args: argparse.Namespace) -> int:
     from .workloads import demo
 
+    if args.scales:
+        return _helr_at_scales(args)
     return _plotted(args, demo, lambda: demo.run(args.preset, args.device, args.data, args.iterations, args.rows,
-                                                 args.threads, args.repeat))
+                                                 args.threads, args.repeat, not args.separate))
+
+
+def _helr_at_scales(args: argparse.Namespace) -> int:
+    """One training after the other, each on the set of its scale: a row for each, and no picture."""
+    from .measure import records
+    from .workloads import demo
+
+    rows, worst = [], 0
+    for scale in args.scales:
+        result = demo.run(demo.OF_SCALES[scale], args.device, args.data, args.iterations, args.rows, args.threads,
+                          args.repeat, not args.separate)
+        rows.append(records.stamped(demo.row(result)))
+        worst = max(worst, demo.verdict(result))
+    if args.record:
+        records.write(args.record, rows)
+    return worst
 
 
 def _info(_: argparse.Namespace) -> int:
@@ -176,6 +197,16 @@ def _whole(text: str) -> int:
     if not abs(number) < 2**53 or number != int(number):
         raise argparse.ArgumentTypeError(f"{text!r} is no integer such as 2**14")
     return int(number)
+
+
+def _scales(text: str) -> list[int]:
+    from .workloads.demo import OF_SCALES
+
+    scales = [_whole(part) for part in text.split(",")]
+    if unknown := [s for s in scales if s not in OF_SCALES]:
+        known = ", ".join(map(str, sorted(OF_SCALES)))
+        raise argparse.ArgumentTypeError(f"no set at 2^{unknown[0]}; there are {known}")
+    return scales
 
 
 def _levels(text: str) -> int | list[float]:
@@ -264,6 +295,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--size", type=count(1, 1 << 20), help="sort: how many numbers; default: 16 on a CPU, 16384 on a "
                       "GPU")
     demo.add_argument("--bits", type=count(1, 18), help="sort: precision of one exchange; default: 12")
+    demo.add_argument("--scales", type=_scales, help="helr: a training on the set of each scale, such as "
+                      "30,35,40,45,50 for 2^30 to 2^50")
+    demo.add_argument("--separate", action="store_true", help="helr: weights and momentum each bootstrap by themselves")
     demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
                       "default: 1")
     demo.add_argument("--output", type=Path, help="helr, sort, networks of our own training: the plot; default: "
@@ -295,14 +329,16 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
-                                         "roofline", "growth", "exactness", "messages", "bitpacker", "compare",
-                                         "report"))
+                                         "roofline", "growth", "exactness", "messages", "bitpacker", "transforms",
+                                         "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
                        "records to work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
-    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors"),
+    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors",
+                                           "study"),
                        help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
-                       "deviations; bitpacker: counts, chains or errors alone")
+                       "deviations; bitpacker: counts, chains or errors alone, or study: random schedules, --runs "
+                       "of them")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: the picture to draw")

@@ -21,6 +21,7 @@ from ..key_generation import keygen
 from . import data, helr
 
 MIB = 2**20
+OF_SCALES = {scale: f"n16-d{scale}-boot-v1" for scale in (30, 35, 40, 45, 50)} | {48: "n16-d48-dr-boot-v1"}
 
 
 @dataclass
@@ -67,8 +68,10 @@ def choose_data(name: str | None) -> data.Dataset:
 
 
 def run(preset: str, device: str | None = None, dataset: str | None = None, iterations: int | None = None,
-        rows: int | None = None, threads: int = 0, repeat: int = 1) -> Result:
-    """Trains encrypted `repeat` times, printing one line for each iteration, and returns the measurements."""
+        rows: int | None = None, threads: int = 0, repeat: int = 1, merged: bool = True) -> Result:
+    """Trains encrypted `repeat` times, printing one line for each iteration, and returns the measurements.
+
+    ``merged``: weights and momentum are refreshed as one; False: each by a bootstrapping of its own."""
     for name, value in (("repeat", repeat), ("iterations", iterations), ("rows", rows)):
         if value is not None and value < 1:
             raise errors.ValueError.explain("demo", f"--{name} {value}", "1 or more", "leave it out for the default")
@@ -78,10 +81,11 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     context = Context(preset, device, threads=threads)
     large = context.device != "cpu" and "MNIST" in chosen.name
     settings = helr.Settings(iterations=(32 if large else 16) if iterations is None else iterations,
-                             rows=(1024 if large else 128) if rows is None else rows)
+                             rows=(1024 if large else 128) if rows is None else rows, merged=merged)
     params = context.params
     sizes = {"N": params.n, "limbs": params.limbs(params.top_level), "slots": context.slots, "batch": 1,
-             "threads": threads, "rows": settings.rows, "features": chosen.x_train.shape[1] - 1}
+             "threads": threads, "rows": settings.rows, "features": chosen.x_train.shape[1] - 1,
+             **({} if merged else {"separate": 1})}
     result = Result(chosen.name, preset, context.device, sizes, context._native.device["name"])
     print(f"{chosen.name}: {len(chosen.x_train)} rows to train on, {len(chosen.x_test)} to test; "
           f"batches of {settings.rows} x {chosen.columns}")

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.context import Context
@@ -41,13 +42,15 @@ BOX = Range(-1, 1, (-1, 1))
 @dataclass(frozen=True)
 class Settings:
     """Of a training: `rate` is the learning rate, `sigmoid` the coefficients c0, c1, c3 of
-    sigma(-m), by least squares on [-16, 16]; `bound` keeps w and v well inside the unit box."""
+    sigma(-m), by least squares on [-16, 16]; `bound` keeps w and v well inside the unit box;
+    `merged` says whether one bootstrapping refreshes both, or each has one of its own."""
 
     iterations: int = 16
     rows: int = 128
     rate: float = 1.0
     bound: float = 16.0
     sigmoid: tuple[float, float, float] = (0.5, -0.0843, 0.0002)
+    merged: bool = True
 
 
 def momentum(iterations: int) -> list[float]:
@@ -88,7 +91,14 @@ class Trainer:
     def __init__(self, context: Context, settings: Settings) -> None:
         self.context, self.settings = context, settings
         self.start_level = context.params.level_after_bootstrap
-        self.steps_between = self.start_level // LEVELS
+        # Taking w and v apart multiplies by 1/2, which takes a level.
+        self.last_level = 0 if settings.merged else 1
+        self.steps_between = (self.start_level - self.last_level) // LEVELS
+        if self.steps_between == 0:
+            raise errors.ParameterError.explain(
+                "demo helr", f"{context.params.name}, which leaves {self.start_level} levels",
+                f"{self.last_level + LEVELS} levels after bootstrapping", "take another set, or one bootstrapping "
+                "for both")
 
     # ---- the owner's side ----
 
@@ -111,7 +121,14 @@ class Trainer:
 
     def refresh(self, state: Ciphertext) -> Ciphertext:
         """Bootstraps if the next step lacks levels."""
-        return state if state.level >= LEVELS else state.bootstrap(**ORDER)
+        return state if state.level >= self.last_level + LEVELS else self._refreshed(state)
+
+    def _refreshed(self, state: Ciphertext) -> Ciphertext:
+        if self.settings.merged:
+            return state.bootstrap(**ORDER)
+        conjugate = state.conj()
+        w, v = (state + conjugate) * 0.5, (state - conjugate) * -0.5j
+        return w.bootstrap(message="real", **ORDER) + v.bootstrap(message="real", **ORDER) * 1j
 
     def step(self, state: Ciphertext, batch: Batch, eta: float) -> Ciphertext:
         """One Nesterov step: S -> S', LEVELS levels lower."""
@@ -149,7 +166,7 @@ class Trainer:
         batch = Batch(parts[:-1], parts[-1]) if len(parts) > 1 else Batch(parts, parts[0])
         for eta in momentum(self.steps_between):
             state = self.step(state, batch, eta)
-        return state.bootstrap(**ORDER)
+        return self._refreshed(state)
 
     def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""

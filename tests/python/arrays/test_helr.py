@@ -1,5 +1,6 @@
 """Encrypted training on a small insecure set, against the same algorithm in the clear."""
 
+import json
 import warnings
 
 import numpy as np
@@ -37,6 +38,30 @@ def test_encrypted_training_follows_the_clear_one(ctx, client, rows):
     assert ctx.bootstraps - before == 2
     assert data.accuracy(got.real, made.x_test, made.y_test) == data.accuracy(
         expected.real, made.x_test, made.y_test)
+
+
+def test_weights_and_momentum_may_bootstrap_apart(tmp_path):
+    """The same training with two bootstrappings for each, and a row that says so."""
+    both, apart = (demo.run("n16-d40-boot-v1", "not-encrypted", "digits", iterations=7, rows=64, merged=merged)
+                   for merged in (True, False))
+    assert (both.bootstraps, apart.bootstraps) == (2, 4)
+    assert all(row.precision.mean > 9 for result in (both, apart) for row in result.rows)
+    assert demo.row(apart)["params"]["separate"] == 1 and "separate" not in demo.row(both)["params"]
+    with pytest.raises(lt.ParameterError, match="5 levels after bootstrapping"):
+        demo.run("test-n10-boot-insecure", "not-encrypted", "digits", iterations=2, rows=32, merged=False)
+
+
+def test_a_record_of_scales_has_a_row_for_each(tmp_path, monkeypatch):
+    record = tmp_path / "record.json"
+    command = ["demo", "helr", "--scales", "35,48", "--device", "not-encrypted", "--data", "digits", "--iterations", "2", "--rows", "32",
+               "--separate", "--record", str(record)]
+    assert cli.main(command) == 0
+    rows = json.loads(record.read_text())
+    assert [row["preset"] for row in rows] == ["n16-d35-boot-v1", "n16-d48-dr-boot-v1"]
+    assert all(row["params"]["separate"] == 1 and row["accuracy"] == row["clear_accuracy"] for row in rows)
+    assert cli.main([*command, "--preset", "n16-d35-boot-v1"]) == 1
+    with pytest.raises(SystemExit):
+        cli.main(["demo", "helr", "--scales", "41"])
 
 
 def test_the_clear_algorithm_learns_the_bundled_digits():
