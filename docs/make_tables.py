@@ -34,12 +34,13 @@ from latticino.nn.scaling import scaled
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md",
-         "docs/network_layers.md")
+         "docs/network_layers.md", "docs/parameters.md", "docs/lab/primes.md")
 # The record of each subject: the newest one that was taken whole.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
-           "training": "2026-11-23-h200-helr"}
+           "training": "2026-11-23-h200-helr", "packing": "2026-11-26-cpu-packing",
+           "chains": "2026-11-26-cpu-bitpacker"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
 CHEDDAR = "Cheddar 1.0, measured 2026-11"
@@ -466,10 +467,42 @@ def _cost(lowered: Lowered) -> tuple[int, float, int]:
     return context.level - at[graph.output], seconds, sum(t.diagonals for ts in machine.transforms for t in ts)
 
 
+def packing() -> str:
+    """What became of random schedules, by the terminals that a level may have."""
+    layouts = {"lists": "the first ones of one list or of two: such a chain can be a set",
+               "free": "any: the planner alone knows such chains"}
+    rows = []
+    for layout, label in layouts.items():
+        row = found(record("packing"), "params.packing", layout=layout)
+        rows.append((label, f"{row['params']['schedules']:,}", f"{row['packed']:,} ({100 * row['value']:.1f} %)",
+                     f"{row['refused']:,}", f"{row['refused_with_scales_that_do']:,}", str(row["wrong"]),
+                     f"{row['mean_seconds']:.2f} s, {row['longest_seconds']:.1f} s"))
+    return table(("terminals of a level", "schedules", "packed", "refused", "of these with scales that do",
+                  "wrong answers", "processor time: mean, longest"), rows)
+
+
+CHAINS = {"packed": "packed", "single": "one prime a level", "double": "two primes a level", "3 primes": "three"}
+
+
+def chains() -> str:
+    """The deepest chains that bootstrap, packed and with primes of each level's own."""
+    rows = []
+    for row in record("chains"):
+        size = row["params"]
+        if row["name"] == "bitpacker.chain":
+            rows.append((str(size["word"]), f"2^{size['log_scale']:g}", CHAINS[size["chain"]], str(row["levels_left"]),
+                         str(row["limbs_top"]), f"{row['value']:.1f}", f"{row['evalmod_bits']:g}",
+                         f"{row['predicted_mean_bits']:.1f}", f"{row['log_pq']:.0f}"))
+        elif row["name"] == "bitpacker.refused":
+            rows.append((str(size["word"]), f"2^{size['log_scale']:g}", CHAINS[size["chain"]], "none", *[""] * 5))
+    return table(("words", "scale", "chain", "levels left", "limbs at the top", "limbs per level", "EvalMod, bits",
+                  "bits, predicted mean", "log2(P Q)"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
                             switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
-                            sorting, largest, comparisons, activations, layers)}
+                            sorting, largest, comparisons, activations, layers, packing, chains)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

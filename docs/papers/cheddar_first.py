@@ -1,7 +1,7 @@
 """Cheddar, the first version on arXiv."""
 
 from .ours import PASSES, TRANSFORMS, bootstrapping, operation, training
-from .rows import DRAWING, HARDWARE, LATER, PARTLY, Cited, Line, Paper, Recorded, Row, whole
+from .rows import COMPUTED, DRAWING, HARDWARE, LATER, PARTLY, Cited, Line, Paper, Recorded, Row, whole
 
 
 def transform(limbs: int) -> Recorded:
@@ -13,8 +13,9 @@ PHANTOM = (("Phantom's code", Cited("Phantom (64-bit limbs), measured 2026-11", 
 ROWS = (
     Row("Table 1", "modular reductions: instructions, constants, range of results", DRAWING,
         "The same table as the ASPLOS version's Table 3, where our cycles stand."),
-    Row("Table 2", "the parameter set: scale 2^48 by pairs of primes, 54 limbs, 14 auxiliary primes, P Q up to 2^1767", LATER,
-        "There is no set with pairs of primes at N = 2^16. `test-n10-dr-insecure`, a small set for tests, has them."),
+    Row("Table 2", "the parameter set: scale 2^48 by pairs of primes, 54 limbs, 14 auxiliary primes, P Q up to 2^1767", COMPUTED,
+        "`n16-d48-dr-boot-v1` has 52 limbs, 13 auxiliary primes, four digits and P Q of 1742 bits, because 1767 bits exceed the 128-bit table "
+        "of today. It leaves 22 limbs (10 levels) where the paper leaves 24.", ("./latticino explain n16-d48-dr-boot-v1",)),
     Row("Table 3", "five GPUs: peak integer rate, memory", HARDWARE,
         "Specifications of V100, RTX 4090, A100 (40 and 80 GB) and MI100."),
     Row("Table 4", "bootstrapping, HELR, RNN and ResNet-20 on four GPUs, beside other GPU libraries and FPGAs", PARTLY,

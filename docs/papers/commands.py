@@ -37,7 +37,7 @@ def fault(command: str) -> str:
     if program not in known:
         return f"{command}: no program of cmake/bench.cmake"
     text = "".join((ROOT / path).read_text() for path in known[program])
-    text += (ROOT / "bench" / "common.h").read_text()
+    text += (ROOT / "bench" / "support" / "common.h").read_text()
     unknown = [word for word in words if word.startswith("--") and f'"{word[2:]}"' not in text and f'"{word}"' not in text]
     return f"{command}: no option {', '.join(unknown)}" if unknown else ""
 
