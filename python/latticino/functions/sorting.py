@@ -90,10 +90,11 @@ class Sorting:
                 "sort", f"values from {values.min():g} to {values.max():g}", f"values within {low:g} to {high:g}",
                 "name the domain that all values lie in")
         y = (values - self.centre) * self.factor
-        for distance, lower in network.stages(self.count):
-            moved = sign.product(self.sign, STEP, y[..., lower] - y[..., lower + distance])
+        for stage in network.stages(self.count):
+            lower, upper = stage.lower, stage.lower + stage.distance
+            moved = sign.product(self.sign, STEP, y[..., lower] - y[..., upper])
             y[..., lower] -= moved
-            y[..., lower + distance] += moved
+            y[..., upper] += moved
         return y / self.factor + self.centre
 
     def __repr__(self) -> str:
@@ -188,14 +189,30 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
 
 class _Pairs(NamedTuple):
     """Pairs of a stage, the lower ones in one ciphertext and the upper ones in one: at the slots where the mask is 1,
-    and `turn` slots further on, cyclically."""
+    and so many slots further on, cyclically, as the stage turns."""
 
     lower: int
     upper: int
     mask: np.ndarray
 
 
-def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int) -> tuple[int, list[_Pairs]]:
+class _Turn:
+    """A rotation by ``up - down`` slots, as one by ``up`` and one back by ``down``: so all stages share few keys."""
+
+    def __init__(self, stage: network.Stage, stride: int, slots: int) -> None:
+        self.slots = slots
+        self.parts = (stage.up * stride % slots, -stage.down * stride % slots)
+        self.whole = sum(self.parts) % slots
+        self.rotations = sum(part != 0 for part in self.parts)
+
+    def __call__(self, e: _native.Evaluator, x: _native.Ciphertext, back: bool = False) -> _native.Ciphertext:
+        for part in self.parts:
+            if part:
+                x = e.rotate(x, self.slots - part if back else part)
+        return x
+
+
+def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int) -> tuple[_Turn, list[_Pairs]]:
     """By how many slots a stage turns, and its pairs: of rows of `count` values that lie `stride` apart in an array of
     `size` values."""
     outer = np.arange(0, size, count * stride)
@@ -207,7 +224,7 @@ def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int)
         mask = np.zeros(slots)
         mask[low[both == key] % slots] = 1
         out.append(_Pairs(*divmod(int(key), ciphertexts), mask))
-    return distance % slots, out
+    return _Turn(stage, stride, slots), out
 
 
 class _Refresher:
@@ -285,13 +302,13 @@ class _Run:
         known = known.with_estimate(_native.Estimate(y._known.range, y._known.estimate.rms))
         return x._like(y._parts, known.meant(meant, fit.error * fit.factor))
 
-    def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], turn: int, pairs: list[_Pairs]) -> Ciphertext:
+    def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], turn: _Turn, pairs: list[_Pairs]) -> Ciphertext:
         """x with the smaller value of each pair at its lower place.
 
         With the difference d of the lower and the upper one, u = d (1 + sign d) / 2 is what the lower one is too large
         by, and the upper one too small.
         """
-        e, slots, fit, refresh = x._evaluator, x.slots, self.fit, self.refresh
+        e, fit, refresh = x._evaluator, self.fit, self.refresh
         refresh.begin(self.imag)
         if not self.of_differences:
             x = refresh(x, max(2, int(fit.sign.polynomials()[0].levels)))
@@ -304,32 +321,33 @@ class _Run:
         before, s = s, refresh(s, 1)
         own = math.hypot(own, sign.error_between(before, s))
         moved = _masked(d, name, pairs) * s
-        added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), x._switched())
+        turned = x._switched() * math.sqrt(turn.rotations)
+        added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), turned)
         # What is known of the product follows from the function that an exchange is as a whole: it is less steep than
         # the sign.
         mask = np.concatenate([p.mask for p in pairs])
         known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, -_BOUND, _BOUND)
         known = known.mapped(lambda row: _scattered(row * mask, lower, upper, x.size), 1.0, 1.0, True, 0.0)
-        self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, x._switched())
+        self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, turned)
         error = math.hypot(x._known.estimate.rms, self.slope * refreshed, added)
         known = x._known.plus(known).with_estimate(_native.Estimate(x._known.range, error))
         parts = list(x._parts)
         for p, u in zip(pairs, moved._parts):
             parts[p.lower] = e.sub([parts[p.lower]], [u])[0]
-            parts[p.upper] = e.add(parts[p.upper], e.rotate(u, slots - turn) if turn else u)
+            parts[p.upper] = e.add(parts[p.upper], turn(e, u, back=True))
         return x._like(parts, known)
 
-    def _differences(self, x: Ciphertext, turn: int,
+    def _differences(self, x: Ciphertext, turn: _Turn,
                      pairs: list[_Pairs]) -> tuple[Ciphertext, np.ndarray, np.ndarray]:
         """Of the lower and the upper values of pairs, a ciphertext for each of these, and their addresses in x."""
         e, slots = x._evaluator, x.slots
-        turned = {p.upper: e.rotate(x._parts[p.upper], turn) if turn else x._parts[p.upper] for p in pairs}
+        turned = {p.upper: turn(e, x._parts[p.upper]) for p in pairs}
         made = e.sub([x._parts[p.lower] for p in pairs], [turned[p.upper] for p in pairs])
         at = np.arange(slots)
         lower = np.concatenate([p.lower * slots + at for p in pairs])
-        upper = np.concatenate([p.upper * slots + (at + turn) % slots for p in pairs])
+        upper = np.concatenate([p.upper * slots + (at + turn.whole) % slots for p in pairs])
         known = x._known.mapped(lambda row: row[lower] - row[upper], 2.0, math.sqrt(2), True,
-                                x._switched() if turn else 0.0).within_domain(-_BOUND, _BOUND)
+                                x._switched() * math.sqrt(turn.rotations)).within_domain(-_BOUND, _BOUND)
         d = x._like(made, known, layout=Layout.plain((len(pairs) * slots,), slots))
         return d.to_level(d.level) if len({p.level for p in made}) > 1 else d, lower, upper
 

@@ -35,9 +35,10 @@ def kinds(count, low=0.0, high=1.0):
 def test_networks_sort_all_zeros_and_ones(count):
     """Then they sort everything (Knuth, volume 3, section 5.3.4, theorem Z)."""
     values = np.arange(2**count)[:, None] >> np.arange(count) & 1
-    for distance, lower in network.stages(count):
+    for stage in network.stages(count):
+        distance, lower = stage.distance, stage.lower
         assert len(np.unique(np.concatenate([lower, lower + distance]))) == 2 * len(lower)
-        assert distance & (distance - 1) == 0
+        assert all(part & (part - 1) == 0 for part in (stage.up, stage.down)) and distance == stage.up - stage.down > 0
         a, b = values[:, lower].copy(), values[:, lower + distance].copy()
         values[:, lower], values[:, lower + distance] = np.minimum(a, b), np.maximum(a, b)
     assert (np.diff(values, axis=1) >= 0).all()
@@ -75,11 +76,13 @@ def test_a_gap_bounds_the_result():
 @pytest.mark.slow
 @pytest.mark.parametrize("bits, levels, preset", [(13, 14, "n16-d35-boot-v1"), (11.8, 13, "n16-d40-boot-v1")])
 def test_precision_and_plan_of_16384_values(bits, levels, preset):
-    """At least 12 bits in the mean on random data, with a bootstrapping for each stage."""
-    values = np.random.default_rng(2).uniform(0, 1, 2**14)
+    """At least 12 bits in the mean on random data, and on data that are sorted or reversed, with a bootstrapping for each
+    stage."""
+    random = np.random.default_rng(2).uniform(0, 1, 2**14)
     fit = lt.fit_sort(2**14, (0, 1), bits)
     assert fit.levels == levels
-    assert np.abs(fit(values) - np.sort(values)).mean() < 2.0**-12
+    for values in (random, np.sort(random), np.sort(random)[::-1]):
+        assert np.abs(fit(values) - np.sort(values)).mean() < 2.0**-12
     plan = lt.Context(preset, "cpu").plan(lambda a: lt.sort(a, bits=bits), lt.Shape((2**14,), None, (0, 1)))
     assert 104 <= plan.bootstraps <= 105
     assert any("105 stages" in note for note in plan.notes)
@@ -257,7 +260,7 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
 
 @pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it is of helr"),
                                               (["--size", "4", "--no-plot"], "demo helr: had --size.*it is of sort"),
-                                              (["resnet20", "--no-plot"], "demo resnet20: had --no-plot.*of helr and sort")])
+                                              (["trees", "--no-plot"], "demo trees: had --no-plot.*of helr and sort")])
 def test_options_of_another_demo_are_refused(options, message, capsys):
     assert cli.main(["demo", *options]) == 1
     assert re.search(message, capsys.readouterr().err)
