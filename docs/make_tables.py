@@ -25,7 +25,7 @@ from latticino import _native
 from latticino.common import devices
 from latticino.nn.builder import Builder
 from latticino.nn.lowered import Lowered
-from latticino.nn.packing import with_moves
+from latticino.nn.maps.transforms import with_moves
 from latticino.nn.placement import Rates
 from latticino.nn.ranges import MARGIN
 from latticino.nn.reading import Reading, read

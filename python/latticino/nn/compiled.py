@@ -279,7 +279,8 @@ class Compiled(Network):
         super().save(folder / "client.network")
         graph, weights = files.of_graph(self._network.graph)
         plan = {name: getattr(self.plan, name) for name in ("device", "bits")}
-        head = {**self._head("server"), "nodes": graph, "output": self._network.graph.output, "plan": plan,
+        head = {**self._head("server"), "groups": self._machine.groups, "nodes": graph,
+                "output": self._network.graph.output, "plan": plan,
                 "units": list(self._network.units), "before": list(self._network.before),
                 "errors": list(self._errors), "steps": files.of_steps(self._placement.steps),
                 "layers": [asdict(layer) for layer in self.plan.layers]}

@@ -16,7 +16,7 @@ from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
-from . import rewrites, splitting
+from . import rewrites
 from .activations import BITS as FIT_BITS
 from .balancing import balanced
 from .compiled import Compiled
@@ -24,7 +24,9 @@ from .estimators import ensemble, features, has_trees, last
 from .forests import comparing, graphs, trees
 from .graph import Graph
 from .lowered import Lowered
-from .packing import Packing, with_moves
+from .maps import splitting
+from .maps.transforms import with_moves
+from .packing import Packing, groups_for
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
 from .products.arranging import arranged
@@ -191,6 +193,7 @@ class _Search:
     memory: int | None
     images: int
     _machines: dict[tuple[int, int], tuple[Scaled, Machine]] = field(default_factory=dict)
+    _groups: dict[int, int] = field(default_factory=dict)
 
     def chosen(self, bits: float) -> Compiled:
         """With the preset of 128-bit security that takes the least predicted time."""
@@ -235,7 +238,13 @@ class _Search:
         return Compiled(network, placement, machine, context, plan, own, self.device, self.memory)
 
     def ways(self, slots: int) -> dict[int, splitting.Way]:
-        return splitting.splittable(self.network.graph, slots, self.images)
+        return splitting.splittable(self.network.graph, slots, self.images // self.groups(slots))
+
+    def groups(self, slots: int) -> int:
+        """Of the images of a run."""
+        if slots not in self._groups:
+            self._groups[slots] = groups_for(self.network.graph, slots, self.images)
+        return self._groups[slots]
 
     def machine(self, slots: int, least: int) -> tuple[Scaled, Machine]:
         """With convolutions split whose planes have `least` channels or more; 0: none."""
@@ -244,8 +253,9 @@ class _Search:
             if least:
                 some = {i: way for i, way in self.ways(slots).items() if way.each >= least}
                 network = splitting.split(network, some, self.samples)
-            graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images)
-            self._machines[slots, least] = _moved(network, graph), Machine(graph, slots, self.images)
+            groups = self.groups(slots)
+            graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images, groups)
+            self._machines[slots, least] = _moved(network, graph), Machine(graph, slots, self.images, groups)
         return self._machines[slots, least]
 
 

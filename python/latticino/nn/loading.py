@@ -74,14 +74,14 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     graph = files.graph_of(head, found)
     units, own = files.numbers(head, "units"), files.numbers(head, "errors")
     steps = files.steps_of(head, graph, context.params.top_level)
-    images = packing.shape[0]
+    images, groups = packing.shape[0], files.integer(head, "groups", 1, packing.shape[0])
     before = files.numbers(head, "before")
     if not len(before) == len(units) == len(graph.nodes) or len(own) != len(steps) + 1:
         files.refuse("units or errors that do not fit")
-    if len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
+    if images % groups or len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
         files.refuse("units or inputs that do not fit")
     try:
-        machine = Machine(graph, context.slots, images)
+        machine = Machine(graph, context.slots, images, groups)
     except errors.Error as why:
         raise errors.FileError.explain("load", f"a graph that cannot be packed ({why})", "a file that enc.save wrote",
                                        "obtain it again") from why

@@ -14,7 +14,8 @@ from ..linear import arranged
 from ..linear.arranged import Side
 from ..ops import moves, refreshing
 from .lowered import Lowered, Node
-from .packing import Packing, Transform, of_product, packings, renames
+from .maps.transforms import Transform
+from .packing import Packing, of_product, packings, renames
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -38,9 +39,9 @@ Watch = Callable[[Step, "Ciphertext"], "Ciphertext"]
 class Machine:
     """A graph with the packing of each node and the map of each affine one: all that a step needs but its level."""
 
-    def __init__(self, graph: Lowered, slots: int, images: int = 1) -> None:
-        self.graph, self.images, self._slots = graph, images, slots
-        self.packings: list[Packing] = packings(graph, slots, images)
+    def __init__(self, graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> None:
+        self.graph, self.images, self.groups, self._slots = graph, images, groups, slots
+        self.packings: list[Packing] = packings(graph, slots, images, groups)
         self.transforms: list[tuple[Transform, ...]] = [
             tuple(Transform(m, self.packings[j], self.packings[i]) for j, m in zip(n.inputs, n.maps))
             if n.op == "affine" and not renames(n) else () for i, n in enumerate(graph.nodes)]

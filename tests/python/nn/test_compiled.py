@@ -10,8 +10,10 @@ from test_lowered import conv_entries, rng
 from test_scaling import gate, residual, squares
 
 import latticino as lt
+from latticino.ckks.context import Context
 from latticino.nn.compiling import _Search, compiled
 from latticino.nn.lowered import Affine, Grid, Lowered, Node, Series
+from latticino.nn.placement import stand_in
 from latticino.nn.scaling import scaled
 
 BOOT = "test-n10-boot-insecure"
@@ -129,42 +131,66 @@ def world(graph, x, device, **options):
     return enc, client
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NETWORKS)
-def test_node_by_node(device, name):
-    """What each node holds, encrypted, is the shadow's within the bits that the plan predicts."""
-    graph, x = NETWORKS[name]()
-    enc, client = world(graph, x, device)
-    machine, network = enc._machine, enc._network
-    exact = enc._shadow.layers(x[:1].reshape(1, -1))
-    predicted = {}
-    for layer in enc.plan.layers:
-        predicted[layer.layer] = layer.bits
-    seen = {}
+def planned_levels(enc):
+    """Of the result of each step, in a run without data."""
+    machine, twin, levels = enc._machine, Context._dry(enc.context)[0], []
+    first = enc._network.graph.inputs[0]
 
     def watch(step, y):
+        levels.append(y.level)
+        return y
+
+    machine.run(enc._placement.steps, [stand_in(twin, machine.packings[first], enc.level, enc._network.graph.nodes[first].bound)],
+                watch)
+    return levels
+
+
+def check_nodes(enc, client, x):
+    """One encrypted run: each step ends at its planned level, with the scale of that level, and what each node holds is the
+    shadow's within the bits that the plan predicts. The values of all nodes but the input."""
+    machine, network, params = enc._machine, enc._network, enc.context.params
+    exact = enc._shadow.layers(x[:1].reshape(1, -1))
+    predicted = {layer.layer: layer.bits for layer in enc.plan.layers}
+    seen, levels = {}, []
+
+    def watch(step, y):
+        levels.append(y.level)
+        for part in y._parts:
+            assert (part.level, part.scale) == (y.level, params.scale(y.level)), step
         if step.form is None:
             seen[step.node] = client.decrypt(y).unmarked().reshape(-1)
         return y
 
     machine.run(enc._placement.steps, [enc.encrypt(client, x[0])], watch)
+    assert levels == planned_levels(enc)
     assert len(seen) == len(network.graph.nodes) - 1
     for i, values in seen.items():
         node = network.graph.nodes[i]
-        error = np.abs(values - exact[i][0]).mean() / node.bound
+        error = np.abs(values - machine.packings[i].entries(exact[i][0])).mean() / node.bound
         slack = 1.5 + 2 / math.sqrt(len(values))  # the mean of a few errors varies
         if node.title in predicted:
             assert -math.log2(error + 1e-300) > predicted[node.title] - slack, node.name
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_node_by_node(device, name):
+    """What each node holds, encrypted, is the shadow's within the bits that the plan predicts; levels and scales are planned."""
+    graph, x = NETWORKS[name]()
+    enc, client = world(graph, x, device)
+    seen = check_nodes(enc, client, x)
     want = graph.evaluate(x[:1])[0]
-    result = seen[network.graph.output] * enc.result_unit
+    result = seen[enc._network.graph.output] * enc.result_unit
     assert np.abs(result - want.reshape(-1)).max() < 2.0**-10 * np.abs(want).max() + 2.0**-16
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, images", [("mlp", 1), ("lenet", 1), ("lenet", 4), ("residual block", 2)])
+@pytest.mark.parametrize("name, images", [("mlp", 1), ("lenet", 1), ("lenet", 4), ("lenet", 16), ("residual block", 2)])
 def test_encrypted_runs(device, name, images):
     graph, x = NETWORKS[name]()
     enc, client = world(graph, x, device, images=images)
+    assert enc._machine.groups == (2 if images == 16 else 1)  # two ciphertexts of eight images, and one map for both
     for first in (0, images):  # recorded, then replayed
         given = x[first] if images == 1 else x[first : first + images]
         y = enc(enc.encrypt(client, given))

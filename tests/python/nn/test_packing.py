@@ -6,7 +6,8 @@ from test_lowered import conv_entries, rng
 
 import latticino as lt
 from latticino.nn.lowered import Affine, Grid, Lowered, Node
-from latticino.nn.packing import Transform, packings, renames, with_moves
+from latticino.nn.maps.transforms import Transform, with_moves
+from latticino.nn.packing import packings, renames
 
 SLOTS = 32768
 

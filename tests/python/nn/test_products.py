@@ -17,7 +17,8 @@ from latticino.nn import files, rewrites
 from latticino.nn.builder import Builder
 from latticino.nn.compiling import _with_products, compiled
 from latticino.nn.lowered import Affine, Lowered, Node
-from latticino.nn.packing import Packing, Transform, of_product, packings, with_moves
+from latticino.nn.maps.transforms import Transform, with_moves
+from latticino.nn.packing import Packing, of_product, packings
 from latticino.nn.products.arranging import arranged
 from latticino.nn.reading import read
 from latticino.nn.reference import run

@@ -7,7 +7,7 @@ import latticino as lt
 from latticino.nn import reference
 from latticino.nn.builder import Builder
 from latticino.nn.compiling import compiled
-from latticino.nn.packing import Transform
+from latticino.nn.maps.transforms import Transform
 from latticino.nn.placement import Rates
 from latticino.nn.ranges import measure
 from latticino.nn.reading import read

@@ -5,8 +5,9 @@ import pytest
 from test_lowered import rng
 
 import latticino as lt
-from latticino.nn import compiling, splitting
+from latticino.nn import compiling
 from latticino.nn.builder import Builder
+from latticino.nn.maps import splitting
 from latticino.nn.placement import Rates, placed
 from latticino.nn.reading import read
 from latticino.nn.run import Machine

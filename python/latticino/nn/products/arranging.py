@@ -15,7 +15,8 @@ from ... import errors
 from ...linear.arranged import Arrangement, Side, arrangements, best
 from ...ops import moves
 from ..lowered import Affine, Lowered, Node
-from ..packing import Packing, Transform, of_product, packings, renames
+from ..maps.transforms import Transform
+from ..packing import Packing, of_product, packings, renames
 
 _LEVEL = 60  # diagonals that a level is worth
 _TURN = 8  # diagonals that take as long as a rotation

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .lowered import Affine, Grid, Lowered, Node
-from .packing import gaps_of, plane_of
-from .scaling import Scaled
+from ..lowered import Affine, Grid, Lowered, Node
+from ..packing import gaps_of, plane_of
+from ..scaling import Scaled
 
 _MARGIN = 1.25  # of the bound of parts beyond what samples show, relative to the result's
 

@@ -1,0 +1,1 @@
+"""Affine maps on slots: as diagonals between two packings, and in two steps."""
