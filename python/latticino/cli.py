@@ -28,9 +28,9 @@ class Parser(argparse.ArgumentParser):
 
 # Options of demos that are not of all.
 _OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot", "scales", "separate"),
-        "resnet20": ("images", "encrypted", "memory"), "sort": ("size", "bits", "repeat", "output", "no_plot"),
+        "sort": ("size", "bits", "repeat", "output", "no_plot"),
         "trees": ("encrypted",)}
-_NETWORKS = ("resnet20-aespa", "squeezenet", "rnn")  # of the project's own training
+_NETWORKS = ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "resnet18")
 _OWN.update(dict.fromkeys(_NETWORKS, ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot")))
 
 
@@ -41,8 +41,6 @@ def _demo(args: argparse.Namespace) -> int:
             raise errors.UnsupportedError.explain(
                 f"demo {args.what}", f"--{option.replace('_', '-')}", "options of its own",
                 f"leave it out: it is of {owners}")
-    if args.what == "resnet20":
-        return _resnet20(args)
     if args.what == "trees":
         return _trees(args)
     if args.what in _NETWORKS:
@@ -68,6 +66,7 @@ def _plotted(args: argparse.Namespace, workload: Any, measure: Callable[[], Any]
 
         row = records.stamped(workload.row(result))
         targets.check([row])
+        targets.check_workloads([row])
         report.print_references(row)
         records.write(args.record, [row])
     return int(workload.verdict(result))
@@ -90,18 +89,6 @@ def _trees(args: argparse.Namespace) -> int:
 
         records.write(args.record, [records.stamped(trees.row(r)) for r in rows])
     return trees.verdict(rows)
-
-
-def _resnet20(args: argparse.Namespace) -> int:
-    from .workloads import resnet20
-
-    result = resnet20.run(args.preset or resnet20.DEFAULT_PRESET, args.device,
-                          1000 if args.images is None else args.images, args.encrypted or 0, args.memory, args.threads)
-    if args.record:
-        from .measure import records
-
-        records.write(args.record, [records.stamped(resnet20.row(result))])
-    return resnet20.verdict(result)
 
 
 def _network(args: argparse.Namespace) -> int:
@@ -273,9 +260,10 @@ def _parser() -> argparse.ArgumentParser:
     demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images or reviews, "
                    "sort encrypted numbers, or decide by trees on encrypted features")
     demo.add_argument("what", nargs="?", choices=tuple(_OWN), default="helr",
-                      help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10 of LATTICINO_DATA; "
-                      "resnet20-aespa, squeezenet, rnn: networks of our own training on CIFAR-10 and IMDB of "
-                      "LATTICINO_DATA, or on generated data; "
+                      help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10, with weights of "
+                      "LATTICINO_DATA or random ones; resnet20-aespa, squeezenet, rnn, transformer: networks of our "
+                      "own training on CIFAR-10 and IMDB of LATTICINO_DATA, or on generated data; resnet18: random "
+                      "weights, generated images; "
                       "sort: generated numbers; trees: boosted trees and a forest on data of scikit-learn")
     on_device(demo)
     demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1; "
@@ -284,11 +272,11 @@ def _parser() -> argparse.ArgumentParser:
                       "1000 of CIFAR-10 and 2000 of IMDB")
     demo.add_argument("--encrypted", type=count(0, 2000), help="networks: inputs that run encrypted, default: none; "
                       "trees: default: 10")
-    demo.add_argument("--batch", type=count(1, 4096), help="networks of our own training: inputs of one encrypted run; "
+    demo.add_argument("--batch", type=count(1, 4096), help="networks: inputs of one encrypted run; "
                       "default: 1, rnn: 32")
     demo.add_argument("--memory", help="networks: device memory, such as 16GiB")
-    demo.add_argument("--weights", type=Path, help="networks of our own training: a file of their recipe, .npz or "
-                      ".safetensors; default: the one that ships")
+    demo.add_argument("--weights", type=Path, help="networks: a file of their recipe, .npz or .safetensors; "
+                      "default: the one that ships")
     demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
     demo.add_argument("--iterations", type=count(1))
     demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
@@ -300,7 +288,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--separate", action="store_true", help="helr: weights and momentum each bootstrap by themselves")
     demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
                       "default: 1")
-    demo.add_argument("--output", type=Path, help="helr, sort, networks of our own training: the plot; default: "
+    demo.add_argument("--output", type=Path, help="helr, sort, networks: the plot; default: "
                       "latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true")
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")

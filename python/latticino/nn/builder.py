@@ -98,10 +98,11 @@ class Builder:
         return self.add_node("shift", (x,), layer, {"value": value})
 
     def batch_norm(self, x: int, mean: Any, variance: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-5,
-                   layer: str = "") -> int:
-        """Of the first axis, with the statistics of training: a scale and a shift. ShapeError unless each parameter has
-        one value for each entry of that axis."""
-        channels = self.shape(x)[0]
+                   layer: str = "", axis: int = 0) -> int:
+        """Along an axis, with the statistics of training: a scale and a shift. ShapeError unless each parameter has one
+        value for each entry of that axis."""
+        shape = self.shape(x)
+        channels = shape[axis]
         for name, value in _given(mean=mean, variance=variance, weight=weight, bias=bias).items():
             if np.size(value) != channels:
                 raise refused(layer, f"{name} of shape {np.shape(value)}", f"one value for each of {channels} channels",
@@ -112,8 +113,9 @@ class Builder:
         offset = -np.asarray(mean, np.float64) * factor
         if bias is not None:
             offset = offset + np.asarray(bias, np.float64)
-        more = (1,) * (len(self.shape(x)) - 1)
-        return self.shift(self.scale(x, factor.reshape(-1, *more), layer), offset.reshape(-1, *more), layer)
+        along = [1] * len(shape)
+        along[axis] = channels
+        return self.shift(self.scale(x, factor.reshape(along), layer), offset.reshape(along), layer)
 
     def along(self, x: int, matrices: Mapping[int, Any], kind: str, layer: str = "", **options: Any) -> int:
         """A matrix along each of some axes."""

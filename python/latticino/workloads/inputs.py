@@ -118,6 +118,11 @@ def reviews(steps: int = 200, words: int = 8192) -> Inputs:
     return Inputs("IMDB", train[:CALIBRATION, -steps:], test[:, -steps:], labels.astype(np.int64))
 
 
+def looked_up(table: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Rows of a table of words for token ids; ids that it does not have count as unknown, which is 1."""
+    return np.asarray(table[np.where(ids < len(table), ids, 1)])
+
+
 def texts(count: int, steps: int, words: int) -> np.ndarray:
     """Random token ids from 2 to ``words``, frequent ones first, (count, steps); 0 before short texts."""
     r = np.random.default_rng(8)

@@ -39,6 +39,8 @@ class Workload:
     - ``each``: what an input is called
     - ``batch``: inputs of a run; ``preset``: where nobody says others
     - ``network``: the graph of the weights; ``data``: what it runs on; ``prepared``: data as the network reads them
+    - ``weights``: makes or finds weights where no file is named, with a word on them; None: those that ship
+    - ``options``: of `nn.compile`, for the graph
     """
 
     name: str
@@ -50,6 +52,8 @@ class Workload:
     network: Callable[[Weights], Graph]
     data: Callable[[Weights], Inputs]
     prepared: Callable[[Weights, np.ndarray], np.ndarray]
+    weights: Callable[[], tuple[str, Weights]] | None = None
+    options: Callable[[Graph], Mapping[str, Any]] = lambda graph: {}
 
     @property
     def file(self) -> str:
@@ -94,16 +98,14 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
 
     ``weights``: a file of the recipe instead of the shipped one. ``layers``: bits of each layer of a run too.
     """
-    path = trained.shipped(work.file) if weights is None else weights
-    w = trained.read(path)
-    _say_training(trained.record(path), say)
-    with of_the_network(f"demo {work.name}", f"weights that examples/networks/{work.file}.py writes",
-                        "name its file with --weights"):
+    w = _weights(work, weights, say)
+    with of_the_network(f"demo {work.name}", f"the weights of {work.name}",
+                        f"name a file of its recipe, examples/networks/{work.file}.py, with --weights"):
         data, graph = work.data(w), work.network(w)
         calibration = work.prepared(w, data.calibration)
     start = time.monotonic()
     enc = nn.compile(graph, calibration=calibration, preset=preset or work.preset,
-                     device=device, memory=memory, images=batch or work.batch)
+                     device=device, memory=memory, images=batch or work.batch, **work.options(graph))
     enc.threads = threads
     say(f"compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n")
     if data.labels is None:
@@ -123,6 +125,17 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
         _encrypted(enc, work.prepared(w, x[:encrypted]), (clear, shadow, labels), result, layers, say)
     _print(result, say)
     return result
+
+
+def _weights(work: Workload, path: Path | None, say: Callable[..., None]) -> Weights:
+    """Of the file, or of what ships or the workload has."""
+    if path is None and work.weights is not None:
+        word, found = work.weights()
+        say(word)
+        return found
+    path = trained.shipped(work.file) if path is None else path
+    _say_training(trained.record(path), say)
+    return trained.read(path)
 
 
 def _say_training(record: Mapping[str, Any], say: Callable[..., None]) -> None:

@@ -33,8 +33,7 @@ def vectors(w: Weights, ids: np.ndarray) -> np.ndarray:
 
     Words that the table does not have count as unknown, which is 1. Row 0, for padding, is zeros.
     """
-    table = w["words.table.weight"]
-    return np.asarray(table[np.where(ids < len(table), ids, 1)])
+    return inputs.looked_up(w["words.table.weight"], ids)
 
 
 WORKLOAD = Workload("rnn", "rnn.run", "s", "review", 32, "n16-d40-boot-v1", network,

@@ -13,7 +13,7 @@ from test_lowered import rng
 import latticino as lt
 from latticino import cli
 from latticino.nn import reference
-from latticino.workloads import inputs, networks, resnet20_aespa, rnn, squeezenet, trained
+from latticino.workloads import inputs, networks, resnet20_aespa, rnn, squeezenet, trained, transformer
 
 BOOT = "test-n10-boot-insecure"
 SIZE, STEPS = 8, 6
@@ -69,15 +69,33 @@ def of_rnn(width=4, words=40):
             "network.last.weight": r.normal(size=(1, width)), "network.last.bias": np.array([0.1])}
 
 
-def with_statistics(w, network):
+def of_transformer(width=8, tokens=8, heads=2, words=40):
+    """One layer."""
+    r, name = rng(9), "network.layers.0"
+    table = r.normal(size=(words, width))
+    table[0] = 0
+    w = {"words.words.table.weight": table, "words.places": r.normal(size=(tokens, width)) / 4,
+         f"{name}.attention.shift": np.array([0.9, 1.1]).reshape(heads, 1, 1),
+         f"{name}.act.weight": np.repeat([[0.25], [0.5]], 2 * width, axis=1)}
+    for part, rows, columns in (*((f"{name}.attention.{k}", width, width) for k in ("query", "key", "value", "out")),
+                                (f"{name}.first", 2 * width, width), (f"{name}.second", width, 2 * width),
+                                ("network.last", 1, width)):
+        w.update({f"{part}.weight": kernel(r, rows, columns), f"{part}.bias": r.normal(size=rows) / 10})
+    for part, size in ((f"{name}.norm1", width), (f"{name}.norm2", width), (f"{name}.norm3", 2 * width), ("network.norm", width)):
+        norms(w, f"{part}.norm", size, False)
+    x = transformer.vectors(w, inputs.reviews(tokens, words).calibration[:200])
+    return with_statistics(w, transformer.network, x, (0, 1))
+
+
+def with_statistics(w, network, x=None, axes=(0, 2, 3)):
     """Means and variances of batch norms as training leaves them: of what they read, one norm after the other."""
-    x = inputs.normalised(inputs.scenes(40, SIZE))
+    x = inputs.normalised(inputs.scenes(40, SIZE)) if x is None else x
     for name in [name.removesuffix(".running_mean") for name in w if name.endswith("running_mean")]:
         graph, power = network(w), 2 if name.endswith("second") else 1
-        layer = name.removesuffix(".first").removesuffix(".second")
+        layer = name if any(n.layer == name for n in graph.nodes) else name.rpartition(".")[0]
         at = next(n.inputs[0] for n in graph.nodes if n.layer == layer and n.op in ("mul", "scale"))
         found = reference.values(graph, x)[at] ** power
-        w[f"{name}.running_mean"], w[f"{name}.running_var"] = found.mean(axis=(0, 2, 3)), found.var(axis=(0, 2, 3))
+        w[f"{name}.running_mean"], w[f"{name}.running_var"] = found.mean(axis=axes), found.var(axis=axes)
     return w
 
 
@@ -88,6 +106,7 @@ SMALL = {
                                                "data": lambda w: inputs.images(SIZE), "batch": 2}),
     "rnn": (of_rnn, rnn, {"network": functools.partial(rnn.network, steps=STEPS),
                           "data": lambda w: inputs.reviews(STEPS, 40), "batch": 4}),
+    "transformer": (of_transformer, transformer, {}),
 }
 
 
@@ -251,6 +270,8 @@ def test_weights_of_another_network(tmp_path, no_data):
     ("squeezenet", "conv.weight", (4,)), ("squeezenet", "act.weight", ()), ("squeezenet", "act.weight", (2, 4, 1, 1)),
     ("squeezenet", "act.first.running_mean", (1,)), ("squeezenet", "act.second.running_var", (3,)),
     ("rnn", "words.table.weight", ()), ("rnn", "words.table.weight", (1, 4)), ("rnn", "network.state.weight", (4,)),
+    ("transformer", "words.places", (8,)), ("transformer", "network.layers.0.attention.shift", (3, 1, 1)),
+    ("transformer", "network.layers.0.norm1.norm.bias", (1,)), ("transformer", "network.layers.0.act.weight", (3, 16)),
     ("resnet20-aespa", "blocks.2.norm.bias", (7,)), ("resnet20-aespa", "linear.weight", (10, 4))])
 def test_weights_of_other_shapes(name, array, shape, tmp_path, no_data):
     work, path = small(name, tmp_path)
@@ -300,7 +321,7 @@ def test_generated_data():
     assert all((np.flatnonzero(row == 0) == np.arange((row == 0).sum())).all() for row in ids)  # padding comes first
 
 
-@pytest.mark.parametrize("words", [["resnet20", "--batch", "2"], ["rnn", "--rows", "8"], ["squeezenet", "--bits", "3"]])
+@pytest.mark.parametrize("words", [["transformer", "--repeat", "2"], ["rnn", "--rows", "8"], ["squeezenet", "--bits", "3"]])
 def test_options_of_other_demos_are_refused(words, capsys):
     assert cli.main(["demo", *words]) != 0
     assert "leave it out" in capsys.readouterr().err

@@ -1,4 +1,8 @@
-"""The demo of ResNet-20: its network, and what it says without data. The data themselves are no part of the project."""
+"""The demo of ResNet-20 with ReLUs: its network, its data, and a small form that runs encrypted. The weights of Lee et al. are no
+part of the project."""
+
+import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -7,66 +11,84 @@ from test_lowered import rng
 import latticino as lt
 from latticino import cli
 from latticino.nn.reference import run
-from latticino.workloads import resnet20
+from latticino.workloads import inputs, networks, resnet20
+
+SIZE = 8
 
 
-def weights():
-    r, w = rng(1), {"bn_eps": np.array(1e-5), "linear.weight": rng(2).normal(size=(10, 64)), "linear.bias": np.zeros(10)}
-
-    def conv(name, norm, i, o):
-        w[f"{name}.weight"] = r.normal(size=(o, i, 3, 3)) / np.sqrt(9 * i)
-        w.update({f"{norm}.running_mean": np.zeros(o), f"{norm}.running_var": np.ones(o), f"{norm}.weight": np.ones(o),
-                  f"{norm}.bias": np.zeros(o)})
-
-    conv("conv1", "bn1", 3, 16)
-    channels = 16
-    for stage in (1, 2, 3):
-        for k in range(3):
-            name, own = f"layer{stage}.{k}", 8 * 2**stage
-            conv(f"{name}.conv1", f"{name}.bn1", channels, own)
-            conv(f"{name}.conv2", f"{name}.bn2", own, own)
-            channels = own
-    return w
+def small():
+    """One block in each of three stages, of 2, 4 and 8 channels. ReLUs are compositions of two cubics, for which the levels of
+    the small set suffice: results are far from the network's, and those of the shadow."""
+    w = resnet20.random_weights(1, SIZE, 2, 1)
+    return dataclasses.replace(
+        resnet20.WORKLOAD, preset="test-n10-boot-insecure", network=functools.partial(resnet20.network, size=SIZE),
+        data=functools.partial(resnet20.data, size=SIZE), weights=lambda: ("small", w),
+        options=lambda graph: {**resnet20.options(graph), "fit_bits": 6.0})
 
 
 @pytest.mark.slow
 def test_the_network():
-    graph = resnet20.network(weights())
+    graph = resnet20.network(resnet20.random_weights())
     assert graph.shape_in == (3, 32, 32) and graph.shape_out == (10,)
     assert sum(n.op == "conv" for n in graph.nodes) == 19
     assert sum(n.op == "activation" for n in graph.nodes) == 19
-    assert np.isfinite(run(graph, rng(3).normal(size=(2, 3, 32, 32)))).all()
+    x = inputs.normalised(inputs.scenes(8, 32))
+    scores = run(graph, x)
+    assert np.isfinite(scores).all() and 0.1 < scores.std() < 10  # normalisations hold values where they belong
+    assert resnet20.options(graph)["fits"] == dict.fromkeys([n.layer for n in graph.nodes if n.op == "activation"], "composite")
 
 
-def test_missing_data_are_said(monkeypatch, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_small_form_runs_encrypted(device, batch, tmp_path, monkeypatch):
+    monkeypatch.delenv("LATTICINO_DATA", raising=False)
+    said = []
+    result = networks.run(small(), device=device, count=12, encrypted=2, batch=batch, layers=True, say=said.append)
+    assert result.encrypted == 2 and result.equal + result.near == 2
+    assert sum(layer.operations == "2 degree 3, mul" for layer in result.plan.layers) == 7
+    assert "generated images" in "\n".join(said) and result.plan.bootstraps >= 7
+    assert result.plan.bits - 2 < result.bits < result.plan.bits + 4
+    row = networks.row(result)
+    assert (row["name"], row["params"]["batch"]) == ("resnet20.image", batch)
+    assert row["key_bytes"] == row["predicted_key_bytes"] and row["predicted_bits"] == result.plan.bits
+    assert row["params"]["predicted_ms"] == pytest.approx(1e3 * result.plan.seconds / batch)
+    networks.plot(result, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+
+
+def test_without_data_it_says_so(monkeypatch, tmp_path):
     for folder in (None, str(tmp_path)):
         monkeypatch.delenv("LATTICINO_DATA", raising=False)
         if folder:
             monkeypatch.setenv("LATTICINO_DATA", folder)
-        with pytest.raises(lt.UnsupportedError, match="LATTICINO_DATA"):
-            resnet20.run(device="cpu")
+        monkeypatch.setattr(resnet20, "random_weights", lambda: {"linear.bias": np.zeros(10)})
+        word, w = resnet20.weights()
+        assert "random weights" in word and "nothing of the accuracy" in word and set(w) == {"linear.bias"}
+        assert resnet20.data(w).name.startswith("generated") and len(resnet20.data(w).calibration) == resnet20.CALIBRATION
 
 
 def test_damaged_data(monkeypatch, tmp_path):
-    for name in ("resnet20_cifar10.npz", "cifar10_test_1k.npz", "cifar10_train_1.npz"):
-        (tmp_path / name).write_bytes(b"PK" + bytes(100))
+    (tmp_path / "resnet20_cifar10.npz").write_bytes(b"PK" + bytes(100))
     monkeypatch.setenv("LATTICINO_DATA", str(tmp_path))
     with pytest.raises(lt.FileError, match="obtain the file again"):
-        resnet20.run(device="cpu")
+        networks.run(resnet20.WORKLOAD, device="cpu")
 
 
 @pytest.mark.parametrize("changes", [{"bn1.weight": None}, {"input_mean": np.zeros(4)}, {"bn_eps": np.zeros(2)},
-                                     {"linear.weight": np.zeros((10, 3))}, {"x": np.zeros((5, 32, 32, 2))},
-                                     {"x": np.array(["a"] * 5)}])
+                                     {"linear.weight": np.zeros((10, 3))}])
 def test_data_of_another_network(changes, monkeypatch, tmp_path):
-    w = {**weights(), "input_mean": np.zeros(3), "input_std": np.ones(3), **changes}
-    x = w.pop("x", np.zeros((5, 32, 32, 3)))
+    w = {**resnet20.random_weights(1, SIZE, 2, 1), **changes}
     np.savez(tmp_path / "resnet20_cifar10.npz", **{name: v for name, v in w.items() if v is not None})
-    for name in ("cifar10_test_1k", "cifar10_train_1"):
-        np.savez(tmp_path / f"{name}.npz", x=x, y=np.arange(5))
     monkeypatch.setenv("LATTICINO_DATA", str(tmp_path))
     with pytest.raises(lt.FileError, match="arrays of another network"):
-        resnet20.compiled(device="cpu")
+        networks.run(resnet20.WORKLOAD, device="cpu")
+
+
+def test_images_are_normalised_with_what_lies_beside_the_weights():
+    w = {"input_mean": np.array([0.5, 0.25, 0.0]), "input_std": np.array([0.5, 1.0, 2.0])}
+    x = rng(1).integers(0, 256, (2, 4, 4, 3), dtype=np.uint8)
+    got = resnet20.prepared(w, x)
+    assert got.shape == (2, 3, 4, 4) and got[1, 1, 2, 3] == pytest.approx(x[1, 2, 3, 1] / 255 - 0.25)
 
 
 @pytest.mark.parametrize("words", [["resnet20", "--rows", "8"], ["helr", "--images", "3"], ["--memory", "1GiB"]])
