@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from . import report
 from .records import Row
 
@@ -20,7 +23,10 @@ BOOT_SET = "n16-d40-boot-v1"
 # Of keys, sums of their digits and tables of BOOT_SET: with all keys, and with minimal keys.
 MOST_BYTES = {0: 7 * 2**30, 1: 2 * 2**30}
 MOST_LONGER = 1.8  # as the bootstrapping with all keys, with minimal ones
-HELR = (16_000, 12_000)  # of the papers' mini-batches, submitted one operation after the other
+# In the order that plans choose: (message, slots, bootstrappings at once), each of them in microseconds.
+CHOSEN_BOOT = {("complex", 2**15, 1): 6_800, ("complex", 2**15, 8): 5_500, ("real", 2**14, 1): 5_000,
+               ("real", 2**14, 8): 4_200}
+HELR = (6_500, None)  # of the papers' mini-batches, submitted one operation after the other
 HELR_SIZES = {"rows": 1024, "features": 196, "iterations": 32}
 SWITCH_SET = "switch-n16-d40-fp64-v1"
 SWITCH = {  # nothing beyond is stated
@@ -36,7 +42,32 @@ GATES = {
     ("tfhe.pbs_latency", "tfhe-2-2-v1", 1): 1.2, ("tfhe.pbs_latency", "tfhe-2-2-group3-fft64-v1", 1): 0.9,
     ("tfhe.pbs_throughput", "tfhe-2-2-v2", 4096): 60_000,
 }
-SCALE = {"us": 1.0, "ms": 1e3}
+SCALE = {"us": 1.0, "ms": 1e3, "s": 1e6}
+
+
+class Goal(NamedTuple):
+    """Of a workload: ``us`` of a run, or of an input where records have that; ``least``: of other members of the row,
+    on real data; ``near``: how far ``accuracy`` may be below ``clear_accuracy``."""
+
+    us: float
+    least: Mapping[str, float] = {}
+    near: float | None = None
+
+
+_BITS = dict.fromkeys(("mean_error_bits", "sorted_mean_error_bits", "reversed_mean_error_bits",
+                       "duplicates_mean_error_bits"), 12.0)
+WORKLOADS = {  # by name and batch
+    ("resnet20.image", 1): Goal(200_000, {"accuracy": 0.911}),
+    ("resnet20.image", 16): Goal(35_000, {"accuracy": 0.911}),
+    ("resnet20_aespa.image", 1): Goal(80_000, {"clear_accuracy": 0.91}, 0.005),
+    ("resnet20_aespa.image", 16): Goal(10_000, {"clear_accuracy": 0.91}, 0.005),
+    ("squeezenet.image", 1): Goal(30_000, {"clear_accuracy": 0.85}),
+    ("rnn.run", 32): Goal(650_000, {"accuracy": 0.82}), ("rnn.run", 512): Goal(1_000_000, {"accuracy": 0.82}),
+    ("sort.run", 1): Goal(1_000_000, _BITS), ("resnet18.image", 1): Goal(1_000_000),
+    ("transformer.run", 1): Goal(300_000, near=0.01),
+}
+SORTED = 2**14  # values
+TESTED = 1000  # inputs from which on an accuracy counts
 
 
 def target(row: Row) -> tuple[float, float | None] | None:
@@ -46,18 +77,49 @@ def target(row: Row) -> tuple[float, float | None] | None:
         return None
     if row["name"] == "helr.iteration":
         return HELR if row.get("preset") == BOOT_SET and HELR_SIZES.items() <= params.items() else None
+    if goal(row) is not None:
+        return WORKLOADS[row["name"], params["batch"]].us, None
     if row.get("mode") == "immediate":
         return None
     if row["name"] == "ckks.bootstrap":
+        if _is_chosen(row):
+            least = CHOSEN_BOOT.get((params.get("message", ""), params.get("slots", 0), params.get("batch", 1)))
+            return (least, None) if least else None
         options = ("minimal_keys", "chain", "slot_to_coeff_first", "over_mod_raise", "arcsine", "log_message_ratio")
         plain = not any(params.get(name) for name in options) and params.get("slots") == 2**15
         return BOOT.get(row.get("preset", "")) if plain else None
     if row.get("preset") == SWITCH_SET:
-        least = SWITCH.get((row["name"], params.get("slots", 0)))
-        return (least, None) if least else None
+        of_slots = SWITCH.get((row["name"], params.get("slots", 0)))
+        return (of_slots, None) if of_slots else None
     if row.get("preset") != "n16-d40-boot-v1":
         return None
     return OPERATIONS.get((row["name"], params.get("limbs"), params.get("batch", 1)))
+
+
+def goal(row: Row) -> Goal | None:
+    """Of a row of a workload; None where nothing is stated."""
+    params = row.get("params", {})
+    found = WORKLOADS.get((row["name"], params.get("batch", 0)))
+    return None if row["name"] == "sort.run" and params.get("values") != SORTED else found
+
+
+def check_workloads(rows: list[Row]) -> bool:
+    """The same for accuracy and precision of workloads, on any device. Accuracy is stated for real data alone."""
+    good = True
+    for row in rows:
+        wanted, params = goal(row), row.get("params", {})
+        if wanted is None or str(params.get("dataset", "")).startswith("generated"):
+            continue
+        if params.get("inputs", TESTED) < TESTED:
+            continue
+        least = dict(wanted.least)
+        if wanted.near is not None:
+            least["accuracy"] = row["clear_accuracy"] - wanted.near
+        for name, value in least.items():
+            met = row[name] >= value - 1e-9
+            good &= met
+            print(f"{row['name']:24} {name} {row[name]:.4g}, at least {value:.4g}: {'met' if met else 'MISSED'}")
+    return good
 
 
 def check(rows: list[Row]) -> bool:
@@ -109,6 +171,14 @@ def _is_boot(row: Row) -> bool:
             and not any(params.get(name) for name in others))
 
 
+def _is_chosen(row: Row) -> bool:
+    """A bootstrapping of BOOT_SET with SlotToCoeff first and OverModRaise, as plans choose it, and all keys."""
+    params = row.get("params", {})
+    others = ("minimal_keys", "chain", "arcsine", "log_message_ratio")
+    return (row.get("preset") == BOOT_SET and bool(params.get("slot_to_coeff_first") and params.get("over_mod_raise"))
+            and not any(params.get(name) for name in others))
+
+
 def _shape(row: Row) -> str:
     if row["name"] == "ckks.bootstrap":
         return row["preset"]
@@ -116,6 +186,8 @@ def _shape(row: Row) -> str:
         return f"{row['params']['rows']} x {row['params']['features']}"
     if row["name"].startswith("switch."):
         return f"{row['params']['slots']} slots"
+    if goal(row) is not None:
+        return f"batch {row['params']['batch']}"
     return f"{row['params'].get('limbs', '')} limbs, batch {row['params'].get('batch', 1)}"
 
 

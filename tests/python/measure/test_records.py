@@ -46,14 +46,53 @@ def test_the_demos_record_stands_beside_its_target_and_others_figures(tmp_path, 
     shown = demo.Row(32, 0.01, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.9)
     sizes = {"N": 65536, "limbs": 47, "slots": 32768, "batch": 1, "rows": 1024, "features": 196}
     result = demo.Result("MNIST 14x14, 3 against 8", "n16-d40-boot-v1", "cuda", sizes, targets.DEVICE, [shown] * 32,
-                         [0.6, 0.5, 0.4], accuracy=0.9, clear_accuracy=0.9)
+                         [0.3, 0.2, 0.1], accuracy=0.9, clear_accuracy=0.9)
     monkeypatch.setattr(demo, "run", lambda *arguments: result)
     command = ["demo", "--no-plot", "--repeat", "3", "--record", str(tmp_path / "row.json")]
     assert cli.main(command) == 0
     printed = capsys.readouterr().out
-    assert "15625.0 us, to reach    16000" in printed and ": met" in printed and "x: 26.5 ms" in printed
-    result.walls = [0.6]
+    assert "6250.0 us, to reach     6500, met" in printed and "x: 26.5 ms" in printed
+    result.walls = [0.3]
     assert cli.main(command) == 0 and "MISSED" in capsys.readouterr().out
     row, = records.read(tmp_path / "row.json")
     for other in ({"device": "other"}, {"preset": "other"}, {"params": row["params"] | {"rows": 512}}):
         assert targets.target(row | other) is None
+
+
+def test_targets_of_workloads(capsys):
+    row = {"name": "resnet20.image", "value": 34.0, "unit": "ms", "device": targets.DEVICE, "mode": "replayed",
+           "params": {"batch": 16, "dataset": "CIFAR-10", "inputs": 1000}, "accuracy": 0.912, "clear_accuracy": 0.914}
+    assert targets.target(row) == (35_000, None) and targets.check([row]) and targets.check_workloads([row])
+    assert "batch 16" in capsys.readouterr().out
+    assert not targets.check([row | {"value": 36.0}]) and not targets.check_workloads([row | {"accuracy": 0.91}])
+    assert "accuracy 0.91, at least 0.911: MISSED" in capsys.readouterr().out
+    # Neither is stated of other devices and batches, nor accuracy of generated data and few inputs.
+    assert targets.target(row | {"device": "other"}) is None and targets.target(row | {"params": {"batch": 4}}) is None
+    for params in ({"dataset": "generated images"}, {"inputs": 200}, {"batch": 4}):
+        assert targets.check_workloads([row | {"accuracy": 0.5, "params": row["params"] | params}])
+    seconds = {"name": "rnn.run", "value": 0.66, "unit": "s", "params": {"batch": 32}, "accuracy": 0.86}
+    assert not targets.check([row | seconds]) and targets.check([row | seconds | {"value": 0.64}])
+    near = row | {"name": "transformer.run", "unit": "s", "value": 0.2, "params": {"batch": 1}, "clear_accuracy": 0.84}
+    assert targets.check_workloads([near | {"accuracy": 0.83}]) and not targets.check_workloads([near | {"accuracy": 0.829}])
+
+
+def test_targets_of_sorts(capsys):
+    bits = {f"{name}mean_error_bits": 12.1 for name in ("", "sorted_", "reversed_", "duplicates_")}
+    row = {"name": "sort.run", "value": 0.9, "unit": "s", "device": targets.DEVICE, "mode": "immediate",
+           "params": {"batch": 1, "values": 2**14}, **bits}
+    assert targets.check([row]) and targets.check_workloads([row])
+    assert capsys.readouterr().out.count("met\n") == 5
+    assert not targets.check_workloads([row | {"reversed_mean_error_bits": 11.9}])
+    assert targets.target(row | {"params": {"batch": 1, "values": 16}}) is None
+
+
+def test_targets_of_the_bootstrapping_that_plans_choose():
+    row = {"name": "ckks.bootstrap", "value": 6.7, "unit": "ms", "device": targets.DEVICE, "mode": "replayed",
+           "preset": targets.BOOT_SET, "params": {"slots": 2**15, "batch": 1, "message": "complex", "minimal_keys": 0,
+                                                  "slot_to_coeff_first": 1, "over_mod_raise": 1}}
+    assert targets.target(row) == (6_800, None)
+    for params, wanted in (({"batch": 8}, 5_500), ({"message": "real", "slots": 2**14}, 5_000),
+                           ({"message": "real", "slots": 2**14, "batch": 8}, 4_200)):
+        assert targets.target(row | {"params": row["params"] | params}) == (wanted, None)
+    for params in ({"message": "real"}, {"minimal_keys": 1}, {"over_mod_raise": 0}):
+        assert targets.target(row | {"params": row["params"] | params}) is None
