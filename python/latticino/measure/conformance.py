@@ -11,7 +11,7 @@ from .. import _native, errors
 from ..ckks.context import preset, presets
 from ..common import devices
 from ..common.progress_bar import Task
-from . import records
+from . import network_conformance, records
 
 SAMPLED = 5  # levels of a large set, both ends included
 SMALL = 12  # log2 N of the largest set that is small
@@ -20,6 +20,8 @@ LEVEL_BYTES = 4 << 30  # host memory that one level at N = 2^16 needs at most, b
 
 def run(args: argparse.Namespace) -> int:
     """Compares the device with the plain CPU reference and with big integers; 0 if all is equal.
+
+    So does a whole network, on the set of `network_conformance`, unless another set was asked for.
 
     A GPU: every level of every set. The CPU: every level of the small sets, and a sample of a large
     one that was asked for by name; `--all-levels` and `--sampled` say otherwise.
@@ -34,14 +36,16 @@ def run(args: argparse.Namespace) -> int:
     names = [args.preset] if args.preset else presets()
     if not args.preset and kind == "cpu" and not args.all_levels:
         names = [name for name in names if preset(name).log_n <= SMALL]
-    failed, rows = 0, []
+    rows = []
     start = time.monotonic()
     for name in names:
         row = _compare(name, kind, index, args.threads or len(os.sched_getaffinity(0)), every, args.simd_oracle)
-        failed += not row["passed"]
         rows.append(row)
+    if args.preset in (None, network_conformance.PRESET):
+        rows.append(network_conformance.compare(kind, index, args.threads))
+    failed = sum(not row["passed"] for row in rows)
     print(f"every result is equal, bit for bit ({time.monotonic() - start:.0f} s)" if not failed
-          else f"{failed} of {len(names)} sets differ")
+          else f"{failed} of {len(rows)} comparisons found differences")
     if args.record:
         device = _native.Context.create(preset(names[0]), kind, index, args.threads, True).device["name"]
         records.write(args.record, [records.stamped(row | {"device": device}) for row in rows])
