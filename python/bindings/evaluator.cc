@@ -1,4 +1,5 @@
 #include "ckks/evaluator/evaluator.h"
+#include "ckks/evaluator/scalar_inputs.h"
 
 #include "bindings.h"
 
@@ -10,6 +11,7 @@ using ckks::Ciphertext;
 using ckks::Complex;
 using ckks::Evaluator;
 using ckks::Plaintext;
+using ckks::ScalarInputs;
 using Ciphertexts = std::vector<Ciphertext>;
 
 // The functions of long vectors, several ciphertexts at once.
@@ -31,6 +33,18 @@ void bind_lists(nb::class_<Evaluator>& evaluator) {
           "add_scalar",
           [](const Evaluator& e, const Ciphertexts& x, Complex c) { return e.add_scalar(x, c); },
           ReleaseGil())
+      .def(
+          "add_input",
+          [](const Evaluator& e, const Ciphertexts& x, ScalarInputs& inputs, std::size_t index) {
+            return e.add_scalar(x, {inputs, index});
+          },
+          "x"_a, "inputs"_a, "index"_a, ReleaseGil())
+      .def(
+          "multiply_input",
+          [](const Evaluator& e, const Ciphertexts& x, ScalarInputs& inputs, std::size_t index) {
+            return e.multiply_scalar(x, {inputs, index});
+          },
+          "x"_a, "inputs"_a, "index"_a, ReleaseGil())
       .def(
           "multiply",
           [](const Evaluator& e, const Ciphertexts& x, const Ciphertexts& y) {

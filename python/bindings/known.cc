@@ -292,6 +292,8 @@ void bind_sums_and_products(nb::class_<Known>& k) {
           "plain"_a, "slots"_a, "scale"_a, "added"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
       .def("plus_number", &Known::plus_number, "c"_a, "scale"_a)
       .def("times_number", &Known::times_number, "c"_a, "added"_a = 0.0, "actual"_a = nb::none())
+      .def("plus_scalar", &Known::plus_scalar, "c"_a, "rounding"_a)
+      .def("times_scalar", &Known::times_scalar, "c"_a, "rounding"_a, "added"_a)
       .def("lowered", &Known::lowered, "added"_a, "factor"_a)
       .def("conjugated", &Known::conjugated, "added"_a)
       .def(

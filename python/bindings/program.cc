@@ -13,17 +13,21 @@ void bind_recorded(nb::module_& m, const char* name, const char* doc) {
   nb::class_<P>(m, name, doc)
       .def(
           "__init__",
-          [](P* self, const Ciphertexts& examples, const nb::callable& function) {
+          [](P* self, const Ciphertexts& examples, const nb::callable& function,
+             std::shared_ptr<ckks::ScalarInputs> numbers) {
             // Before anything waits for the queue: a thread that records holds it while it waits
             // for the GIL.
             const Released release;
-            new (self) P(examples, [&](const Ciphertexts& inputs) {
-              const nb::gil_scoped_acquire acquire;
-              return nb::cast<Ciphertexts>(function(inputs));
-            });
+            new (self) P(
+                examples,
+                [&](const Ciphertexts& inputs) {
+                  const nb::gil_scoped_acquire acquire;
+                  return nb::cast<Ciphertexts>(function(inputs));
+                },
+                std::move(numbers));
           },
-          "examples"_a, "function"_a)
-      .def("run", &P::run, "arguments"_a, ReleaseGil())
+          "examples"_a, "function"_a, "numbers"_a.none() = nb::none())
+      .def("run", &P::run, "arguments"_a, "values"_a = std::vector<ckks::Complex>(), ReleaseGil())
       .def("launch", &P::launch, ReleaseGil())
       .def_prop_ro("arena_bytes", &P::arena_bytes);
 }
@@ -31,6 +35,15 @@ void bind_recorded(nb::module_& m, const char* name, const char* doc) {
 }  // namespace
 
 void bind_program(nb::module_& m) {
+  nb::class_<ckks::ScalarInputs>(m, "ScalarInputs", "Numbers that a recording takes at every run.")
+      .def(
+          "__init__",
+          [](ckks::ScalarInputs* self, ContextPtr context) {
+            new (self) ckks::ScalarInputs(std::move(context));
+          },
+          "context"_a)
+      .def("set", &ckks::ScalarInputs::set, "index"_a, "value"_a, "bound"_a)
+      .def_prop_ro("count", &ckks::ScalarInputs::count);
   bind_recorded<ckks::Ciphertext>(m, "RecordedProgram", "Replays a recorded function.");
   bind_recorded<tfhe::Ciphertext>(m, "TfheRecordedProgram",
                                   "Replays a recorded function of TFHE ciphertexts.");

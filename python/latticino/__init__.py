@@ -87,6 +87,7 @@ from .linear import (
                      matrix_map,
                      matrix_power,
 )
+from .ops.scalar import Scalar
 from .pickling import loads, unpickling
 from .programs.choice import Candidate, Choice, choose
 from .programs.profiling import Profile, ProfileRow, profile
@@ -102,8 +103,8 @@ __all__ = [
     "sin", "softmax", "sort", "sqrt", "tanh", "top_k",
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
-    "Program", "Range", "RangeWarning", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys", "Shape",
-    "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
+    "Program", "Range", "RangeWarning", "Scalar", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys",
+    "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
     "ParameterCosts", "load_params", "load_server_keys", "make_params", "maximum", "minimum", "nn",
     "parameter_costs", "precision", "preset", "presets", "record",

@@ -27,7 +27,8 @@ class Parser(argparse.ArgumentParser):
 
 
 # Options of demos that are not of all.
-_OWN = {"helr": ("data", "iterations", "rows", "repeat", "output", "no_plot", "scales", "separate"),
+_OWN = {"helr": ("data", "iterations", "rows", "repeat", "recorded", "output", "no_plot", "scales",
+                 "separate"),
         "sort": ("size", "bits", "repeat", "output", "no_plot"),
         "trees": ("encrypted",)}
 _NETWORKS = ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "resnet18")
@@ -108,7 +109,8 @@ def _helr(args: argparse.Namespace) -> int:
     if args.scales:
         return _helr_at_scales(args)
     return _plotted(args, demo, lambda: demo.run(args.preset, args.device, args.data, args.iterations, args.rows,
-                                                 args.threads, args.repeat, not args.separate))
+                                                 args.threads, args.repeat, not args.separate,
+                                                 args.recorded))
 
 
 def _helr_at_scales(args: argparse.Namespace) -> int:
@@ -119,7 +121,7 @@ def _helr_at_scales(args: argparse.Namespace) -> int:
     rows, worst = [], 0
     for scale in args.scales:
         result = demo.run(demo.OF_SCALES[scale], args.device, args.data, args.iterations, args.rows, args.threads,
-                          args.repeat, not args.separate)
+                          args.repeat, not args.separate, args.recorded)
         rows.append(records.stamped(demo.row(result)))
         worst = max(worst, demo.verdict(result))
     if args.record:
@@ -288,6 +290,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--separate", action="store_true", help="helr: weights and momentum each bootstrap by themselves")
     demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
                       "default: 1")
+    demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,
+                      help="helr: steps are recorded before the training and replayed; default: on a GPU")
     demo.add_argument("--output", type=Path, help="helr, sort, networks: the plot; default: "
                       "latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true")

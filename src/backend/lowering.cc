@@ -265,6 +265,7 @@ void Lowering::long_sum(const Linear::Item& item) {
       step.out = item.out;
       step.constant = item.constant;
       step.constant_upper = item.constant_upper;
+      step.constant_stored = item.constant_stored;
     }
     emit_(Linear{{step}});
   }

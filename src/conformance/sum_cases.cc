@@ -115,6 +115,51 @@ Case linear_in_place(const Basis& basis) {
   return c;
 }
 
+// Coefficients and constants that are read from memory, beside others; in place as well.
+Case stored_scalars(const Basis& basis) {
+  Case c{"Linear", "residues in memory", {}, {}};
+  const std::uint32_t limbs = basis.size();
+  c.build = [=](Side& side) -> Operations {
+    std::uint32_t least = side.ring().prime(basis.prime(0));
+    for (int k = 1; k < basis.size(); ++k) {
+      least = std::min(least, side.ring().prime(basis.prime(k)));
+    }
+    const PolyView x = side.input(basis, Domain::Eval), y = side.input(basis, Domain::Eval);
+    // Residues of every prime.
+    const std::uint32_t* factor = side.input_lwe(least, 2 * limbs - 1, 1).ciphertext(0);
+    const std::uint32_t* constant = side.input_lwe(least, 2 * limbs - 1, 1).ciphertext(0);
+    const PolyView z = side.in_out(basis, Domain::Eval), out = side.output(basis, Domain::Eval);
+    return {Linear{{{.terms = {{.x = x, .stored = factor}, {.x = y, .small = -3}},
+                     .out = out,
+                     .constant_stored = constant},
+                    {.terms = {{.x = y, .residues = constants(side.ring(), basis, 3)},
+                               {.x = z, .stored = constant}},
+                     .out = z}}}};
+  };
+  c.exact = [=](const Observed& seen) {
+    Verdict verdict;
+    const std::uint32_t *factor = seen.input_words[2]->data(),
+                        *constant = seen.input_words[3]->data();
+    const Words known = constants(*seen.ring, basis, 3);
+    for (int k = 0; k < basis.size(); ++k) {
+      const int p = basis.prime(k);
+      const std::uint32_t q = seen.ring->prime(p);
+      const std::uint32_t *x = seen.inputs[0].limb(p), *y = seen.inputs[1].limb(p);
+      for (const std::size_t i : exact::positions(seen.n)) {
+        const std::size_t at = k + (i >= seen.n / 2 ? limbs : 0);
+        std::uint32_t sum = exact::add(exact::mul(factor[at], x[i], q), constant[at], q);
+        sum = exact::add(sum, exact::mul(exact::residue(-3, q), y[i], q), q);
+        verdict.expect("sum", p, i, seen.outputs[1].limb(p)[i], sum);
+        sum = exact::add(exact::mul(known[k], y[i], q),
+                         exact::mul(constant[at], seen.inputs[2].limb(p)[i], q), q);
+        verdict.expect("in place", p, i, seen.outputs[0].limb(p)[i], sum);
+      }
+    }
+    return verdict.text();
+  };
+  return c;
+}
+
 // Terms of output o: the inputs it reads.
 std::vector<int> dot_terms(int output, int inputs) {
   std::vector<int> terms;
@@ -320,8 +365,11 @@ Case dot_repeating(const Basis& basis, const Basis& some) {
 
 std::vector<Case> linear_cases(const Basis& basis, const Basis& wide) {
   return {small_combination(basis, wide, Domain::Eval),
-          small_combination(basis, basis, Domain::Half), complex_scalar(basis),
-          linear_in_place(basis), tensor_combination(basis, wide)};
+          small_combination(basis, basis, Domain::Half),
+          complex_scalar(basis),
+          linear_in_place(basis),
+          stored_scalars(basis),
+          tensor_combination(basis, wide)};
 }
 
 std::vector<Case> dot_cases(const Ring& ring, const Basis& basis, const Basis& wide) {

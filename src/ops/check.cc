@@ -178,6 +178,16 @@ void check_constants(Checker& c, const PolyView& out, const std::vector<std::uin
   c.residues(upper, out.basis(), label);
 }
 
+// Residues in memory are read as they are: their size cannot be checked here.
+void check_stored(Checker& c, const PolyView& out, const std::uint32_t* stored, bool others,
+                  const Label& label) {
+  if (stored == nullptr) return;
+  c.require(
+      !others, [&] { return label + " beside a vector of residues"; }, "one of the two");
+  c.require(
+      out.domain == kEval, [&] { return label + " in " + name(out.domain); }, "Eval");
+}
+
 void check_record(Checker& c, const Linear& op) {
   for (std::size_t i = 0; i < op.items.size(); ++i) {
     const auto& item = op.items[i];
@@ -186,8 +196,10 @@ void check_record(Checker& c, const Linear& op) {
       c.same_domain(term.x, item.out, Label("item", i));
       c.covers(term.x, item.out.basis(), label);
       check_constants(c, item.out, term.residues, term.upper, "residues");
+      check_stored(c, item.out, term.stored, !term.residues.empty(), "stored residues");
     }
     check_constants(c, item.out, item.constant, item.constant_upper, "constant");
+    check_stored(c, item.out, item.constant_stored, !item.constant.empty(), "a stored constant");
     c.require(
         item.constant.empty() || item.out.domain == kEval,
         [&] { return std::string("a constant in ") + name(item.out.domain); }, "Eval");

@@ -175,16 +175,21 @@ struct ModDownFinish {
 // `residues` is empty. For Eval views `upper` (if not empty) holds the residues for the upper half
 // of the indices: with lower = a + b*I and upper = a - b*I, I = psi^(N/2), this multiplies by the
 // complex scalar a + i b (X^(N/2) acts as i on every slot). out may alias any x.
+// Instead of vectors, coefficients and the constant may lie in backend memory (`stored`, Eval): for
+// L limbs of out L residues for the lower half and then L for the upper half. They are read when
+// the record runs, so that each replay of a recording may find others.
 struct Linear {
   struct Term {
     PolyView x;
     std::int32_t small = 1;
     std::vector<std::uint32_t> residues = {}, upper = {};
+    const std::uint32_t* stored = nullptr;
   };
   struct Item {
     std::vector<Term> terms;
     PolyView out;
     std::vector<std::uint32_t> constant = {}, constant_upper = {};  // added to all entries (Eval)
+    const std::uint32_t* constant_stored = nullptr;
   };
   std::vector<Item> items;
 
@@ -198,7 +203,16 @@ struct Linear {
         v.read(term.x, {.label = {"x of item", i}, .owner = owner, .bytes = bytes});
       }
       v.write(item.out, {.label = {"out of item", i}, .owner = owner});
+      for (const Term& term : item.terms) stored(v, item.out, term.stored, {"stored of item", i});
+      stored(v, item.out, item.constant_stored, {"stored constant of item", i});
     }
+  }
+
+ private:
+  template <class Visitor>
+  static void stored(Visitor& v, const PolyView& out, const std::uint32_t* words, Label label) {
+    if (words == nullptr) return;
+    v.read(Memory{words, 2 * sizeof(std::uint32_t) * out.limbs(), out.data}, {.label = label});
   }
 };
 

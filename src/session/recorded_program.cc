@@ -84,8 +84,9 @@ void set_origins(tfhe::Ciphertext& x, const std::vector<tfhe::Ciphertext>& argum
 }  // namespace
 
 template <class Ciphertext>
-RecordedProgram<Ciphertext>::RecordedProgram(const Ciphertexts& examples, const Function& function)
-    : firsts_(firsts(examples)) {
+RecordedProgram<Ciphertext>::RecordedProgram(const Ciphertexts& examples, const Function& function,
+                                             std::shared_ptr<ckks::ScalarInputs> numbers)
+    : firsts_(firsts(examples)), numbers_(std::move(numbers)) {
   if (examples.empty()) {
     throw ShapeError("record", "no inputs", "at least one ciphertext", "pass an example of each");
   }
@@ -108,13 +109,17 @@ RecordedProgram<Ciphertext>::RecordedProgram(const Ciphertexts& examples, const 
 
 template <class Ciphertext>
 typename RecordedProgram<Ciphertext>::Ciphertexts RecordedProgram<Ciphertext>::run(
-    const Ciphertexts& arguments) {
+    const Ciphertexts& arguments, const std::vector<ckks::Complex>& values) {
   check(arguments);
+  // On the host while an earlier run may still compute.
+  const auto residues =
+      numbers_ == nullptr ? ckks::ScalarInputs::Words() : numbers_->residues(values);
   // Inputs and outputs are the program's own: no other thread's run may come between.
   const auto alone = context_->queue().lock();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (firsts_[i] == i) copy_into(arguments[i], inputs_[i]);
   }
+  if (numbers_ != nullptr) numbers_->write(residues);
   program_->run();
   Ciphertexts results;
   for (const Ciphertext& x : outputs_) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ckks/ciphertext.h"
+#include "ckks/evaluator/scalar_inputs.h"
 #include "tfhe/ciphertext.h"
 
 namespace latticino::session {
@@ -16,13 +17,16 @@ class RecordedProgram {
   using Ciphertexts = std::vector<Ciphertext>;
   using Function = std::function<Ciphertexts(const Ciphertexts&)>;
 
-  // `function` is called twice. Arguments at several places may be one ciphertext. ShapeError
-  // without examples, ContextError for those of several contexts.
-  RecordedProgram(const Ciphertexts& examples, const Function& function);
+  // `function` is called twice. Arguments at several places may be one ciphertext. `numbers`: what
+  // it multiplies by and adds that each run brings anew, if there is any. ShapeError without
+  // examples, ContextError for those of several contexts.
+  RecordedProgram(const Ciphertexts& examples, const Function& function,
+                  std::shared_ptr<ckks::ScalarInputs> numbers = nullptr);
 
   // Checks context, key and form of the arguments against the examples (ContextError, KeyError,
-  // ShapeError, LevelError, ScaleError, ParameterError); gives fresh ciphertexts.
-  Ciphertexts run(const Ciphertexts& arguments);
+  // ShapeError, LevelError, ScaleError, ParameterError); gives fresh ciphertexts. `values`: of the
+  // numbers.
+  Ciphertexts run(const Ciphertexts& arguments, const std::vector<ckks::Complex>& values = {});
 
   std::uint64_t arena_bytes() const { return program_->arena_bytes(); }
   void launch() { program_->run(); }  // on whatever the inputs hold: measurements only
@@ -35,6 +39,7 @@ class RecordedProgram {
   std::vector<std::size_t> firsts_;
   decltype(Ciphertext::context) context_;
   Ciphertexts inputs_, outputs_;
+  std::shared_ptr<ckks::ScalarInputs> numbers_;
   std::unique_ptr<Program> program_;
 };
 

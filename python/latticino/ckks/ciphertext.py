@@ -21,14 +21,15 @@ from ..functions import inverse as inverses
 from ..functions import sign as signs
 from ..functions.chebyshev import Fit
 from ..linear import LinearMap, convolution, encrypted
-from ..ops import align, levels, matrix, refreshing, shapes, sums
+from ..ops import align, levels, matrix, refreshing, scalar_products, shapes, sums
+from ..ops.scalar import Scalar
 from . import ranking
 from . import switching as switching_of
 
 if TYPE_CHECKING:
     from .context import Context
 
-Operand = Union["Ciphertext", complex, np.ndarray, Sequence[complex]]
+Operand = Union["Ciphertext", complex, Scalar, np.ndarray, Sequence[complex]]
 
 
 class Ciphertext(OfNumpy):
@@ -304,6 +305,8 @@ class Ciphertext(OfNumpy):
             where = (self.layout.changed(False, _rest(self) + abs(number)) if held is None
                      else self.layout.holding(held + number))
             return self._like(parts, known, layout=where)
+        if isinstance(other, Scalar):
+            return scalar_products.plus(self, other)
         x, array = align.operand(self, other, "add")
         parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
                  for p, v in zip(x._parts, x._pieces(array, "add"))]
@@ -320,7 +323,7 @@ class Ciphertext(OfNumpy):
             parts = self._evaluator.sub(x._parts, y._parts)
             known = x._known_at(y.level).minus(y._known_at(x.level))
             return x._like(parts, known, layout=_of_sum(x, y, -1))
-        return self + (-_plain(other) if isinstance(other, numbers.Number)
+        return self + (-_plain(other) if isinstance(other, (numbers.Number, Scalar))
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
     def __rsub__(self, other: Operand) -> Ciphertext:
@@ -333,6 +336,8 @@ class Ciphertext(OfNumpy):
             return self._times(other)
         if isinstance(other, numbers.Number):
             return self._times_number(other)
+        if isinstance(other, Scalar):
+            return scalar_products.times(self, other)
         x, array = align.operand(self._ready(1), other, "multiply")
         x = x._ready(1)
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
@@ -421,6 +426,8 @@ class Ciphertext(OfNumpy):
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             return inverses.divide(self, other, None, 20, None)
+        if isinstance(other, Scalar):
+            return scalar_products.over(self, other)
         number = isinstance(other, numbers.Number)
         divisor: Any = _finite(other, "divide") if number else arrays.as_numpy(other, "divide")
         if not np.all(divisor):
@@ -872,7 +879,7 @@ def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
     return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
 
 
-def _plain(c: numbers.Number) -> Any:
+def _plain(c: numbers.Number | Scalar) -> Any:
     """Python's number: numpy's unsigned ones have no negative."""
     return c.item() if isinstance(c, np.generic) else c
 

@@ -20,6 +20,7 @@ from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from ..linear import LinearMap
+from ..ops.scalar import Scalar
 from . import switching as switching_of
 from .ciphertext import Ciphertext
 from .client import ServerKeys
@@ -231,16 +232,20 @@ class Context(Tenancy, roles.Handle):
     def _keyless(self) -> _native.Evaluator:
         return _native.Evaluator(self._native, None)
 
-    def plan(self, program: Callable[..., Any], *examples: Any) -> Plan:
+    def plan(self, program: Callable[..., Any], *examples: Any, **scalars: Scalar) -> Plan:
         """Runs ``program`` without data and reports what it needs.
 
         Examples are arrays (taken as fresh encryptions), ciphertexts, or Shape objects. The plan
         lists the evaluation keys, their bytes, the peak memory, levels and the predicted time.
+        ``scalars``: parameters that stand for any number of a range, such as ``eta=lt.Scalar(-1, 1)``; a program of
+        `lt.record` knows its own.
         Raises what the program would raise, LevelError for instance, before any key exists.
         """
         roles.require_function("plan", program)
+        for name, s in scalars.items():
+            roles.require_kind("plan", s, Scalar, f"declare its range: {name}=lt.Scalar(low, high)")
         with Task("planning"):
-            return dry_run(self, program, examples)
+            return dry_run(self, program, examples, scalars)
 
     def table_report(self, f: Callable[[float], float], bound: float = 1.0, *, slots: int | None = None,
                      switching: str | None = None, route: str = "automatic") -> TableReport:

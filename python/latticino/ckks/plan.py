@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ from ..claims import noise
 from ..claims.known import as_range, fresh
 from ..common import roles, views
 from ..common.layout import Layout
+from ..ops.scalar import Numbers, Scalar
 from .ciphertext import Ciphertext
 
 if TYPE_CHECKING:
@@ -124,12 +125,14 @@ class Plan:
         return views.plan(self)
 
 
-def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:
-    """The plan of a program for arguments like these."""
+def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any],
+            scalars: Mapping[str, Scalar]) -> Plan:
+    """The plan of a program for arguments like these, and numbers of these ranges."""
     twin, recorder = context._dry()
     inputs = [_stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes
-    results = _ciphertexts(program(*inputs))
+    with Numbers(scalars, twin).given() as numbers:
+        results = _ciphertexts(program(*inputs, **numbers))
     report = twin._native.report
     constants = sum(b.bytes for b in twin._bootstrappers.values())
     constants += sum(t.bytes for kept in twin._maps.values() for t in kept.values())

@@ -84,8 +84,8 @@ class Recording:
         """Device memory that the recording keeps for itself."""
         return int(self._native.arena_bytes)
 
-    def run(self, arguments: Sequence[Any]) -> Any:
-        """The function of these: one array, or a tuple of them."""
+    def run(self, arguments: Sequence[Any], *values: Any) -> Any:
+        """The function of these: one array, or a tuple of them. `values`: what the native program takes beside."""
         self._arrays(arguments, "program")
         self._require_own(arguments, "program")
         had = [self._form(x) for x in arguments]
@@ -93,7 +93,7 @@ class Recording:
             raise errors.ShapeError.explain(
                 "program", f"arguments of form {had}", f"{self._forms} ({self.form_of})",
                 "pass what it was recorded with, or record it again")
-        parts = iter(self._native.run([part for x in arguments for part in self._parts(x)]))
+        parts = iter(self._native.run([part for x in arguments for part in self._parts(x)], *values))
         out = [self._filled(r, [next(parts) for _ in range(n)]) for r, n in self._results]
         return out[0] if self._single else tuple(out)
 

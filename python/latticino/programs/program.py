@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+import builtins
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, cast, overload
 
 from .. import _native, errors
 from ..ckks.ciphertext import Ciphertext
 from ..common import roles, views
 from ..common.recording import Recording
+from ..ops.scalar import Numbers, Scalar, taken
 from ..tfhe.array import EncryptedArray
 from ..tfhe.program import TfheRecording
 
@@ -18,12 +22,14 @@ class _NotEncryptedProgram:
 
     arena_bytes = 0
 
-    def __init__(self, function: Callable[..., Any], examples: Sequence[Ciphertext]) -> None:
-        self._function = function
-        function(*examples)
+    def __init__(self, function: Callable[..., Any], examples: Sequence[Ciphertext],
+                 declared: Mapping[str, Scalar]) -> None:
+        self._function, self._declared = function, declared
+        self.run(examples, None)
 
-    def run(self, arguments: Sequence[Ciphertext]) -> Any:
-        return self._function(*arguments)
+    def run(self, arguments: Sequence[Ciphertext], values: Mapping[str, Any] | None) -> Any:
+        with Numbers(self._declared, None, values).given() as scalars:
+            return self._function(*arguments, **scalars)
 
 
 _MORE_THAN_SAMPLED = 1.25
@@ -39,11 +45,23 @@ def _serves_range(recorded: _native.Range, had: _native.Range) -> bool:
 class CkksRecording(Recording):
     """Of ciphertexts, with the errors that results are expected to have."""
 
-    kind, native = Ciphertext, _native.RecordedProgram
+    kind = Ciphertext
+    native: Callable[..., Any] = _native.RecordedProgram
     form_of = "shape, ciphertexts, zeros in slots without values, layout"
 
-    def __init__(self, function: Callable[..., Any], examples: Sequence[Ciphertext]) -> None:
+    def __init__(self, given: Callable[..., Any], examples: Sequence[Ciphertext],
+                 declared: Mapping[str, Scalar]) -> None:
         context = examples[0].context
+        self._numbers = Numbers(declared, context) if declared else None
+        if self._numbers is not None:
+            self.native = partial(_native.RecordedProgram, numbers=self._numbers.inputs)
+
+        def function(*arrays: Ciphertext) -> Any:
+            if self._numbers is None:
+                return given(*arrays)
+            with self._numbers.given() as scalars:
+                return given(*arrays, **scalars)
+
         self._kept = context._hold(examples[0]._key)  # the recording's operations read it at every run
         # The context's locks come before the queue's own, which recording holds, in every thread.
         with context._lock, context._constants.pinned(), context._products.pinned(), context._tables.pinned():
@@ -61,8 +79,8 @@ class CkksRecording(Recording):
             self._expected = [r._known.detached(r.size, r._full) for r in self._arrays(function(*taken), "record")]
             super().__init__(function, examples)
 
-    def run(self, arguments: Sequence[Ciphertext]) -> Any:
-        out = super().run(arguments)
+    def run(self, arguments: Sequence[Ciphertext], values: Mapping[str, Any]) -> Any:
+        out = super().run(arguments, *(() if self._numbers is None else (self._numbers.at(values),)))
         for x, recorded, rest in zip(arguments, self._ranges, self._rests):
             # What is assumed is assumed of each argument anew.
             if not _serves_range(recorded, x.range):
@@ -101,12 +119,14 @@ class Program(roles.Handle):
     arguments' context, key and shape against the recording, level and scale of CKKS, type, noise and
     largest message of TFHE (ContextError, KeyError, ShapeError, LevelError, ScaleError,
     ParameterError); results are fresh ones. Plain operands become constants of the recording, so they
-    may not change between calls. Where nothing is encrypted (the device ``"not-encrypted"``), and inside of `lt.debug`,
-    every call runs the function.
+    may not change between calls; numbers that do are declared, see `lt.record` and `lt.Scalar`, and passed by name. A
+    number out of its declared range is a ValueError. Where nothing is encrypted (the device ``"not-encrypted"``), and
+    inside of `lt.debug`, every call runs the function; in a plan it runs for the declared ranges.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], scalars: Mapping[str, Scalar] | None = None) -> None:
         self._function = function
+        self._scalars = dict(scalars or {})
         self._recording: Any = None  # Recording or _NotEncryptedProgram
         self.__doc__ = function.__doc__ or self.__doc__
 
@@ -128,29 +148,74 @@ class Program(roles.Handle):
                             "pickle the function, and record it in the other process")
 
     def record(self, *examples: Ciphertext | EncryptedArray) -> Program:
-        """Records for arguments like these; replaces an earlier recording."""
+        """Records for arguments like these; replaces an earlier recording. Declared numbers are not given here: a
+        recording serves all of their range."""
         given: tuple[Any, ...] = examples
-        for scheme in (CkksRecording, TfheRecording):
-            if examples and all(isinstance(x, scheme.kind) for x in examples):
-                if scheme is CkksRecording and not examples[0].context.encrypted:
-                    self._recording = _NotEncryptedProgram(self._function, given)
-                    return self
-                self._recording = scheme(self._function, given)
-                return self
+        if examples and all(isinstance(x, Ciphertext) for x in examples):
+            scheme = CkksRecording if given[0].context.encrypted else _NotEncryptedProgram
+            self._recording = scheme(self._function, given, self._scalars)
+            return self
+        if examples and all(isinstance(x, EncryptedArray) for x in examples):
+            if self._scalars:
+                raise errors.UnsupportedError.explain(
+                    "record", "declared numbers beside arrays of TFHE", "arrays of CKKS",
+                    "close over the number, and record a program for each")
+            self._recording = TfheRecording(self._function, given)
+            return self
         raise errors.ShapeError.explain(
             "record", "arguments that are not all encrypted arrays of one scheme",
             "one ciphertext or encrypted array for each argument", "close over plain values instead")
 
-    def __call__(self, *arguments: Ciphertext | EncryptedArray) -> Any:
+    def __call__(self, *arguments: Ciphertext | EncryptedArray, **numbers: Any) -> Any:
+        """The function of these arguments: one array, or a tuple of them. ``numbers``: one for each declared name."""
+        planned = [x.context for x in arguments if isinstance(x, Ciphertext) and x.context.device == "dry"]
+        if planned:
+            with Numbers(self._scalars, planned[0]).given() as scalars:
+                return self._function(*arguments, **scalars)
+        values = taken(self._scalars, numbers)
         if any(isinstance(x, Ciphertext) and x.context._debugger is not None for x in arguments):
-            result = self._function(*arguments)
+            with Numbers(self._scalars, None, values).given() as scalars:
+                result = self._function(*arguments, **scalars)
             return result if isinstance(result, Ciphertext) else tuple(result)
         if self._recording is None:
             self.record(*arguments)
-        return self._recording.run(arguments)
+        if isinstance(self._recording, TfheRecording):
+            return self._recording.run(arguments)
+        return self._recording.run(arguments, values)
 
 
-def record(function: Callable[..., Any]) -> Program:
-    """Turns a function of encrypted arrays into a replayable program; usable as a decorator."""
+@overload
+def record(function: Callable[..., Any], /, **scalars: Scalar) -> Program: ...
+@overload
+def record(**scalars: Scalar) -> Callable[[Callable[..., Any]], Program]: ...
+
+
+def record(function: Callable[..., Any] | None = None, /, **scalars: Scalar) -> Any:
+    """Turns a function of encrypted arrays into a replayable program; usable as a decorator.
+
+    ``scalars`` declares parameters of the function, by name, for which each call passes a number: ``lt.record(step,
+    eta=lt.Scalar(-1, 1))`` is called as ``step(x, z, eta=0.3)``, and ``@lt.record(eta=lt.Scalar(-1, 1))`` decorates.
+    Only arrays of CKKS go with them. UnsupportedError for what is no function, no Scalar, or no parameter of the
+    function.
+    """
+    for name, s in scalars.items():
+        roles.require_kind("record", s, Scalar, f"declare its range: {name}=lt.Scalar(low, high)")
+        if s._of is not None:
+            s._refuse("record")
+    if function is None and scalars:
+        return partial(record, **scalars)
     roles.require_function("record", function)
-    return Program(function)
+    given = cast(Callable[..., Any], function)
+    _require_parameters(given, scalars)
+    return Program(given, scalars)
+
+
+def _require_parameters(function: Callable[..., Any], scalars: Mapping[str, Scalar]) -> None:
+    try:
+        inspect.signature(function).bind_partial(**scalars)
+    except TypeError as why:
+        raise errors.UnsupportedError.explain(
+            "record", f"scalars that the function does not take by name ({why})", "names of its parameters",
+            "name them as the function does") from None
+    except builtins.ValueError:  # some functions of extensions do not say what they take
+        pass

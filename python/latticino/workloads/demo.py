@@ -6,6 +6,7 @@ import importlib.util
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.context import Context
 from ..claims.precision import Precision, precision
@@ -46,6 +48,7 @@ class Result:
     device: str
     sizes: dict[str, int] = field(default_factory=dict)  # of the parameters and the mini-batches
     device_name: str = ""
+    mode: str = "immediate"  # or replayed
     rows: list[Row] = field(default_factory=list)  # of the last training
     walls: list[float] = field(default_factory=list)
     bootstraps: int = 0
@@ -68,10 +71,14 @@ def choose_data(name: str | None) -> data.Dataset:
 
 
 def run(preset: str, device: str | None = None, dataset: str | None = None, iterations: int | None = None,
-        rows: int | None = None, threads: int = 0, repeat: int = 1, merged: bool = True) -> Result:
+        rows: int | None = None, threads: int = 0, repeat: int = 1, merged: bool = True,
+        recorded: bool | None = None) -> Result:
     """Trains encrypted `repeat` times, printing one line for each iteration, and returns the measurements.
 
-    ``merged``: weights and momentum are refreshed as one; False: each by a bootstrapping of its own."""
+    ``merged``: weights and momentum are refreshed as one; False: each by a bootstrapping of its own.
+    ``recorded``: whether steps are recorded before and replayed; None: on a GPU, where the host that submits their
+    operations is the limit otherwise. A CPU gains nothing from it.
+    """
     for name, value in (("repeat", repeat), ("iterations", iterations), ("rows", rows)):
         if value is not None and value < 1:
             raise errors.ValueError.explain("demo", f"--{name} {value}", "1 or more", "leave it out for the default")
@@ -107,6 +114,12 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     start = time.monotonic()
     encrypted = [trainer.encrypt(client, z) for z in track(batches, "encrypting")]
     print(f"{len(encrypted)} batches encrypted in {time.monotonic() - start:.1f} s")
+    if recorded or (recorded is None and context.device.startswith("cuda")):
+        start = time.monotonic()
+        count = trainer.record(trainer.first_state(client, chosen.columns), encrypted[0])
+        context.synchronize()
+        result.mode = "replayed"
+        print(f"{count} steps of different levels recorded in {time.monotonic() - start:.1f} s")
     for _ in range(repeat):
         _train(trainer, client, chosen, batches, encrypted, result)
     _summary(result)
@@ -118,22 +131,18 @@ def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches:
     context, settings = trainer.context, trainer.settings
     state = trainer.first_state(client, chosen.columns)
     clear = helr.clear_training(batches, settings)
-    result.rows, first = [], context.bootstraps
+    result.rows = []
     print(f"{'iteration':>9} {'time':>8} {'level':>6} {'':>10} {'precision':>24} {'accuracy':>9} {'clear':>7}")
-    for t, (eta, expected) in enumerate(zip(helr.momentum(settings.iterations), clear)):
-        before, start = context.bootstraps, time.monotonic()
-        state = trainer.step(trainer.refresh(state), encrypted[t % len(encrypted)], eta)
-        context.synchronize()
-        seconds = time.monotonic() - start
-        got = np.array(client.decrypt(state)) * settings.bound
-        row = Row(t + 1, seconds, state.level, context.bootstraps > before, precision(got, expected),
+    for t, (step, expected) in enumerate(zip(_steps(trainer, state, encrypted, result.mode), clear)):
+        got = np.array(client.decrypt(step.state)) * settings.bound
+        row = Row(t + 1, step.seconds, step.state.level, step.bootstrapped, precision(got, expected),
                   data.accuracy(got.real, chosen.x_test, chosen.y_test),
                   data.accuracy(expected.real, chosen.x_test, chosen.y_test))
         result.rows.append(row)
-        print(f"{row.iteration:>9} {_time(seconds):>8} {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
+        print(f"{row.iteration:>9} {_time(row.seconds):>8} {row.level:>6} {'bootstrap' if row.bootstrapped else '':>10}"
               f" {row.precision!s:>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
     result.walls.append(sum(row.seconds for row in result.rows))
-    result.bootstraps = context.bootstraps - first
+    result.bootstraps = sum(row.bootstrapped for row in result.rows) * (1 if settings.merged else 2)
     # Of several trainings the one that ended furthest from the clear one.
     last = result.rows[-1]
     if len(result.walls) == 1 or (abs(last.accuracy - last.clear_accuracy)
@@ -141,6 +150,34 @@ def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches:
         result.accuracy, result.clear_accuracy = last.accuracy, last.clear_accuracy
     result.device_peak_bytes = context.peak_bytes
     result.host_peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@dataclass
+class _Step:
+    """One iteration: the state after it, and its time; where steps are replayed, the mean of all."""
+
+    state: Ciphertext
+    seconds: float
+    bootstrapped: bool
+
+
+def _steps(trainer: helr.Trainer, state: Ciphertext, batches: list[Any], mode: str) -> Iterator[_Step]:
+    """A training. Replays are not waited for one by one: no step needs the host."""
+    done: list[_Step] = []
+    start = time.monotonic()
+    for t, eta in enumerate(helr.momentum(trainer.settings.iterations)):
+        due, begun = trainer.needs_refresh(state), time.monotonic()
+        state = trainer.refreshed_step(state, batches[t % len(batches)], eta)
+        if mode == "immediate":
+            trainer.context.synchronize()
+            yield _Step(state, time.monotonic() - begun, due)
+        else:
+            done.append(_Step(state, 0.0, due))
+    if mode == "immediate":
+        return
+    trainer.context.synchronize()
+    mean = (time.monotonic() - start) / len(done)
+    yield from (_Step(step.state, mean, step.bootstrapped) for step in done)
 
 
 def _time(seconds: float) -> str:
@@ -172,7 +209,7 @@ def row(r: Result) -> dict[str, Any]:
     low, middle, high = (1e3 * float(x) / len(r.rows) for x in np.quantile(r.walls, [0.25, 0.5, 0.75]))
     spread = {"low": low, "high": high} if len(r.walls) > 1 else {}
     return {"name": "helr.iteration", "value": middle, "unit": "ms", "median_of": len(r.walls), **spread,
-            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "immediate",
+            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": r.mode,
             "preset": r.preset,
             "params": {**r.sizes, "iterations": len(r.rows), "dataset": r.dataset},
             "accuracy": r.accuracy, "clear_accuracy": r.clear_accuracy, "bootstraps": r.bootstraps,

@@ -14,6 +14,9 @@ all slots, so that sparse-slot bootstrapping refreshes both at once:
 Four levels a step: Z v; the mask of the row sums; m^2 + c1 beside (kappa c3 m) Z; their product.
 Scaled copies of Z are made at high levels, where levels are free. Batches over several ciphertexts
 also come packed in pairs, Z1 + i Z2, which halves the rotations of the row sums.
+
+A step can be recorded for each level that states have, with the bootstrapping before it where one is due. The momentum
+eta changes from step to step, so it is an argument of the recordings.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.context import Context
 from ..claims.known import Range
+from ..ops.scalar import Scalar
+from ..programs.program import Program
 
 LEVELS = 4  # of one step
 # All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
@@ -37,6 +42,7 @@ LEVELS = 4  # of one step
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
 # Of w and v in units of `Settings.bound`. A bound derived from the data would grow with every step.
 BOX = Range(-1, 1, (-1, 1))
+ETA = Scalar(-1, 1)  # of every step: see momentum()
 
 
 @dataclass(frozen=True)
@@ -90,15 +96,18 @@ class Trainer:
 
     def __init__(self, context: Context, settings: Settings) -> None:
         self.context, self.settings = context, settings
-        self.start_level = context.params.level_after_bootstrap
+        most = context.params.level_after_bootstrap
         # Taking w and v apart multiplies by 1/2, which takes a level.
         self.last_level = 0 if settings.merged else 1
-        self.steps_between = (self.start_level - self.last_level) // LEVELS
+        self.steps_between = (most - self.last_level) // LEVELS
         if self.steps_between == 0:
             raise errors.ParameterError.explain(
-                "demo helr", f"{context.params.name}, which leaves {self.start_level} levels",
+                "demo helr", f"{context.params.name}, which leaves {most} levels",
                 f"{self.last_level + LEVELS} levels after bootstrapping", "take another set, or one bootstrapping "
                 "for both")
+        # The levels that the steps use up: those above would be limbs that every step carries for nothing.
+        self.start_level = self.last_level + LEVELS * self.steps_between
+        self._recorded: dict[int, Program] = {}  # by the state's level
 
     # ---- the owner's side ----
 
@@ -115,13 +124,13 @@ class Trainer:
 
     def first_state(self, client: Client, columns: int) -> Ciphertext:
         """Encrypted zeros for w and v."""
-        return client.encrypt(np.zeros(columns), self.start_level)
+        return client.encrypt(np.zeros(columns), self.start_level, range=BOX)
 
     # ---- the server's side ----
 
     def refresh(self, state: Ciphertext) -> Ciphertext:
         """Bootstraps if the next step lacks levels."""
-        return state if state.level >= self.last_level + LEVELS else self._refreshed(state)
+        return self._refreshed(state).to_level(self.start_level) if self.needs_refresh(state) else state
 
     def _refreshed(self, state: Ciphertext) -> Ciphertext:
         if self.settings.merged:
@@ -130,7 +139,30 @@ class Trainer:
         w, v = (state + conjugate) * 0.5, (state - conjugate) * -0.5j
         return w.bootstrap(message="real", **ORDER) + v.bootstrap(message="real", **ORDER) * 1j
 
-    def step(self, state: Ciphertext, batch: Batch, eta: float) -> Ciphertext:
+    def needs_refresh(self, state: Ciphertext) -> bool:
+        """Whether the next step begins with a bootstrapping."""
+        return state.level < self.last_level + LEVELS
+
+    def record(self, state: Ciphertext, batch: Batch) -> int:
+        """Records the steps of a training whose first state and batches are like these; gives how many differ."""
+        level = state.level
+        while level not in self._recorded:
+            self._recorded[level] = Program(self._refreshed_step, {"eta": ETA}).record(
+                state.to_level(level), *_flat(batch))
+            level = (level if level >= self.last_level + LEVELS else self.start_level) - LEVELS
+        return len(self._recorded)
+
+    def refreshed_step(self, state: Ciphertext, batch: Batch, eta: float) -> Ciphertext:
+        """A step, and the bootstrapping before it where one is due; replayed where it was recorded."""
+        program = self._recorded.get(state.level)
+        if program is not None:
+            return program(state, *_flat(batch), eta=eta)
+        return self.step(self.refresh(state), batch, eta)
+
+    def _refreshed_step(self, state: Ciphertext, *parts: Ciphertext, eta: Scalar) -> Ciphertext:
+        return self.step(self.refresh(state), _batch(parts), eta)
+
+    def step(self, state: Ciphertext, batch: Batch, eta: float | Scalar) -> Ciphertext:
         """One Nesterov step: S -> S', LEVELS levels lower."""
         c0, c1, c3 = self.settings.sigmoid
         rows = len(batch.halves) * batch.halves[0].shape[0]
@@ -163,10 +195,10 @@ class Trainer:
 
     def cycle(self, state: Ciphertext, *parts: Ciphertext) -> Ciphertext:
         """All steps between two bootstrappings and one bootstrapping: what a plan runs."""
-        batch = Batch(parts[:-1], parts[-1]) if len(parts) > 1 else Batch(parts, parts[0])
+        batch = _batch(parts)
         for eta in momentum(self.steps_between):
             state = self.step(state, batch, eta)
-        return self._refreshed(state)
+        return self.refresh(state)
 
     def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""
@@ -175,3 +207,11 @@ class Trainer:
         shapes = self._packings(batch, lambda x: Shape(x.shape, self.start_level))
         parts = shapes[0] if len(shapes[0]) == 1 else (*shapes[0], shapes[1])
         return [Shape((batch.shape[1],), self.start_level), *parts]
+
+
+def _flat(batch: Batch) -> tuple[Ciphertext, ...]:
+    return batch.halves if len(batch.halves) == 1 else (*batch.halves, batch.packed)
+
+
+def _batch(parts: tuple[Ciphertext, ...]) -> Batch:
+    return Batch(parts[:-1], parts[-1]) if len(parts) > 1 else Batch(parts, parts[0])

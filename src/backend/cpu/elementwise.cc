@@ -90,18 +90,21 @@ void run(Executor& executor, const Linear& op) {
     const bool upper = i % 2 == 1;
     const Linear::Item& item = op.items[u.item];
     const Modulus& m = table.primes[u.prime].modulus;
-    const auto pick = [&](const auto& lower_half, const auto& upper_half) {
+    const auto pick = [&](const auto& lower_half, const auto& upper_half,
+                          const std::uint32_t* stored, std::uint32_t otherwise) {
+      if (stored != nullptr) return stored[(upper ? item.out.limbs() : 0) + u.position];
+      if (lower_half.empty()) return otherwise;
       return upper && !upper_half.empty() ? upper_half[u.position] : lower_half[u.position];
     };
     std::vector<const std::uint32_t*> x;
     std::vector<ShoupFactor> c;
     for (const Linear::Term& term : item.terms) {
       x.push_back(find_limb(term.x, u.prime) + (upper ? half : 0));
-      c.push_back(make_shoup(
-          term.residues.empty() ? residue(term.small, m) : pick(term.residues, term.upper), m));
+      c.push_back(
+          make_shoup(pick(term.residues, term.upper, term.stored, residue(term.small, m)), m));
     }
     const std::uint32_t constant =
-        item.constant.empty() ? 0 : pick(item.constant, item.constant_upper);
+        pick(item.constant, item.constant_upper, item.constant_stored, 0);
     executor.kernels().linear(find_limb(item.out, u.prime) + (upper ? half : 0), x.data(), c.data(),
                               static_cast<int>(x.size()), constant, half, m);
   });

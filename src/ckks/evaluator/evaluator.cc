@@ -104,11 +104,11 @@ Ciphertext Evaluator::sub(const Ciphertext& x, const Plaintext& y) const {
 
 Ciphertext Evaluator::negate(const Ciphertext& x) const { return multiply_integer(x, -1); }
 
-std::vector<Ciphertext> Evaluator::plus_scalar(Span x, Complex c) const {
+std::vector<Ciphertext> Evaluator::plus_scalar(Span x, const Scalar& c) const {
   for (const Ciphertext& each : x) require("ckks.add_scalar", each);
   const Basis basis = x[0].parts[0].view.basis();
   const ScalarResidues constant =
-      scalar_residues("ckks.add_scalar", context_->ring(), basis, c, x[0].scale);
+      c.residues("ckks.add_scalar", context_->ring(), basis, x[0].scale);
   Ciphertexts out(x.begin(), x.end());  // the other parts are shared
   Linear op;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -116,17 +116,18 @@ std::vector<Ciphertext> Evaluator::plus_scalar(Span x, Complex c) const {
     op.items.push_back({.terms = {{.x = x[i].parts[0].view}},
                         .out = out[i].parts[0].view,
                         .constant = constant.lower,
-                        .constant_upper = constant.upper});
+                        .constant_upper = constant.upper,
+                        .constant_stored = constant.stored});
   }
   context_->queue().submit(std::move(op));
   return out;
 }
 
-Ciphertext Evaluator::add_scalar(const Ciphertext& x, Complex c) const {
+Ciphertext Evaluator::add_scalar(const Ciphertext& x, const Scalar& c) const {
   return std::move(plus_scalar(std::span(&x, 1), c).front());
 }
 
-std::vector<Ciphertext> Evaluator::add_scalar(Span x, Complex c) const {
+std::vector<Ciphertext> Evaluator::add_scalar(Span x, const Scalar& c) const {
   return in_batches("ckks.add_scalar", x, [&](Span part) { return plus_scalar(part, c); });
 }
 
@@ -139,9 +140,11 @@ std::vector<Ciphertext> Evaluator::scaled(Span x, const ScalarResidues& factor,
     const Ciphertext& to =
         out.emplace_back(allocate(c, static_cast<int>(c.parts.size()), c.level, scale));
     for (std::size_t h = 0; h < c.parts.size(); ++h) {
-      op.items.push_back(
-          {.terms = {{.x = c.parts[h].view, .residues = factor.lower, .upper = factor.upper}},
-           .out = to.parts[h].view});
+      op.items.push_back({.terms = {{.x = c.parts[h].view,
+                                     .residues = factor.lower,
+                                     .upper = factor.upper,
+                                     .stored = factor.stored}},
+                          .out = to.parts[h].view});
     }
   }
   context_->queue().submit(std::move(op));
@@ -149,12 +152,11 @@ std::vector<Ciphertext> Evaluator::scaled(Span x, const ScalarResidues& factor,
 }
 
 // x * round(c * scale), level kept.
-std::vector<Ciphertext> Evaluator::times(const char* operation, Span x, Complex c,
+std::vector<Ciphertext> Evaluator::times(const char* operation, Span x, const Scalar& c,
                                          double scale) const {
   for (const Ciphertext& each : x) require(operation, each);
   const Basis basis = x[0].parts[0].view.basis();
-  return scaled(x, scalar_residues(operation, context_->ring(), basis, c, scale),
-                x[0].scale * scale);
+  return scaled(x, c.residues(operation, context_->ring(), basis, scale), x[0].scale * scale);
 }
 
 std::vector<Ciphertext> Evaluator::times_integer(Span x, std::int64_t c) const {

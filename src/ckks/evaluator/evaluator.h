@@ -8,11 +8,10 @@
 #include <span>
 
 #include "ckks/ciphertext.h"
+#include "ckks/evaluator/scalar.h"
 #include "rlwe/key_switch.h"
 
 namespace latticino::ckks {
-
-struct ScalarResidues;
 
 class Evaluator {
  public:
@@ -29,10 +28,10 @@ class Evaluator {
   Ciphertext negate(const Ciphertext& x) const;
   Ciphertext add(const Ciphertext& x, const Plaintext& y) const;
   Ciphertext sub(const Ciphertext& x, const Plaintext& y) const;
-  Ciphertext add_scalar(const Ciphertext& x, Complex c) const;
+  Ciphertext add_scalar(const Ciphertext& x, const Scalar& c) const;
   std::vector<Ciphertext> add(std::span<const Ciphertext> x, std::span<const Ciphertext> y) const;
   std::vector<Ciphertext> sub(std::span<const Ciphertext> x, std::span<const Ciphertext> y) const;
-  std::vector<Ciphertext> add_scalar(std::span<const Ciphertext> x, Complex c) const;
+  std::vector<Ciphertext> add_scalar(std::span<const Ciphertext> x, const Scalar& c) const;
 
   // Products keep scale S_(l-1) exactly: they relinearise and rescale in one merged ModDown and
   // cost one level. *_no_rescale variants keep the level and return scale x.scale * y.scale.
@@ -40,14 +39,14 @@ class Evaluator {
   Ciphertext square(const Ciphertext& x) const;
   Ciphertext multiply(const Ciphertext& x, const Plaintext& y) const;
   // Scale S_(l-1) when x has S_l; any other scale is kept.
-  Ciphertext multiply_scalar(const Ciphertext& x, Complex c) const;
+  Ciphertext multiply_scalar(const Ciphertext& x, const Scalar& c) const;
   Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // no level
   Ciphertext multiply_i(const Ciphertext& x, int power) const;             // x * i^power, no level
   std::vector<Ciphertext> multiply(std::span<const Ciphertext> x,
                                    std::span<const Ciphertext> y) const;
   std::vector<Ciphertext> multiply(std::span<const Ciphertext> x,
                                    std::span<const Plaintext> y) const;
-  std::vector<Ciphertext> multiply_scalar(std::span<const Ciphertext> x, Complex c) const;
+  std::vector<Ciphertext> multiply_scalar(std::span<const Ciphertext> x, const Scalar& c) const;
   std::vector<Ciphertext> multiply_integer(std::span<const Ciphertext> x, std::int64_t c) const;
   std::vector<Ciphertext> multiply_i(std::span<const Ciphertext> x, int power) const;
 
@@ -63,7 +62,7 @@ class Evaluator {
   Ciphertext rescale(const Ciphertext& x) const;
   std::vector<Ciphertext> rescale(std::span<const Ciphertext> x) const;
   Ciphertext multiply_no_rescale(const Ciphertext& x, const Plaintext& y) const;
-  Ciphertext multiply_scalar_no_rescale(const Ciphertext& x, Complex c, double scale) const;
+  Ciphertext multiply_scalar_no_rescale(const Ciphertext& x, const Scalar& c, double scale) const;
 
   // Brings x to `level`, scale S_level (or `scale` if given). Throws LevelError going up.
   Ciphertext to_level(const Ciphertext& x, int level) const;
@@ -96,10 +95,10 @@ class Evaluator {
   Ciphertext combine(const char* operation, const Ciphertext& x, const Plaintext& y,
                      int sign) const;
   Ciphertexts scaled(Span x, const ScalarResidues& factor, double scale) const;
-  Ciphertexts plus_scalar(Span x, Complex c) const;
-  Ciphertexts times(const char* operation, Span x, Complex c, double scale) const;
+  Ciphertexts plus_scalar(Span x, const Scalar& c) const;
+  Ciphertexts times(const char* operation, Span x, const Scalar& c, double scale) const;
   Ciphertexts times_integer(Span x, std::int64_t c) const;
-  Ciphertexts times_scalar(Span x, Complex c) const;
+  Ciphertexts times_scalar(Span x, const Scalar& c) const;
   Ciphertexts times_i(Span x, int power) const;
   Ciphertexts times_plain(Span x, std::span<const Plaintext> y) const;
   Ciphertexts adjusted(Span x, double scale) const;

@@ -229,13 +229,13 @@ std::vector<Ciphertext> Evaluator::multiply(Span x, std::span<const Plaintext> y
   });
 }
 
-Ciphertext Evaluator::multiply_scalar_no_rescale(const Ciphertext& x, Complex c,
+Ciphertext Evaluator::multiply_scalar_no_rescale(const Ciphertext& x, const Scalar& c,
                                                  double scale) const {
   require_capacity("ckks.multiply_scalar", context_->params(), x.level, x.scale * scale);
   return std::move(times("ckks.multiply_scalar", std::span(&x, 1), c, scale).front());
 }
 
-std::vector<Ciphertext> Evaluator::times_scalar(Span x, Complex c) const {
+std::vector<Ciphertext> Evaluator::times_scalar(Span x, const Scalar& c) const {
   for (const Ciphertext& each : x) {
     require("ckks.multiply_scalar", each);
     require_level("ckks.multiply_scalar", each.level, 1);
@@ -251,11 +251,11 @@ std::vector<Ciphertext> Evaluator::times_scalar(Span x, Complex c) const {
   return out;
 }
 
-Ciphertext Evaluator::multiply_scalar(const Ciphertext& x, Complex c) const {
+Ciphertext Evaluator::multiply_scalar(const Ciphertext& x, const Scalar& c) const {
   return std::move(times_scalar(std::span(&x, 1), c).front());
 }
 
-std::vector<Ciphertext> Evaluator::multiply_scalar(Span x, Complex c) const {
+std::vector<Ciphertext> Evaluator::multiply_scalar(Span x, const Scalar& c) const {
   return in_batches("ckks.multiply_scalar", x, [&](Span part) { return times_scalar(part, c); });
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "ckks/evaluator/scalar_inputs.h"
 #include "math/errors.h"
 #include "math/modulus.h"
 #include "poly/ring.h"
@@ -51,6 +52,11 @@ double rounded(const char* operation, double x, double scale, double log_bound) 
   return y;
 }
 
+// X^(N/2) at psi.
+std::uint32_t unit_at(const Ring& ring, int prime, const Modulus& q) {
+  return pow_mod(ring.psi(prime), ring.n() / 2, q);
+}
+
 ScalarResidues gaussian_residues(const Ring& ring, const Basis& basis, double re, double im) {
   ScalarResidues out;
   for (int i = 0; i < basis.size(); ++i) {
@@ -61,8 +67,7 @@ ScalarResidues gaussian_residues(const Ring& ring, const Basis& basis, double re
       out.lower.push_back(a);
       continue;
     }
-    const std::uint32_t unit = pow_mod(ring.psi(p), ring.n() / 2, q);  // X^(N/2) at psi
-    const std::uint32_t b = mul_mod(integer_mod(im, q), unit, q);
+    const std::uint32_t b = mul_mod(integer_mod(im, q), unit_at(ring, p, q), q);
     out.lower.push_back(add_mod(a, b, q.q));
     out.upper.push_back(sub_mod(a, b, q.q));
   }
@@ -76,6 +81,33 @@ ScalarResidues scalar_residues(const char* operation, const Ring& ring, const Ba
   const double log_bound = log_modulus(ring, basis) - 1;
   return gaussian_residues(ring, basis, rounded(operation, c.real(), scale, log_bound),
                            rounded(operation, c.imag(), scale, log_bound));
+}
+
+ScalarResidues Scalar::residues(const char* operation, const Ring& ring, const Basis& basis,
+                                double scale) const {
+  return inputs_ == nullptr ? scalar_residues(operation, ring, basis, value_, scale)
+                            : inputs_->use(operation, index_, basis, scale);
+}
+
+ScalarEncoding::ScalarEncoding(const char* operation, const Ring& ring, const Basis& basis,
+                               double scale)
+    : operation_(operation), scale_(scale), log_bound_(log_modulus(ring, basis) - 1) {
+  for (int i = 0; i < basis.size(); ++i) {
+    const int p = basis.prime(i);
+    const Modulus q = make_modulus(ring.prime(p));
+    primes_.push_back({q, unit_at(ring, p, q)});
+  }
+}
+
+void ScalarEncoding::write(Complex c, std::uint32_t* words) const {
+  const double re = rounded(operation_, c.real(), scale_, log_bound_);
+  const double im = rounded(operation_, c.imag(), scale_, log_bound_);
+  for (std::size_t i = 0; i < limbs(); ++i) {
+    const Modulus& q = primes_[i].modulus;
+    const std::uint32_t a = integer_mod(re, q), b = mul_mod(integer_mod(im, q), primes_[i].unit, q);
+    words[i] = add_mod(a, b, q.q);
+    words[limbs() + i] = sub_mod(a, b, q.q);
+  }
 }
 
 ScalarResidues unit_residues(const Ring& ring, const Basis& basis, int power) {

@@ -6,12 +6,37 @@
 #include <vector>
 
 #include "ckks/ciphertext.h"
+#include "math/modulus.h"
 
 namespace latticino::ckks {
 
-// One residue a prime of `basis`, as in ops::Linear; `upper` is empty when it equals `lower`.
+// One residue a prime of `basis`, as in ops::Linear; `upper` is empty when it equals `lower`. Or
+// where both lie in backend memory.
 struct ScalarResidues {
   std::vector<std::uint32_t> lower, upper;
+  const std::uint32_t* stored = nullptr;
+};
+
+class ScalarInputs;
+
+// What ciphertexts are multiplied by, and what is added to them: a number that is known now, or one
+// that a recorded program is given at every run (ckks/evaluator/scalar_inputs.h).
+class Scalar {
+ public:
+  Scalar(double c) : value_(c) {}   // NOLINT: a number
+  Scalar(Complex c) : value_(c) {}  // NOLINT
+  Scalar(double re, double im) : value_(re, im) {}
+  // The number of that index among those of a program.
+  Scalar(ScalarInputs& inputs, std::size_t index) : inputs_(&inputs), index_(index) {}
+
+  // As scalar_residues() says.
+  ScalarResidues residues(const char* operation, const Ring& ring, const Basis& basis,
+                          double scale) const;
+
+ private:
+  Complex value_ = 0;
+  ScalarInputs* inputs_ = nullptr;
+  std::size_t index_ = 0;
 };
 
 // round(Re c * scale) + round(Im c * scale) X^(N/2). Rounding is to even; the products are exact to
@@ -19,6 +44,24 @@ struct ScalarResidues {
 // half the product of the basis: as with encoded values, nothing wraps around.
 ScalarResidues scalar_residues(const char* operation, const Ring& ring, const Basis& basis,
                                Complex c, double scale);
+
+// The same for many numbers of one basis and scale.
+class ScalarEncoding {
+ public:
+  ScalarEncoding(const char* operation, const Ring& ring, const Basis& basis, double scale);
+  std::size_t limbs() const { return primes_.size(); }
+  // limbs() residues for the lower half, then limbs() for the upper one.
+  void write(Complex c, std::uint32_t* words) const;
+
+ private:
+  struct Prime {
+    Modulus modulus;
+    std::uint32_t unit;  // X^(N/2) at psi
+  };
+  const char* operation_;
+  double scale_, log_bound_;
+  std::vector<Prime> primes_;
+};
 
 // i^power (power 0..3) without rounding or scale.
 ScalarResidues unit_residues(const Ring& ring, const Basis& basis, int power);

@@ -142,6 +142,11 @@ class Known {
   Known plus_number(Complex c, double scale) const;
   // `actual`: what c is rounded to.
   Known times_number(Complex c, double added, std::optional<Complex> actual = std::nullopt) const;
+  // Plus and times a number anywhere in a range, the same for all slots; `rounding`: what it may
+  // differ by from what is added, or multiplied by. What samples show of one number says nothing of
+  // the others: the result has none.
+  Known plus_scalar(const Range& c, double rounding) const;
+  Known times_scalar(const Range& c, double rounding, double added) const;
   // Adjusted to a level below: times the integer next to `factor`, which is divided out, and
   // rescaled.
   Known lowered(double added, double factor) const;

@@ -301,6 +301,17 @@ Known Known::times_number(Complex c, double added, std::optional<Complex> actual
       white_of(std::abs(c), added));
 }
 
+Known Known::plus_scalar(const Range& c, double rounding) const {
+  const double off = rounding * of_rounding(range());
+  return with(session::plus_error(session::plus_plain(estimate_, c, 0), off, false), nullptr);
+}
+
+Known Known::times_scalar(const Range& c, double rounding, double added) const {
+  const double off = rounding * widest().rms * of_rounding(range());
+  return with(session::plus_error(session::times_plain(estimate_, c, 0, added), off, false),
+              nullptr);
+}
+
 Known Known::lowered(double added, double factor) const {
   std::optional<Complex> actual;
   if (factor >= 1) actual = std::nearbyint(factor) / factor;

@@ -19,9 +19,10 @@ def separable(rows, columns, seed=3):
     return data.Dataset("made up", x[: rows // 2], y[: rows // 2], x[rows // 2 :], y[rows // 2 :])
 
 
+@pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("rows", [32, 64])
-def test_encrypted_training_follows_the_clear_one(ctx, client, rows):
-    """32 rows of 16 fill one ciphertext; 64 take two, packed as a pair."""
+def test_encrypted_training_follows_the_clear_one(ctx, client, rows, recorded):
+    """32 rows of 16 fill one ciphertext; 64 take two, packed as a pair. Recorded steps take eta as it is."""
     made = separable(4 * rows, 16)
     settings = helr.Settings(iterations=3, rows=rows)
     batches = data.batches(made, rows)
@@ -29,13 +30,18 @@ def test_encrypted_training_follows_the_clear_one(ctx, client, rows):
     ctx.use(client.server_keys(ctx.plan(trainer.cycle, *trainer.examples(batches[0]))))
     encrypted = [trainer.encrypt(client, z) for z in batches]
     state = trainer.first_state(client, 16)
-    before = ctx.bootstraps
-    clear = helr.clear_training(batches, settings)
+    if recorded:
+        assert trainer.record(state, encrypted[0]) == trainer.steps_between + 1
+    refreshed, clear = 0, helr.clear_training(batches, settings)
     for t, (eta, expected) in enumerate(zip(helr.momentum(3), clear)):
-        state = trainer.step(trainer.refresh(state), encrypted[t % len(encrypted)], eta)
+        batch = encrypted[t % len(encrypted)]
+        refreshed += trainer.needs_refresh(state)
+        eager = trainer.step(trainer.refresh(state), batch, eta)
+        state = trainer.refreshed_step(state, batch, eta)
+        assert np.array_equal(client.decrypt(state).unmarked(), client.decrypt(eager).unmarked())
         got = np.array(client.decrypt(state)) * settings.bound
         assert lt.precision(got, expected).mean > 9
-    assert ctx.bootstraps - before == 2
+    assert refreshed == 2
     assert data.accuracy(got.real, made.x_test, made.y_test) == data.accuracy(
         expected.real, made.x_test, made.y_test)
 
@@ -92,6 +98,15 @@ def test_the_demo_runs_and_plots(device, tmp_path, capsys):
     assert "peak memory" in printed and "in the clear" in printed and result.bootstraps >= 1
     assert abs(result.accuracy - result.clear_accuracy) <= 0.01 and len(result.rows) == 2
     assert len(result.walls) == 2 and all(w > 0 for w in result.walls) and "median of 2 trainings" in printed
+    assert demo.row(result)["mode"] == ("immediate" if device == "cpu" else "replayed")
+
+
+def test_the_demo_replays_recorded_steps(device, capsys):
+    """The same accuracy; the time of each iteration is the mean of all."""
+    result = demo.run("test-n10-boot-insecure", device, "digits", iterations=3, rows=32, recorded=True)
+    assert "steps of different levels recorded" in capsys.readouterr().out and demo.row(result)["mode"] == "replayed"
+    assert len({row.seconds for row in result.rows}) == 1 and result.bootstraps == sum(r.bootstrapped for r in result.rows) > 0
+    assert abs(result.accuracy - result.clear_accuracy) <= 0.01
 
 
 def test_a_whole_training_warns_of_no_range(device):

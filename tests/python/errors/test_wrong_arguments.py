@@ -36,6 +36,7 @@ def world():
     w.x, w.foreign = w.client.encrypt(x), w.stranger.encrypt(x)
     w.square = w.client.encrypt(x.reshape(8, 8))
     w.program = lt.record(lambda a: a * 2)
+    w.scaled = lt.record(lambda a, c: a * c, c=lt.Scalar(0, 2)).record(w.x)
     w.session = w.ctx.bind(w.keys)
     w.bits, w.ints, w.clear = World(GATES, "cpu"), World(INTEGERS, "cpu"), World(INTEGERS, "not-encrypted")
     w.b = w.bits.client.encrypt([True, False])
@@ -144,6 +145,10 @@ def calls(w, folder):
         "session use": s.use, "session forget": s.forget, "session bind": s.bind, "session encrypt": lambda v: s.encrypt(v),
         "session plan": lambda v: s.plan(lambda a: a + a, v), "session keygen": lambda v: lt.load_client(v, s),
         "program.record": lambda v: lt.record(lambda a: a + a).record(v), "program pair": lambda v: lt.record(lambda a, b: a + b)(x, v),
+        "record number": lambda v: lt.record(lambda a, c: a * c, c=v), "program number": lambda v: w.scaled(x, c=v),
+        "plan number": lambda v: c.plan(lambda a, c: a * c, x, c=v), "Scalar": lt.Scalar, "Scalar high": lambda v: lt.Scalar(0, v),
+        "Scalar product": lambda v: lt.Scalar(1, 2) * v, "Scalar quotient": lambda v: v / lt.Scalar(1, 2),
+        "Scalar power": lambda v: lt.Scalar(1, 2) ** v,
         "recorded result": lambda v: lt.record(lambda a: v)(x), "planned result": lambda v: c.plan(lambda a: v, x),
         "server_keys program": lambda v: w.client.server_keys(lambda a: a + a, v),
         "passphrase": lambda v: lt.save_secret_key(path + ".secret", w.client, passphrase=v),

@@ -77,6 +77,23 @@ def check():
 """
 
 
+def test_a_child_refuses_recordings_and_makes_its_own():
+    run(BOTH + """
+scaled = lt.record(lambda v, c: v * c, c=lt.Scalar(-1, 1))
+scaled(x, c=0.5)
+def check():
+    raises(lt.DeviceError, lambda: scaled(x, c=0.25))
+    raises(lt.DeviceError, lambda: lt.record(lambda v, c: v * c, c=lt.Scalar(-1, 1))(x, c=0.5))
+    own = lt.Context(CKKS, "cpu")
+    mine = lt.keygen(own)
+    own.use(mine.server_keys(program, np.zeros(16), show=False))
+    z = lt.record(lambda v, c: v * c, c=lt.Scalar(-1, 1))(mine.encrypt(np.linspace(0, 1, 16)), c=-0.5)
+    assert np.allclose(mine.decrypt(z), np.linspace(0, -0.5, 16), atol=1e-2)
+in_child(check)
+assert np.allclose(client.decrypt(scaled(x, c=0.25)), np.linspace(0, 0.25, 16), atol=1e-2)
+""")
+
+
 def test_a_child_refuses_at_once_and_makes_its_own():
     run(BOTH + REFUSED + """
 in_child(check)

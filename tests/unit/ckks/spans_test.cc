@@ -3,6 +3,7 @@
 
 #include "ckks/evaluator/batches.h"
 #include "ckks/evaluator/evaluator.h"
+#include "ckks/evaluator/scalar_inputs.h"
 #include "math/errors.h"
 #include "support/ckks_world.h"
 #include "support/preset_names.h"
@@ -55,6 +56,52 @@ class CkksSpans : public ::testing::TestWithParam<const char*> {
     return out;
   }
 };
+
+// Numbers that a recorded program is given at every run: as if each had been a constant.
+TEST_P(CkksSpans, NumbersOfARun) {
+  const World::Batch x = ciphertexts(7);
+  const Evaluator e(world().context(), nullptr);
+  const auto numbers = std::make_shared<ScalarInputs>(world().context());
+  const Complex bound(2, 2);
+  World::Batch product, sum;
+  Queue& queue = world().context()->queue();
+  queue.poison(true);  // what is written before a run must outlast the fills of its blocks
+  auto program = queue.record([&] {
+    numbers->set(0, {1, 1}, bound);
+    numbers->set(1, 0.5, bound);
+    product = e.multiply_scalar(x, {*numbers, 0});
+    sum = e.add_scalar(e.multiply_scalar(x, {*numbers, 1}), {*numbers, 0});
+  });
+  queue.poison(false);
+  for (const Complex c : {Complex(0.3, -0.7), Complex(0), Complex(-2, 2), Complex(1e-300, 0),
+                          Complex(-1), Complex(0, 1.25)}) {
+    const std::vector<Complex> values = {c, std::conj(c)};
+    numbers->write(numbers->residues(values));
+    program.run();
+    expect_equal(product, e.multiply_scalar(x, c), "multiply_scalar");
+    expect_equal(sum, e.add_scalar(e.multiply_scalar(x, std::conj(c)), c), "add_scalar");
+  }
+  const auto refuse = [&](std::vector<Complex> values) { return numbers->residues(values); };
+  EXPECT_THROW(refuse({1.0}), ShapeError);
+  EXPECT_THROW(refuse({1.0, 2.1}), ValueError);
+  EXPECT_THROW(refuse({1.0, Complex(0, std::nan(""))}), ValueError);
+  numbers->set(2, 1, Complex(1e300, 0));
+  EXPECT_THROW(e.add_scalar(x, {*numbers, 2}), ScaleError) << "a range beyond the modulus";
+  EXPECT_THROW(numbers->set(0, 1, bound), UnsupportedError) << "another value when called again";
+}
+
+// What the second call of a recorded function uses, the first one must have used.
+TEST_P(CkksSpans, NumbersOfARunAreTheSameAtEveryCall) {
+  const World::Batch x = ciphertexts(8);
+  const Evaluator e(world().context(), nullptr);
+  ScalarInputs numbers(world().context());
+  numbers.set(0, 1, Complex(2, 0));
+  int calls = 0;
+  EXPECT_THROW(world().context()->queue().record([&] {
+    if (++calls == 2) e.add_scalar(x, {numbers, 0});
+  }),
+               UnsupportedError);
+}
 
 TEST_P(CkksSpans, WithoutKeys) {
   const World::Batch x = ciphertexts(1), y(x.rbegin(), x.rend());  // other levels beside each other

@@ -159,6 +159,18 @@ TEST_F(Check, LinearConstants) {
   EXPECT_THROW(check(Linear{{{{{eval(1, 0), 1, {}, {}}}, out, {}, {}}}}), ShapeError);
 }
 
+TEST_F(Check, LinearResiduesInMemory) {
+  const PolyView x = eval(2, 0), out = eval(2, 2);
+  const std::uint32_t *words = eval(1, 4).limb(0), *written = out.limb(1);
+  const std::vector<std::uint32_t> c = {3, 4};
+  EXPECT_NO_THROW(check(Linear{{{{{x, 1, {}, {}, words}}, out, {}, {}, words}}}));
+  EXPECT_THROW(check(Linear{{{{{x, 1, c, {}, words}}, out, {}, {}}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{x, 1, {}, {}}}, out, c, {}, words}}}), ShapeError);
+  EXPECT_THROW(check(Linear{{{{{x, 1, {}, {}, written}}, out, {}, {}}}}), ShapeError) << "overlap";
+  const PolyView xc = x.in(Domain::Coeff), oc = out.in(Domain::Coeff);
+  EXPECT_THROW(check(Linear{{{{{xc, 1, {}, {}, words}}, oc, {}, {}}}}), ShapeError);
+}
+
 TEST_F(Check, ProductsAndTheirAliasing) {
   const PolyView a = eval(2, 0), b = eval(2, 2), f = eval(2, 4);
   const std::array<PolyView, 3> outs = {eval(2, 6), eval(2, 8), eval(2, 10)};

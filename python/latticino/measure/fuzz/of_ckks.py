@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...ckks.context import Context
 from ...ckks.dot import dot
 from ...claims.known import Range, RangeWarning
 from ...key_generation import keygen
+from ...ops.scalar import Scalar
 from ...programs.program import record
 from .result import Claimed, Result
 
@@ -59,12 +60,19 @@ def _made(seed: int, salt: int, size: int) -> np.ndarray:
 
 @dataclass
 class Program:
-    """Steps on a list of arrays, encrypted or not: each appends its result, the last one is the program's."""
+    """Steps on a list of arrays, encrypted or not: each appends its result, the last one is the program's.
+
+    ``numbers`` that each run brings anew, as they were drawn: the largest in size that they can be. Steps find those of
+    the run in ``given``.
+    """
 
     names: list[str]
     steps: list[Step]
+    numbers: dict[str, float] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: Any, **given: Any) -> Any:
+        self.given = given
         values = list(operands)
         for step in self.steps:
             values.append(step(values))
@@ -103,11 +111,11 @@ class Drawing:
     """Draws a program of a few steps whose values stay within what the modulus holds, whatever it does."""
 
     def __init__(self, rng: np.random.Generator, operands: Operands, left: list[int], fresh: int,
-                 bootstraps: bool) -> None:
+                 bootstraps: bool, numbers: bool = False) -> None:
         self.rng, self.fresh = rng, fresh
         self.clear, self.left = [np.asarray(x) for x in operands], left
         self.program, self.size = Program([], []), operands[0].size
-        self.kinds = [*_STEPS, *([_bootstrap] * 2 if bootstraps else [])]
+        self.kinds = [*_STEPS, *([_bootstrap] * 2 if bootstraps else []), *(_OF_NUMBERS * 3 if numbers else [])]
 
     def add(self, name: str, step: Step, cost: int, *used: int, left: int | None = None) -> None:
         """A step that takes `cost` levels of the values that it uses, if its result is worth having."""
@@ -120,6 +128,13 @@ class Drawing:
         self.program.steps.append(step)
         self.clear.append(result)
         self.left.append(min(self.left[i] for i in used) - cost if left is None else left)
+
+    def number(self, decades: float) -> str:
+        """The name of a number that each run brings anew, from the negative of what is drawn to it."""
+        name = f"n{len(self.program.numbers)}"
+        value = float(10.0 ** self.rng.uniform(-decades, decades))
+        self.program.numbers[name] = self.program.given[name] = value
+        return name
 
     def one(self) -> int:
         """A value of the operands' shape."""
@@ -241,6 +256,28 @@ def _bootstrap(d: Drawing) -> None:
         d.add("bootstrap", lambda v: _refreshed(v[i], ratio, message), 1, i, left=d.fresh)
 
 
+def _times_scalar(d: Drawing) -> None:
+    i, name, given = d.one(), d.number(2), d.program
+    d.add("times scalar", lambda v: v[i] * given.given[name], 1, i)
+
+
+def _times_expression(d: Drawing) -> None:
+    i, name, given = d.one(), d.number(1), d.program
+    c = complex(*d.rng.uniform(-1, 1, 2))
+    d.add("times expression", lambda v: v[i] * (c - given.given[name] ** 2), 1, i)
+
+
+def _plus_scalar(d: Drawing) -> None:
+    i, name, given = d.one(), d.number(1), d.program
+    d.add("plus scalar", lambda v: v[i] + given.given[name], 0, i)
+
+
+def _over_scalar(d: Drawing) -> None:
+    i, name, given = d.one(), d.number(1), d.program
+    d.add("over scalar", lambda v: v[i] / (3 * abs(given.numbers[name]) + given.given[name]), 1, i)
+
+
+_OF_NUMBERS: list[Callable[[Drawing], None]] = [_times_scalar, _times_expression, _plus_scalar, _over_scalar]
 _STEPS: list[Callable[[Drawing], None]] = [
     _add, _add, _subtract, _multiply, _multiply, _times_array, _plus_array, _divide, _times_number, _times_integer,
     _plus_number, _power, _dot_of_pairs, _rotate, _conjugate, _spread_sum, _polyval, _polyval]
@@ -254,9 +291,9 @@ class World:
         self.client: Client = keygen(self.context)
         self._seed: int | None = None
 
-    def use_keys(self, seed: int, program: Program, encrypted: list[Any]) -> None:
-        """Keys for the program of a seed, which all kinds of claims and modes share."""
-        if seed != self._seed:
+    def use_keys(self, seed: int | None, program: Any, encrypted: list[Any]) -> None:
+        """Keys for the program of a seed, which all kinds of claims and modes share; None: for a program of its own."""
+        if seed is None or seed != self._seed:
             self._seed = None
             self.context.use(self.client.server_keys(self.context.plan(program, *encrypted), show=False))
             self._seed = seed
@@ -264,7 +301,8 @@ class World:
 
 def run(world: World, seed: int, kind: str, mode: str) -> Result:
     """One program. `kind` of claim: "calibrated" on other data of the same make, or "declared" bounds; `mode`: "eager",
-    "recorded" (on the arguments of the recording and replayed on others) or "auto" (bootstraps by itself)."""
+    "recorded" (on the arguments of the recording and replayed on others), "numbers" (the same with numbers that each
+    run brings anew) or "auto" (bootstraps by itself)."""
     rng, context = np.random.default_rng(seed), world.context
     bootstraps = context.params.has_bootstrap and rng.integers(3) == 0
     size = int(rng.choice(SIZES))
@@ -272,7 +310,10 @@ def run(world: World, seed: int, kind: str, mode: str) -> Result:
     operands, samples, others = ([_made(s, salt, size) for s in made] for salt in range(3))
     levels = [_level(rng, context) for _ in made]
     left = [60 if mode == "auto" else level - 1 for level in levels]
-    program = Drawing(rng, operands, left, context.level - 2, bootstraps).drawn()
+    program = Drawing(rng, operands, left, context.level - 2, bootstraps, mode == "numbers").drawn()
+    drawn = program.numbers
+    most = {name: Scalar(-value, value) for name, value in drawn.items()}
+    later = {name: value * float(rng.choice([-1, 0, 1e-9, *rng.uniform(-1, 1, 3)])) for name, value in drawn.items()}
     title = f"ckks {context.params.name} {kind} {mode} seed {seed}: {', '.join(program.names)}"
     ranges = [_declared(np.concatenate([x, o])) for x, o in zip(operands, others)]
 
@@ -284,15 +325,15 @@ def run(world: World, seed: int, kind: str, mode: str) -> Result:
         warnings.simplefilter("error", RangeWarning)
         try:
             first = encrypted(operands)
-            world.use_keys(seed, program, first)
-            runs = record(program) if mode == "recorded" else program
-            results = [(runs(*first), operands)]
-            if mode == "recorded":
-                results.append((runs(*encrypted(others)), others))
+            runs = program if mode in ("eager", "auto") else record(program, **most)
+            world.use_keys(seed if mode != "numbers" else None, runs, first)
+            results = [(runs(*first, **drawn), operands, drawn)]
+            if mode in ("recorded", "numbers"):
+                results.append((runs(*encrypted(others), **later), others, later))
         except (errors.ScaleError, errors.LevelError, RangeWarning) as refused:
             return Result(title, len(program.steps), refused=f"{type(refused).__name__}: {refused}")
     alike = "spread_sum" in program.names  # slots have one error: they count as one value
-    compared = [_compared(world.client, y, np.asarray(program(*values)), alike) for y, values in results]
+    compared = [_compared(world.client, y, np.asarray(program(*values, **n)), alike) for y, values, n in results]
     return Result(title, len(program.steps), next((wrong for wrong, _ in compared if wrong), ""),
                   [claim for _, claim in compared])
 
@@ -327,6 +368,8 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
         for kind in ("calibrated", "declared"):
             yield run(leveled, seed, kind, "eager")
             yield run(leveled, seed, kind, "recorded")
+            yield run(leveled, seed, kind, "numbers")
             yield run(bootstrapped, seed, kind, "recorded" if seed % 2 else "eager")
+            yield run(bootstrapped, seed, kind, "numbers")
             yield run(auto, seed, kind, "auto")
         seed += 1

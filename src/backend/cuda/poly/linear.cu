@@ -17,12 +17,14 @@ struct TermArgs {
   View x;
   std::int32_t small;
   std::int16_t residues, upper;  // first word of each vector, or -1
+  const std::uint32_t* stored;   // or null
 };
 
 struct ItemArgs {
   View out;
   std::int16_t first_term, terms, first_limb, limbs;
   std::int16_t constant, constant_upper;
+  const std::uint32_t* constant_stored;  // or null
 };
 
 struct LinearArgs {
@@ -33,9 +35,16 @@ struct LinearArgs {
 };
 static_assert(sizeof(LinearArgs) <= 4096);
 
+// Where the residue of an item's limb lies in memory; w: its place in the launch's vectors.
+__device__ __forceinline__ int stored_place(const ItemArgs& item, int w, bool upper) {
+  return (upper ? item.out.limbs() : 0) + item.first_limb + w;
+}
+
 // The coefficient of a term times R; w: the limb's place in the vectors.
-__device__ __forceinline__ std::uint32_t coefficient(const LinearArgs& a, const TermArgs& t, int w,
-                                                     bool upper, const Modulus& m) {
+__device__ __forceinline__ std::uint32_t coefficient(const LinearArgs& a, const ItemArgs& item,
+                                                     const TermArgs& t, int w, bool upper,
+                                                     const Modulus& m) {
+  if (t.stored != nullptr) return mul_mod(t.stored[stored_place(item, w, upper)], m.r2, m);
   const int first = upper && t.upper >= 0 ? t.upper : t.residues;
   const auto r2 = static_cast<std::int32_t>(m.r2);
   return first >= 0 ? mul_mod(a.word[first + w], m.r2, m)
@@ -64,6 +73,14 @@ __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ Linea
     for (int j = 0; j < kGroup; ++j) acc[v][j] = start;
   }
   wait_for_previous();
+  if (item.constant_stored != nullptr) {
+    const std::uint32_t word = item.constant_stored[stored_place(item, w, upper)];
+#pragma unroll
+    for (int v = 0; v < PER; ++v) {
+#pragma unroll
+      for (int j = 0; j < kGroup; ++j) acc[v][j] = static_cast<std::uint64_t>(word) * m.r;
+    }
+  }
   for (int t = 0; t < item.terms; t += kAhead) {
     Group x[kAhead][PER];
     std::uint32_t c[kAhead];
@@ -74,7 +91,7 @@ __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ Linea
       const std::uint32_t* limb = term.x.limb(prime, a.ring.log_n);
 #pragma unroll
       for (int v = 0; v < PER; ++v) x[k][v] = load_group(limb, g + v * kThreads);
-      c[k] = coefficient(a, term, w, upper, m);
+      c[k] = coefficient(a, item, term, w, upper, m);
     }
 #pragma unroll
     for (int k = 0; k < kAhead; ++k) {
@@ -138,14 +155,15 @@ class LinearBatch {
     ItemArgs* part = open(item, first, limbs);
     part->constant = words(item.constant, first, limbs);
     part->constant_upper = words(item.constant_upper, first, limbs);
+    part->constant_stored = item.constant_stored;
     for (const Linear::Term* t : terms) {
       if (terms_ == kTerms || words_ + 2 * limbs > kWords) {
         flush();
         part = open(item, first, limbs);
-        push(part, {View(item.out), 1, -1, -1});
+        push(part, {View(item.out), 1, -1, -1, nullptr});
       }
-      push(part,
-           {View(t->x), t->small, words(t->residues, first, limbs), words(t->upper, first, limbs)});
+      push(part, {View(t->x), t->small, words(t->residues, first, limbs),
+                  words(t->upper, first, limbs), t->stored});
     }
   }
 
@@ -157,7 +175,8 @@ class LinearBatch {
              static_cast<std::int16_t>(first),
              static_cast<std::int16_t>(limbs),
              -1,
-             -1};
+             -1,
+             nullptr};
     return part;
   }
 
