@@ -27,6 +27,10 @@ foreach(folder unit conformance kat property noise fuzz)
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS ${folder} TIMEOUT ${LATTICINO_TEST_SECONDS})
   endif()
 endforeach()
+# What tests of Python run beside it, through the public headers alone.
+add_executable(array_programs tests/programs/array_programs.cc)
+target_compile_options(array_programs PRIVATE -O1)
+target_link_libraries(array_programs PRIVATE latticino)
 # Device code on the host (tests/emulation/machine.h). Fibers change stacks, which sanitizers refuse.
 if(NOT LATTICINO_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS tests/emulation/*.cc)

@@ -147,29 +147,11 @@ void bind_bootstrap(nb::module_& m) {
       .value("Real", BootstrapOptions::Message::Real)
       .value("MergedReals", BootstrapOptions::Message::MergedReals);
   nb::class_<Bootstrapper>(m, "Bootstrapper", "Refreshes ciphertexts.")
-      .def(
-          "__init__",
-          [](Bootstrapper* self, ContextPtr context, int slots, BootstrapOptions::Message message,
-             bool minimal_keys, bool slot_to_coeff_first, bool over_mod_raise, int arcsine,
-             int log_message_ratio) {
-            const Released release;
-            new (self) Bootstrapper(std::move(context), {.slots = slots,
-                                                         .message = message,
-                                                         .minimal_keys = minimal_keys,
-                                                         .slot_to_coeff_first = slot_to_coeff_first,
-                                                         .over_mod_raise = over_mod_raise,
-                                                         .log_message_ratio = log_message_ratio,
-                                                         .arcsine = arcsine});
-          },
-          "context"_a, "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a = false,
-          "over_mod_raise"_a = false, "arcsine"_a = 0, "log_message_ratio"_a = 0)
       .def("bootstrap", &Bootstrapper::bootstrap, ReleaseGil())
       .def("bootstrap_pair", &Bootstrapper::bootstrap_pair, ReleaseGil())
       .def_prop_ro("bytes", &Bootstrapper::bytes)
       .def_prop_ro("input_level", &Bootstrapper::input_level)
       .def_prop_ro("output_level", &Bootstrapper::output_level)
-      .def_prop_ro("message_ratio", &Bootstrapper::message_ratio)
-      .def_prop_ro("sine_ratio", &Bootstrapper::sine_ratio)
       .def_prop_ro(
           "noise",
           [](const Bootstrapper& b) {
@@ -193,27 +175,6 @@ void bind_bootstrap(nb::module_& m) {
           "predicted_bits",
           [](const Choice& c) { return std::pair(c.predicted.mean_bits, c.predicted.max_bits); })
       .def_ro("reason", &Choice::reason);
-  m.def(
-      "choose_form",
-      [](const Params& params, int level, int slots, BootstrapOptions::Message message,
-         bool minimal_keys, std::optional<bool> slot_to_coeff_first,
-         std::optional<bool> over_mod_raise, std::optional<int> arcsine,
-         std::optional<int> log_message_ratio, bool random_like, double largest) {
-        nb::gil_scoped_release release;
-        return ckks::bootstrap::choose_form(params, {level,
-                                                     slots,
-                                                     message,
-                                                     minimal_keys,
-                                                     slot_to_coeff_first,
-                                                     over_mod_raise,
-                                                     arcsine,
-                                                     log_message_ratio,
-                                                     {random_like, largest, {}}});
-      },
-      "params"_a, "level"_a, "slots"_a, "message"_a, "minimal_keys"_a = false,
-      "slot_to_coeff_first"_a = nb::none(), "over_mod_raise"_a = nb::none(),
-      "arcsine"_a = nb::none(), "log_message_ratio"_a = nb::none(), "random_like"_a = false,
-      "largest"_a = 1.0);
 }
 
 }  // namespace

@@ -30,10 +30,6 @@ void bind_lists(nb::class_<Evaluator>& evaluator) {
           },
           ReleaseGil())
       .def(
-          "add_scalar",
-          [](const Evaluator& e, const Ciphertexts& x, Complex c) { return e.add_scalar(x, c); },
-          ReleaseGil())
-      .def(
           "add_input",
           [](const Evaluator& e, const Ciphertexts& x, ScalarInputs& inputs, std::size_t index) {
             return e.add_scalar(x, {inputs, index});
@@ -57,24 +53,6 @@ void bind_lists(nb::class_<Evaluator>& evaluator) {
             return e.multiply(x, y);
           },
           ReleaseGil())
-      .def(
-          "multiply_scalar",
-          [](const Evaluator& e, const Ciphertexts& x, Complex c) {
-            return e.multiply_scalar(x, c);
-          },
-          ReleaseGil())
-      .def(
-          "multiply_integer",
-          [](const Evaluator& e, const Ciphertexts& x, std::int64_t c) {
-            return e.multiply_integer(x, c);
-          },
-          ReleaseGil())
-      .def(
-          "multiply_i",
-          [](const Evaluator& e, const Ciphertexts& x, int power) {
-            return e.multiply_i(x, power);
-          },
-          "x"_a, "power"_a, ReleaseGil())
       .def(
           "to_level",
           [](const Evaluator& e, const Ciphertexts& x, int level) { return e.to_level(x, level); },
@@ -111,9 +89,6 @@ void bind_evaluator(nb::module_& m) {
           "Without keys (None): sums, and products with plain values.")
       .def("add",
            nb::overload_cast<const Ciphertext&, const Ciphertext&>(&Evaluator::add, nb::const_),
-           ReleaseGil())
-      .def("add_plain",
-           nb::overload_cast<const Ciphertext&, const Plaintext&>(&Evaluator::add, nb::const_),
            ReleaseGil())
       .def("multiply_plain",
            nb::overload_cast<const Ciphertext&, const Plaintext&>(&Evaluator::multiply, nb::const_),

@@ -1,17 +1,13 @@
 // What is known of encrypted arrays. Functions of numpy's arrays serve as maps of samples.
-#include "session/claims/known.h"
+#include "known.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include <bit>
 #include <functional>
 #include <numeric>
-#include <stdexcept>
 #include <tuple>
-
-#include "bindings.h"
 
 namespace latticino::python {
 namespace {
@@ -22,10 +18,8 @@ using session::NumbersView;
 using session::Range;
 using Complex = std::complex<double>;
 
-// Of any shape, row by row.
-using Values = nb::ndarray<const Complex, nb::c_contig, nb::device::cpu>;
-using Index = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Flags = nb::ndarray<const bool, nb::c_contig, nb::device::cpu>;
+using Values = PlainValues;
+using Index = FlatIndex;
 using Sizes = std::vector<std::size_t>;
 
 // From how many values of a sample on other threads may run Python meanwhile.
@@ -38,34 +32,8 @@ auto released(const Known& known, F f) {
   return f();
 }
 
-void require(bool fits, const char* what) {
-  if (!fits) throw std::invalid_argument(what);
-}
-
-NumbersView view(const Values& values) { return {values.data(), values.size()}; }
-
-NumbersView of_size(const Values& values, const Known& known) {
-  require(known.sample() == nullptr || values.size() == known.sample()->size,
-          "values of another size than the sample's");
-  return view(values);
-}
-
-std::span<const std::int64_t> index_of(const Index& index, std::size_t size) {
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    if (index.data()[i] < 0 || static_cast<std::size_t>(index.data()[i]) >= size) {
-      throw std::out_of_range("an index outside of the values");
-    }
-  }
-  return {index.data(), index.size()};
-}
-
 std::size_t size_of(const Known& known) {
   return known.sample() == nullptr ? SIZE_MAX / 2 : known.sample()->size;
-}
-
-template <class T>
-nb::object array_of(std::span<const T> values) {
-  return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
 }
 
 // A function of numpy's arrays as one of rows; `size` of its results, if they have one.
@@ -75,15 +43,6 @@ session::RowMap row_map(const nb::object& f, std::optional<std::size_t> size = s
     require(!size || made.size() == *size, "results of another size");
     const NumbersView results = view(made);
     return Numbers(results.begin(), results.end());
-  };
-}
-
-session::RealMap real_map(const nb::object& f) {
-  return [f](std::span<const double> row) {
-    const auto made =
-        nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(f(array_of(row)));
-    require(made.size() == row.size(), "results of another size");
-    return std::vector<double>(made.data(), made.data() + made.size());
   };
 }
 
@@ -108,27 +67,6 @@ const char* kind_of(const Known& known) {
     default:
       return "calibrated";
   }
-}
-
-std::vector<std::tuple<std::string, std::string, std::string>> texts_of(
-    const std::vector<session::Misfit>& misfits) {
-  std::vector<std::tuple<std::string, std::string, std::string>> out;
-  out.reserve(misfits.size());
-  for (const session::Misfit& m : misfits) out.emplace_back(m.had, m.needs, m.remedy);
-  return out;
-}
-
-// Plain values, where they lie in slots if not row by row, and what is made of both.
-template <class F>
-Known with_places(const Known& known, const Values& plain, const std::optional<Index>& places,
-                  std::size_t ciphertexts, int slots, F f) {
-  of_size(plain, known);
-  require(std::has_single_bit(static_cast<unsigned>(slots)), "slots that are no power of two");
-  if (!places) return released(known, [&] { return f(view(plain), nullptr); });
-  require(places->size() == plain.size(), "places of other values");
-  const session::Places where{index_of(*places, ciphertexts * static_cast<std::size_t>(slots)),
-                              ciphertexts};
-  return released(known, [&] { return f(view(plain), &where); });
 }
 
 void bind_facts(nb::class_<Known>& k) {
@@ -170,14 +108,7 @@ void bind_facts(nb::class_<Known>& k) {
           "size"_a, "full"_a = false)
       .def("within", &Known::within)
       .def("largest_coefficient", &Known::largest_coefficient, "slots"_a)
-      .def(
-          "misfits",
-          [](const Known& x, int level, double log_q, double scale, double rest) {
-            return texts_of(x.misfits(level, log_q, scale, rest));
-          },
-          "level"_a, "log_q"_a, "scale"_a, "rest"_a)
       .def("detached", &Known::detached, "size"_a, "full"_a = false)
-      .def("lost", &Known::lost)
       .def("renamed",
            [](const Known& x) {
              std::uint64_t source = 0;
@@ -290,19 +221,9 @@ void bind_sums_and_products(nb::class_<Known>& k) {
                                });
           },
           "plain"_a, "slots"_a, "scale"_a, "added"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
-      .def("plus_number", &Known::plus_number, "c"_a, "scale"_a)
       .def("times_number", &Known::times_number, "c"_a, "added"_a = 0.0, "actual"_a = nb::none())
       .def("plus_scalar", &Known::plus_scalar, "c"_a, "rounding"_a)
       .def("times_scalar", &Known::times_scalar, "c"_a, "rounding"_a, "added"_a)
-      .def("lowered", &Known::lowered, "added"_a, "factor"_a)
-      .def("conjugated", &Known::conjugated, "added"_a)
-      .def(
-          "summed",
-          [](const Known& x, std::size_t kept, double count, double added, bool full) {
-            require(kept > 0, "no sums");
-            return released(x, [&] { return x.summed(kept, count, added, full); });
-          },
-          "kept"_a, "count"_a, "added"_a, "full"_a)
       .def(
           "reduced",
           [](const Known& x, const Sizes& shape, const Sizes& axes, double count, Complex factor,
@@ -364,35 +285,7 @@ void bind_maps(nb::class_<Known>& k) {
             return x.meant(values ? of_size(*values, x) : NumbersView(), error);
           },
           "values"_a.none(), "error"_a)
-      .def("plus_error", &Known::plus_error, "added"_a, "seen"_a = nb::none())
-      .def(
-          "bootstrapped",
-          [](const Known& x, double noise, double sine_ratio, double message_ratio,
-             int log_message_ratio, int arcsine, bool slots_first, int slots, double rest) {
-            require(std::has_single_bit(static_cast<unsigned>(slots)),
-                    "slots that are no power of two");
-            std::vector<session::Misfit> misfits;
-            Known out = released(x, [&] {
-              return x.bootstrapped({noise, sine_ratio, message_ratio, log_message_ratio, arcsine,
-                                     slots_first, slots, rest},
-                                    &misfits);
-            });
-            return std::pair(std::move(out), texts_of(misfits));
-          },
-          "noise"_a, "sine_ratio"_a, "message_ratio"_a, "log_message_ratio"_a, "arcsine"_a,
-          "slots_first"_a, "slots"_a, "rest"_a)
-      .def(
-          "looked_up",
-          [](const Known& x, const nb::object& f, const Range& range, double error,
-             std::pair<double, double> deviations, const std::optional<Flags>& where) {
-            std::vector<bool> chosen;
-            if (where) chosen.assign(where->data(), where->data() + where->size());
-            if (where && x.sample() != nullptr && chosen.size() != x.sample()->size) {
-              throw std::invalid_argument("flags of another size than the sample's");
-            }
-            return x.looked_up(real_map(f), range, error, deviations, where ? &chosen : nullptr);
-          },
-          "f"_a, "range"_a, "error"_a, "deviations"_a, "where"_a.none());
+      .def("plus_error", &Known::plus_error, "added"_a, "seen"_a = nb::none());
 }
 
 }  // namespace

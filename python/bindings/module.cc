@@ -1,4 +1,4 @@
-#include "bindings.h"
+#include "known.h"
 
 NB_MODULE(_native, m) {
   using namespace latticino::python;
@@ -16,6 +16,7 @@ NB_MODULE(_native, m) {
   bind_keys(m);
   bind_evaluator(m);
   bind_circuits(m);
+  bind_contents(m);
   bind_files(m);
   bind_program(m);
   bind_switching(m);

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "bindings.h"
-#include "ckks/evaluator/lowering.h"
 #include "params/own/request.h"
 #include "params/security.h"
 #include "rlwe/noise.h"
@@ -105,22 +104,6 @@ void bind_noise(nb::module_& m) {
         "Of a fresh encryption under the secret key, or under the public one.");
   m.def("rescaled_error", &session::rescaled_error, "params"_a, "level"_a, "slots"_a, "scale"_a,
         "What a division from `level` to the level below adds, at the scale there.");
-  m.def(
-      "lowering",
-      [](const Params& params, int level, double scale, int target) {
-        if (target < 0 || level > params.top_level() || target > level) {
-          throw std::out_of_range("levels of a lowering");
-        }
-        std::vector<std::tuple<int, double, double>> out;
-        for (const ckks::Adjustment& step :
-             ckks::lowering(params, level, scale, target, params.scale(target))) {
-          out.emplace_back(step.from, step.factor, step.scale);
-        }
-        return out;
-      },
-      "params"_a, "level"_a, "scale"_a, "target"_a,
-      "What brings a ciphertext to a level below: at which levels it is multiplied by the integer "
-      "next to a factor and rescaled, and to which scales.");
   m.def("switched_error", &session::switched_error, "params"_a, "level"_a, "slots"_a, "scale"_a,
         "What a key switch at `level` adds: a rotation or a conjugation.");
   m.def("multiplied_error", &session::multiplied_error, "params"_a, "level"_a, "slots"_a, "scale"_a,

@@ -11,9 +11,9 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import as_range, check_fits, plus_plain, times_plain
+from ..claims.known import as_complex, as_range, check_fits, places_of
 from ..common import powers, roles, views
-from ..common.layout import Layout, weakest
+from ..common.layout import Layout
 from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
 from ..functions import evaluate
@@ -254,10 +254,21 @@ class Ciphertext(OfNumpy):
             layout = self.layout.changed(clean, max(self.layout.bound, known.reach))
         layout = self.layout if layout is None else layout
         if parts:
-            known = check_fits("compute", self.context, known, parts[0].level, parts[0].scale, layout.bound)
+            known = check_fits("compute", self.context, known, parts[0], layout.bound)
         out = Ciphertext(self.context, parts, layout, known)
         debugger = self.context._debugger
         return out if debugger is None or not parts else debugger.followed(out)
+
+    @property
+    def _contents(self) -> _native.Contents:
+        """What the core computes with: the arithmetic of claims, levels and slots without values is its own."""
+        where = self.layout
+        return _native.Contents(self._parts, self._known, where.rest, where.bound, where.number)
+
+    def _made(self, made: _native.Contents) -> Ciphertext:
+        """A result of the core's in this layout."""
+        rest: Any = made.rest
+        return self._like(made.parts, made.known, layout=self.layout.with_rest(*rest))
 
     def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
         """What the rescaling adds that made `parts` from this."""
@@ -294,23 +305,14 @@ class Ciphertext(OfNumpy):
         e = self._evaluator
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
-            parts = e.add(x._parts, y._parts)
-            known = x._known_at(y.level).plus(y._known_at(x.level))
-            return x._like(parts, known, layout=_of_sum(x, y))
+            return x._made(x._contents.plus(e, y._contents))
         if isinstance(other, numbers.Number):
-            number = _finite(other, "add")
-            parts = e.add_scalar(self._parts, number)
-            known = self._known.plus_number(number, self.scale)
-            held = self.layout.number
-            where = (self.layout.changed(False, _rest(self) + abs(number)) if held is None
-                     else self.layout.holding(held + number))
-            return self._like(parts, known, layout=where)
+            return self._made(self._contents.plus_number(e, _finite(other, "add")))
         if isinstance(other, Scalar):
             return scalar_products.plus(self, other)
         x, array = align.operand(self, other, "add")
-        parts = [e.add_plain(p, x.context.encode(v, p.level, p.scale))
-                 for p, v in zip(x._parts, x._pieces(array, "add"))]
-        return x._like(parts, plus_plain(x._known, array, x.slots, x.scale, x.layout))
+        encoded = [x.context.encode(v, p.level, p.scale) for p, v in zip(x._parts, x._pieces(array, "add"))]
+        return x._made(x._contents.plus_plain(e, encoded, as_complex(array), *places_of(x.layout)))
 
     __radd__ = __add__
 
@@ -320,9 +322,7 @@ class Ciphertext(OfNumpy):
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
-            parts = self._evaluator.sub(x._parts, y._parts)
-            known = x._known_at(y.level).minus(y._known_at(x.level))
-            return x._like(parts, known, layout=_of_sum(x, y, -1))
+            return x._made(x._contents.minus(self._evaluator, y._contents))
         return self + (-_plain(other) if isinstance(other, (numbers.Number, Scalar))
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
@@ -342,41 +342,13 @@ class Ciphertext(OfNumpy):
         x = x._ready(1)
         factors = [x.context.encode(v, p.level, x._factor_scale(p))
                    for p, v in zip(x._parts, x._pieces(array, "multiply"))]
-        parts = x._evaluator.multiply_plain(x._parts, factors)
-        known = times_plain(x._known, array, x.slots, factors[0].scale, x._rescaled(parts), x.layout)
-        return x._like(parts, known, True)
+        return x._made(x._contents.times_plain(x._evaluator, factors, as_complex(array), *places_of(x.layout)))
 
     __rmul__ = __mul__
 
     def _factor_scale(self, part: _native.Ciphertext) -> float:
-        """The scale of a factor with which the rescaled product has the canonical one of the level below.
-
-        Where the operand's scale is so large that such a factor would be rounded by more than the rescaling
-        adds, the scale with which the product keeps the operand's.
-        """
-        params, level = self.context.params, part.level
-        if level < 1:
-            raise errors.LevelError.explain(
-                "multiply", "level 0", "level 1 or more", levels.more_levels(self.context))
-        factor: float = params.rescale_factor(level)
-        canonical: float = params.scale(level - 1) * factor / part.scale
-        rescaled = noise.rescaled(params, level, part.slots, params.scale(level - 1))
-        return canonical if noise.encoded(part.slots, canonical) <= rescaled else factor
-
-    def _rounded(self, c: complex, parts: list[_native.Ciphertext]) -> complex:
-        """What a factor was rounded to that made the rescaled `parts` from this."""
-        params = self.context.params
-        factor = params.rescale_factor(self.level) * (parts[0].scale / self.scale)
-        return complex(round(c.real * factor) / factor, round(c.imag * factor) / factor)
-
-    def _known_at(self, level: int) -> _native.Known:
-        """What is known of this once operations have brought it down to `level`."""
-        if level >= self.level:
-            return self._known
-        params, known = self.context.params, self._known
-        for above, factor, scale in _native.lowering(params, self.level, self.scale, level):
-            known = known.lowered(noise.rescaled(params, above, self.slots, scale), factor)
-        return known
+        """The scale of a plain factor: LevelError at level 0."""
+        return _native.factor_scale(part, levels.more_levels(self.context))
 
     def _canonical(self) -> Ciphertext:
         """This, or one level below it where its scale is not the canonical one."""
@@ -386,42 +358,23 @@ class Ciphertext(OfNumpy):
 
     @property
     def _is_canonical(self) -> bool:
-        return all(p.scale == self.context.params.scale(p.level) for p in self._parts)
+        return self._contents.canonical
 
     def _times(self, other: Ciphertext) -> Ciphertext:
         x, y = self._aligned(other, "multiply")
         same = x is y
         x = align.moderate(x._ready(1))
         y = x if same else align.moderate(y._ready(1))
-        parts = self._evaluator.multiply(x._parts, y._parts)
-        lower = x if x.level < y.level else y
-        if lower._multiplied(parts) > 1:
-            raise errors.ScaleError.explain(
-                "multiply", f"a product of scale 2^{math.log2(parts[0].scale):.1f}, smaller than its error",
-                f"factors of scales near 2^{math.log2(self.context.params.scale(lower.level)):.0f}",
-                "encrypt without a scale of your own")
-        known = x._known_at(y.level).times(y._known_at(x.level), same, lower._multiplied(parts))
-        return x._like(parts, known, layout=_of_product(x, y))
+        return x._made(x._contents.times(self._evaluator, y._contents, same))
 
     def _times_number(self, number: Any) -> Ciphertext:
         _finite(number, "multiply")
-        e = self._evaluator
         c = int(number) if isinstance(number, numbers.Integral) else complex(number)
-        if isinstance(c, int) and abs(c) < 2**31:
-            return self._like(e.multiply_integer(self._parts, c), self._known.times_number(c), layout=self._scaled(c))
-        if c in (1j, -1j):
-            return self._like(e.multiply_i(self._parts, 1 if c == 1j else 3), self._known.times_number(complex(c)),
-                              layout=self._scaled(c))
-        x = self._ready(1)
-        parts = e.multiply_scalar(x._parts, complex(c))
-        known = x._known.times_number(complex(c), x._rescaled(parts), x._rounded(complex(c), parts))
-        return x._like(parts, known, layout=x._scaled(c))
-
-    def _scaled(self, c: complex) -> Layout:
-        """The layout after a product with a number."""
-        where = self.layout
-        return (where.with_rest(where.rest, abs(c) * where.bound) if where.number is None
-                else where.holding(c * where.number))
+        if isinstance(c, int) and abs(c) < _native.MOST_INTEGER:
+            return self._made(self._contents.times_integer(self._evaluator, c))
+        c = complex(c)
+        x = self._ready(_native.levels_of(c))
+        return x._made(x._contents.times_number(self._evaluator, c))
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
@@ -511,10 +464,7 @@ class Ciphertext(OfNumpy):
 
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
-        parts = self._evaluator.conjugate(self._parts)
-        held = self.layout.number
-        where = self.layout if held is None else self.layout.holding(held.conjugate())
-        return self._like(parts, self._known.conjugated(self._switched()), layout=where)
+        return self._made(self._contents.conjugated(self._evaluator))
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's sum of all values, over an axis or over several.
@@ -854,29 +804,7 @@ class Ciphertext(OfNumpy):
             raise errors.LevelError.explain(
                 "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
                 "call bootstrap() to reach a higher level" if higher else "pass a level in that range")
-        parts = self._evaluator.to_level(self._parts, level)
-        return self._like(parts, self._known_at(level))
-
-
-def _rest(x: Ciphertext) -> float:
-    """A bound of what lies in slots without values."""
-    return abs(x.layout.number) if x.layout.number is not None else max(x.layout.bound, x._known.reach)
-
-
-def _of_sum(x: Ciphertext, y: Ciphertext, sign: int = 1) -> Layout:
-    a, b = x.layout.number, y.layout.number
-    if a is not None and b is not None:
-        return x.layout.holding(a + sign * b)
-    return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) + _rest(y))
-
-
-def _of_product(x: Ciphertext, y: Ciphertext) -> Layout:
-    if x._clean or y._clean:
-        return x.layout.with_rest("zero")
-    a, b = x.layout.number, y.layout.number
-    if a is not None and b is not None:
-        return x.layout.holding(a * b)
-    return x.layout.with_rest(weakest(x.layout.rest, y.layout.rest), _rest(x) * _rest(y))
+        return self._made(self._contents.lowered(self._evaluator, level))
 
 
 def _plain(c: numbers.Number | Scalar) -> Any:

@@ -15,6 +15,7 @@ from ..claims.measured import Noise
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
 from .ciphertext import Ciphertext
+from .encrypting import encrypted_array
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class Client(roles.Handle):
         numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the
         message bound, LevelError for a level that does not exist.
         """
-        return self.context._encrypt(x, level, scale, self._native.encrypt, False, range, like)
+        return encrypted_array(self.context, x, level, scale, self._native.encrypt, False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims import noise
-from ..claims.known import RangeWarning, as_complex, as_range, fresh
 from ..common import devices, roles, views
 from ..common.constants import ConstantCache
-from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
-from ..linear import LinearMap
 from ..ops.scalar import Scalar
 from . import switching as switching_of
+from .bootstrapping import Bootstrapping
 from .ciphertext import Ciphertext
 from .client import ServerKeys
-from .plan import Plan, RepackRoute, dry_run
+from .encoding import Encodings
+from .encrypting import encrypted_array
+from .plan import Plan, dry_run
+from .switchers import Switchers
 from .switching import TableReport
 
 NOT_ENCRYPTED = devices.NOT_ENCRYPTED
-_MAX_BATCH = 16  # ciphertexts that are encoded and encrypted in one go
-_LARGE_MATRIX = 1 << 14  # entries from which encoding may take over a second
 
 
 def preset(name: str) -> _native.Params:
@@ -78,8 +73,7 @@ class Context(Tenancy, roles.Handle):
         self._tuning = tuning
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
-            self._setup(_native.Context.create_dry(self.params), auto_bootstrap)
-            self._timed = devices.timed_as("cpu", 1, simd)
+            self._setup(_native.Context.create_dry(self.params), auto_bootstrap, timed=devices.timed_as("cpu", 1, simd))
             self._products.limit = math.inf
             self._evaluator = _native.Evaluator(self._native, _native.KeyRecorder(self._native))
             return
@@ -91,31 +85,30 @@ class Context(Tenancy, roles.Handle):
         self._setup(_native.Context.create(self.params, kind, index, threads, simd, tuning), auto_bootstrap)
         self._store = _native.KeyStore.of_ckks(self._native, budget)
 
-    def _setup(self, native: _native.Context, auto_bootstrap: bool, fast_doubles: bool | None = None) -> None:
+    def _setup(self, native: _native.Context, auto_bootstrap: bool, sets: list[str] | None = None,
+               timed: tuple[str, int] | None = None, like: Context | None = None) -> None:
+        """``sets`` of switching, the device's first choice first, where they are not this device's own; ``timed``: the
+        machine whose rates a plan takes; ``like``: what a twin stands for."""
         self._begin_tenancy(None)
         self._native = native
+        self._timed: Any = timed
         self.auto_bootstrap = auto_bootstrap
         self._debugging: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
-        self._bootstrappers: dict[tuple[Any, ...], _native.Bootstrapper] = {}
-        self._products: ConstantCache[Any] = ConstantCache(4 * 2**30, lambda m: m.bytes)
-        # Encoded diagonals of linear maps, as long as those live.
-        self._maps: WeakKeyDictionary[LinearMap, dict[tuple[Any, ...], _native.BlockTransform]] = WeakKeyDictionary()
-        self._constants: ConstantCache[_native.Plaintext] = ConstantCache(256 * 2**20, lambda p: p.nbytes)
-        self._forms: dict[tuple[Any, ...], _native.BootstrapChoice] = {}
         self._notes: list[str] = []  # of a twin's program, for its plan
-        self._switching: dict[str, _native.SwitchContext] = {}
-        self._switch_keys: dict[str, _native.SwitchKeys] = {}  # of a twin
-        # The device's first choice first. A twin's are those of what it is like.
-        kind, _, index = self.device.partition(":")
-        if fast_doubles is None:
-            fast_doubles = kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(
-                kind, int(index or 0), self.threads, self.simd)
-        self._switch_sets: list[str] = _native.switch_sets_for(self.params, fast_doubles)
-        self._switchers: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
-        self._repack_routes: dict[tuple[str, int, str], RepackRoute] = {}  # that a twin's program takes
-        self._known_repack_routes: dict[tuple[str, int, bool, str], RepackRoute] = {}  # comparing them takes a second
-        self._tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
+        self._bootstrapping: Bootstrapping = Bootstrapping(native, None if like is None else like._bootstrapping)
+        self._encodings: Encodings = Encodings(native)
+        if sets is None:
+            kind, _, index = self.device.partition(":")
+            sets = _native.switch_sets_for(self.params, kind not in ("dry", NOT_ENCRYPTED) and devices.fast_doubles(
+                kind, int(index or 0), self.threads, self.simd))
+        self._switchers: Switchers = Switchers(native, sets, self._lock, timed,
+                                               None if like is None else like._switchers)
+        # What others pin and limit.
+        self._constants: ConstantCache[_native.Plaintext] = self._encodings.constants
+        self._products: ConstantCache[Any] = self._encodings.products
+        self._tables: ConstantCache[_native.SwitchTable] = self._switchers.tables
+        self._maps = self._encodings.maps
 
     @classmethod
     def _for_plans(cls, params: str | _native.Params, kind: str, auto_bootstrap: bool) -> Context:
@@ -125,19 +118,16 @@ class Context(Tenancy, roles.Handle):
         out.device, out.threads, out.simd = kind, 0, True
         out._tuning = ""
         fast = kind == "cuda" or devices.fast_doubles(kind, 0, 0, True)
-        out._setup(_native.Context.create_dry(out.params), auto_bootstrap, fast)
+        out._setup(_native.Context.create_dry(out.params), auto_bootstrap, _native.switch_sets_for(out.params, fast))
         return out
 
     def _dry(self) -> tuple[Context, _native.KeyRecorder]:
         """A twin without data, and what will have noted the keys that a program uses on it."""
         twin = Context.__new__(Context)
         twin.params, twin.device, twin.threads, twin.simd = self.params, "dry", 0, self.simd
-        twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap)
-        twin._switch_sets = self._sets_of_switching()
+        twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap, self._sets_of_switching(),
+                    devices.timed_as(self.device, self.threads, self.simd), self)
         twin._products.limit = math.inf  # a plan counts them all
-        twin._timed = devices.timed_as(self.device, self.threads, self.simd)
-        twin._known_repack_routes = self._known_repack_routes
-        twin._forms = self._forms
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
@@ -273,97 +263,15 @@ class Context(Tenancy, roles.Handle):
             raise errors.KeyError.explain(
                 "encrypt", "a context without a public key", "a bundle that has one",
                 "make it with client.server_keys(..., public=True), or encrypt with the client")
-        return self._encrypt(x, level, scale, lambda batch: [_native.encrypt_public(key, p) for p in batch],
-                             True, range, like)
-
-    def _encrypt(self, x: Any, level: int | None, scale: float | None,
-                 encrypt: Callable[[list[_native.Plaintext]], list[_native.Ciphertext]],
-                 public: bool, stated: Any = None, like: Any = None) -> Ciphertext:
-        if self._native.recording:
-            raise errors.UnsupportedError.explain(
-                "encrypt", "a recording", "fresh randomness at every run, which a replay cannot have",
-                "encrypt outside of the recorded function and pass the result")
-        level = self.level if level is None else arrays.as_integer(level, "encrypt", "level")
-        if not 0 <= level <= self.params.top_level:
-            raise errors.LevelError.explain(
-                "encrypt", f"level {arrays.shown(level)}", f"a level from 0 to {self.params.top_level}", "leave it out")
-        scale = self.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale", finite=False)
-        if not (1 <= scale < math.inf and math.log2(scale) < self.params.log_q(level)):
-            raise errors.ScaleError.explain(
-                "encrypt", f"scale {scale}", f"one from 1 to less than 2^{self.params.log_q(level):.1f}",
-                "leave it out for the canonical scale")
-        array = arrays.as_numpy(x, "encrypt")
-        values = arrays.as_slots(array, "encrypt")
-        slots = arrays.slots_for(values.size, self.slots, "encrypt")
-        known = self._known_of(array, values, stated, like, noise.fresh(self.params, scale, slots, public))
-        rows = arrays.rows(values, slots)
-        batches = [rows[first : first + _MAX_BATCH] for first in range(0, len(rows), _MAX_BATCH)]
-        if not self.encrypted:
-            parts = [_native.shape_only(self._native, level, float(scale), slots) for _ in rows]
-        elif len(batches) == 1:
-            parts = encrypt(_native.encode_all(self._native, rows, level, float(scale)))
-        else:
-            parts = []
-            with Task("encrypting", len(rows)) as step:
-                for batch in batches:
-                    parts += encrypt(_native.encode_all(self._native, batch, level, float(scale)))
-                    step.advance(len(batch))
-        return Ciphertext(self, parts, Layout.plain(array.shape, slots), known)
-
-    def _known_of(self, array: np.ndarray, values: np.ndarray, stated: Any, like: Any, error: float) -> _native.Known:
-        """What is known of values to encrypt: what the caller states, never what they are."""
-        if stated is not None and like is not None:
-            raise errors.UnsupportedError.explain(
-                "encrypt", "a range and sample data", "one of them", "leave range out, or like")
-        if like is not None:
-            sample = arrays.as_numpy(like, "encrypt")
-            arrays.as_slots(sample, "encrypt")
-            if sample.shape != array.shape:
-                raise errors.ShapeError.explain(
-                    "encrypt", f"sample data of shape {sample.shape}", f"the shape of the values, {array.shape}",
-                    "pass like=data of that shape")
-            if array.dtype.kind == "c" and sample.dtype.kind != "c":
-                raise errors.ValueError.explain(
-                    "encrypt", "complex values and real sample data", "sample data of the values' type",
-                    "pass like=data of complex numbers")
-            return self._fresh(_native.range_of_sample(as_complex(sample), not np.iscomplexobj(sample)), error, array,
-                               sample)
-        known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
-        if known.contains(_native.Range.of(values)):
-            return self._fresh(known, error, array)
-        if stated is not None:
-            raise errors.ValueError.explain(
-                "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
-        warnings.warn("encrypt: values lie outside of -1 to 1, the range that is assumed where none is stated; "
-                      "the claimed precision will not hold; state the range: encrypt(x, range=(low, high))",
-                      RangeWarning, stacklevel=4)
-        return self._fresh(known, error, array)
-
-    def _fresh(self, known: _native.Range, error: float, values: np.ndarray,
-               sample: np.ndarray | None = None) -> _native.Known:
-        if not self.encrypted or self._debugger is not None:
-            return _native.Known.with_shadow(known, error, as_complex(values))
-        return fresh(known, error, sample)
+        return encrypted_array(self, x, level, scale, lambda batch: [_native.encrypt_public(key, p) for p in batch],
+                               True, range, like)
 
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
 
         Constants that were encoded recently are kept (common/constants.py).
         """
-        usual = type(values) is np.ndarray and values.dtype == np.complex128  # what operations pass
-        if not (usual and type(level) is int and abs(level) < 2**31 and type(scale) is float):
-            values = arrays.as_numpy(values, "encode")
-            level = arrays.as_integer(level, "encode", "level", 0, self.params.top_level)
-            scale = arrays.as_real(scale, "encode", "scale", above=0)
-        values = np.ascontiguousarray(values, dtype=np.complex128).reshape(-1)
-        key = (hashlib.sha256(values.data).digest(), values.size, level, scale)
-        return self._constants.get(key, lambda: _native.encode(self._native, values, level, scale))
-
-    def _encode_named(self, name: tuple[Any, ...], make: Callable[[], np.ndarray], level: int,
-                      scale: float) -> _native.Plaintext:
-        """Encodes what ``make`` gives, which ``name`` tells from all else that has a name: looked up, it is
-        neither made nor compared."""
-        return self._constants.get((name, level, scale), lambda: _native.encode(self._native, make(), level, scale))
+        return self._encodings.plain(values, level, scale)
 
     # ---- circuits, built once ----
 
@@ -376,27 +284,9 @@ class Context(Tenancy, roles.Handle):
 
         See Ciphertext.bootstrap for the options, and `bootstrap_form` for what it chooses.
         """
-        kind = self._message_kind(message)
-        slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
-        options: Any = (*(arrays.as_flag(flag, "bootstrap", name) for name, flag in (
-            ("minimal_keys", minimal_keys), ("slot_to_coeff_first", slot_to_coeff_first),
-            ("over_mod_raise", over_mod_raise))),
-            arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7),
-            arrays.as_integer(log_message_ratio, "bootstrap", "log_message_ratio", 0, 64))
-        key = (slots, message, *options)
-        with self._lock:
-            if key not in self._bootstrappers:
-                self._bootstrappers[key] = _native.Bootstrapper(self._native, slots, kind, *options)
-            return self._bootstrappers[key]
-
-    @staticmethod
-    def _message_kind(message: str) -> _native.Message:
-        kinds = {"complex": _native.Message.Complex, "real": _native.Message.Real,
-                 "merged": _native.Message.MergedReals}
-        if not isinstance(message, str) or message not in kinds:
-            raise errors.UnsupportedError.explain(
-                "bootstrap", f"message={arrays.shown(message)}", " or ".join(map(repr, kinds)), "name one of them")
-        return kinds[message]
+        return self._bootstrapping.bootstrapper(
+            slots, message, minimal_keys=minimal_keys, slot_to_coeff_first=slot_to_coeff_first,
+            over_mod_raise=over_mod_raise, arcsine=arcsine, log_message_ratio=log_message_ratio)
 
     def bootstrap_form(self, level: int, slots: int | None = None, message: str = "complex",
                        minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
@@ -407,42 +297,12 @@ class Context(Tenancy, roles.Handle):
         Options that are None are chosen by the level, the slots and what is declared, never by data.
         LevelError or ParameterError for an option that cannot be met.
         """
-        kind = self._message_kind(message)
-        level = arrays.as_integer(level, "bootstrap", "level", 0, self.params.top_level)
-        slots = self.slots if slots is None else arrays.as_integer(slots, "bootstrap", "slots", 1, self.slots)
-        minimal_keys, random_like = (arrays.as_flag(x, "bootstrap", name) for x, name in (
-            (minimal_keys, "minimal_keys"), (random_like, "random_like")))
-        slot_to_coeff_first, over_mod_raise = (
-            None if x is None else arrays.as_flag(x, "bootstrap", name) for x, name in (
-                (slot_to_coeff_first, "slot_to_coeff_first"), (over_mod_raise, "over_mod_raise")))
-        arcsine = None if arcsine is None else arrays.as_integer(arcsine, "bootstrap", "arcsine", 0, 7)
-        log_message_ratio = None if log_message_ratio is None else arrays.as_integer(
-            log_message_ratio, "bootstrap", "log_message_ratio", 0, 64)
-        first = self.params.default_level - self.params.level_after_bootstrap  # SlotToCoeff's levels
-        key = (min(level, first) if slot_to_coeff_first else level >= first, slots, message, minimal_keys,
-               slot_to_coeff_first, over_mod_raise, arcsine, log_message_ratio, random_like)
-        with self._lock:
-            if key not in self._forms:  # a prediction takes longer than a bootstrapping
-                self._forms[key] = _native.choose_form(
-                    self.params, level, slots, kind, minimal_keys, slot_to_coeff_first, over_mod_raise,
-                    arcsine, log_message_ratio, random_like)
-            return self._forms[key]
+        return self._bootstrapping.form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise,
+                                        arcsine, log_message_ratio, random_like)
 
     def _refreshes(self, level: int, levels: int, slots: int) -> bool:
-        """Whether ``auto_bootstrap`` refreshes at `level` before an operation that takes `levels`.
-
-        It does where the levels do not suffice, and where the operation would end below the level that SlotToCoeff
-        first needs, if that is the form chosen there and a refresh gains levels.
-        """
-        if not self.auto_bootstrap or not self.params.has_bootstrap:
-            return False
-        if level < levels:
-            return True
-        first = self.params.default_level - self.params.level_after_bootstrap
-        if levels == 0 or level - levels >= first or level < first:
-            return False
-        form = self.bootstrap_form(level, slots)
-        return form.slot_to_coeff_first and level < form.output_level
+        """Whether ``auto_bootstrap`` refreshes at `level` before an operation that takes `levels`."""
+        return self.auto_bootstrap and self._bootstrapping.native.refreshes(level, levels, slots)
 
     def switch_set(self, name: str | None = None, key: str = "") -> str:
         """The name of a set of switching for these parameters; the default one for None.
@@ -450,29 +310,18 @@ class Context(Tenancy, roles.Handle):
         That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU that is fast at
         it and on a CPU with vector code, exact ones elsewhere.
         """
-        name = None if name is None else arrays.as_text(name, "switching", "switching")
-        sets = self._sets_of_switching(key)
-        if not sets or name not in (None, *sets):
-            raise errors.ParameterError.explain(
-                "switching", f"the set {name!r} with {self.params.name}", " or ".join(sets) or "other parameters",
-                "name one of these" if sets else "choose parameters that a set of switching belongs to")
-        return name or sets[0]
+        return self._switchers.named(name, self._sets_of_switching(key))
 
     def _sets_of_switching(self, key: str = "") -> list[str]:
         """The default first. Keys of a twin are those that its program asked for so far: they decide nothing."""
         if self._without_data:
-            return self._switch_sets
+            return self._switchers.sets
         keys = self._tenants.get(key) or self.keys
-        used = keys.switching if keys else []
-        return sorted(self._switch_sets, key=lambda name: name not in used)
+        return self._switchers.ordered(keys.switching if keys else [])
 
     def switching(self, name: str) -> _native.SwitchContext:
         """Both schemes on this device, for the set `name`."""
-        name = arrays.as_text(name, "switching", "name")
-        with self._lock:
-            if name not in self._switching:
-                self._switching[name] = _native.SwitchContext.create(name, self._native)
-            return self._switching[name]
+        return self._switchers.context(name)
 
     def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False,
                  route: str = "automatic", key_id: str = "") -> _native.Switcher:
@@ -488,36 +337,12 @@ class Context(Tenancy, roles.Handle):
         if not self._without_data:
             held: _native.Switcher = self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
             return held
-        key = (name, slots, bound, minimal_keys, route)
-        with self._lock:
-            if key not in self._switchers:
-                route = self._repack_route(name, slots, minimal_keys, route).route
-                self._switchers[key] = _native.Switcher(
-                    self.switching(name), self._keys_of(name), *key[1:4], route=route)
-            return self._switchers[key]
-
-    def _repack_route(self, name: str, slots: int, minimal_keys: bool, route: str) -> RepackRoute:
-        """The way back that a plan decides on, with keys for it."""
-        key = (name, slots, minimal_keys, route)
-        if key not in self._known_repack_routes:
-            native = self.switching(name)
-            # What is asked for by name is made whatever it takes.
-            budget: dict[str, Any] = {} if route == "automatic" else {"budget": 2**63}
-            self._known_repack_routes[key] = RepackRoute(*native.choose_route(*key[1:], *self._timed, **budget))
-        way = self._repack_routes[name, slots, route] = self._known_repack_routes[key]
-        if way.route == "matvec":
-            self._keys_of(name).add_without_data(self.switching(name), slots, way.product_slots)
-        return way
+        return self._switchers.without_data(name, slots, bound, minimal_keys, route)
 
     def table(self, key: tuple[Any, ...], make: Callable[[], _native.SwitchTable]) -> _native.SwitchTable:
         """The table with this `key`. Tables that were made recently are kept, so programs with tables can be
         recorded."""
-        return self._tables.get(key, make)
-
-    def _keys_of(self, name: str) -> _native.SwitchKeys:
-        if name not in self._switch_keys:
-            self._switch_keys[name] = _native.SwitchKeys.without_data(self.switching(name))
-        return self._switch_keys[name]
+        return self._switchers.tables.get(key, make)
 
     def count_bootstraps(self, count: int) -> None:
         with self._lock:
@@ -530,17 +355,7 @@ class Context(Tenancy, roles.Handle):
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`. Matrices that were encoded recently are kept."""
-        w = np.ascontiguousarray(w, dtype=np.complex128)
-        key = (hashlib.sha256(w.data).digest(), w.shape, slots, level)
-
-        def encoded() -> _native.MatrixProduct:
-            if w.size < _LARGE_MATRIX:
-                return _native.MatrixProduct(self._native, w, slots, level)
-            with Task(f"encoding a matrix of shape {w.shape}"):
-                return _native.MatrixProduct(self._native, w, slots, level)
-
-        product: _native.MatrixProduct = self._products.get(key, encoded)
-        return product
+        return self._encodings.matrix(w, slots, level)
 
 
 class Session(BoundSession, Context):

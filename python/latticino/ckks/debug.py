@@ -17,6 +17,7 @@ from ..common import display, roles
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys, SharedValues
 from .context import Context
+from .encrypting import encrypted_array
 
 _PACKAGE = str(Path(__file__).parents[1])
 _MEAN_SLACK = 3.0  # bits by which an error may exceed its claim before it is reported
@@ -49,7 +50,7 @@ class NotEncryptedClient(Client):
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *, range: Any = None,
                 like: Any = None) -> Ciphertext:
         """As the client of another device; the values stay in the clear beside the ciphertext's level and scale."""
-        return self.context._encrypt(x, level, scale, lambda batch: [], False, range, like)
+        return encrypted_array(self.context, x, level, scale, lambda batch: [], False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values with the errors that they would have."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from .. import errors
-from ..claims import noise
-from ..common.layout import Rest
+from .. import _native, errors
 from ..ops import align, levels
 from .ciphertext import Ciphertext
 
@@ -44,17 +43,11 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     if level < 1:
         raise errors.LevelError.explain(
             "dot", "level 0", "level 1 or more", levels.more_levels(first.context))
-    parts = first._evaluator.dot([x._parts for x, _ in pairs], [y._parts for _, y in pairs])
-    added = noise.multiplied(first.context.params, level, first.slots, parts[0].scale)
-    x, y = pairs[0]
-    known = x._known_at(level).times(y._known_at(level), x is y, added)
-    for x, y in pairs[1:]:
-        known = known.plus(x._known_at(level).times(y._known_at(level), x is y, 0.0))
-    clean = all(x._clean or y._clean for x, y in pairs)
-    unknown = any("unknown" in (x.layout.rest, y.layout.rest) and not (x._clean or y._clean) for x, y in pairs)
-    bound = sum(max(x.layout.bound, x._known.reach) * max(y.layout.bound, y._known.reach) for x, y in pairs)
-    rest: Rest = "zero" if clean else "unknown" if unknown else "filler"
-    return first._like(parts, known, layout=first.layout.with_rest(rest, bound))
+    left = [x._contents for x, _ in pairs]
+    right = [one if x is y else y._contents for one, (x, y) in zip(left, pairs)]
+    made = _native.Contents.dot(first._evaluator, left, right)
+    rest: Any = made.rest[:2]
+    return first._like(made.parts, made.known, layout=first.layout.with_rest(*rest))
 
 
 def _factors(x: Ciphertext, y: Ciphertext) -> tuple[Ciphertext, Ciphertext]:

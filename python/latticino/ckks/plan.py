@@ -134,12 +134,10 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     with Numbers(scalars, twin).given() as numbers:
         results = _ciphertexts(program(*inputs, **numbers))
     report = twin._native.report
-    constants = sum(b.bytes for b in twin._bootstrappers.values())
-    constants += sum(t.bytes for kept in twin._maps.values() for t in kept.values())
-    constants += twin._products.bytes + sum(s.bytes for s in twin._switchers.values())
-    products = {(name, *shape): size for name, keys in twin._switch_keys.items()
+    constants = twin._bootstrapping.native.bytes + twin._encodings.bytes + twin._switchers.bytes
+    products = {(name, *shape): size for name, keys in twin._switchers.keys.items()
                 for shape, size in keys.products.items()}
-    switching = {name: keys.bytes - sum(keys.products.values()) for name, keys in twin._switch_keys.items()}
+    switching = {name: keys.bytes - sum(keys.products.values()) for name, keys in twin._switchers.keys.items()}
     # Switching keys live in the twin's memory as they will in the device's; all others do not.
     key_bytes = recorder.bytes + sum(switching.values()) + sum(products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
@@ -157,7 +155,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         bytes_by_name=dict(report["bytes_by_name"]),
         bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request},
         switching=switching,
-        repack_routes=dict(twin._repack_routes),
+        repack_routes=dict(twin._switchers.routes),
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
         bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),

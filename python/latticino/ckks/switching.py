@@ -63,11 +63,11 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
               minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
-    return _looked_up(x, f, bound, where, name, minimal_keys, route, "deviation")
+    return _looked_up(x, f, bound, where, name, minimal_keys, route)
 
 
 def _looked_up(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
-               minimal_keys: bool, route: str, error: str) -> Ciphertext:
+               minimal_keys: bool, route: str, constant: bool = False) -> Ciphertext:
     f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
     x = align.plain(x, "apply_lut")
     _check_within("apply_lut", x, where, bound)
@@ -84,7 +84,7 @@ def _looked_up(x: Ciphertext, f: Callable[[float], float], bound: float, where: 
         nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
         return np.asarray(values[nearest])
 
-    return _through(x, table, (look_up, range_of(values), error), where, name, minimal_keys, route)
+    return _through(x, table, (look_up, range_of(values), constant), where, name, minimal_keys, route)
 
 
 def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None, minimal_keys: bool = False,
@@ -101,7 +101,7 @@ def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | No
         x, bound = x + offset, bound + offset / 2
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # What is claimed holds for values that differ by more than the resolution.
-    step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), "packed"
+    step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), True
     return _through(x, table, step, None, name, minimal_keys, route) + 0.5
 
 
@@ -118,37 +118,28 @@ def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None
 def stepped(x: Ciphertext, f: Callable[[float], float], bound: float, switching: str | None = None,
             minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
     """As `apply_lut`, of values that are known to lie away from the jumps of f, which is constant elsewhere."""
-    return _looked_up(x, f, bound, None, switching, minimal_keys, route, "packed")
+    return _looked_up(x, f, bound, None, switching, minimal_keys, route, True)
 
 
-def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, str], where: Any, name: str,
+def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, bool], where: Any, name: str,
              minimal_keys: bool, route: str) -> Ciphertext:
     ctx = x.context
     switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
     x = x._ready(switcher.input_level)
-    chosen = _slots(x, where)
-    parts = [p if which is None else switcher.apply(x._evaluator, p, table, which)
-             for p, which in zip(x._parts, chosen)]
-    f, result, error = facts
-    report = table.report(switcher)
-    chosen_here = None if where is None else _mask(x, where)
+    f, result, constant = facts
     if ctx._debugger is not None:  # what happens by chance near an edge of the table is no mistake
-        error = "deviation"
-    known = x._known.looked_up(f, result, report[error], (report["argument"], report["packed"]), chosen_here)
-    return x._like(parts, known, x._clean if where is not None else not x._padded)
+        constant = False
+    mask = None if where is None else _mask(x, where)
+    return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
 
 
 def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> None:
     """What a table takes: ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound; ValueError for
-    values beyond it where they are known (not encrypted, or debugged).
-
-    A value at the bound has noise: six deviations of it are allowed for.
-    """
+    values beyond it where they are known (not encrypted, or debugged)."""
+    misfit = _native.beyond(x._known, bound) if where is None else None
+    if misfit is not None:
+        report(operation, x.context, *misfit)
     slack = 6 * x._known.error
-    largest = max(abs(v) for v in (x.range.low, x.range.high))
-    if where is None and x.range.claim != "assumed" and largest > bound * (1 + 1e-9) + slack:
-        report(operation, x.context, f"values that may reach {largest:.4g} ({x._known.within()})",
-               f"values within {bound:.4g}", "raise the bound, or scale the values down")
     if x.context._debugger is not None:
         values = x.context._debugger.values(x)
     elif x._known.sample is not None and not x.context.encrypted:
@@ -176,17 +167,6 @@ def _mask(x: Ciphertext, where: Any) -> np.ndarray:
     return mask
 
 
-def _slots(x: Ciphertext, where: Any) -> list[list[int] | None]:
-    """The slots of each ciphertext that a mask chooses: [] for all, None for none."""
-    if where is None:
-        return [[] for _ in x._parts]
-    mask = _mask(x, where)
-    flat = np.zeros(len(x._parts) * x.slots, bool)
-    flat[: x.size] = mask.reshape(-1)
-    rows = [np.flatnonzero(row).tolist() for row in flat.reshape(-1, x.slots)]
-    return [row or None for row in rows]
-
-
 def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.compare."""
     return positive(x - y, bound, **options)
@@ -208,8 +188,7 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
             "max", f"{x.size} values with other values in the slots behind them",
             "a number of values that is a power of two", "reshape or pad the data before encrypting")
     def within(v: Ciphertext) -> Ciphertext:
-        """A value, or what stands behind them: whatever sums of ranges say."""
-        return v._like(v._parts, v._known.within_domain(-bound, bound))
+        return v._made(_native.chosen_within(v._contents, bound))
 
     filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
     entries: list[tuple[Any, Any]] = []

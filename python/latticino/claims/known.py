@@ -75,18 +75,8 @@ def range_of(plain: np.ndarray) -> _native.Range:
     return _native.Range.of(as_complex(plain))
 
 
-def plus_plain(known: _native.Known, plain: np.ndarray, slots: int, scale: float, where: Layout) -> _native.Known:
-    """After plain values were added, encoded at a scale where the layout says."""
-    return known.plus_plain(as_complex(plain), slots, scale, *_places(where))
-
-
-def times_plain(known: _native.Known, plain: np.ndarray, slots: int, scale: float, added: float,
-                where: Layout) -> _native.Known:
-    """The same of a product; `added`: what its rescaling adds."""
-    return known.times_plain(as_complex(plain), slots, scale, added, *_places(where))
-
-
-def _places(where: Layout) -> tuple[np.ndarray | None, int]:
+def places_of(where: Layout) -> tuple[np.ndarray | None, int]:
+    """As the extension takes where plain values lie: None for row by row, else addresses, and how many ciphertexts."""
     return (None, 0) if where.is_plain else (flat_index(where.places), where.count)
 
 
@@ -95,13 +85,16 @@ def flat_index(index: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(index, np.int64).reshape(-1)
 
 
-def check_fits(operation: str, context: Any, known: _native.Known, level: int, scale: float,
+def check_fits(operation: str, context: Any, known: _native.Known, part: _native.Ciphertext,
                rest: float = 0.0) -> _native.Known:
-    """What is known, if the values fit the modulus of a level, and what lies in slots without values, bounded by
+    """What is known, if the values fit the modulus of a ciphertext, and what lies in slots without values, bounded by
     `rest`. Else a ScaleError in a plan, and elsewhere a warning: nothing is claimed of the result then."""
-    for misfit in known.misfits(level, context.params.log_q(level), scale, rest):
+    found = _native.fitting(known, part, rest)
+    if found is None:
+        return known
+    known, misfits = found
+    for misfit in misfits:
         report(operation, context, *misfit)
-        known = known.lost()
     return known
 
 

@@ -112,15 +112,13 @@ class Layout:
 
     # ---- others made of it: no work on ciphertexts ----
 
-    def with_rest(self, rest: Rest, bound: float = 0.0) -> Layout:
-        """With other things in the other slots; with no other slots that is nothing."""
-        return self._with(rest, bound, None)
-
     def holding(self, number: complex) -> Layout:
         """With one number in all other slots."""
-        return self._with("filler" if number else "zero", abs(number), number)
+        return self.with_rest("filler" if number else "zero", abs(number), number)
 
-    def _with(self, rest: Rest, bound: float, number: complex | None) -> Layout:
+    def with_rest(self, rest: Rest, bound: float = 0.0, number: complex | None = None) -> Layout:
+        """With other things in the other slots: up to `bound` in size, and all of them one `number` where that is
+        known. With no other slots that is nothing."""
         if rest == "zero" or self.full:
             rest, bound, number = "zero", 0.0, 0.0
         if (rest, bound, number) == (self.rest, self.bound, self.number):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims.known import times_plain
+from ..claims.known import as_complex, places_of
 from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..ops import align, refreshing
@@ -362,13 +362,13 @@ def _slope(fit: Sorting) -> float:
 def _masked(d: Ciphertext, name: tuple[Any, ...], pairs: list[_Pairs]) -> Ciphertext:
     """The differences of the pairs, and zeros elsewhere."""
     def encoded(i: int, part: _native.Ciphertext) -> _native.Plaintext:
-        return d.context._encode_named((*name, i), lambda: pairs[i].mask.astype(complex), part.level,
+        return d.context._encodings.named((*name, i), lambda: pairs[i].mask.astype(complex), part.level,
                                        d._factor_scale(part))
 
     factors = [encoded(i, part) for i, part in enumerate(d._parts)]
-    parts = d._evaluator.multiply_plain(d._parts, factors)
-    mask = np.concatenate([p.mask for p in pairs])
-    return d._like(parts, times_plain(d._known, mask, d.slots, factors[0].scale, d._rescaled(parts), d.layout))
+    mask = as_complex(np.concatenate([p.mask for p in pairs]))
+    made = d._contents.times_plain(d._evaluator, factors, mask, *places_of(d.layout))
+    return d._like(made.parts, made.known)
 
 
 def _scattered(moved: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: int) -> np.ndarray:

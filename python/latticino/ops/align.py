@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, errors
-from ..claims import noise
-from ..claims.known import times_plain
+from ..claims.known import as_complex, places_of
 from ..common import layout
 from ..common.layout import Layout
 from . import levels, moves
@@ -124,21 +123,18 @@ def masked(x: Ciphertext, operation: str) -> Ciphertext:
     levels.require_one(x, operation)
     mask = x.layout.used.astype(complex).reshape(-1, x.slots)
     factors = [x.context.encode(m, p.level, x._factor_scale(p)) for m, p in zip(mask, x._parts)]
-    parts = x._evaluator.multiply_plain(x._parts, factors)
-    known = times_plain(x._known, np.ones(x.shape), x.slots, factors[0].scale, x._rescaled(parts), x.layout)
-    return x._like(parts, known, True)
+    ones = as_complex(np.ones(x.shape))
+    return x._made(x._contents.times_plain(x._evaluator, factors, ones, *places_of(x.layout)))
 
 
 def with_rest(x: Ciphertext, value: complex, after: complex) -> Ciphertext:
     """x with a number added in all slots without values, which hold the number `after` then."""
-    parts, added = list(x._parts), 0.0
+    encoded: list[Any] = [None] * len(x._parts)
     if value:
         rows = np.where(x.layout.used, 0, value).astype(np.complex128).reshape(-1, x.slots)
-        for i, (part, row) in enumerate(zip(x._parts, rows)):
-            if row.any():
-                parts[i] = x._evaluator.add_plain(part, x.context.encode(row, part.level, part.scale))
-                added = noise.encoded(x.slots, part.scale)
-    return x._like(parts, x._known.plus_error(added) if added else x._known, layout=x.layout.holding(after))
+        encoded = [x.context.encode(row, part.level, part.scale) if row.any() else None
+                   for part, row in zip(x._parts, rows)]
+    return x._made(x._contents.with_rest(x._evaluator, encoded, after))
 
 
 def zeroed(x: Ciphertext) -> Ciphertext:
@@ -148,9 +144,9 @@ def zeroed(x: Ciphertext) -> Ciphertext:
 
 
 def moderate(x: Ciphertext) -> Ciphertext:
-    """Zeros in the slots without values, where a known number lies there that is larger than values are. Its powers
-    would leave the modulus, or take the precision of all slots when these are decoded."""
-    return zeroed(x) if x.layout.bound > max(x._known.reach, 1.0) else x
+    """Zeros in the slots without values, where a known number lies there that is larger than values are."""
+    number = None if x._clean else x._contents.excess
+    return x if number is None else with_rest(x, -number, 0.0)
 
 
 def plain(x: Ciphertext, operation: str) -> Ciphertext:

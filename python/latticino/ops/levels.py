@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 def more_levels(ctx: Context) -> str:
     """What to do where levels are lacking."""
-    if not ctx.params.has_bootstrap:
-        return "multiply fewer times in sequence, or take parameters with more levels"
-    if ctx.auto_bootstrap:
-        return "take parameters with more levels after bootstrapping"
-    return "bootstrap() first, or use auto_bootstrap"
+    return ctx._bootstrapping.native.more_levels(ctx.auto_bootstrap)
 
 
 def require_one(x: Ciphertext, operation: str) -> None:

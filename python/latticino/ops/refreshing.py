@@ -26,48 +26,36 @@ def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
             "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
             "a.bootstrap_with(b) refreshes both as one")
     x = _prepared(x)
-    if not x._is_canonical and x.level == ctx.params.default_level - ctx.params.level_after_bootstrap:
-        x = x._canonical()  # SlotToCoeff first, at its own level, has none to spare
-    booter, slots_first, arcsine = _chosen([x], message, *options)
-    parts = [booter.bootstrap(x._evaluator, p) for p in x._parts]
-    ctx.count_bootstraps(len(parts))
-    return x._like(parts, _refreshed(x, booter, slots_first, arcsine))
+    if ctx._bootstrapping.native.lowers_first(x._contents):
+        x = x._canonical()
+    booter = _chosen([x], message, *options)
+    made, misfits = _native.bootstrapped(x._evaluator, booter, x._contents)
+    ctx.count_bootstraps(len(made.parts))
+    _report(ctx, misfits)
+    return x._made(made)
 
 
 def _prepared(x: Ciphertext) -> Ciphertext:
     """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
-    SlotToCoeff can come first. What is left counts as values do (`_refreshed`)."""
+    SlotToCoeff can come first. What is left counts as values do."""
     params, x = x.context.params, align.moderate(x)
     if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
         return x
     return align.cleared(x, "bootstrap")
 
 
-def _chosen(xs: Sequence[Ciphertext], message: str, minimal_keys: bool, slot_to_coeff_first: bool | None,
-            over_mod_raise: bool | None, arcsine: int | None, log_message_ratio: int | None,
-            random_like: bool) -> tuple[_native.Bootstrapper, bool, int]:
-    """What refreshes these, whether SlotToCoeff comes first, and the arcsine's degree (0: the set's).
-
-    Only what is declared counts as known: sample data of a plan do not, as the run may have none."""
-    ctx, slots, level = xs[0].context, xs[0].slots, min(x.level for x in xs)
-    declared = all(x._known.range.claim == "declared" and x._known.range.random for x in xs)
-    form = ctx.bootstrap_form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
-                              log_message_ratio, random_like or declared)
-    ctx.note(f"bootstrapping of {slots} slots at level {level}: {form.reason}")
-    booter = ctx.bootstrapper(slots, message, minimal_keys, form.slot_to_coeff_first, form.over_mod_raise,
-                              form.arcsine, form.log_message_ratio)
-    return booter, form.slot_to_coeff_first, form.arcsine
+def _chosen(xs: Sequence[Ciphertext], message: str, *options: Any) -> _native.Bootstrapper:
+    """What refreshes these together."""
+    ctx = xs[0].context
+    booter, note = ctx._bootstrapping.form_of([x._contents for x in xs], message, *options)
+    ctx.note(note)
+    return booter
 
 
-def _refreshed(x: Ciphertext, booter: _native.Bootstrapper, slots_first: bool, arcsine: int) -> _native.Known:
-    """What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the message box."""
-    rest = x.layout.bound if x.layout.rest == "unknown" or x.layout.bound > x._known.reach else 0.0
-    known, misfits = x._known.bootstrapped(
-        booter.noise, booter.sine_ratio, booter.message_ratio, x.context.params.log_message_ratio, arcsine, slots_first,
-        x.slots, rest)
+def _report(ctx: Context, misfits: Sequence[tuple[str, str, str]]) -> None:
+    """ScaleError in a plan, a warning elsewhere, for values out of the message box."""
     for misfit in misfits:
-        report("bootstrap", x.context, *misfit)
-    return known
+        report("bootstrap", ctx, *misfit)
 
 
 def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphertext, Ciphertext]:
@@ -83,13 +71,11 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphert
     if not x.layout.same(y.layout):
         x, y = align.plain(x, operation), align.plain(y, operation)
     x, y = _prepared(x), _prepared(y)
-    booter, slots_first, arcsine = _chosen([x, y], "merged", *options)
-    pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(x._parts, y._parts)]
-    ctx.count_bootstraps(len(pairs))
-    # Imaginary errors of either become errors of the other.
-    first, second = (_refreshed(a, booter, slots_first, arcsine).plus_error(b._known.error, b._known.error_seen)
-                     for a, b in ((x, y), (y, x)))
-    return x._like([a for a, _ in pairs], first), y._like([b for _, b in pairs], second)
+    booter = _chosen([x, y], "merged", *options)
+    first, second, misfits = _native.bootstrapped_pair(x._evaluator, booter, x._contents, y._contents)
+    ctx.count_bootstraps(len(first.parts))
+    _report(ctx, misfits)
+    return x._made(first), y._made(second)
 
 
 def bootstrap_pairs(x: Ciphertext) -> Ciphertext:
@@ -101,13 +87,15 @@ def bootstrap_pairs(x: Ciphertext) -> Ciphertext:
         return bootstrap(x, "real", *_OPTIONS)
     x = _prepared(x)
     held = x._parts
-    booter, slots_first, arcsine = _chosen([x], "merged", *_OPTIONS)
+    booter = _chosen([x], "merged", *_OPTIONS)
     pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(held[::2], held[1::2])]
     parts = [part for pair in pairs for part in pair]
     ctx.count_bootstraps(len(pairs))
-    known = _refreshed(x, booter, slots_first, arcsine).plus_error(x._known.error, x._known.error_seen)
+    known, misfits = _native.known_bootstrapped(booter, x._contents)
+    _report(ctx, misfits)
+    known = known.plus_error(x._known.error, x._known.error_seen)
     if len(held) % 2:
-        alone, _, _ = _chosen([x], "real", *_OPTIONS)
+        alone = _chosen([x], "real", *_OPTIONS)
         parts.append(alone.bootstrap(x._evaluator, held[-1]))
         ctx.count_bootstraps(1)
         level = min(p.level for p in parts)
@@ -116,7 +104,4 @@ def bootstrap_pairs(x: Ciphertext) -> Ciphertext:
 
 
 def _require_bootstrap(ctx: Context, operation: str) -> None:
-    if not ctx.params.has_bootstrap:
-        raise errors.ParameterError.explain(
-            operation, ctx.params.name, "a parameter set with bootstrapping",
-            "choose a preset with boot in its name")
+    ctx._bootstrapping.native.require(operation)

@@ -27,8 +27,8 @@ def times(x: Ciphertext, s: Scalar) -> Ciphertext:
     """x * s: one level."""
     program = s._in("multiply", x.context)
     x = x._ready(1)
-    if program.inputs is None:
-        return _times_known(x, s, program)
+    if program.inputs is None:  # as a replay does it: the product takes a level even where the number is i or -i
+        return x._made(x._contents.times_number(x._evaluator, program.value(s), always_rescaled=True))
     parts = x._evaluator.multiply_input(x._parts, program.inputs, program.index(s))
     factor = x.context.params.rescale_factor(x.level) * (parts[0].scale / x.scale)
     known = _without_sample(x).times_scalar(s.range, _rounding(s) / factor, x._rescaled(parts))
@@ -38,14 +38,6 @@ def times(x: Ciphertext, s: Scalar) -> Ciphertext:
 def over(x: Ciphertext, s: Scalar) -> Ciphertext:
     """x / s: one level."""
     return times(x, divided(s))
-
-
-def _times_known(x: Ciphertext, s: Scalar, program: Numbers) -> Ciphertext:
-    """As a replay does it: the product takes a level even where the number is i or -i."""
-    c = program.value(s)
-    parts = x._evaluator.multiply_scalar(x._parts, c)
-    known = x._known.times_number(c, x._rescaled(parts), x._rounded(c, parts))
-    return x._like(parts, known, layout=x._scaled(c))
 
 
 def _without_sample(x: Ciphertext) -> _native.Known:

@@ -35,7 +35,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
             y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
             if mask is not None:
                 name = ("rotation", x.size, x.slots, k, i, source, turn)
-                factor = x.context._encode_named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
+                factor = x.context._encodings.named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
                 y = e.multiply_plain(y, factor)
                 encoded = noise.encoded(x.slots, factor.scale) * math.sqrt(len(group))
                 scale = factor.scale
@@ -44,7 +44,8 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
     # A result without a mask next to masked ones keeps its level: sums and products align it.
     added = math.hypot(x._switched(), x._rescaled(parts) if masked else 0.0)
     off = _off(x, groups, scale) if masked and x._known.sample is not None else None
-    return x._like(parts, x._known.rotated(k, masked, added, encoded * x._known.widest.rms, off))
+    known = x._known.rotated(k, masked, added, encoded * x._known.widest.rms, off)
+    return x._like(parts, known, True)  # values that do not fill their slots are masked
 
 
 def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
@@ -101,17 +102,8 @@ def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
     shape = x.shape[len(axes):]
     if x._padded and not x._clean:
         x = x * np.ones(x.shape)
-    e = x._evaluator
-    part = x._parts[0]
-    for other in x._parts[1:]:
-        part = e.add(part, other)
-    kept = math.prod(shape)
-    count = x.slots // kept
-    if count > 1:
-        part = e.inner_sum(part, kept, count)
-    full = x.slots == x.context.slots
-    known = x._known.summed(kept, x.size / kept, x._switched(kept) * noise.doubling(count), full)
-    return x._like([part.with_slots(kept)], known, True, shape)
+    made = x._contents.summed(x._evaluator, math.prod(shape), x.size)
+    return x._like(made.parts, made.known, True, shape)
 
 
 def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
@@ -255,7 +247,7 @@ def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Pl
         return mask
 
     name = ("first of rows", x.slots, filled, c, complex(factor))
-    return x.context._encode_named(name, values, part.level, x._factor_scale(part))
+    return x.context._encodings.named(name, values, part.level, x._factor_scale(part))
 
 
 def _columns(x: Ciphertext, operation: str) -> int:

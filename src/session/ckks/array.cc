@@ -9,7 +9,6 @@
 #include <optional>
 #include <ostream>
 
-#include "ckks/evaluator/lowering.h"
 #include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 #include "session/ckks/state.h"
@@ -33,25 +32,9 @@ Array repeated(const ArrayState& x, const ArrayState& larger) {
   const ckks::Ciphertext part = with_slots(x.parts()[0], larger.slots());
   // Decoding reads more coefficients.
   const double growth = std::sqrt(static_cast<double>(larger.slots()) / x.slots());
-  return result_of(x, Parts(larger.parts().size(), part), x.known.repeated(larger.size(), growth),
-                   std::nullopt, larger.shape);
-}
-
-// What is known, if the values fit the modulus of a level. Else a ScaleError in a plan, and
-// elsewhere a warning: nothing is claimed of the result then.
-Known fitting(const ArrayState& x, Known known, const ckks::Ciphertext& part, double rest) {
-  const double log_q = x.params().log_q(part.level);
-  for (const Misfit& misfit : known.misfits(part.level, log_q, part.scale, rest)) {
-    x.host().report("compute", misfit.had, misfit.needs, misfit.remedy);
-    known = known.lost();
-  }
-  return known;
-}
-
-// What a factor was rounded to that made the rescaled `parts` from x.
-Complex rounded(const ArrayState& x, Complex c, const Parts& parts) {
-  const double factor = x.params().rescale_factor(x.level()) * (parts[0].scale / x.scale());
-  return {std::nearbyint(c.real() * factor) / factor, std::nearbyint(c.imag() * factor) / factor};
+  Known known = x.known().repeated(larger.size(), growth);
+  const Rest rest = Rest::of(Rest::Kind::Filler, known.reach());
+  return result_of(x, {Parts(larger.parts().size(), part), std::move(known), rest}, larger.shape);
 }
 
 std::vector<Complex> negated(const std::vector<Complex>& x) {
@@ -67,30 +50,15 @@ Values like(const Values& x, std::vector<Complex> numbers) {
   return {std::move(real), x.shape()};
 }
 
-using Rest = std::optional<Complex>;
-
-Rest product_of_rests(const ArrayState& x, const ArrayState& y) {
-  if (x.clean() || y.clean()) return Complex(0);
-  return x.rest && y.rest ? Rest(*x.rest * *y.rest) : std::nullopt;
-}
-
-Rest sum_of_rests(const ArrayState& x, const ArrayState& y, double sign) {
-  return x.rest && y.rest ? Rest(*x.rest + sign * *y.rest) : std::nullopt;
-}
-
-Rest times_rest(const ArrayState& x, Complex c) {
-  return x.rest ? Rest(*x.rest * c) : std::nullopt;
-}
-
 // Whether a polynomial of what lies behind the values may leave the modulus, where that of the
 // values does not.
 bool leaves(const ArrayState& x, const Series& p) {
   constexpr double kLarge = 8 * std::numbers::ln2;
-  if (!x.padded() || !x.rest) return false;
-  const double y = std::abs(mapped(p, *x.rest));
+  if (!x.padded() || !x.rest().number) return false;
+  const double y = std::abs(mapped(p, *x.rest().number));
   const auto degree = static_cast<double>(p.coefficients.size() - 1);
   if (p.chebyshev) return y > 1 && degree * std::acosh(y) > kLarge;
-  const Range& r = x.known.range();
+  const Range& r = x.known().range();
   const double of_values = std::max(std::abs(mapped(p, {r.re.low, r.im.low})),
                                     std::abs(mapped(p, {r.re.high, r.im.high})));
   return y > std::max(1.0, of_values) && degree * std::log(y) > kLarge;
@@ -100,10 +68,10 @@ bool leaves(const ArrayState& x, const Series& p) {
 // are, as it could leave the box of a bootstrapping.
 Array filled(const Array& a, const Series& p) {
   const ArrayState& x = state(a);
-  const double reach = x.known.reach();
+  const double reach = x.known().reach();
   const double middle = std::clamp((p.lower + p.upper) / 2, -reach, reach);
   const double inside = std::clamp(middle, p.lower, p.upper);
-  return with_rest(a, inside - *x.rest, inside);
+  return with_rest(a, inside - *x.rest().number, inside);
 }
 
 Array times(const Array& a, const Array& b) {
@@ -111,67 +79,19 @@ Array times(const Array& a, const Array& b) {
   const bool same = both.x.state() == both.y.state();
   const Array first = moderate(ready(both.x, 1));
   const Array second = same ? first : moderate(ready(both.y, 1));
-  const ArrayState &x = state(first), &y = state(second);
-  Parts parts = x.evaluator().multiply(x.parts(), y.parts());
-  const ArrayState& lower = x.level() < y.level() ? x : y;
-  const double added = lower.multiplied(parts);
-  if (added > 1) {
-    throw ScaleError(
-        "multiply",
-        "a product of scale 2^" + short_number(std::log2(parts[0].scale)) +
-            ", smaller than its error",
-        "factors of scales near 2^" + short_number(std::log2(x.params().scale(lower.level()))),
-        "encrypt without a scale of your own");
-  }
-  Known known = x.known_at(y.level()).times(y.known_at(x.level()), same, added);
-  return result_of(x, std::move(parts), std::move(known), product_of_rests(x, y));
+  const ArrayState& x = state(first);
+  return result_of(x, x.open().times(x.evaluator(), state(second).open(), same));
 }
 
 }  // namespace
 
-int ArrayState::level() const {
-  int least = parts()[0].level;
-  for (const ckks::Ciphertext& part : parts()) least = std::min(least, part.level);
-  return least;
-}
-
-double ArrayState::rescaled(const Parts& made) const {
-  return rescaled_error(params(), level(), made[0].slots, made[0].scale);
-}
-
-double ArrayState::multiplied(const Parts& made) const {
-  return multiplied_error(params(), level(), made[0].slots, made[0].scale);
-}
-
-double ArrayState::switched(int count) const {
-  return switched_error(params(), level(), count > 0 ? count : slots(), scale());
-}
-
-Known ArrayState::known_at(int to) const {
-  if (to >= level()) return known;
-  Known out = known;
-  for (const ckks::Adjustment& step :
-       ckks::lowering(params(), level(), scale(), to, params().scale(to))) {
-    out = out.lowered(rescaled_error(params(), step.from, slots(), step.scale), step.factor);
-  }
-  return out;
-}
-
-double ArrayState::factor_scale(const ckks::Ciphertext& part) const {
-  if (part.level < 1) {
-    throw LevelError("multiply", "level 0", "level 1 or more", host().more_levels());
-  }
-  const double factor = params().rescale_factor(part.level), below = params().scale(part.level - 1);
-  const double to_canonical = below * factor / part.scale;
-  const double added = rescaled_error(params(), part.level, part.slots, below);
-  return encoded_error(part.slots, to_canonical) <= added ? to_canonical : factor;
-}
-
-Array result_of(const ArrayState& x, Parts parts, Known known, std::optional<Complex> rest,
-                Shape shape) {
-  ArrayState out{x.context, std::move(parts), std::move(shape), {}, rest};
-  if (!out.padded()) out.rest = 0;
-  out.known = fitting(x, std::move(known), out.held[0], out.rest ? std::abs(*out.rest) : 0);
+Array result_of(const ArrayState& x, Contents made, Shape shape) {
+  ArrayState out{x.context, std::move(made), std::move(shape)};
+  Contents& held = out.contents;
+  if (!out.padded()) held.rest = Rest::zero();
+  std::vector<Misfit> misfits;
+  held.known = fitting(std::move(held.known), held.parts[0], held.rest.bound, &misfits);
+  for (const Misfit& m : misfits) x.host().report("compute", m.had, m.needs, m.remedy);
   return Array(std::make_shared<const ArrayState>(std::move(out)));
 }
 
@@ -183,21 +103,19 @@ Array ready(const Array& x, int levels) {
 Array with_rest(const Array& a, Complex added, Complex after) {
   const ArrayState& x = state(a);
   if (!x.padded() || added == Complex(0)) return a;
-  Parts parts = x.parts();
   const std::size_t slots = static_cast<std::size_t>(x.slots());
-  const std::size_t used = x.size() - (parts.size() - 1) * slots;
+  const std::size_t used = x.size() - (x.parts().size() - 1) * slots;
   std::vector<Complex> row(slots);
   std::fill(row.begin() + static_cast<std::ptrdiff_t>(used), row.end(), added);
-  ckks::Ciphertext& last = parts.back();
-  last = x.evaluator().add(last, x.host().encode(row, last.level, last.scale));
-  Known known = x.known.plus_error(encoded_error(x.slots(), last.scale));
-  return result_of(x, std::move(parts), std::move(known), after);
+  const ckks::Ciphertext& last = x.parts().back();
+  std::vector<std::optional<ckks::Plaintext>> encoded(x.parts().size());
+  encoded.back() = x.host().encode(row, last.level, last.scale);
+  return result_of(x, x.open().with_rest(x.evaluator(), encoded, after));
 }
 
 Array moderate(const Array& a) {
-  const ArrayState& x = state(a);
-  if (!x.rest || !(std::abs(*x.rest) > std::max(x.known.reach(), 1.0))) return a;
-  return with_rest(a, -*x.rest, 0);
+  const std::optional<Complex> number = state(a).open().excess();
+  return number ? with_rest(a, -*number, 0) : a;
 }
 
 Aligned aligned(const Array& a, const Array& b, const char* operation) {
@@ -220,10 +138,7 @@ Aligned aligned(const Array& a, const Array& b, const char* operation) {
 
 Array canonical(const Array& x) {
   const ArrayState& s = state(x);
-  const bool is = std::ranges::all_of(s.parts(), [&](const ckks::Ciphertext& part) {
-    return part.scale == s.params().scale(part.level);
-  });
-  return is ? x : x.to_level(std::max(s.level() - 1, 0));
+  return s.open().canonical() ? x : x.to_level(std::max(s.level() - 1, 0));
 }
 
 }  // namespace session
@@ -231,6 +146,7 @@ Array canonical(const Array& x) {
 using session::ArrayState;
 using session::Known;
 using session::Parts;
+using session::Rest;
 using session::result_of;
 using session::state;
 
@@ -242,8 +158,8 @@ double Array::scale() const { return state_->scale(); }
 int Array::slots() const { return state_->slots(); }
 std::size_t Array::ciphertexts() const { return state_->parts().size(); }
 std::string Array::key_id() const { return state_->key(); }
-Range Array::range() const { return session::range_of(state_->known.range()); }
-Bits Array::bits() const { return session::bits_of(state_->known, size(), state_->full()); }
+Range Array::range() const { return session::range_of(state_->known().range()); }
+Bits Array::bits() const { return session::bits_of(state_->known(), size(), state_->full()); }
 
 std::uint64_t Array::bytes() const {
   std::uint64_t sum = 0;
@@ -252,8 +168,9 @@ std::uint64_t Array::bytes() const {
 }
 
 Array Array::declare(const Range& range) const {
-  return result_of(*state_, state_->parts(), state_->known.declared(session::range_of(range)),
-                   state_->rest);
+  session::Contents same = state_->open();
+  same.known = same.known.declared(session::range_of(range));
+  return result_of(*state_, std::move(same));
 }
 
 Array Array::reshape(const Shape& shape) const {
@@ -261,16 +178,13 @@ Array Array::reshape(const Shape& shape) const {
     throw ShapeError("reshape", "shape " + session::text_of(state_->shape),
                      "as many values as in shape " + session::text_of(shape), "correct the shape");
   }
-  return result_of(*state_, state_->parts(), state_->known, state_->rest, shape);
+  return result_of(*state_, state_->open(), shape);
 }
 
 Array Array::operator-() const { return times_integer(*this, -1); }
 
 Array Array::conj() const {
-  const ArrayState& x = *state_;
-  Parts parts = x.evaluator().conjugate(x.parts());
-  return result_of(x, std::move(parts), x.known.conjugated(x.switched()),
-                   x.rest ? std::optional(std::conj(*x.rest)) : std::nullopt);
+  return result_of(*state_, state_->open().conjugated(state_->evaluator()));
 }
 
 Array Array::to_level(int level) const {
@@ -282,8 +196,7 @@ Array Array::to_level(int level) const {
                      "one from 0 to the operand's, " + std::to_string(x.level()),
                      higher ? "bootstrap() leads there" : "name such a level");
   }
-  Parts parts = x.evaluator().to_level(x.parts(), level);
-  return result_of(x, std::move(parts), x.known_at(level), x.rest);
+  return result_of(x, x.open().to_level(x.evaluator(), level));
 }
 
 Array Array::pow(int n) const {
@@ -331,27 +244,23 @@ Array Array::polynomial(const std::vector<Complex>& coefficients,
       p.levels() > p.depth()
           ? session::rescaled_error(params, x.level(), x.slots(), params.scale(x.level() - 1))
           : 0;
-  Known known = x.known.polynomial(series, x.multiplied(parts), mapping);
-  std::optional<Complex> rest;
-  if (x.rest) rest = session::evaluated(series, session::mapped(series, *x.rest));
-  const Array made = result_of(x, std::move(parts), std::move(known), rest);
-  return fills ? session::with_rest(made, -*rest, 0) : made;
+  Known known = x.known().polynomial(series, x.open().multiplied(parts), mapping);
+  Rest rest = Rest::of(Rest::Kind::Filler, known.reach());
+  if (const auto number = x.rest().number) {
+    rest = Rest::holding(session::evaluated(series, session::mapped(series, *number)));
+  }
+  const Array made = result_of(x, {std::move(parts), std::move(known), rest});
+  return fills ? session::with_rest(made, -*rest.number, 0) : made;
 }
 
 Array operator+(const Array& a, const Array& b) {
-  const auto [first, second] = session::aligned(a, b, "add");
-  const ArrayState &x = state(first), &y = state(second);
-  Parts parts = x.evaluator().add(x.parts(), y.parts());
-  Known known = x.known_at(y.level()).plus(y.known_at(x.level()));
-  return result_of(x, std::move(parts), std::move(known), session::sum_of_rests(x, y, 1));
+  const auto [x, y] = session::aligned(a, b, "add");
+  return result_of(state(x), state(x).open().plus(state(x).evaluator(), state(y).open()));
 }
 
 Array operator-(const Array& a, const Array& b) {
-  const auto [first, second] = session::aligned(a, b, "subtract");
-  const ArrayState &x = state(first), &y = state(second);
-  Parts parts = x.evaluator().sub(x.parts(), y.parts());
-  Known known = x.known_at(y.level()).minus(y.known_at(x.level()));
-  return result_of(x, std::move(parts), std::move(known), session::sum_of_rests(x, y, -1));
+  const auto [x, y] = session::aligned(a, b, "subtract");
+  return result_of(state(x), state(x).open().minus(state(x).evaluator(), state(y).open()));
 }
 
 Array operator*(const Array& x, const Array& y) { return session::times(x, y); }
@@ -359,9 +268,7 @@ Array operator*(const Array& x, const Array& y) { return session::times(x, y); }
 Array operator+(const Array& a, Complex c) {
   const ArrayState& x = state(a);
   session::require_finite({&c, 1}, "add");
-  Parts parts = x.evaluator().add_scalar(x.parts(), c);
-  return result_of(x, std::move(parts), x.known.plus_number(c, x.scale()),
-                   x.rest ? std::optional(*x.rest + c) : std::nullopt);
+  return result_of(x, x.open().plus_number(x.evaluator(), c));
 }
 
 Array operator+(const Array& a, const Values& values) {
@@ -369,14 +276,12 @@ Array operator+(const Array& a, const Values& values) {
   if (values.shape().empty()) return a + values.numbers()[0];
   const std::vector<Complex> plain = session::broadcast(values, x.shape, "add");
   const auto rows = session::rows_of(plain, x.slots());
-  const ckks::Evaluator evaluator = x.evaluator();
-  Parts parts;
+  session::Encoded encoded;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ckks::Ciphertext& part = x.parts()[i];
-    parts.push_back(evaluator.add(part, x.host().encode(rows[i], part.level, part.scale)));
+    encoded.push_back(x.host().encode(rows[i], part.level, part.scale));
   }
-  Known known = x.known.plus_plain(plain, x.slots(), x.scale());
-  return result_of(x, std::move(parts), std::move(known), x.rest);
+  return result_of(x, x.open().plus_plain(x.evaluator(), encoded, plain));
 }
 
 Array operator-(const Array& x, const Values& y) {
@@ -386,27 +291,18 @@ Array operator-(const Array& x, const Values& y) {
 Array operator-(const Values& x, const Array& y) { return -y + x; }
 
 Array times_integer(const Array& a, std::int64_t factor) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  if (factor <= -kMost || factor >= kMost) return a * Complex(static_cast<double>(factor));
+  if (factor <= -session::kMostInteger || factor >= session::kMostInteger) {
+    return a * Complex(static_cast<double>(factor));
+  }
   const ArrayState& x = state(a);
-  Parts parts = x.evaluator().multiply_integer(x.parts(), factor);
-  Known known = x.known.times_number(static_cast<double>(factor), 0);
-  return result_of(x, std::move(parts), std::move(known),
-                   session::times_rest(x, static_cast<double>(factor)));
+  return result_of(x, x.open().times_integer(x.evaluator(), factor));
 }
 
 Array operator*(const Array& a, Complex c) {
   session::require_finite({&c, 1}, "multiply");
-  if (c == Complex(0, 1) || c == Complex(0, -1)) {
-    const ArrayState& x = state(a);
-    Parts parts = x.evaluator().multiply_i(x.parts(), c.imag() > 0 ? 1 : 3);
-    return result_of(x, std::move(parts), x.known.times_number(c, 0), session::times_rest(x, c));
-  }
-  const Array from = session::ready(a, 1);
+  const Array from = session::ready(a, session::levels_of(c));
   const ArrayState& x = state(from);
-  Parts parts = x.evaluator().multiply_scalar(x.parts(), c);
-  Known known = x.known.times_number(c, x.rescaled(parts), session::rounded(x, c, parts));
-  return result_of(x, std::move(parts), std::move(known), session::times_rest(x, c));
+  return result_of(x, x.open().times_number(x.evaluator(), c));
 }
 
 Array operator*(const Array& a, const Values& values) {
@@ -415,14 +311,12 @@ Array operator*(const Array& a, const Values& values) {
   const ArrayState& x = state(from);
   const std::vector<Complex> plain = session::broadcast(values, x.shape, "multiply");
   const auto rows = session::rows_of(plain, x.slots());
-  std::vector<ckks::Plaintext> factors;
+  session::Encoded factors;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ckks::Ciphertext& part = x.parts()[i];
     factors.push_back(x.host().encode(rows[i], part.level, x.factor_scale(part)));
   }
-  Parts parts = x.evaluator().multiply(x.parts(), factors);
-  Known known = x.known.times_plain(plain, x.slots(), factors[0].scale, x.rescaled(parts));
-  return result_of(x, std::move(parts), std::move(known), Complex(0));
+  return result_of(x, x.open().times_plain(x.evaluator(), factors, plain));
 }
 
 Array operator/(const Array& x, const Values& y) {
@@ -469,30 +363,17 @@ Array dot(std::span<const Array> xs, std::span<const Array> ys) {
   for (const Array& each : y) level = std::min(level, each.level());
   const ArrayState& first = state(x[0]);
   if (level < 1) throw LevelError("dot", "level 0", "level 1 or more", first.host().more_levels());
-  std::vector<Parts> left, right;
-  std::optional<Complex> rest = 0;
+  std::vector<session::Factors> pairs;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    left.push_back(state(x[i]).parts());
-    right.push_back(state(y[i]).parts());
-    const auto more = session::product_of_rests(state(x[i]), state(y[i]));
-    rest = rest && more ? std::optional(*rest + *more) : std::nullopt;
+    pairs.emplace_back(&state(x[i]).open(), &state(y[i]).open());
   }
-  Parts parts = first.evaluator().dot(left, right);
-  const double added =
-      session::multiplied_error(first.params(), level, first.slots(), parts[0].scale);
-  Known known;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    Known product = state(x[i]).known_at(level).times(
-        state(y[i]).known_at(level), x[i].state() == y[i].state(), i == 0 ? added : 0);
-    known = i == 0 ? std::move(product) : known.plus(product);
-  }
-  return result_of(first, std::move(parts), std::move(known), rest);
+  return result_of(first, session::dot(first.evaluator(), pairs));
 }
 
 std::ostream& operator<<(std::ostream& out, const Array& x) {
   const ArrayState& s = state(x);
   out << "Array(shape=" << session::text_of(s.shape);
-  if (s.held.size() > 1) out << " in " << s.held.size() << " ciphertexts";
+  if (s.contents.parts.size() > 1) out << " in " << s.contents.parts.size() << " ciphertexts";
   out << ", level=" << s.level() << ", scale=2^" << session::short_number(std::log2(s.scale()))
       << ", slots=" << s.slots() << ", ";
   const Bits bits = x.bits();
@@ -503,7 +384,7 @@ std::ostream& operator<<(std::ostream& out, const Array& x) {
   } else {
     out << "exact";
   }
-  return out << "; " << s.known.within() << ")";
+  return out << "; " << s.known().within() << ")";
 }
 
 }  // namespace latticino

@@ -1,77 +1,16 @@
 #include "session/ckks/bootstrap.h"
 
-#include <cmath>
-
 #include "math/errors.h"
 
 namespace latticino {
 namespace session {
 namespace {
 
-void require_bootstrap(const Params& params, const char* operation) {
-  if (params.bootstrap()) return;
-  throw ParameterError(operation, params.name(), "a parameter set with bootstrapping",
-                       "choose a preset with boot in its name");
-}
+using Request = Refresher::Request;
 
-// What refreshes these, and whether SlotToCoeff comes first. Only what is declared counts as known:
-// sample data of a plan do not, as the run may have none.
-struct Chosen {
-  std::shared_ptr<const ckks::Bootstrapper> bootstrapper;
-  bool slots_first = false;
-};
-
-Chosen chosen(std::span<const ArrayState* const> xs, BootstrapOptions options, bool merged) {
-  Host& host = xs[0]->host();
-  int level = xs[0]->level();
-  bool declared = true;
-  for (const ArrayState* x : xs) {
-    level = std::min(level, x->level());
-    declared =
-        declared && x->known.range().claim == Claim::Declared && x->known.range().random_like;
-  }
-  options.random_like = options.random_like || declared;
-  const int slots = xs[0]->slots();
-  const ckks::bootstrap::Choice form = chosen_form(host, level, slots, options, merged);
-  host.note("bootstrapping of " + std::to_string(slots) + " slots at level " +
-            std::to_string(level) + ": " + form.reason);
-  ckks::BootstrapOptions made = form.options;
-  made.slots = slots;
-  return {host.bootstrapper(made), made.slot_to_coeff_first};
-}
-
-// What is known of the result; ScaleError in a plan, a warning elsewhere, for values out of the
-// message box.
-Known known_of_result(const ArrayState& x, const Chosen& form) {
-  const ckks::Bootstrapper& b = *form.bootstrapper;
-  const bool halved = b.options().message != ckks::BootstrapOptions::Message::Complex;
-  const Refreshing how{.noise = std::sqrt(b.noise().total() / (halved ? 2 : 1)),
-                       .sine_ratio = b.sine_ratio(),
-                       .message_ratio = b.message_ratio(),
-                       .log_message_ratio = x.params().bootstrap()->log_message_ratio,
-                       .arcsine = b.options().arcsine,
-                       .slots_first = form.slots_first,
-                       .slots = x.slots()};
-  std::vector<Misfit> misfits;
-  Known known = x.known.bootstrapped(how, &misfits);
-  for (const Misfit& m : misfits) x.host().report("bootstrap", m.had, m.needs, m.remedy);
-  return known;
-}
-
-}  // namespace
-
-ckks::bootstrap::Choice chosen_form(Host& host, int level, int slots,
-                                    const BootstrapOptions& options, bool merged) {
-  const Params& params = host.params();
-  require_bootstrap(params, merged ? "bootstrap_with" : "bootstrap");
-  if (level < 0 || level > params.top_level()) {
-    throw LevelError("bootstrap", "level " + std::to_string(level),
-                     "a level from 0 to " + std::to_string(params.top_level()), "correct it");
-  }
+Request request_of(const BootstrapOptions& options, bool merged) {
   using Message = ckks::BootstrapOptions::Message;
-  ckks::bootstrap::FormRequest request;
-  request.level = level;
-  request.slots = slots == 0 ? params.max_slots() : slots;
+  Request request;
   request.message = merged ? Message::MergedReals : options.real ? Message::Real : Message::Complex;
   request.minimal_keys = options.minimal_keys;
   request.slot_to_coeff_first = options.slot_to_coeff_first;
@@ -79,32 +18,65 @@ ckks::bootstrap::Choice chosen_form(Host& host, int level, int slots,
   request.arcsine = options.arcsine;
   request.log_message_ratio = options.log_message_ratio;
   request.known.random_like = options.random_like;
-  return host.form(request);
+  return request;
+}
+
+// What refreshes these.
+std::shared_ptr<const ckks::Bootstrapper> chosen(Host& host, std::span<const Contents* const> xs,
+                                                 const BootstrapOptions& options, bool merged) {
+  const Request request = Refresher::of(xs, request_of(options, merged));
+  const ckks::bootstrap::Choice form = host.refresher().form(request);
+  host.note(Refresher::note(request, form));
+  ckks::BootstrapOptions made = form.options;
+  made.slots = request.slots;
+  return host.refresher().bootstrapper(made);
+}
+
+// ScaleError in a plan, a warning elsewhere, for values out of the message box.
+void report(const Host& host, const std::vector<Misfit>& misfits) {
+  for (const Misfit& m : misfits) host.report("bootstrap", m.had, m.needs, m.remedy);
+}
+
+}  // namespace
+
+ckks::bootstrap::Choice chosen_form(Host& host, int level, int slots,
+                                    const BootstrapOptions& options, bool merged) {
+  const Params& params = host.params();
+  host.refresher().require(merged ? "bootstrap_with" : "bootstrap");
+  if (level < 0 || level > params.top_level()) {
+    throw LevelError("bootstrap", "level " + std::to_string(level),
+                     "a level from 0 to " + std::to_string(params.top_level()), "correct it");
+  }
+  Request request = request_of(options, merged);
+  request.level = level;
+  request.slots = slots == 0 ? params.max_slots() : slots;
+  return host.refresher().form(request);
 }
 
 }  // namespace session
 
 using session::ArrayState;
-using session::Parts;
+using session::Contents;
 
 Array Array::bootstrap(const BootstrapOptions& options) const {
-  session::require_bootstrap(state_->params(), "bootstrap");
-  const Array from = session::moderate(*this);
-  const ArrayState& x = session::state(from);
-  const ArrayState* const only[] = {&x};
-  const session::Chosen form = session::chosen(only, options, false);
-  const ckks::Evaluator evaluator = x.evaluator();
-  Parts parts;
-  for (const ckks::Ciphertext& part : x.parts()) {
-    parts.push_back(form.bootstrapper->bootstrap(evaluator, part));
+  state_->host().refresher().require("bootstrap");
+  Array from = session::moderate(*this);
+  if (state_->host().refresher().lowers_first(session::state(from).open())) {
+    from = session::canonical(from);
   }
-  x.host().bootstraps += parts.size();
-  return session::result_of(x, std::move(parts), session::known_of_result(x, form), x.rest);
+  const ArrayState& x = session::state(from);
+  const Contents* const only[] = {&x.open()};
+  const auto bootstrapper = session::chosen(x.host(), only, options, false);
+  std::vector<session::Misfit> misfits;
+  Contents made = bootstrapped(x.evaluator(), *bootstrapper, x.open(), &misfits);
+  x.host().bootstraps += made.parts.size();
+  session::report(x.host(), misfits);
+  return session::result_of(x, std::move(made));
 }
 
 std::pair<Array, Array> Array::bootstrap_with(const Array& other,
                                               const BootstrapOptions& options) const {
-  session::require_bootstrap(state_->params(), "bootstrap_with");
+  state_->host().refresher().require("bootstrap_with");
   const Array from[] = {session::moderate(*this), session::moderate(other)};
   const ArrayState &x = session::state(from[0]), &y = session::state(from[1]);
   if (x.context != y.context) {
@@ -116,23 +88,14 @@ std::pair<Array, Array> Array::bootstrap_with(const Array& other,
                      "shapes " + session::text_of(x.shape) + " and " + session::text_of(y.shape),
                      "equal shapes", "refresh them one by one");
   }
-  const ArrayState* const both[] = {&x, &y};
-  const session::Chosen form = session::chosen(both, options, true);
-  const ckks::Evaluator evaluator = x.evaluator();
-  Parts first, second;
-  for (std::size_t i = 0; i < x.parts().size(); ++i) {
-    auto [re, im] = form.bootstrapper->bootstrap_pair(evaluator, x.parts()[i], y.parts()[i]);
-    first.push_back(std::move(re));
-    second.push_back(std::move(im));
-  }
-  x.host().bootstraps += first.size();
-  // Imaginary errors of either become errors of the other.
-  session::Known of_x =
-      session::known_of_result(x, form).plus_error(y.known.error(), y.known.error_seen());
-  session::Known of_y =
-      session::known_of_result(y, form).plus_error(x.known.error(), x.known.error_seen());
-  return {session::result_of(x, std::move(first), std::move(of_x), x.rest),
-          session::result_of(y, std::move(second), std::move(of_y), y.rest)};
+  const Contents* const both[] = {&x.open(), &y.open()};
+  const auto bootstrapper = session::chosen(x.host(), both, options, true);
+  std::vector<session::Misfit> misfits;
+  auto [first, second] =
+      bootstrapped_pair(x.evaluator(), *bootstrapper, x.open(), y.open(), &misfits);
+  x.host().bootstraps += first.parts.size();
+  session::report(x.host(), misfits);
+  return {session::result_of(x, std::move(first)), session::result_of(y, std::move(second))};
 }
 
 }  // namespace latticino

@@ -27,10 +27,10 @@ std::vector<Complex> joined(const ArrayState& x, const std::vector<std::vector<C
 double noise_bound(const ArrayState& x, std::optional<double> stated) {
   // A slot reads 2 n coefficients of the N, each of deviation e scale / sqrt(2 n).
   const double tracked =
-      x.known.estimate().error.rms() * x.scale() * std::sqrt(x.params().n() / (2.0 * x.slots()));
+      x.known().estimate().error.rms() * x.scale() * std::sqrt(x.params().n() / (2.0 * x.slots()));
   if (!stated) {
-    if (x.known.range().claim != Claim::Declared) {
-      throw UnsupportedError("decrypt_for_sharing", "an error that rests on " + x.known.within(),
+    if (x.known().range().claim != Claim::Declared) {
+      throw UnsupportedError("decrypt_for_sharing", "an error that rests on " + x.known().within(),
                              "declared ranges, or a noise_bound",
                              "encrypt with a range, or pass a worst case of the program");
     }

@@ -93,7 +93,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
     }
     known = Known::fresh(range, error);
   }
-  ArrayState out{context, {}, x.shape(), known, 0};
+  ArrayState out{context, {{}, known, Rest::zero()}, x.shape()};
   constexpr std::size_t kMaxBatch = 16;  // encoded and encrypted in one go
   const auto rows = rows_of(x.numbers(), slots);
   for (std::size_t first = 0; first < rows.size(); first += kMaxBatch) {
@@ -101,7 +101,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
         rows.begin() + static_cast<std::ptrdiff_t>(first),
         rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), first + kMaxBatch)));
     for (ckks::Ciphertext& part : encrypt(ckks::encode_all(host.native, batch, level, scale))) {
-      out.held.push_back(std::move(part));
+      out.contents.parts.push_back(std::move(part));
     }
   }
   return Array(std::make_shared<const ArrayState>(std::move(out)));

@@ -22,9 +22,9 @@ std::string exact(double x) {
 
 std::string note_of(const ArrayState& x) {
   // What samples showed is stated as a range: it holds for them alone.
-  const Range r = x.known.widest();
+  const Range r = x.known().widest();
   char error[32];
-  std::snprintf(error, sizeof error, "%.6g", x.known.error());
+  std::snprintf(error, sizeof error, "%.6g", x.known().error());
   std::string out = "{\"shape\": [";
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     out += (i ? ", " : "") + std::to_string(x.shape[i]);
@@ -67,22 +67,24 @@ Array array_of(const ContextStatePtr& context, io::Ciphertexts loaded) {
     throw UnsupportedError("load", "an array whose values do not lie row by row", "one that does",
                            "save x.contiguous() in Python");
   }
-  ArrayState out{context, std::move(loaded.ciphertexts), note.shape("shape"), {}, {}};
-  if (note.flag("clean")) out.rest = 0;
+  ArrayState out{context, {std::move(loaded.ciphertexts), {}, {}}, note.shape("shape")};
+  const Parts& parts = out.contents.parts;
   const double error = note.number("error");
-  out.known = Known::fresh(range_of(note.part("range")), error);
-  const std::size_t slots = out.held.empty() ? 0 : static_cast<std::size_t>(out.held[0].slots);
-  bool fits = slots > 0 && error >= 0 && (out.size() + slots - 1) / slots == out.held.size();
-  for (const ckks::Ciphertext& part : out.held) {
-    fits = fits && part.slots == out.held[0].slots;
+  Known& known = out.contents.known;
+  known = Known::fresh(range_of(note.part("range")), error);
+  if (!note.flag("clean")) out.contents.rest = Rest::of(Rest::Kind::Filler, known.reach());
+  const std::size_t slots = parts.empty() ? 0 : static_cast<std::size_t>(parts[0].slots);
+  bool fits = slots > 0 && error >= 0 && (out.size() + slots - 1) / slots == parts.size();
+  for (const ckks::Ciphertext& part : parts) {
+    fits = fits && part.slots == parts[0].slots;
   }
   if (!fits) {
     throw FileError(
         "load",
-        "shape " + text_of(out.shape) + " for " + std::to_string(out.held.size()) + " ciphertexts",
+        "shape " + text_of(out.shape) + " for " + std::to_string(parts.size()) + " ciphertexts",
         "a shape that fits them", "use files of this library");
   }
-  for (const ckks::Ciphertext& part : out.held) context->keys().admit("load", part.key.str());
+  for (const ckks::Ciphertext& part : parts) context->keys().admit("load", part.key.str());
   return Array(std::make_shared<const ArrayState>(std::move(out)));
 }
 

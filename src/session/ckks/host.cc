@@ -38,9 +38,6 @@ crypto::Sha256Digest digest_of(Complexes values) {
       {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(Complex)});
 }
 
-int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1; }
-int option(const std::optional<int>& x) { return x ? *x : -1; }
-
 void say_warning(const Warning& warning) {
   std::cerr << "latticino: " << warning.message << std::endl;
 }
@@ -69,6 +66,7 @@ Host::Host(ParameterSet set, const ContextOptions& options)
   timed = timed_as(chosen, options.threads, options.simd);
   native = ckks::Context::create(parameters.native(),
                                  make_queue(chosen, options.threads, options.simd, options.tuning));
+  refresher_ = std::make_unique<Refresher>(native);
   store = std::make_shared<KeyStore>(native->shared_queue(), options.key_budget);
   switch_sets_ = switch_sets_for(params(), fast_doubles(chosen, options.threads, options.simd));
 }
@@ -85,6 +83,7 @@ Host::Host(const Host& like, Dry)
       plaintexts_(kPlaintexts, [](const auto& x) { return bytes_of(x); }),
       products_(kNoLimit, [](const auto& x) { return x.bytes(); }),  // a plan counts them all
       tables_(kTables, [](const auto& x) { return x.polynomial.buffer->bytes(); }),
+      refresher_(std::make_unique<Refresher>(native, *like.refresher_)),
       choices_(like.choices_) {}
 
 void Host::warn(Warning::Kind kind, const std::string& message) const {
@@ -104,14 +103,6 @@ void Host::note(const std::string& text) {
     if (known == text) return;
   }
   notes_.push_back(text);
-}
-
-std::string Host::more_levels() const {
-  if (!params().bootstrap()) {
-    return "multiply fewer times in sequence, or take parameters with more levels";
-  }
-  return auto_bootstrap ? "take parameters with more levels after bootstrapping"
-                        : "bootstrap() first, or use auto_bootstrap";
 }
 
 ckks::Plaintext Host::encode(Complexes values, int level, double scale) {
@@ -138,54 +129,6 @@ std::shared_ptr<const ckks::MatrixProduct> Host::matrix_product(Complexes w, int
     options.level = level;
     return std::make_shared<const ckks::MatrixProduct>(native, w, rows, columns, slots, options);
   });
-}
-
-std::shared_ptr<const ckks::Bootstrapper> Host::bootstrapper(
-    const ckks::BootstrapOptions& options) {
-  const BootstrapKey key{options.slots,
-                         static_cast<int>(options.message),
-                         options.minimal_keys,
-                         options.slot_to_coeff_first,
-                         options.over_mod_raise,
-                         options.arcsine,
-                         options.log_message_ratio};
-  const auto held = lock();
-  std::shared_ptr<const ckks::Bootstrapper>& made = bootstrappers_[key];
-  if (made == nullptr) made = std::make_shared<const ckks::Bootstrapper>(native, options);
-  return made;
-}
-
-ckks::bootstrap::Choice Host::form(ckks::bootstrap::FormRequest request) {
-  // Levels that lead to one choice are one.
-  const int first = params().default_level() - params().level_after_bootstrap();
-  const int level = request.slot_to_coeff_first.value_or(false) ? std::min(request.level, first)
-                                                                : request.level >= first;
-  const FormKey key{level,
-                    request.slots,
-                    static_cast<int>(request.message),
-                    request.minimal_keys,
-                    option(request.slot_to_coeff_first),
-                    option(request.over_mod_raise),
-                    option(request.arcsine),
-                    option(request.log_message_ratio),
-                    request.known.random_like};
-  const std::lock_guard lock(choices_->mutex);
-  const auto found = choices_->forms.find(key);
-  if (found != choices_->forms.end()) return found->second;
-  return choices_->forms.emplace(key, ckks::bootstrap::choose_form(params(), request))
-      .first->second;
-}
-
-bool Host::refreshes(int level, int levels, int slots) {
-  if (!auto_bootstrap || !params().bootstrap()) return false;
-  if (level < levels) return true;
-  const int first = params().default_level() - params().level_after_bootstrap();
-  if (levels == 0 || level - levels >= first || level < first) return false;
-  ckks::bootstrap::FormRequest request;
-  request.level = level;
-  request.slots = slots;
-  const auto chosen = form(request);
-  return chosen.options.slot_to_coeff_first && level < chosen.output_level;
 }
 
 SwitchContextPtr Host::switching(const std::string& name) {
@@ -255,8 +198,7 @@ std::shared_ptr<switching::Switcher> Host::dry_switcher(const std::string& name,
 }
 
 std::uint64_t Host::constant_bytes() const {
-  std::uint64_t sum = products_.bytes();
-  for (const auto& [key, made] : bootstrappers_) sum += made->bytes();
+  std::uint64_t sum = products_.bytes() + refresher_->bytes();
   for (const auto& [key, made] : switchers_) sum += made->bytes();
   return sum;
 }

@@ -13,12 +13,10 @@
 #include <tuple>
 #include <vector>
 
-#include "ckks/bootstrap/bootstrap.h"
-#include "ckks/bootstrap/choice.h"
 #include "ckks/linear/matrix.h"
 #include "latticino/context.h"
 #include "session/bundles.h"
-#include "session/claims/known.h"
+#include "session/ckks/refresher.h"
 #include "session/constant_cache.h"
 #include "session/device.h"
 #include "switch/route.h"
@@ -65,7 +63,7 @@ class Host {
   void note(const std::string& text);
   std::vector<std::string> notes() const { return notes_; }
   // What to do where levels are lacking.
-  std::string more_levels() const;
+  std::string more_levels() const { return refresher_->more_levels(auto_bootstrap); }
 
   // Constants used again soon are encoded once. `name` tells what `make` gives from all else that
   // has a name, so that it need not be made.
@@ -75,10 +73,11 @@ class Host {
                                double scale);
   std::shared_ptr<const ckks::MatrixProduct> matrix_product(Complexes w, int rows, int columns,
                                                             int slots, int level);
-  std::shared_ptr<const ckks::Bootstrapper> bootstrapper(const ckks::BootstrapOptions& options);
-  ckks::bootstrap::Choice form(ckks::bootstrap::FormRequest request);
+  Refresher& refresher() { return *refresher_; }
   // Whether auto_bootstrap refreshes at `level` before an operation that takes `levels`.
-  bool refreshes(int level, int levels, int slots);
+  bool refreshes(int level, int levels, int slots) {
+    return auto_bootstrap && refresher_->refreshes(level, levels, slots);
+  }
 
   // Switching. Sets for these parameters, the device's first choice first.
   const std::vector<std::string>& switch_sets() const { return switch_sets_; }
@@ -108,8 +107,6 @@ class Host {
   };
 
  private:
-  using BootstrapKey = std::tuple<int, int, bool, bool, bool, int, int>;
-  using FormKey = std::tuple<int, int, int, bool, int, int, int, int, bool>;
   using SwitcherKey = std::tuple<std::string, int, double, bool, switching::Route>;
   RepackRoute repack_route(const std::string& name, int slots, bool minimal_keys,
                            switching::Route route);
@@ -119,11 +116,10 @@ class Host {
   ConstantCache<ckks::Plaintext> plaintexts_;
   ConstantCache<ckks::MatrixProduct> products_;
   ConstantCache<switching::Table> tables_;
-  std::map<BootstrapKey, std::shared_ptr<const ckks::Bootstrapper>> bootstrappers_;
-  // Comparing forms or ways back takes longer than using one: twins share what is known.
+  std::unique_ptr<Refresher> refresher_;
+  // Comparing ways back takes longer than using one: twins share what is known.
   struct Choices {
     std::mutex mutex;
-    std::map<FormKey, ckks::bootstrap::Choice> forms;
     std::map<std::tuple<std::string, int, bool, switching::Route>, RepackRoute> repack_routes;
   };
   std::shared_ptr<Choices> choices_;

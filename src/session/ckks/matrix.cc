@@ -70,7 +70,7 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
   const double count = static_cast<double>(x.parts().size());
   const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
                          std::sqrt(static_cast<double>(w.rows) * count);
-  const double products = std::hypot(pieces * x.multiplied(parts), moved) * std::sqrt(count);
+  const double products = std::hypot(pieces * x.open().multiplied(parts), moved) * std::sqrt(count);
   // Rotations of x meet the weights with what their keys leave.
   std::vector<double> l1(w.columns), squares(w.columns);
   double all = 0;
@@ -89,10 +89,11 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
     }
     return out;
   };
-  Known known = x.known.repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
+  Known known = x.known()
+                    .repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
                     .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
                             real, added, rounded);
-  return result_of(x, std::move(parts), std::move(known), Complex(0), std::move(shape));
+  return result_of(x, {std::move(parts), std::move(known), Rest::zero()}, std::move(shape));
 }
 
 void require_vector(const Array& x, const Values& w, const Shape& a, const Shape& b) {

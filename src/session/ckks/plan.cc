@@ -26,9 +26,10 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
       throw ContextError("plan", "an example of another context", "arrays of this one",
                          "encrypt it here");
     }
-    ArrayState out{twin, {}, s.shape, s.known, s.rest};
+    ArrayState out{twin, {{}, s.known(), s.rest()}, s.shape};
     for (const ckks::Ciphertext& part : s.parts()) {
-      out.held.push_back(shape_only(twin->host()->native, part.level, part.scale, part.slots));
+      out.contents.parts.push_back(
+          shape_only(twin->host()->native, part.level, part.scale, part.slots));
     }
     return Array(std::make_shared<const ArrayState>(std::move(out)));
   }
@@ -56,9 +57,9 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
   } else {
     known = Known::fresh(input->range ? range_of(*input->range) : Range::assumed(false), error);
   }
-  ArrayState out{twin, {}, shape, std::move(known), 0};
+  ArrayState out{twin, {{}, std::move(known), Rest::zero()}, shape};
   for (std::size_t i = 0; i < count; ++i) {
-    out.held.push_back(shape_only(twin->host()->native, level, scale, slots));
+    out.contents.parts.push_back(shape_only(twin->host()->native, level, scale, slots));
   }
   return Array(std::make_shared<const ArrayState>(std::move(out)));
 }

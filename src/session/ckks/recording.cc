@@ -28,7 +28,7 @@ class RecordedArrays {
   struct Result {
     Shape shape;
     std::size_t parts = 0;
-    std::optional<Complex> rest;
+    Rest rest;
     Known known;
   };
   void require_own(std::span<const Array> arrays, const char* operation) const;
@@ -64,19 +64,22 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   Parts parts;
   for (const Array& example : examples) {
     const ArrayState& x = state(example);
-    Form form{x.shape,         x.parts().size(), x.clean() || !x.padded(),
-              x.known.range(), x.known.error(),  0};
+    Form form{x.shape,           x.parts().size(),  x.clean() || !x.padded(),
+              x.known().range(), x.known().error(), 0};
     ArrayState taken = x;
-    if (!x.clean()) taken.rest.reset();  // other arguments may hold other numbers there
-    taken.known = x.known.renamed(&form.source);
+    Contents& contents = taken.contents;
+    if (!x.clean()) {  // other arguments may hold other numbers there
+      contents.rest = Rest::of(Rest::Kind::Filler, x.open().reach_of_rest());
+    }
+    contents.known = x.known().renamed(&form.source);
     first.push_back(Array(std::make_shared<const ArrayState>(std::move(taken))));
     forms_.push_back(std::move(form));
     parts.insert(parts.end(), x.parts().begin(), x.parts().end());
   }
   for (const Array& result : program(first)) {
     const ArrayState& r = state(result);
-    results_.push_back({r.shape, r.parts().size(), r.rest,
-                        r.known.detached(static_cast<double>(r.size()), r.full())});
+    results_.push_back({r.shape, r.parts().size(), r.rest(),
+                        r.known().detached(static_cast<double>(r.size()), r.full())});
   }
   program_ = std::make_unique<RecordedProgram<ckks::Ciphertext>>(parts, [&](const Parts& inputs) {
     const Scope::Entered scope;
@@ -84,7 +87,7 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
     std::size_t at = 0;
     for (const Array& example : first) {
       ArrayState x = state(example);
-      for (ckks::Ciphertext& part : x.held) part = inputs[at++];
+      for (ckks::Ciphertext& part : x.contents.parts) part = inputs[at++];
       x.scope = Scope::current();
       arrays.push_back(Array(std::make_shared<const ArrayState>(std::move(x))));
     }
@@ -110,7 +113,7 @@ void RecordedArrays::require_own(std::span<const Array> arrays, const char* oper
 Known RecordedArrays::known_of(const Result& result, std::span<const Array> arguments) const {
   std::vector<std::pair<std::uint64_t, double>> grown;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const double error = state(arguments[i]).known.error();
+    const double error = state(arguments[i]).known().error();
     if (forms_[i].source != 0 && error != forms_[i].error) {
       grown.emplace_back(forms_[i].source, error / forms_[i].error);
     }
@@ -134,8 +137,9 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
                        "pass what it was recorded with, or record it again");
     }
     // What is assumed is assumed of each argument anew.
-    if (x.known.range().claim != Claim::Assumed && !forms_[i].range.contains(x.known.range())) {
-      throw ScaleError("program", "values " + x.known.range().str(),
+    const Range& range = x.known().range();
+    if (range.claim != Claim::Assumed && !forms_[i].range.contains(range)) {
+      throw ScaleError("program", "values " + range.str(),
                        "values " + forms_[i].range.str() + ", as in the recording",
                        "record the program with an argument of this range");
     }
@@ -146,7 +150,7 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
   auto next = made.begin();
   for (const Result& r : results_) {
     const auto end = next + static_cast<std::ptrdiff_t>(r.parts);
-    ArrayState result{context_, Parts(next, end), r.shape, known_of(r, arguments), r.rest};
+    ArrayState result{context_, {Parts(next, end), known_of(r, arguments), r.rest}, r.shape};
     next = end;
     out.push_back(Array(std::make_shared<const ArrayState>(std::move(result))));
   }

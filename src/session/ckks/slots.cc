@@ -51,7 +51,7 @@ std::vector<std::vector<Turn>> rotation_groups(std::size_t size, std::size_t slo
 Numbers rounding_of_masks(const ArrayState& x, const std::vector<std::vector<Turn>>& groups,
                           double scale) {
   const auto slots = static_cast<std::size_t>(x.slots());
-  const NumbersView exact = std::as_const(*x.known.sample()).row(0);
+  const NumbersView exact = std::as_const(*x.known().sample()).row(0);
   Numbers rows(exact.begin(), exact.end()), out(groups.size() * slots);
   rows.resize(x.parts().size() * slots);
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -88,9 +88,6 @@ Array cleaned(const Array& x) {
 Array total(const Array& from, bool rows) {
   const Array clean = cleaned(from);
   const ArrayState& x = state(clean);
-  const ckks::Evaluator e = x.evaluator();
-  ckks::Ciphertext part = x.parts()[0];
-  for (std::size_t i = 1; i < x.parts().size(); ++i) part = e.add(part, x.parts()[i]);
   std::size_t kept = 1;
   if (rows) {
     if (x.shape.size() != 2) {
@@ -99,14 +96,9 @@ Array total(const Array& from, bool rows) {
     }
     kept = columns_of(x, "sum_rows");
   }
-  const int count = x.slots() / static_cast<int>(kept);
-  if (count > 1) part = e.inner_sum(part, static_cast<int>(kept), count);
-  Known known = x.known.summed(kept, static_cast<double>(x.size()) / static_cast<double>(kept),
-                               x.switched(static_cast<int>(kept)) * doubling(count), x.full());
   Shape shape;
   if (rows) shape = {x.shape[1]};
-  return result_of(x, {with_slots(part, static_cast<int>(kept))}, std::move(known), Complex(0),
-                   std::move(shape));
+  return result_of(x, x.open().summed(x.evaluator(), kept, x.size()), std::move(shape));
 }
 
 // For ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere.
@@ -166,15 +158,15 @@ Array Array::rotate(std::int64_t steps) const {
     parts.push_back(*sum);
   }
   // A result without a mask next to masked ones keeps its level: sums and products align it.
-  const double added = std::hypot(x.switched(), masked ? x.rescaled(parts) : 0.0);
+  const double added = std::hypot(x.open().switched(), masked ? x.open().rescaled(parts) : 0.0);
   session::Numbers off;
-  if (masked && x.known.sample() != nullptr) {
+  if (masked && x.known().sample() != nullptr) {
     off = session::rounding_of_masks(x, groups, scale_of_masks);
   }
-  session::Known known = x.known.rotated(static_cast<std::int64_t>(k), masked, added,
-                                         encoded * x.known.widest().rms, off);
-  return result_of(x, std::move(parts), std::move(known),
-                   x.clean() ? std::optional<Complex>(0) : std::nullopt);
+  session::Known known = x.known().rotated(static_cast<std::int64_t>(k), masked, added,
+                                           encoded * x.known().widest().rms, off);
+  // Values that do not fill their slots are masked, which leaves zeros in the others.
+  return result_of(x, {std::move(parts), std::move(known), session::Rest::zero()});
 }
 
 Array Array::sum() const { return session::total(*this, false); }
@@ -197,12 +189,12 @@ Array Array::spread_sum(Complex factor) const {
   const Parts first = e.multiply(summed, masks);
   Parts parts = e.inner_sum(first, -1, count);
   const double added = std::hypot(
-      std::hypot(std::abs(factor) * x.switched() * less, x.rescaled(first) * root),
+      std::hypot(std::abs(factor) * x.open().switched() * less, x.open().rescaled(first) * root),
       session::switched_error(x.params(), first[0].level, x.slots(), first[0].scale) * less);
   // The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
   const double rounding = session::encoded_error(x.slots(), masks[0].scale) * root;
-  session::Known known = x.known.spread(factor, c, added, rounding, x.slots());
-  return result_of(x, std::move(parts), std::move(known), Complex(0));
+  session::Known known = x.known().spread(factor, c, added, rounding, x.slots());
+  return result_of(x, {std::move(parts), std::move(known), session::Rest::zero()});
 }
 
 }  // namespace latticino

@@ -8,6 +8,7 @@
 
 #include "ckks/evaluator/evaluator.h"
 #include "latticino/array.h"
+#include "session/ckks/contents.h"
 #include "session/ckks/host.h"
 #include "session/scope.h"
 #include "session/tenants.h"
@@ -73,59 +74,50 @@ void require_keys_of(const Host& host, const StoredKeys& keys);
 
 struct ArrayState {
   ContextStatePtr context;
-  std::vector<ckks::Ciphertext> held;
+  Contents contents;
   Shape shape;
-  Known known;
-  // The number that all slots behind the values hold; none where that is not known.
-  std::optional<Complex> rest;
   std::shared_ptr<const Scope> scope = Scope::current();
 
   Host& host() const { return *context->host(); }
   const Params& params() const { return context->params(); }
-  const std::vector<ckks::Ciphertext>& parts() const {
+  const Known& known() const { return contents.known; }
+  const Rest& rest() const { return contents.rest; }
+  // What operations compute with.
+  const Contents& open() const {
     Scope::require_open(scope.get());
-    return held;
+    return contents;
   }
+  const Parts& parts() const { return open().parts; }
   std::size_t size() const { return size_of(shape); }
-  int level() const;
-  double scale() const { return parts()[0].scale; }
-  int slots() const { return parts()[0].slots; }
+  int level() const { return open().level(); }
+  double scale() const { return open().scale(); }
+  int slots() const { return open().slots(); }
   std::string key() const { return parts()[0].key.str(); }
-  // Whether all slots of the ring are in use: then errors of a few slots stand out.
-  bool full() const { return slots() == params().max_slots(); }
-  bool clean() const { return rest == Complex(0); }
-  bool padded() const { return size() != held.size() * static_cast<std::size_t>(slots()); }
+  bool full() const { return open().full(); }
+  bool clean() const { return rest().clean(); }
+  // Whether slots lie behind the values.
+  bool padded() const {
+    return size() != contents.parts.size() * static_cast<std::size_t>(slots());
+  }
   ckks::Evaluator evaluator() const { return context->evaluator(key()); }
-
-  // Error that was added by the operation that made the first of `parts` from this: by its
-  // rescaling, by the key switch of a product; by a key switch alone.
-  double rescaled(const std::vector<ckks::Ciphertext>& parts) const;
-  double multiplied(const std::vector<ckks::Ciphertext>& parts) const;
-  double switched(int slots = 0) const;
-  // What is known of this once operations have brought it down to `level`.
-  Known known_at(int level) const;
-  // The scale of a factor with which the rescaled product has the canonical one of the level below;
-  // where it would be rounded by more than the rescaling adds, the one with which the product keeps
-  // its scale.
-  double factor_scale(const ckks::Ciphertext& part) const;
+  double factor_scale(const ckks::Ciphertext& part) const {
+    return session::factor_scale(part, host().more_levels());
+  }
 };
 using ArrayStatePtr = std::shared_ptr<const ArrayState>;
-using Parts = std::vector<ckks::Ciphertext>;
 
 inline const ArrayState& state(const Array& x) { return *x.state(); }
 // The result of an operation on x: ScaleError in a plan, a warning elsewhere, for values that may
 // exceed the modulus of the level.
-Array result_of(const ArrayState& x, Parts parts, Known known, std::optional<Complex> rest,
-                Shape shape);
-inline Array result_of(const ArrayState& x, Parts parts, Known known, std::optional<Complex> rest) {
-  return result_of(x, std::move(parts), std::move(known), rest, x.shape);
+Array result_of(const ArrayState& x, Contents made, Shape shape);
+inline Array result_of(const ArrayState& x, Contents made) {
+  return result_of(x, std::move(made), x.shape);
 }
 // x, refreshed if its context bootstraps on its own and should do so before `levels` are taken.
 Array ready(const Array& x, int levels);
 // With a number added in all slots behind the values, which hold `after` then. Takes no level.
 Array with_rest(const Array& x, Complex added, Complex after);
-// With zeros behind the values, where a known number lies there that is larger than values are. Its
-// powers would leave the modulus, or take the precision of all slots when these are decoded.
+// With zeros behind the values, where a known number lies there that is larger than values are.
 Array moderate(const Array& x);
 // Both with the shape of the larger one.
 struct Aligned {

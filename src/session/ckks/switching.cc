@@ -8,6 +8,7 @@
 
 #include "crypto/sha256.h"
 #include "math/errors.h"
+#include "session/ckks/lookup.h"
 #include "session/ckks/state.h"
 
 namespace latticino {
@@ -55,36 +56,15 @@ void require_bound(const char* operation, double bound) {
                    "correct it");
 }
 
-// ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound. A value at the
-// bound has noise: six deviations of it are allowed for.
+// ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound.
 void check_within(const char* operation, const ArrayState& x, bool all, double bound) {
-  const Range& range = x.known.range();
-  const double slack = 6 * x.known.error(), largest = range.re.size();
-  if (!all || range.claim == Claim::Assumed || largest <= bound * (1 + 1e-9) + slack) return;
-  x.host().report(
-      operation, "values that may reach " + short_number(largest) + " (" + x.known.within() + ")",
-      "values within " + short_number(bound), "raise the bound, or scale the values down");
-}
-
-// The slots of each ciphertext that a mask chooses: none without a value for a ciphertext.
-std::vector<std::vector<int>> chosen_slots(const ArrayState& x, const std::vector<bool>& where) {
-  const auto slots = static_cast<std::size_t>(x.slots());
-  std::vector<std::vector<int>> out(x.parts().size());
-  for (std::size_t i = 0; i < where.size(); ++i) {
-    if (where[i]) out[i / slots].push_back(static_cast<int>(i % slots));
+  if (!all) return;
+  if (const auto m = beyond(x.known(), bound)) {
+    x.host().report(operation, m->had, m->needs, m->remedy);
   }
-  return out;
 }
 
-// What is known of a table's results: its function, their range, and which part of the report
-// counts.
-struct Facts {
-  std::function<double(double)> f;
-  Range range;
-  double switching::TableReport::*error;
-};
-
-Array through(const Array& from, const switching::Table& table, const Facts& facts,
+Array through(const Array& from, const switching::Table& table, const Lookup& how,
               const LookupOptions& options, const std::string& set) {
   const ContextState& context = *state(from).context;
   if (!options.where.empty() && options.where.size() != from.size()) {
@@ -95,26 +75,17 @@ Array through(const Array& from, const switching::Table& table, const Facts& fac
                                          switching::route_of(options.route), from.key_id());
   const Array ready_x = ready(from, switcher->input_level());
   const ArrayState& x = state(ready_x);
-  const ckks::Evaluator evaluator = x.evaluator();
-  const bool all = options.where.empty();
-  const auto chosen = chosen_slots(x, options.where);
-  Parts parts;
-  for (std::size_t i = 0; i < x.parts().size(); ++i) {
-    const ckks::Ciphertext& part = x.parts()[i];
-    parts.push_back(!all && chosen[i].empty() ? part
-                                              : switcher->apply(evaluator, part, table, chosen[i]));
-  }
-  const switching::TableReport report = switcher->report(table);
-  const auto of_all = [&](std::span<const double> values) {
+  const std::vector<bool>* where = options.where.empty() ? nullptr : &options.where;
+  return result_of(x, looked_up(x.evaluator(), *switcher, table, x.open(), how, where));
+}
+
+// f of every value of a row.
+RealMap of_each(std::function<double(double)> f) {
+  return [f = std::move(f)](std::span<const double> row) {
     std::vector<double> out;
-    for (const double v : values) out.push_back(facts.f(v));
+    for (const double v : row) out.push_back(f(v));
     return out;
   };
-  Known known = x.known.looked_up(of_all, facts.range, report.*facts.error,
-                                  {report.argument, report.packed}, all ? nullptr : &options.where);
-  const bool clean = !all && x.clean();
-  return result_of(x, std::move(parts), std::move(known),
-                   clean ? std::optional<Complex>(0) : std::nullopt);
 }
 
 // 1 where x > 0, 0 where x < 0, for |x| <= 2 bound.
@@ -129,9 +100,8 @@ Array positive(const Array& x, const LookupOptions& options) {
   });
   const Complex ends[] = {-0.5, 0.5};
   // What is claimed holds for values that differ by more than the resolution.
-  const Facts facts{[](double v) { return v > 0 ? 0.5 : -0.5; }, Range::of(ends),
-                    &switching::TableReport::packed};
-  return through(x, *table, facts, options, set) + 0.5;
+  const Lookup step{of_each([](double v) { return v > 0 ? 0.5 : -0.5; }), Range::of(ends), true};
+  return through(x, *table, step, options, set) + 0.5;
 }
 
 // A value for each slot of one ciphertext, and the places they are from, in the clear at first.
@@ -152,10 +122,14 @@ Array chosen_place(const Array& chosen, const Candidate& a, const Candidate& b) 
   return chosen * Values(difference) + Values(y);
 }
 
+Array within(const Array& x, double bound) {
+  return result_of(state(x), chosen_within(state(x).open(), bound));
+}
+
 Candidate better(const Candidate& a, const Candidate& b, const LookupOptions& options) {
   const Array difference = a.value - b.value;
   const Array chosen = positive(difference, options);
-  return {chosen * difference + b.value, chosen_place(chosen, a, b)};
+  return {within(chosen * difference + b.value, options.bound), chosen_place(chosen, a, b)};
 }
 
 Candidate rotated(const Candidate& x, std::size_t steps) {
@@ -193,8 +167,8 @@ std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
       filler[j] = j < count ? 0 : -bound;
     }
     const Array part =
-        result_of(x, {x.parts()[i]}, x.known.part(first, count, slots), Complex(0), {slots});
-    out.push_back({count < slots ? part + Values(filler) : part, std::move(place)});
+        result_of(x, {{x.parts()[i]}, x.known().part(first, count, slots), Rest::zero()}, {slots});
+    out.push_back({count < slots ? within(part + Values(filler), bound) : part, std::move(place)});
   }
   return out;
 }
@@ -239,9 +213,8 @@ Array apply_lut(const Array& x, const std::function<double(double)>& f,
                                  static_cast<double>(made.arguments.size() - 1));
     return made.values[static_cast<std::size_t>(std::lround(at))].real();
   };
-  const session::Facts facts{look_up, session::Range::of(made.values),
-                             &switching::TableReport::deviation};
-  return session::through(x, *made.table, facts, options, set);
+  const session::Lookup table{session::of_each(look_up), session::Range::of(made.values)};
+  return session::through(x, *made.table, table, options, set);
 }
 
 Array compare(const Array& x, const Array& y, const LookupOptions& options) {

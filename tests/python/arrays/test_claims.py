@@ -310,6 +310,17 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
     assert np.percentile(below["like"], 90) < 0.6 and max(below["like"]) < 2 and max(below["range"]) < 1
 
 
+def test_rotations_leave_zeros_beside_the_values(ctx, client, keyed, rng):
+    """Masks take away what a sum with a number left there: a sum that relies on it once came out too small."""
+    x = rng.uniform(-1, 1, 5)
+
+    def program(a):
+        return ((a + 0.3).rotate(1).contiguous()).sum()
+
+    y = keyed(program, x)(client.encrypt(x))
+    assert client.decrypt(y).unmarked() == pytest.approx((x + 0.3).sum(), abs=1e-4)
+
+
 @pytest.mark.parametrize("above, below", [(7, 6), (7, 5), (7, 4), (6, 4), (6, 1), (5, 3), (5, 0)])
 def test_each_adjustment_on_the_way_to_a_level_is_claimed(ctx, client, rng, above, below):
     """Of four runs with 2,048 errors each the mean deviates by 0.02 bits. One adjustment too few is 0.5 bits."""

@@ -163,7 +163,8 @@ def test_keys_files_plans_and_encryptions_tell(ctx, client, monkeypatch, tmp_pat
             if self.total is not None:
                 assert 0 <= self.total - self.done <= 256, self.title  # checks at the end do not count
 
-    for module in ("ckks.client", "ckks.context", "files.bundles", "files.saving", "tfhe.client", "files.saving_tfhe"):
+    for module in ("ckks.client", "ckks.context", "ckks.encoding", "ckks.encrypting", "files.bundles", "files.saving",
+                   "tfhe.client", "files.saving_tfhe"):
         monkeypatch.setattr(sys.modules[f"latticino.{module}"], "Task", Noted)
     x = np.zeros(17 * ctx.slots)
     ctx.use(client.server_keys(lambda a: a * a, np.zeros(8)))

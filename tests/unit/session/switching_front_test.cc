@@ -50,6 +50,19 @@ TEST(SwitchingFront, FindsTheLargestValue) {
   EXPECT_NEAR(world.client.decrypt_real(place)[0], 2, 0.3);
 }
 
+TEST(SwitchingFront, ChosenValuesStayWithinTheBound) {
+  PublicWorld world("test-n10-boot-insecure", true);
+  EncryptOptions options;
+  options.range = Range{-1, 1};
+  const Array x = world.client.encrypt(numbers(8), options);
+  // A sum of ranges would exceed the bound from the second round on, which a plan refuses.
+  const auto program = [](const Array& y) {
+    const Largest found = largest(y);
+    return std::pair(found.value, found.place);
+  };
+  EXPECT_EQ(plan(world.context, program, x).lookups(), 3u * 8);
+}
+
 TEST(SwitchingFront, RefusesWhatDoesNotFit) {
   PublicWorld& leveled = PublicWorld::of("test-n10-leveled-insecure");
   const Array x = leveled.client.encrypt(numbers(4));

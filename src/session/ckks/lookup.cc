@@ -1,0 +1,59 @@
+#include "session/ckks/lookup.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace latticino::session {
+namespace {
+
+std::string short_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", x);
+  return text;
+}
+
+// The slots of each ciphertext that flags choose: none without a value for a ciphertext.
+std::vector<std::vector<int>> chosen_slots(const Contents& x, const std::vector<bool>& where) {
+  const auto slots = static_cast<std::size_t>(x.slots());
+  std::vector<std::vector<int>> out(x.parts.size());
+  for (std::size_t i = 0; i < where.size(); ++i) {
+    if (where[i]) out.at(i / slots).push_back(static_cast<int>(i % slots));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Misfit> beyond(const Known& known, double bound) {
+  const double slack = 6 * known.error(), largest = known.range().re.size();
+  if (known.range().claim == Claim::Assumed || !(largest > bound * (1 + 1e-9) + slack)) return {};
+  return Misfit{"values that may reach " + short_text(largest) + " (" + known.within() + ")",
+                "values within " + short_text(bound), "raise the bound, or scale the values down"};
+}
+
+Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher,
+                   const switching::Table& table, const Contents& x, const Lookup& how,
+                   const std::vector<bool>* where) {
+  std::vector<std::vector<int>> chosen(x.parts.size());  // empty: all slots
+  if (where != nullptr) chosen = chosen_slots(x, *where);
+  Parts made;
+  for (std::size_t i = 0; i < x.parts.size(); ++i) {
+    const bool stays = where != nullptr && chosen[i].empty();
+    made.push_back(stays ? x.parts[i] : switcher.apply(e, x.parts[i], table, chosen[i]));
+  }
+  const switching::TableReport report = switcher.report(table);
+  Known known = x.known.looked_up(how.f, how.range, how.constant ? report.packed : report.deviation,
+                                  {report.argument, report.packed}, where);
+  const Rest rest = where != nullptr && x.rest.clean()
+                        ? Rest::zero()
+                        : Rest::of(std::max(x.rest.kind, Rest::Kind::Filler),
+                                   std::max(x.rest.bound, known.reach()));
+  return {std::move(made), std::move(known), rest};
+}
+
+Contents chosen_within(Contents x, double bound) {
+  x.known = x.known.within_domain({-bound, bound});
+  return x;
+}
+
+}  // namespace latticino::session

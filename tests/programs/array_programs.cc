@@ -1,0 +1,137 @@
+// Runs programs on encrypted arrays through the public headers alone, for a test that compares the
+// arrays of C++ with those of Python (tests/python/arrays/test_front_doors.py).
+//
+//   array_programs PRESET FOLDER AUTO_BOOTSTRAP
+//
+// FOLDER holds `keys`, `x0`, `x1` .. as Python saved them, and `program`: a step a line, which
+// appends an array to the list that begins with the inputs. Each step's array is written as `yN`,
+// and a line tells its level, scale, claims and how many warnings there were, or "refused".
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "latticino/latticino.h"
+
+namespace {
+
+using latticino::Array;
+using latticino::Complex;
+
+// Numbers from -1 to 1 without a pattern, as the test makes them.
+std::vector<double> numbers(std::size_t count, std::uint64_t state) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    out.push_back(static_cast<double>(state >> 11) * 0x1p-52 - 1);
+  }
+  return out;
+}
+
+std::vector<double> rest_of(std::istringstream& line) {
+  std::vector<double> out;
+  for (double v; line >> v;) out.push_back(v);
+  return out;
+}
+
+std::vector<Array> step(const std::vector<Array>& of, const std::string& text) {
+  std::istringstream line(text);
+  std::string name;
+  std::size_t i = 0, j = 0, k = 0, m = 0;
+  line >> name >> i;
+  const Array& x = of.at(i);
+  const auto other = [&]() -> const Array& {
+    line >> j;
+    return of.at(j);
+  };
+  const auto number = [&] {
+    double re = 0, im = 0;
+    line >> re >> im;
+    return Complex(re, im);
+  };
+  const auto integer = [&] {
+    long long n = 0;
+    line >> n;
+    return n;
+  };
+  const auto plain = [&] {
+    std::uint64_t seed = 0;
+    line >> seed;
+    return latticino::Values(numbers(x.size(), seed), x.shape());
+  };
+  if (name == "add") return {x + other()};
+  if (name == "subtract") return {x - other()};
+  if (name == "multiply") return {x * other()};
+  if (name == "plus_number") return {x + number()};
+  if (name == "times_number") return {x * number()};
+  if (name == "times_integer") return {latticino::times_integer(x, integer())};
+  if (name == "plus_array") return {x + plain()};
+  if (name == "times_array") return {x * plain()};
+  if (name == "negative") return {-x};
+  if (name == "conj") return {x.conj()};
+  if (name == "to_level") return {x.to_level(static_cast<int>(integer()))};
+  if (name == "rotate") return {x.rotate(integer())};
+  if (name == "sum") return {x.sum()};
+  if (name == "bootstrap") {
+    latticino::BootstrapOptions options;
+    options.real = integer() != 0;
+    return {x.bootstrap(options)};
+  }
+  if (name == "bootstrap_with") {
+    auto [first, second] = x.bootstrap_with(other());
+    return {first, second};
+  }
+  if (name == "declare") {
+    const auto ends = rest_of(line);
+    return {x.declare({.low = ends.at(0), .high = ends.at(1)})};
+  }
+  if (name == "polynomial") return {x.polynomial(rest_of(line))};
+  if (name == "dot") {
+    line >> j >> k >> m;
+    const std::vector<Array> xs{x, of.at(j)}, ys{of.at(k), of.at(m)};
+    return {latticino::dot(xs, ys)};
+  }
+  throw std::runtime_error("no step " + name);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 4) return 2;
+  const std::string folder = std::string(arguments[2]) + "/";
+  latticino::ContextOptions options;
+  options.device = "cpu";
+  options.threads = 1;
+  options.auto_bootstrap = std::string(arguments[3]) == "1";
+  std::size_t warnings = 0;
+  options.on_warning = [&](const latticino::Warning& w) {
+    if (w.kind == latticino::Warning::Kind::Range) ++warnings;
+  };
+  const latticino::Context context(arguments[1], options);
+  context.use(latticino::load_server_keys(folder + "keys", context));
+  std::vector<Array> arrays;
+  for (int i = 0; std::ifstream(folder + "x" + std::to_string(i)).good(); ++i) {
+    arrays.push_back(latticino::load_array(folder + "x" + std::to_string(i), context));
+  }
+  std::ifstream program(folder + "program");
+  for (std::string line; std::getline(program, line);) {
+    try {
+      for (const Array& y : step(arrays, line)) {
+        const latticino::Bits bits = y.bits();
+        const latticino::Range range = y.range();
+        std::printf("%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %zu\n", y.level(), y.scale(),
+                    bits.mean, bits.worst, range.low, range.high, range.imag_low, range.imag_high,
+                    warnings);
+        latticino::save_array(folder + "y" + std::to_string(arrays.size()), y);
+        arrays.push_back(y);
+      }
+    } catch (const latticino::Error&) {
+      std::printf("refused\n");
+      break;
+    }
+  }
+  return 0;
+}
