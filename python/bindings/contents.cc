@@ -140,6 +140,9 @@ void bind_refresher(nb::module_& m) {
           [](const Refresher& r, const std::string& operation) { r.require(operation.c_str()); },
           "operation"_a)
       .def("lowers_first", &Refresher::lowers_first, "contents"_a)
+      .def("arcsine_for", &Refresher::arcsine_for, "contents"_a, "levels"_a, ReleaseGil())
+      .def_static("note_of_arcsine", &Refresher::note_of_arcsine, "arcsine"_a, "levels"_a)
+      .def("leads_higher", &Refresher::leads_higher, "contents"_a, "levels"_a, ReleaseGil())
       .def(
           "form",
           [](Refresher& r, int level, int slots, Message message, bool minimal_keys,

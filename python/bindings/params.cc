@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bindings.h"
+#include "ckks/bootstrap/explain.h"
 #include "params/own/request.h"
 #include "params/security.h"
 #include "rlwe/noise.h"
@@ -139,7 +140,9 @@ void bind_params(nb::module_& m) {
            nb::sig("def message_bound(self, level: int) -> float"),
            "The largest size that a coefficient of a message may have at a level.")
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
-      .def("explain", &Params::explain, "Everything about the set, as a table for people.");
+      .def("explain", &ckks::bootstrap::explain,
+           "Everything about the set, as a table for people, and what bootstrapping does by "
+           "default.");
   m.def("preset", &preset, "name"_a);
   m.def(
       "make_params",

@@ -134,7 +134,9 @@ class Params:
         """What files hold and `hash` is of."""
 
     def explain(self) -> str:
-        """Everything about the set, as a table for people."""
+        """
+        Everything about the set, as a table for people, and what bootstrapping does by default.
+        """
 
 def preset(name: str) -> Params: ...
 
@@ -843,6 +845,13 @@ class Refresher:
     def require(self, operation: str) -> None: ...
 
     def lowers_first(self, contents: Contents) -> bool: ...
+
+    def arcsine_for(self, contents: Contents, levels: int) -> int | None: ...
+
+    @staticmethod
+    def note_of_arcsine(arcsine: int, levels: int) -> str: ...
+
+    def leads_higher(self, contents: Contents, levels: int) -> bool: ...
 
     def form(self, level: int, slots: int, message: Message, minimal_keys: bool, slot_to_coeff_first: bool | None, over_mod_raise: bool | None, arcsine: int | None, log_message_ratio: int | None, random_like: bool) -> BootstrapChoice: ...
 

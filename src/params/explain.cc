@@ -73,16 +73,17 @@ std::string bootstrap_lines(const Params& p) {
   double log_key = 0;
   const Basis basis = p.encapsulation_basis();
   for (int i = 0; i < basis.size(); ++i) log_key += std::log2(p.ring_primes()[basis.prime(i)]);
-  std::string out =
-      format("bootstrapping: CoeffToSlot %d, EvalMod %d, SlotToCoeff %d levels; %d levels left\n",
-             b.cts_levels, b.evalmod_levels, b.stc_levels, p.level_after_bootstrap());
+  std::string out = format(
+      "bootstrapping in the usual order: CoeffToSlot %d, EvalMod %d, SlotToCoeff %d levels; %d "
+      "levels left\n",
+      b.cts_levels, b.evalmod_levels, b.stc_levels, p.level_after_bootstrap());
   out += format("  EvalMod: degree %d, %d double angles, |I| <= %d%s\n", b.evalmod_degree,
                 b.double_angles, b.range_k, b.arcsine ? ", arcsine" : "");
   out += format("  encapsulation secret: weight %d, key of %.1f bits\n", b.sparse_weight, log_key);
   out += format("  failure probability (full slots): 2^%.1f\n", p.bootstrap_log_failure());
   out +=
       format("  message coefficients at most 1 in size (q0 / scale / 2^%d)\n", b.log_message_ratio);
-  out += "  predicted precision in bits, mean (largest error of 20 runs):";
+  out += "  predicted precision of that order in bits, mean (largest error of 20 runs):";
   const auto add = [&](const char* message, const PrecisionBits& x) {
     out += format(" %s %.1f (%.1f)", message, x.mean, x.max);
   };

@@ -69,7 +69,7 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
                        "a sum of squared norm " + std::to_string(norm2) + " that fails with 2^" +
                            std::to_string(log_p),
                        "at most 2^" + std::to_string(params.literal().log_failure),
-                       "bootstrap the operands first");
+                       "multiply by smaller numbers, or add fewer values at once");
     }
     if (context_->is_dry()) context_->add_failure(log_p, counts.back());
   }

@@ -284,7 +284,8 @@ class Ciphertext(OfNumpy):
 
     def _ready(self, levels: int) -> Ciphertext:
         """This, refreshed if the context bootstraps on its own and should do so before `levels` more are taken."""
-        return self.bootstrap() if self.context._refreshes(self.level, levels, self.slots) else self
+        refreshes = self.context._refreshes(self.level, levels, self.slots)
+        return refreshing.refreshed_for(self, levels) if refreshes else self
 
     def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
         """Both with one shape and layout."""
@@ -557,14 +558,14 @@ class Ciphertext(OfNumpy):
         return shapes.moved(self, lambda places: np.flip(places, axis), "flip")
 
     def contiguous(self) -> Ciphertext:
-        """The same values in the layout of a fresh array: row by row from the first slot on.
+        """The same values in the layout of a fresh array: row by row from the first slot on, and zeros behind them.
 
         Use it for an array that is combined many times with arrays of that layout, and to pack slices or stacks into
         fewer ciphertexts.
-        Free where it has that layout already, one level otherwise.
+        Free where it has that layout already, or one known number lies behind the values; one level otherwise.
         """
         x = align.zeroed(align.plain(self, "contiguous"))
-        return align.masked(x, "contiguous") if x.layout.bound > x._known.reach else x
+        return x if x._clean else align.masked(x, "contiguous")
 
     # ---- functions ----
 
@@ -803,7 +804,9 @@ class Ciphertext(OfNumpy):
                 level <= self.context.params.level_after_bootstrap)
             raise errors.LevelError.explain(
                 "to_level", f"level {arrays.shown(level)}", f"one from 0 to the operand's, {self.level}",
-                "call bootstrap() to reach a higher level" if higher else "pass a level in that range")
+                "pass a level in that range; operations that need a higher one refresh by themselves"
+                if higher and self.context.auto_bootstrap
+                else "call bootstrap() to reach a higher level" if higher else "pass a level in that range")
         return self._made(self._contents.lowered(self._evaluator, level))
 
 

@@ -186,7 +186,8 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
             "max", f"{x.size} values with other values in the slots behind them",
-            "a number of values that is a power of two", "reshape or pad the data before encrypting")
+            "zeros in the slots behind them", "x.contiguous(), which clears them")
+
     def within(v: Ciphertext) -> Ciphertext:
         return v._made(_native.chosen_within(v._contents, bound))
 

@@ -159,6 +159,7 @@ def _times_outline(operation: str, x: Ciphertext, bound: Any, bits: Any, outline
     bits = arrays.as_real(bits, operation, "bits")
     fit, error = for_product(operation, bound, bits, outline, margin(x))
     s, own = outlined(operation, x, fit, outline, bits, False, 1)
+    x = x._ready(1)
     y = x * s
     v = np.geomspace(fit.gap / 64, bound, 8001)
     v = np.concatenate([-v[::-1], v])

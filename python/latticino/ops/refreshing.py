@@ -35,6 +35,17 @@ def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
     return x._made(made)
 
 
+def refreshed_for(x: Ciphertext, levels: int) -> Ciphertext:
+    """For an operation that takes so many levels. An arcsine takes some: where they are lacking, a shorter one or none
+    is chosen, and where they are lacking still, a second bootstrapping follows if it leads higher."""
+    refresher = x.context._bootstrapping.native
+    arcsine = refresher.arcsine_for(x._contents, levels)
+    if arcsine is not None:
+        x.context.note(refresher.note_of_arcsine(arcsine, levels))
+    y = x.bootstrap(arcsine=arcsine)
+    return refreshed_for(y, levels) if refresher.leads_higher(y._contents, levels) else y
+
+
 def _prepared(x: Ciphertext) -> Ciphertext:
     """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
     SlotToCoeff can come first. What is left counts as values do."""

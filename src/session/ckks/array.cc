@@ -11,6 +11,7 @@
 
 #include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
+#include "session/ckks/bootstrap.h"
 #include "session/ckks/state.h"
 #include "session/claims/slot_noise.h"
 
@@ -97,7 +98,7 @@ Array result_of(const ArrayState& x, Contents made, Shape shape) {
 
 Array ready(const Array& x, int levels) {
   const ArrayState& s = state(x);
-  return s.host().refreshes(s.level(), levels, s.slots()) ? x.bootstrap() : x;
+  return s.host().refreshes(s.level(), levels, s.slots()) ? refreshed_for(x, levels) : x;
 }
 
 Array with_rest(const Array& a, Complex added, Complex after) {

@@ -53,6 +53,16 @@ ckks::bootstrap::Choice chosen_form(Host& host, int level, int slots,
   return host.refresher().form(request);
 }
 
+Array refreshed_for(const Array& x, int levels) {
+  const ArrayState& s = state(x);
+  Refresher& refresher = s.host().refresher();
+  BootstrapOptions options;
+  options.arcsine = refresher.arcsine_for(s.open(), levels);
+  if (options.arcsine) s.host().note(Refresher::note_of_arcsine(*options.arcsine, levels));
+  const Array y = x.bootstrap(options);
+  return refresher.leads_higher(state(y).open(), levels) ? refreshed_for(y, levels) : y;
+}
+
 }  // namespace session
 
 using session::ArrayState;

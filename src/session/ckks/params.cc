@@ -1,6 +1,7 @@
 // Parameter sets, as the public headers show them.
 #include "latticino/params.h"
 
+#include "ckks/bootstrap/explain.h"
 #include "math/errors.h"
 #include "params/own/request.h"
 #include "params/params.h"
@@ -123,6 +124,6 @@ double ParameterSet::log_q(int level) const {
   require_level(*params_, level);
   return params_->log_q(level);
 }
-std::string ParameterSet::explain() const { return params_->explain(); }
+std::string ParameterSet::explain() const { return ckks::bootstrap::explain(*params_); }
 
 }  // namespace latticino

@@ -54,6 +54,30 @@ bool Refresher::lowers_first(const Contents& x) const {
   return !x.canonical() && x.level() == first_level();
 }
 
+std::optional<int> Refresher::arcsine_for(const Contents& x, int levels) {
+  const Contents* const only[] = {&x};
+  Request request = of(only, {});
+  const int most = context_->params().level_after_bootstrap();
+  const int needed = levels <= most ? levels : std::min(levels, first_level());
+  for (const int degree : {3, 1}) {
+    const auto chosen = form(request);
+    if (chosen.output_level >= needed || chosen.options.arcsine <= 1) break;
+    request.arcsine = degree;
+  }
+  return request.arcsine;
+}
+
+std::string Refresher::note_of_arcsine(int arcsine, int levels) {
+  const std::string how = arcsine > 1 ? "with a shorter arcsine" : "without an arcsine";
+  return "a bootstrapping " + how + ", as the operation behind it takes " + std::to_string(levels) +
+         " levels";
+}
+
+bool Refresher::leads_higher(const Contents& x, int levels) {
+  const Contents* const only[] = {&x};
+  return x.level() < levels && form(of(only, {})).output_level > x.level();
+}
+
 ckks::bootstrap::Choice Refresher::form(const Request& request) {
   // Levels that lead to one choice are one.
   const int first = first_level();

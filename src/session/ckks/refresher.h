@@ -38,6 +38,14 @@ class Refresher {
   // a scale that is not the canonical one.
   bool lowers_first(const Contents& x) const;
 
+  // The arcsine of a refresh before an operation that takes `levels`: a shorter one, or none (1),
+  // where the one that is chosen otherwise would leave fewer.
+  std::optional<int> arcsine_for(const Contents& x, int levels);
+  static std::string note_of_arcsine(int arcsine, int levels);
+  // Whether another refresh leads higher where `levels` are lacking still: SlotToCoeff first, which
+  // needs the levels that the one before it left.
+  bool leads_higher(const Contents& x, int levels);
+
   // As choose_form.
   ckks::bootstrap::Choice form(const Request& request);
   // `request` with the lowest level of these arrays and their slots. Only what is declared of them

@@ -155,7 +155,8 @@ Array single(const Array& x) {
 std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
   if (x.padded() && !x.clean()) {
     throw ShapeError("largest", std::to_string(x.size()) + " values with others behind them",
-                     "a power of two of values", "reshape or pad the data before encrypting");
+                     "zeros behind them",
+                     "multiply by ones, which clears what lies behind them and takes a level");
   }
   std::vector<Candidate> out;
   const auto slots = static_cast<std::size_t>(x.slots());

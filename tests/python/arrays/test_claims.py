@@ -49,6 +49,11 @@ def test_what_misses_a_claim_is_named():
                          (of("calibrated", 1, 3.0), "few slots"), (of("calibrated", 1, *[-3.0] * 9), "few slots"),
                          (of("declared", 1, 5.0), "few slots")):
         assert any(words in m for m in found(good, wrong)), (wrong, found(good, wrong))
+    # Declared ranges may claim too little, but not in all of a long run.
+    low = of("declared", 1, *[-1.2] * 994)
+    assert found(low) == [] and found(low, of("declared", 1, *[-0.8] * 6)) == [
+        "declared: rms of error over claim is 0.436 of few slots, not in (0.5, 2.0)"]
+    assert found(of("declared", 1, *[-0.8] * 1000)) == [] and "few slots" in found(of("declared", 1, *[1.2] * 1000))[-1]
     # A short run may have a few more results outside than one of 10,000 programs.
     outside = of("calibrated", 512, *[1.2] * 13)
     assert found(good, outside) == []

@@ -1,5 +1,7 @@
 """Forms of bootstrapping: what is chosen, and that every message keeps its precision."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -113,6 +115,49 @@ def test_automatic_refreshes_below_that_level_wait(device):
     assert own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=1)).bootstraps == 1
     # An operation that would end below it even from the highest level is no reason to refresh.
     assert own.plan(lambda a: a.polyval(np.ones(32)), lt.Shape((SLOTS,))).bootstraps == 0
+
+
+@pytest.mark.parametrize("program, want", [(lambda a: a.apply_lut(lambda v: v * v), lambda x: x * x),
+                                           (lambda a: a.compare(0.0), lambda x: x > 0)])
+def test_tables_refresh_first_where_levels_are_lacking(device, program, want):
+    """They take three levels; an arcsine would leave two."""
+    own = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
+    client, x = lt.keygen(own), np.array([-0.9, -0.5, 0.4, 0.8])
+    assert own.plan(program, lt.Shape((4,), 7)).bootstraps == 0
+    for level in (0, 1, 2):
+        plan = own.plan(program, lt.Shape((4,), level))
+        assert plan.bootstraps == 1 and "takes 3 levels" in plan.notes[0] and "usual order" in plan.notes[1]
+        if level == 1:
+            continue
+        own.use(client.server_keys(plan))
+        before = own.bootstraps
+        assert np.abs(client.decrypt(program(client.encrypt(x, level=level))).real - want(x)).max() < 0.05
+        assert own.bootstraps == before + 1
+
+
+def test_two_refreshes_reach_what_one_does_not(device):
+    """From level 0 one leads to level 4 at most, a second one to level 7."""
+    own, c = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True), np.ones(31) / 31
+    client, x = lt.keygen(own), np.array([-0.9, -0.5, 0.4, 0.8])
+    plan = own.plan(lambda a: a.polyval(c), lt.Shape((4,), 0))
+    assert plan.bootstraps == 2
+    own.use(client.server_keys(plan))
+    have = client.decrypt(client.encrypt(x, level=0).polyval(c))
+    assert lt.precision(have, np.polynomial.polynomial.polyval(x, c)).mean > 10
+
+
+def test_the_explanation_states_what_plans_choose(device):
+    own = lt.Context("test-n10-boot-insecure", device)
+    said = own.params.explain()
+    for level in range(own.level + 1):
+        for random in (False, True):
+            note, = own.plan(lambda a: a.bootstrap(), lt.Shape((SLOTS,), level, lt.Range(-1, 1, random=random))).notes
+            group = ("level 3 and more" if level >= 3 else "levels 0 to 2") + ", declared random-like" * random
+            assert f"  {group}: {note.partition(': ')[2]}\n" in said, (level, random)
+    # Predicted bits of random messages and of a constant, each with the worst slot.
+    bits = [tuple(map(float, re.findall(r"\d+\.\d", line))) for line in said.splitlines() if "random messages" in line]
+    assert len(bits) == 2 and all(len(b) == 4 and min(b) > 18 for b in bits)
+    assert "by default" not in lt.preset("test-n10-leveled-insecure").explain()
 
 
 @pytest.mark.slow

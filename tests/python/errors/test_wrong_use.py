@@ -236,6 +236,28 @@ def test_remedies_for_levels_fit_the_context(device, auto):
             client.encrypt([1.0, 2.0], level=0, range=(0, 2)) * [1.0, 2.0]
 
 
+AT_ANY_LEVEL = {
+    "*": lambda a: a * a, "* array": lambda a: a * np.arange(5.0), "* number": lambda a: a * 0.3, "@": lambda a: a @ np.ones((5, 4)),
+    "apply_lut": lambda a: a.apply_lut(abs), "compare": lambda a: a.compare(0.25), "max": lambda a: a.max(0.3),
+    "ranks": lambda a: a.argmin(), "polyval": lambda a: a.polyval(np.ones(8)), "deep": lambda a: a.polyval(np.ones(31)),
+    "too deep": lambda a: a.polyval(np.ones(600)), "sign": lambda a: a.sign(bits=6), "relu": lambda a: a.relu(bits=6),
+    "sum": lambda a: a.sum(), "slices": lambda a: a[1:3] + a[:2], "rotate": lambda a: a.rotate(1), "to_level": lambda a: a.to_level(4),
+    "inverse": lambda a: (a + 2).inverse((1, 3)), "sort": lambda a: lt.sort(a), "bootstrap": lambda a: a.bootstrap()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AT_ANY_LEVEL)
+def test_no_remedy_is_bootstrapping_where_it_happens_by_itself(device, name):
+    ctx = lt.Context("test-n10-boot-insecure", device, auto_bootstrap=True)
+    for level in (0, 1, 2, 3):
+        try:
+            ctx.plan(AT_ANY_LEVEL[name], lt.Shape((5,), level, (-0.3, 0.3)))
+        except lt.LevelError as e:
+            assert name in ("too deep", "to_level") and "bootstrap()" not in str(e) and "bootstrap the" not in str(e), str(e)
+        except lt.ScaleError as e:
+            assert name in ("inverse", "sort", "ranks") and "declare" in str(e), str(e)
+
+
 def test_commands_refuse_before_they_work(tmp_path, capsys, monkeypatch):
     from latticino import cli
 

@@ -63,6 +63,40 @@ TEST(SwitchingFront, ChosenValuesStayWithinTheBound) {
   EXPECT_EQ(plan(world.context, program, x).lookups(), 3u * 8);
 }
 
+// At levels 0 to 2 an arcsine would leave fewer levels than a table takes.
+TEST(SwitchingFront, RefreshesFirstWhereLevelsAreLacking) {
+  PublicWorld world("test-n10-boot-insecure", true);
+  const std::vector<double> a = numbers(16);
+  const auto program = [](const Array& x) { return apply_lut(x, [](double v) { return v * v; }); };
+  for (const int level : {0, 2}) {
+    EncryptOptions options;
+    options.level = level;
+    const Array x = world.client.encrypt(a, options);
+    const Plan planned = plan(world.context, program, x);
+    EXPECT_EQ(planned.bootstraps(), 1u);
+    world.context.use(world.client.server_keys(planned));
+    const std::vector<double> have = world.client.decrypt_real(program(x));
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(have[i], a[i] * a[i], 0.1);
+  }
+}
+
+TEST(SwitchingFront, WhatLiesBehindTheValuesIsClearedAsTheErrorSays) {
+  PublicWorld world("test-n10-boot-insecure", true);
+  const std::vector<double> a = {-0.5, -0.25, -0.75, -0.125, -0.625};
+  const auto remedied = [](const Array& x) {
+    return largest((x - 0.25) * Values(std::vector<double>(5, 1.0))).value;
+  };
+  const Array x = world.client.encrypt(a);
+  try {
+    largest(x - 0.25);
+    ADD_FAILURE() << "other numbers lie behind the values";
+  } catch (const ShapeError& e) {
+    EXPECT_NE(std::string(e.what()).find("multiply by ones"), std::string::npos) << e.what();
+  }
+  world.context.use(world.client.server_keys(plan(world.context, remedied, x)));
+  EXPECT_NEAR(world.client.decrypt_real(remedied(x))[0], -0.375, 0.1);
+}
+
 TEST(SwitchingFront, RefusesWhatDoesNotFit) {
   PublicWorld& leveled = PublicWorld::of("test-n10-leveled-insecure");
   const Array x = leveled.client.encrypt(numbers(4));

@@ -1,0 +1,47 @@
+#include "ckks/bootstrap/explain.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "ckks/bootstrap/choice.h"
+#include "ckks/bootstrap/precision.h"
+
+namespace latticino::ckks::bootstrap {
+namespace {
+
+std::string bits_text(const char* message, const Bootstrapper::Precision& bits) {
+  char text[96];
+  std::snprintf(text, sizeof text, "%s %.1f bits (worst slot %.1f)", message, bits.mean_bits,
+                bits.max_bits);
+  return text;
+}
+
+std::string lines(const Params& params, const std::string& when, int level, bool random_like) {
+  FormRequest request;
+  request.level = level;
+  request.known.random_like = random_like;
+  const Choice choice = choose_form(params, request);
+  const std::string out = "  " + when + ": " + choice.reason + "\n";
+  if (random_like) return out;  // whose prediction is of random messages
+  const std::vector<Complex> constant(static_cast<std::size_t>(params.max_slots()), 1.0);
+  return out + "    " + bits_text("random messages", predict_precision(params, choice.options)) +
+         ", " + bits_text("a constant of 1", predict_precision(params, choice.options, constant)) +
+         "\n";
+}
+
+}  // namespace
+
+std::string explain_choices(const Params& params) {
+  if (!params.bootstrap()) return {};
+  const int first = params.bootstrap()->stc_levels;  // from which SlotToCoeff can come first
+  const std::string low = first == 1 ? "level 0" : "levels 0 to " + std::to_string(first - 1);
+  const std::string high = "level " + std::to_string(first) + " and more";
+  const std::string random = ", declared random-like";
+  return "bootstrapping by default, of all slots:\n" + lines(params, high, first, false) +
+         lines(params, high + random, first, true) + lines(params, low, 0, false) +
+         lines(params, low + random, 0, true);
+}
+
+std::string explain(const Params& params) { return params.explain() + explain_choices(params); }
+
+}  // namespace latticino::ckks::bootstrap

@@ -1,0 +1,18 @@
+// What bootstrapping does by default, for people: the forms that choose_form takes.
+#pragma once
+
+#include <string>
+
+#include "params/params.h"
+
+namespace latticino::ckks::bootstrap {
+
+// For all slots and each group of levels with one choice: the choice with its reason, and predicted
+// bits of random and of constant messages. Empty without bootstrapping. Predictions take about
+// two seconds at N = 2^16.
+std::string explain_choices(const Params& params);
+
+// Params::explain() and the above.
+std::string explain(const Params& params);
+
+}  // namespace latticino::ckks::bootstrap
