@@ -12,6 +12,7 @@ file(GLOB LATTICINO_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_native NB_STATIC ${LATTICINO_BINDINGS})
 target_link_libraries(_native PRIVATE latticino)
 target_compile_options(_native PRIVATE -Wall -Wextra)
+target_precompile_headers(_native PRIVATE python/bindings/bindings.h)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # Nothing but the module's entry is exported. Where the compiler links its own static libstdc++, its
   # locale ids would otherwise be merged with those of the libstdc++ that other modules have loaded.

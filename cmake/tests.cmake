@@ -10,8 +10,11 @@ endif()
 include(GoogleTest)
 # A test that hangs is ended after so many seconds, and named.
 set(LATTICINO_TEST_SECONDS 1200)
+# Of tests' own code: the compiler's time matters more than theirs.
+set(LATTICINO_TEST_OPTIMIZATION -O0)
 if(LATTICINO_SANITIZE)
   set(LATTICINO_TEST_SECONDS 3600)
+  set(LATTICINO_TEST_OPTIMIZATION -O1)
 endif()
 # One program per folder: every *_test.cc below tests/<folder>.
 foreach(folder unit conformance kat property noise fuzz)
@@ -21,8 +24,14 @@ foreach(folder unit conformance kat property noise fuzz)
     target_include_directories(${folder}_tests PRIVATE tests)
     target_compile_definitions(${folder}_tests PRIVATE
       LATTICINO_TEST_DATA="tests/data")  # relative to the working directory of add_test
-    target_compile_options(${folder}_tests PRIVATE -O1)  # compile time matters more here
+    target_compile_options(${folder}_tests PRIVATE ${LATTICINO_TEST_OPTIMIZATION})
     target_link_libraries(${folder}_tests PRIVATE latticino GTest::gtest_main)
+    if(folder STREQUAL "unit")
+      target_precompile_headers(unit_tests PRIVATE <gtest/gtest.h> ${LATTICINO_STANDARD_HEADERS} <chrono> <filesystem> <fstream>
+        <set> <thread>)
+    else()
+      target_precompile_headers(${folder}_tests REUSE_FROM unit_tests)
+    endif()
     gtest_discover_tests(${folder}_tests TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST
       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS ${folder} TIMEOUT ${LATTICINO_TEST_SECONDS})
   endif()
