@@ -4,14 +4,17 @@ import functools
 
 import numpy as np
 import torch
-from layers import freeze_norms, penalty
+from layers import cut_at, fade, freeze_norms, penalty
 from shared import correct_of, fit, folder
 from torch import nn
 from torch.nn import functional as F
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 SHARE, WARMTH = 0.8, 3.0  # of the teacher's scores in the loss, and their temperature
-PENALTY = 0.02
+# Options of a student: the weight of the penalty, the share of the steps in which ReLUs become polynomials, where values
+# are cut; then those of the epochs in which it settles.
+BOUNDS = {"penalty": 0.002, "fade": 0.4, "end": 6.0, "settle": 0, "settle_peak": 0.02, "settle_penalty": 0.002,
+          "settle_end": 8.0}
 NOISE, FROZEN = 2.0**-12, 0.05  # of activations in the last epochs, and the share of those
 
 
@@ -62,7 +65,9 @@ def half_precision(device):
 def train(run, student, teacher):
     """The teacher on labels, the student on the teacher's scores and labels, and the student's files.
 
-    Without epochs of the teacher (``--teacher-epochs 0``) the student learns from smoothed labels alone.
+    `BOUNDS` are the options of the student. In the epochs of ``--settle`` it goes on with a wider cut, a larger penalty
+    and smaller steps, so that no value grows without bound where nothing is cut. Without epochs of the teacher
+    (``--teacher-epochs 0``) the student learns from smoothed labels alone.
     """
     asked, images = run.asked, Images(run.device, run.asked.limit)
     count = len(images.labels)
@@ -73,6 +78,8 @@ def train(run, student, teacher):
             scores = model(images.batch(index))
         return F.cross_entropy(scores.float(), images.labels[index])
 
+    weight = asked.penalty
+
     def of_student(model, index):
         x, labels = images.batch(index), images.labels[index]
         with half_precision(run.device):
@@ -81,9 +88,9 @@ def train(run, student, teacher):
                 with torch.no_grad():
                     wanted = F.softmax(teacher(x).float() / WARMTH, 1)
         if not asked.teacher_epochs:
-            return F.cross_entropy(scores, labels, label_smoothing=0.1) + PENALTY * penalty(model)
+            return F.cross_entropy(scores, labels, label_smoothing=0.1) + weight * penalty(model)
         soft = F.kl_div(F.log_softmax(scores / WARMTH, 1), wanted, reduction="batchmean") * WARMTH**2
-        return SHARE * soft + (1 - SHARE) * F.cross_entropy(scores, labels) + PENALTY * penalty(model)
+        return SHARE * soft + (1 - SHARE) * F.cross_entropy(scores, labels) + weight * penalty(model)
 
     test, labels = test_images(run.device)
 
@@ -94,8 +101,20 @@ def train(run, student, teacher):
     if asked.teacher_epochs:
         fit(run, "teacher", teacher, of_teacher, count, asked.teacher_epochs, check=right)
         more["teacher_accuracy"] = correct_of(teacher, test, labels) / len(labels)
-    last = (max(1, round(FROZEN * asked.epochs)), lambda model: freeze_norms(model, NOISE))
-    fit(run, "student", student, of_student, count, last=last, check=right)
+
+    def last(epochs):
+        return max(1, round(FROZEN * epochs)), lambda model: freeze_norms(model, NOISE)
+
+    def softer(model, done):
+        fade(model, max(0.0, 1 - done / asked.fade))
+
+    cut_at(student, asked.end)
+    fit(run, "student", student, of_student, count, last=last(asked.epochs), before=softer, check=right)
+    if asked.settle:
+        weight = asked.settle_penalty
+        cut_at(student, asked.settle_end)
+        fit(run, "settled", student, of_student, count, asked.settle, asked.settle_peak, last=last(asked.settle),
+            check=right)
     return run.finish(student, correct_of(student, test, labels), len(labels), trained_on=count, **more)
 
 

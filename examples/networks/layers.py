@@ -17,33 +17,39 @@ class Quadratic(nn.Module):
     ``x``: (batch, channels, ...). In `eval` it is one polynomial of degree 2: one level between convolutions.
 
     A value far out is squared in each layer, and grows without bound. In training, values are therefore cut at
-    `END` standard deviations of their channel, and those beyond `soft` are penalised, so that the trained network does
-    without the cut.
+    `end` standard deviations of their channel, and those beyond `soft` are penalised, so that the trained network does
+    without the cut. Training starts with ReLUs: `rectified` is their share, which falls to 0 (`fade`).
     """
 
     undecayed = True  # weight decay would flatten it
-    END = 6.0
 
-    def __init__(self, channels, soft=4.0):
+    def __init__(self, channels, soft=4.0, end=6.0):
         super().__init__()
         self.first, self.second = nn.BatchNorm2d(channels, affine=False), nn.BatchNorm2d(channels, affine=False)
         self.weight = nn.Parameter(torch.tensor(HERMITE).reshape(3, 1, 1, 1).repeat(1, channels, 1, 1))
-        self.soft, self.penalty, self.noise = soft, None, 0.0
+        self.register_buffer("rectified", torch.zeros(()), persistent=False)
+        self.soft, self.end, self.penalty, self.noise = soft, end, None, 0.0
 
     def forward(self, x):
         if x.dtype == torch.bfloat16:  # squares would lose too much
             x = x.float()
         if self.training:
             x = self.cut(x)
-        y = self.weight[0] + self.weight[1] * self.first(x) + self.weight[2] * self.second(x * x)
-        return with_noise(y, self.noise) if self.training else y
+        one = self.first(x)
+        y = self.weight[0] + self.weight[1] * one + self.weight[2] * self.second(x * x)
+        if self.training:
+            y = with_noise(torch.lerp(y, F.relu(one), self.rectified), self.noise)
+        return y
 
     def cut(self, x):
-        mean, deviation = (v[:, None, None] for v in (self.first.running_mean, self.first.running_var.sqrt() + 1e-3))
+        if self.first.training:
+            deviation, mean = torch.std_mean(x.detach(), (0, *range(2, x.ndim)), keepdim=True)
+        else:
+            mean, deviation = (v[:, None, None] for v in (self.first.running_mean, self.first.running_var.sqrt()))
+        deviation = deviation + 1e-3
         size = ((x - mean) / deviation).abs()
-        # Far out it grows along a line, so that the first steps, without statistics yet, stay finite.
         self.penalty = F.huber_loss(F.relu(size - self.soft), torch.zeros_like(x), reduction="sum") / len(x)
-        return x.clamp(mean - self.END * deviation, mean + self.END * deviation)
+        return x.clamp(mean - self.end * deviation, mean + self.end * deviation)
 
 
 class Cubic(nn.Module):
@@ -83,6 +89,20 @@ def penalty(model):
     for m in layers:
         m.penalty = None
     return torch.stack(found).sum() if found else torch.zeros(())
+
+
+def cut_at(model, end):
+    """Sets where activations in training cut values, in standard deviations of a channel; removes errors of `freeze_norms`."""
+    for m in model.modules():
+        if isinstance(m, Quadratic):
+            m.end, m.noise = end, 0.0
+
+
+def fade(model, share):
+    """Sets the share of ReLU in the activations of a model in training."""
+    for m in model.modules():
+        if hasattr(m, "rectified"):
+            m.rectified.fill_(share)
 
 
 def freeze_norms(model, noise):

@@ -103,13 +103,13 @@ class Run:
         return record
 
 
-def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, decay=5e-4, adam=False, after=None,
-        check=None):
+def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, decay=5e-4, adam=False, before=None,
+        after=None, check=None):
     """Trains a model for all epochs of a stage.
 
     ``loss_of(model, index)``: the loss of the training samples with these numbers. ``last``: (epochs, function): what
-    is done to the model before each of so many last epochs. ``after(model)``: after each step. ``check(model)``: a
-    word on the model in `eval`, shown after every tenth epoch.
+    is done to the model before each of so many last epochs. ``before(model, done)``: before each step, with the share
+    of the steps that are done. ``after(model)``: after each step. ``check(model)``: a word on the model in `eval`, shown after every tenth epoch.
     """
     asked, epochs = run.asked, run.asked.epochs if epochs is None else epochs
     peak = asked.peak if peak is None else peak
@@ -128,8 +128,11 @@ def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, de
         order = torch.randperm(count).to(run.device)
         total = torch.zeros((), device=run.device)
         for k in range(steps):
+            done = (epoch * steps + k) / (epochs * steps)
             for group in optimizer.param_groups:
-                group["lr"] = rate((epoch * steps + k) / (epochs * steps), peak)
+                group["lr"] = rate(done, peak)
+            if before is not None:
+                before(model, done)
             total += gradients(order[k * batch : (k + 1) * batch])
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
