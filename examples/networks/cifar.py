@@ -13,8 +13,8 @@ MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 SHARE, WARMTH = 0.8, 3.0  # of the teacher's scores in the loss, and their temperature
 # Options of a student: the weight of the penalty, the share of the steps in which ReLUs become polynomials, where values
 # are cut; then those of the epochs in which it settles.
-BOUNDS = {"penalty": 0.002, "fade": 0.4, "end": 6.0, "settle": 0, "settle_peak": 0.02, "settle_penalty": 0.002,
-          "settle_end": 8.0}
+BOUNDS = {"penalty": 0.0005, "fade": 0.5, "end": 5.0, "settle": 20, "settle_peak": 0.01,
+          "settle_penalty": 0.001, "settle_end": 20.0}
 NOISE, FROZEN = 2.0**-12, 0.05  # of activations in the last epochs, and the share of those
 
 
@@ -65,9 +65,9 @@ def half_precision(device):
 def train(run, student, teacher):
     """The teacher on labels, the student on the teacher's scores and labels, and the student's files.
 
-    `BOUNDS` are the options of the student. In the epochs of ``--settle`` it goes on with a wider cut, a larger penalty
-    and smaller steps, so that no value grows without bound where nothing is cut. Without epochs of the teacher
-    (``--teacher-epochs 0``) the student learns from smoothed labels alone.
+    `BOUNDS` are the options of the student. In the epochs of ``--settle`` it goes on as it will run: norms are frozen,
+    and values are cut so far out that they hardly ever are. So it unlearns what only the cut kept from growing. Without
+    epochs of the teacher (``--teacher-epochs 0``) the student learns from smoothed labels alone.
     """
     asked, images = run.asked, Images(run.device, run.asked.limit)
     count = len(images.labels)
@@ -113,8 +113,8 @@ def train(run, student, teacher):
     if asked.settle:
         weight = asked.settle_penalty
         cut_at(student, asked.settle_end)
-        fit(run, "settled", student, of_student, count, asked.settle, asked.settle_peak, last=last(asked.settle),
-            check=right)
+        fit(run, "settled", student, of_student, count, asked.settle, asked.settle_peak,
+            last=(asked.settle, lambda model: freeze_norms(model, NOISE)), check=right)
     return run.finish(student, correct_of(student, test, labels), len(labels), trained_on=count, **more)
 
 

@@ -13,8 +13,7 @@ def network(width=16):
 
 
 def main(arguments=None):
-    run = Run(options("resnet20_aespa", 80, 256, 0.1, arguments, teacher_epochs=20, width=16,
-                      **{**cifar.BOUNDS, "penalty": 0.0005, "fade": 0.5, "end": 5.0, "settle": 20}))
+    run = Run(options("resnet20_aespa", 80, 256, 0.1, arguments, teacher_epochs=20, width=16, **cifar.BOUNDS))
     return cifar.train(run, network(run.asked.width), cifar.teacher(2 * run.asked.width))
 
 

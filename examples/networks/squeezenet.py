@@ -44,7 +44,7 @@ def network(width=64):
 
 
 def main(arguments=None):
-    run = Run(options("squeezenet", 80, 256, 0.05, arguments, teacher_epochs=20, width=64, **cifar.BOUNDS))
+    run = Run(options("squeezenet", 80, 256, 0.1, arguments, teacher_epochs=20, width=64, **cifar.BOUNDS))
     return cifar.train(run, network(run.asked.width), cifar.teacher())
 
 

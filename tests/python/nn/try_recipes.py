@@ -28,7 +28,7 @@ from latticino.workloads import trained  # noqa: E402
 COUNT = 64
 # Options of a tiny run, what the network for the comparison is made with, and how many inputs are calibrated.
 CASES = {
-    "resnet20_aespa": (["--epochs", "4", "--teacher-epochs", "1", "--batch", "16", "--peak", "0.02",
+    "resnet20_aespa": (["--epochs", "4", "--teacher-epochs", "1", "--settle", "2", "--batch", "16", "--peak", "0.02",
                         "--width", "4"], (4,)),
     "squeezenet": (["--epochs", "4", "--teacher-epochs", "0", "--batch", "16", "--peak", "0.02",
                     "--width", "8"], (8,)),
