@@ -1,6 +1,6 @@
 // Cycles of a butterfly in registers, with the library's own functions and nothing beside them:
 //   bench_butterflies --output rows.json
-// One block of 16 warps on every multiprocessor runs whole transforms of 16 values a thread. A
+// One block of 16 warps on every multiprocessor runs whole transforms of 16 values per thread. A
 // cycle is one of a scheduler, which has a quarter of the warps: cycles = 4 clocks of the block /
 // (warps * butterflies of a thread). "prime": "by lane" (eight side by side in a warp, as in tiles
 // with matrix units) or "uniform" (a kernel's argument: in uniform registers).

@@ -47,7 +47,7 @@ class TfheBench {
   }
 
  private:
-  // With every variant asked for that can run the blind rotation of `work`.
+  // Times every variant that was asked for and that can run the blind rotation of `work`.
   template <class Work, class Body>
   void each_variant(const Work& work, const Body& body) {
     const std::string wanted = arguments_.text("variants");

@@ -122,7 +122,7 @@ class SwitchBench {
     }
   }
 
-  // Of all slot counts together.
+  // The verdict on all slot counts together.
   bool verdict(std::vector<Row>& rows) const {
     bool good = true;
     for (const Case& c : cases_) good &= judged(rows, c, *c.all);

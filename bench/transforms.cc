@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kFootprint = 200u << 20;  // H200: four times its L2
 constexpr std::size_t kMostSets = 64;
 
-// As many records over buffers of their own as leave the cache.
+// So many records, each over its own buffers, that they leave the cache.
 struct Work {
   Work(Queue& queue, const Ring& ring, int limbs, int polynomials, bool forward)
       : bytes(std::size_t{8} * ring.n() * limbs * polynomials) {

@@ -16,7 +16,7 @@ Generated from the public headers by `docs/make_cpp_api.py`; the tests compare. 
 `latticino`; `#include <latticino/latticino.h>` brings all of them. [The page on C++](cpp.md) begins with examples.
 Units: memory in bytes, time in seconds, precision in bits (`-log2` of the error).
 """
-OWN = "Of the library's own code."
+OWN = "For the library's own code."
 
 
 def statements(text):

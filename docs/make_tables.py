@@ -44,7 +44,7 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
 CHEDDAR = "Cheddar 1.0, measured 2026-11"
-# Of one run: each kernel launched by itself, and the same captured into a CUDA graph, as ours are.
+# From one run: each kernel launched by itself, and the same captured into a CUDA graph, as ours are.
 CHEDDAR_BOTH = (f"{CHEDDAR}, in one run with its graphs", f"{CHEDDAR}, captured into a CUDA graph")
 Row = dict[str, Any]
 

@@ -64,7 +64,7 @@ def train(x, y, hidden):
 
 
 def network(columns, w, b, v, c):
-    """A ciphertext a feature, shape (hidden, patients) with equal rows -> above 0.5 where the tumour is benign.
+    """A ciphertext per feature, shape (hidden, patients) with equal rows -> above 0.5 where the tumour is benign.
 
     Two round trips for all patients: every hidden unit of everyone, then every decision.
     """

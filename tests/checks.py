@@ -290,7 +290,7 @@ def secrets_timing(seconds):
 
 
 def memory_sanitizer():
-    """The same for kernels that valgrind cannot run; None where there is no clang."""
+    """The same for kernels that valgrind cannot run; None if there is no clang."""
     clang = shutil.which("clang++")
     if not clang:
         say("no clang++: MemorySanitizer, and with it the AVX-512 kernels, were left out")

@@ -105,6 +105,6 @@ def encrypted(ctx, client):
 
 @pytest.fixture(scope="session")
 def child_environment():
-    """Of a Python process that is to find this very package, wherever it starts."""
+    """The environment of a Python process that shall find this very package, wherever it starts."""
     package = str(Path(lt.__file__).resolve().parent.parent)
     return dict(os.environ, PYTHONPATH=os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])]))

@@ -58,7 +58,7 @@ def core_seconds():
 
 
 def run(programs, work, parser, limit):
-    """One reader until libFuzzer's limit: a row of the record, and what the program said."""
+    """Runs one reader until libFuzzer's limit. Gives a row of the record, and the output of the program."""
     grown, kept, found = work / "grown" / parser, unpack(parser, work / "kept" / parser), work / "found"
     for folder in (grown, found):
         folder.mkdir(parents=True, exist_ok=True)

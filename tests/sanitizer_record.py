@@ -43,13 +43,13 @@ def racecheck_parts():
 
 
 def errors_in(lines):
-    """The sum of all summaries; None where no tool wrote one, as when it died."""
+    """The sum of all summaries; None if no tool wrote one, as when it died."""
     found = [int(m.group(1)) for m in map(SUMMARY.search, lines) if m]
     return sum(found) if found else None
 
 
 def kernels_in(options):
-    """What compute-sanitizer's options choose: all kernels where they name none."""
+    """The kernels that compute-sanitizer's options choose: all kernels if they name none."""
     chosen = {}
     for name, value in zip(options[::2], options[1::2]):
         what = {"--kernel-name": "kernels", "--kernel-name-exclude": "kernels_left_out"}[name]
@@ -64,7 +64,8 @@ class SanitizerRecord:
         self.path, self.rows, self.start = path and Path(path), [], time.monotonic()
 
     def add(self, tool, tests, failed, *, errors=None, left_out=0, device=None, architectures=None, options=None):
-        """One program: `failed` is its status, `errors` what the tool counted where it does, `options` its own."""
+        """Adds one program. `failed` is its status, `errors` the count of the tool if it counts, and `options` are the
+        program's own."""
         now = time.monotonic()
         row = {"name": "sanitize." + tool, "value": int(failed != 0) if errors is None else errors,
                "unit": "failed runs" if errors is None else "errors", "tests": tests,
@@ -84,7 +85,7 @@ def write(path, rows):
 
 
 def write_tidy(path, found, files, seconds):
-    """What `./latticino lint --tidy` found in how many files."""
+    """Writes what `./latticino lint --tidy` found, and in how many files."""
     write(Path(path), [{"name": "lint.tidy", "value": found, "unit": "findings", "files": files, "failed": found > 0,
                         "device": _provenance.cpu_name(), "seconds": round(seconds, 1), **_provenance.commit(SOURCES),
                         "date": time.strftime("%Y-%m-%d", time.gmtime())}])

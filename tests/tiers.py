@@ -20,7 +20,7 @@ DONE = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.+?) \.* *(?:\*\*\*)?(Passed|Skip
 
 @dataclass
 class Counts:
-    """Of test cases; those that only lack a GPU are not among `skipped`."""
+    """The counts of test cases. Those that only lack a GPU are not among `skipped`."""
 
     passed: int = 0
     failed: int = 0

@@ -20,7 +20,7 @@ struct DivisionErrors {
   ErrorBits rescale, adjust;
 };
 
-// Of at least `samples` slots. Rescale: what a division changes in a ciphertext of scale S^2.
+// For at least `samples` slots. Rescale: what a division changes in a ciphertext of scale S^2.
 // Adjust: what a ciphertext of scale S loses on its way to the level below, the constant's rounding
 // included. Messages are uniform in a box of size 1, or smaller where errors come near the last
 // bits of a double: they do not depend on the message.

@@ -18,7 +18,7 @@ struct ChainSize {
   double log_scale = 35;
 };
 
-// The deepest set of 128 bits with bootstrapping and four digits. Throws ParameterError where no
+// The deepest set of 128 bits with bootstrapping and four digits. Throws ParameterError if no
 // level is left, or the ring lacks primes.
 std::shared_ptr<const Params> deepest(Chain chain, const ChainSize& size);
 

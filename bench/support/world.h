@@ -47,7 +47,7 @@ using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&
 DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
                const Setup& setup);
 Setup bootstrapping(const BootstrapOptions& options);
-// Of what make_backend makes of these.
+// Rates for the backend that make_backend makes of these.
 struct Rates {
   const RateTable& table;
   int threads;

@@ -8,7 +8,7 @@ D35 = "n16-d35-boot-v1"
 
 
 def grown(limbs: int, batch: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    """Of each rotation of a batch."""
+    """The time of each rotation of a batch."""
     return Recorded(GROWTH, "growth.rotate", {"axis": "batch", "limbs": limbs, "batch": batch}, member, unit, factor)
 
 

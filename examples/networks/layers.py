@@ -6,8 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-# Of ReLU in the orthonormal Hermite polynomials h1 = x and h2 = (x^2 - 1) / sqrt(2) under a normal distribution
-# (Park et al., "AESPA", 2022): 1 / sqrt(2 pi), 1 / 2, 1 / sqrt(4 pi).
+# The coefficients of ReLU in the orthonormal Hermite polynomials h1 = x and h2 = (x^2 - 1) / sqrt(2) under a normal
+# distribution (Park et al., "AESPA", 2022): 1 / sqrt(2 pi), 1 / 2, 1 / sqrt(4 pi).
 HERMITE = (1 / math.sqrt(2 * math.pi), 0.5, 1 / math.sqrt(4 * math.pi))
 
 

@@ -25,7 +25,7 @@ struct ArrayState;
 struct BootstrapOptions {
   bool real = false;          ///< of real values: imaginary errors are removed
   bool minimal_keys = false;  ///< a third of the keys, slower
-  /// SlotToCoeff at the lowest levels, first. LevelError where the level is too low.
+  /// SlotToCoeff at the lowest levels, first. LevelError if the level is too low.
   std::optional<bool> slot_to_coeff_first;
   std::optional<bool> over_mod_raise;    ///< one CoeffToSlot factor more, which costs no level
   std::optional<int> arcsine;            ///< 3, 5 or 7: degree of the correction; 1: none
@@ -33,7 +33,7 @@ struct BootstrapOptions {
   bool random_like = false;  ///< declares values without mean and pattern: more levels are kept
 };
 
-/// An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
+/// An encrypted array: one ciphertext, or several behind one object if it exceeds the slots.
 ///
 /// Immutable: operations give new arrays, and operands stay usable after an error. Levels and
 /// scales are aligned on their own. A product with anything but an integer takes one level; sums,
@@ -63,10 +63,10 @@ class LATTICINO_API Array {
 
   Array operator-() const;
   Array conj() const;  ///< complex conjugates
-  /// Moved `steps` places to the left, cyclically. One level where the values do not fill their
-  /// slots.
+  /// The values moved `steps` places to the left, cyclically. It takes one level if the values do
+  /// not fill their slots.
   Array rotate(std::int64_t steps) const;
-  /// The sum of all values, of shape {}. One level where slots behind the values may not be zero.
+  /// The sum of all values, of shape {}. One level if slots after the values may not be zero.
   Array sum() const;
   /// Sums over the first of two dimensions, which are powers of two.
   Array sum_rows() const;
@@ -76,7 +76,7 @@ class LATTICINO_API Array {
   Array pow(int n) const;
 
   /// A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels, and one
-  /// more where the interval's length is not 2/k or the scale not the canonical one.
+  /// more if the interval's length is not 2/k or the scale is not the canonical one.
   Array polynomial(const std::vector<Complex>& coefficients,
                    const PolynomialBasis& basis = {}) const;
   Array polynomial(const std::vector<double>& coefficients,
@@ -91,7 +91,7 @@ class LATTICINO_API Array {
   /// Brought down to `level` at its canonical scale. LevelError going up.
   Array to_level(int level) const;
 
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit Array(std::shared_ptr<const session::ArrayState> state) : state_(std::move(state)) {}
   const std::shared_ptr<const session::ArrayState>& state() const { return state_; }
 

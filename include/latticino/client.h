@@ -51,21 +51,21 @@ class LATTICINO_API Client {
   /// range, ScaleError for values over the message bound, LevelError for a level that is not.
   Array encrypt(const Values& x, const EncryptOptions& options = {}) const;
   /// The values, row by row. For the key's owner only: a decryption that others see gives the key
-  /// away (docs/security.md). KeyError where another key made it.
+  /// away (docs/security.md). KeyError if another key made it.
   std::vector<Complex> decrypt(const Array& x) const;
   /// The real parts of the same.
   std::vector<double> decrypt_real(const Array& x) const;
   /// Values that others may see: noise is added that hides the ciphertext's own.
   ///
-  /// `noise_bound`: of the Euclidean norm of the noise polynomial, in units of 1 before the scale
-  /// is divided out, never measured on secret data; none derives it from the tracked error, where
+  /// `noise_bound`: bounds the Euclidean norm of the noise polynomial, before the scale is divided
+  /// out. Never measure it on secret data. None: it is derived from the tracked error, if
   /// ranges were declared. `queries`: calls under this key that may ever be shared. ValueError for
-  /// bounds and counts that are too small, UnsupportedError where no bound can be derived,
-  /// ScaleError where the noise exceeds the modulus.
+  /// bounds and counts that are too small, UnsupportedError if no bound can be derived, ScaleError
+  /// if the noise exceeds the modulus.
   SharedValues decrypt_for_sharing(const Array& x, std::optional<double> noise_bound,
                                    std::uint64_t queries, int statistical_bits = 30) const;
 
-  /// Of the library's own code.
+  /// For the library's own code.
   Client(Context context, std::shared_ptr<session::Owner> owner)
       : context_(std::move(context)), owner_(std::move(owner)) {}
   const std::shared_ptr<session::Owner>& owner() const { return owner_; }

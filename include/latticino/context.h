@@ -36,7 +36,7 @@ struct Warning {
 
 /// Options of a context.
 struct ContextOptions {
-  /// "cpu", "cuda", "cuda:1"; empty: CUDA where it was built and a GPU answers, else the CPU.
+  /// "cpu", "cuda", "cuda:1"; empty: CUDA if it was built and there is a GPU, else the CPU.
   std::string device;
   int threads = 0;   ///< of the CPU, up to 4096; 0: all cores
   bool simd = true;  ///< false: the plain reference code
@@ -60,8 +60,8 @@ struct EncryptOptions {
   std::optional<Values> like;
 };
 
-/// Public keys of one client: evaluation keys, and a public key where asked for. All that a server
-/// may know; it cannot decrypt. Copies share the keys.
+/// Public keys of one client: evaluation keys, and a public key if it was asked for. All that a
+/// server may know; it cannot decrypt. Copies share the keys.
 class LATTICINO_API ServerKeys {
  public:
   std::string id() const;       ///< identity of the secret key that they were made from
@@ -70,7 +70,7 @@ class LATTICINO_API ServerKeys {
   bool has_public_key() const;
   std::vector<std::string> switching() const;  ///< sets of switching that there are keys for
 
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit ServerKeys(std::shared_ptr<session::StoredKeys> state) : state_(std::move(state)) {}
   const std::shared_ptr<session::StoredKeys>& state() const { return state_; }
 
@@ -140,7 +140,7 @@ class LATTICINO_API Context {
 
   bool operator==(const Context& other) const { return state_ == other.state_; }
 
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit Context(std::shared_ptr<session::ContextState> state) : state_(std::move(state)) {}
   const std::shared_ptr<session::ContextState>& state() const { return state_; }
 

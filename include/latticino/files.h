@@ -24,17 +24,17 @@ struct FileSignature {
 };
 /// Signs a message; the library has no signature scheme of its own.
 using FileSigner = std::function<FileSignature(std::span<const std::uint8_t> message)>;
-/// Called before anything that was read is handed out: throws unless the file is to be trusted.
-/// Files without a signature give none.
+/// Called before anything that was read is returned: it throws if the file must not be trusted. For
+/// files without a signature, `signature` is empty.
 using FileVerifier = std::function<void(std::span<const std::uint8_t> message,
                                         const std::optional<FileSignature>& signature)>;
 
-/// Costs and salt with which scrypt makes the key of 64 bytes that seals a secret key.
+/// Costs and salt with which scrypt makes the key of 64 bytes that encrypts a secret key.
 struct ScryptCosts {
   std::uint32_t log_n = 17, r = 8, p = 1;
   std::array<std::uint8_t, 32> salt{};
 };
-/// Makes that key of a passphrase: with EVP_PBE_scrypt of OpenSSL for instance.
+/// Makes that key from a passphrase, for instance with EVP_PBE_scrypt of OpenSSL.
 using DeriveKey = std::function<std::vector<std::uint8_t>(const ScryptCosts& costs)>;
 
 LATTICINO_API void save_parameters(const std::string& path, const ParameterSet& parameters,
@@ -52,20 +52,20 @@ LATTICINO_API std::vector<std::uint8_t> to_bytes(const Array& x, const FileSigne
 LATTICINO_API Array array_from_bytes(std::span<const std::uint8_t> bytes, const Context& context,
                                      const FileVerifier& verify = {});
 
-/// A public key goes beside the bundle, with ".public" added to the name, and the keys of each set
-/// of switching, with the set's name added. What an older bundle left under these names goes.
+/// The public key is a file of its own with ".public" added to the name; so are the keys of each
+/// set of switching, with the set's name added. Older files under these names are removed.
 LATTICINO_API void save_server_keys(const std::string& path, const ServerKeys& keys,
                                     const FileSigner& sign = {});
-/// KeyError where the files beside it were made from another secret key.
+/// KeyError if the files beside it were made from another secret key.
 LATTICINO_API ServerKeys load_server_keys(const std::string& path, const Context& context,
                                           const FileVerifier& verify = {});
 
-/// Readable by its owner only. `derive` seals it; without, it is not encrypted: keep the file where
-/// private keys are kept.
+/// The file is readable by its owner only. `derive` encrypts it. Without it, the file is not
+/// encrypted: keep it as you keep private keys.
 LATTICINO_API void save_secret_key(const std::string& path, const Client& client,
                                    const DeriveKey& derive = {});
-/// FileError where others may read the file; KeyError where `derive` gives another key, is missing,
-/// or is given for a file that is not sealed.
+/// FileError if others may read the file; KeyError if `derive` gives another key, is missing,
+/// or is given for a file that is not encrypted.
 LATTICINO_API Client load_client(const std::string& path, const Context& context,
                                  const DeriveKey& derive = {});
 

@@ -113,7 +113,7 @@ class LATTICINO_API Plan {
   std::vector<std::string> missing(const ServerKeys& keys) const;
   std::string str() const;
 
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit Plan(std::shared_ptr<const session::PlanState> state) : state_(std::move(state)) {}
   const std::shared_ptr<const session::PlanState>& state() const { return state_; }
 
@@ -134,7 +134,7 @@ LATTICINO_API Plan plan_of(const Context& context, const ListProgram& program,
 ///
 /// `program`: any callable that takes as many arrays as there are examples, and gives an Array, a
 /// vector, array, pair or tuple of them. Throws what the program would throw, LevelError for
-/// instance, before any key exists; ScaleError where values may leave the modulus.
+/// instance, before any key exists; ScaleError if values may leave the modulus.
 template <class Program, class... Examples>
 Plan plan(const Context& context, Program&& program, const Examples&... examples) {
   return detail::plan_of(context, detail::of_lists<sizeof...(Examples)>(program),

@@ -13,8 +13,8 @@ namespace latticino {
 
 /// Options of tables.
 struct LookupOptions {
-  /// Values are real and within the bound in size: beyond it results are wrong. A warning tells
-  /// where a declared range exceeds it (ScaleError in a plan).
+  /// Values are real and at most this in size; for larger values results are wrong. If a declared
+  /// range exceeds it, there is a warning (ScaleError in a plan).
   double bound = 1;
   /// One flag for each value, or empty for all: values elsewhere stay, for one level.
   std::vector<bool> where;
@@ -28,7 +28,7 @@ struct LookupOptions {
 /// Predicted errors of a table, absolute, for values uniform within the bound.
 struct TableReport {
   std::string route;
-  double argument = 0;   ///< deviation of the noise beside a value when it is looked up
+  double argument = 0;   ///< deviation of the noise of a value when it is looked up
   double mean = 0;       ///< of the error's size
   double deviation = 0;  ///< of the error
   double largest = 0;    ///< of any value, with noise up to five deviations
@@ -40,17 +40,17 @@ struct TableReport {
 /// ValueError for a bound that is not positive and values of f that are not finite.
 LATTICINO_API Array apply_lut(const Array& x, const std::function<double(double)>& f,
                               const LookupOptions& options = {});
-/// 1 where x > y, 0 where x < y, both within the bound. Where they differ by less than about 2^-6
-/// of the bound either may be.
+/// 1 where x > y, 0 where x < y, both within the bound. If they differ by less than about 2^-6 of
+/// the bound, the result may be either.
 LATTICINO_API Array compare(const Array& x, const Array& y, const LookupOptions& options = {});
 LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& options = {});
 /// The larger one of x and y, element by element. What is chosen keeps its precision.
 LATTICINO_API Array maximum(const Array& x, const Array& y, const LookupOptions& options = {});
 
 /// The largest of all values and its place in the flat array, both of shape {}: log2(size)
-/// comparisons in sequence, a level each, and one level more. Of values that are equal, or nearer
-/// than about 2^-6 of the bound, it is any one of them. ShapeError for arrays with other values
-/// behind theirs.
+/// comparisons in sequence, with one level each, and one level more. If values differ by less than
+/// about 2^-6 of the bound, any one of them may be taken. ShapeError for arrays with other values
+/// in the slots after theirs.
 struct Largest {
   Array value, place;
 };

@@ -44,7 +44,7 @@ struct TfheContextOptions {
   int threads = 0;
   bool simd = true;
   std::string tuning;
-  /// Of blind rotations: "exact" modulo primes, "fft64" in FP64; empty: the faster one. Keys and
+  /// Arithmetic of blind rotations: "exact" modulo primes, "fft64"; empty: the faster one. Keys and
   /// ciphertexts serve both.
   std::string arithmetic;
   /// Adds an encryption of zero to ciphertexts from files before each table (docs/security.md).
@@ -60,7 +60,7 @@ class LATTICINO_API TfheServerKeys {
   std::uint64_t bytes() const;  ///< device memory
   bool has_public_key() const;
 
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit TfheServerKeys(std::shared_ptr<session::TfheStoredKeys> state)
       : state_(std::move(state)) {}
   const std::shared_ptr<session::TfheStoredKeys>& state() const { return state_; }
@@ -98,7 +98,7 @@ class LATTICINO_API TfheContext {
   TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
 
   bool operator==(const TfheContext& other) const { return state_ == other.state_; }
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit TfheContext(std::shared_ptr<session::TfheContextState> state)
       : state_(std::move(state)) {}
   const std::shared_ptr<session::TfheContextState>& state() const { return state_; }
@@ -118,7 +118,7 @@ class LATTICINO_API TfheArray {
   std::size_t size() const;
   TfheType type() const;
   std::uint64_t bytes() const;  ///< device memory
-  double log_failure() const;   ///< log2 of the probability that the next bootstrapping goes wrong
+  double log_failure() const;   ///< log2 of the probability that the next bootstrapping fails
   std::string key_id() const;
 
   TfheArray operator~() const;
@@ -132,7 +132,7 @@ class LATTICINO_API TfheArray {
   /// f of every pair of values, of at most 2 bits each.
   TfheArray apply(const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f,
                   const TfheArray& other, TfheType type) const;
-  /// The sum of all values, in their type; of booleans in the smallest that holds the count.
+  /// The sum of all values, in their type; for booleans in the smallest that holds the count.
   TfheArray sum() const;
   TfheArray min() const;
   TfheArray max() const;
@@ -141,7 +141,7 @@ class LATTICINO_API TfheArray {
   /// The same values under fresh masks. KeyError unless the keys have a public key.
   TfheArray rerandomize() const;
 
-  /// Of the library's own code.
+  /// For the library's own code.
   explicit TfheArray(std::shared_ptr<const session::TfheArrayState> state)
       : state_(std::move(state)) {}
   const std::shared_ptr<const session::TfheArrayState>& state() const { return state_; }
@@ -201,11 +201,11 @@ class LATTICINO_API TfheClient {
   TfheArray encrypt(const std::vector<std::uint64_t>& values, TfheType type) const {
     return encrypt(std::span<const std::uint64_t>(values), type);
   }
-  /// Exact. KeyError where another key made it, LevelError where noise makes a wrong value likelier
-  /// than the set states.
+  /// The exact values. KeyError if another key made x, LevelError if noise makes a wrong value more
+  /// likely than the set states.
   std::vector<std::uint64_t> decrypt(const TfheArray& x) const;
 
-  /// Of the library's own code.
+  /// For the library's own code.
   TfheClient(TfheContext context, std::shared_ptr<session::TfheOwner> owner)
       : context_(std::move(context)), owner_(std::move(owner)) {}
   const std::shared_ptr<session::TfheOwner>& owner() const { return owner_; }

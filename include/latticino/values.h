@@ -30,7 +30,7 @@ class LATTICINO_API Values {
   Values(std::vector<Complex> x);           // NOLINT
   Values(std::span<const double> x);        // NOLINT
   Values(std::span<const Complex> x);       // NOLINT
-  /// Row by row. ShapeError where the shape has another number of values.
+  /// Row by row. ShapeError if the shape has another number of values.
   Values(std::vector<double> x, Shape shape);
   Values(std::vector<Complex> x, Shape shape);
 
@@ -65,7 +65,7 @@ struct Range {
   Claim claim = Claim::Declared;
 };
 
-/// Expected precision in bits, `-log2` of an absolute error; infinite where values are exact.
+/// Expected precision in bits, `-log2` of an absolute error; infinite if values are exact.
 struct Bits {
   double mean = 0;               ///< of the mean error
   double worst = 0;              ///< of the largest error

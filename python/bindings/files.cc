@@ -26,7 +26,7 @@ void bind_final_answers(nb::module_& m) {
         });
       },
       "ciphertexts"_a, "note"_a, "factor"_a, "shift_b"_a, "shift_a"_a, "sign"_a.none() = nb::none(),
-      "Of ciphertexts at level 0: multiplied by `factor`, without so many low bits of both parts.");
+      "Ciphertexts at level 0, times `factor`, without so many low bits of both parts.");
 }
 
 void bind_key_files(nb::module_& m) {

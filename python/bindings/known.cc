@@ -72,19 +72,19 @@ const char* kind_of(const Known& known) {
 void bind_facts(nb::class_<Known>& k) {
   k.def_static(
        "fresh", [](const Range& range, double error) { return Known::fresh(range, error); },
-       "range"_a, "error"_a, "Of an encryption.")
+       "range"_a, "error"_a, "What is known of an encryption.")
       .def_static(
           "sampled",
           [](const Values& sample, bool real, double error) {
             return Known::fresh(view(sample), real, error);
           },
-          "sample"_a, "real"_a, "error"_a, "Of an encryption of values like these.")
+          "sample"_a, "real"_a, "error"_a, "What is known of an encryption of values like these.")
       .def_static(
           "with_shadow",
           [](const Range& range, double error, const Values& values) {
             return Known::with_shadow(range, error, view(values));
           },
-          "range"_a, "error"_a, "values"_a, "Of an encryption, with its very values.")
+          "range"_a, "error"_a, "values"_a, "What is known of an encryption, with its very values.")
       .def(
           "following",
           [](const Known& x, const Values& values) { return x.following(view(values)); },

@@ -29,7 +29,7 @@ auto at_level(Result (Params::*function)(int) const) {
   };
 }
 
-// By kind of message: bits of the mean error, and of the largest.
+// For each kind of message, the bits of the mean error and of the largest.
 std::map<std::string, std::pair<double, double>> precision(const Params& p) {
   const BootstrapPrecision b = p.bootstrap_precision();
   const auto bits = [](const PrecisionBits& x) { return std::pair(x.mean, x.max); };
@@ -57,12 +57,12 @@ void bind_facts(nb::class_<Params>& c) {
       .def_prop_ro("log_q_max", &Params::log_q_max, "log2 of the ciphertext modulus at the top.")
       .def_prop_ro("log_p", &Params::log_p, "log2 of the key-switching modulus P.")
       .def_prop_ro("scale_drift", &Params::scale_drift,
-                   "Bits that the scale of a level is off its target, at most.")
+                   "Largest deviation of a level's scale from its target, in bits.")
       .def_prop_ro("switching_key_bytes", &Params::switching_key_bytes,
                    "Memory of one evaluation key for the top level.")
       .def_prop_ro(
           "hamming_weight", [](const Params& p) { return p.literal().hamming_weight; },
-          "Of the secret; 0: uniform ternary.")
+          "Hamming weight of the secret; 0: uniform ternary.")
       .def_prop_ro(
           "secure",
           [](const Params& p) { return p.literal().security == ParamsLiteral::Security::Bits128; },
@@ -78,7 +78,7 @@ void bind_bootstrapping(nb::class_<Params>& c) {
        "Whether the set has the levels of bootstrapping.")
       .def_prop_ro(
           "has_arcsine", [](const Params& p) { return p.bootstrap() && p.bootstrap()->arcsine; },
-          "Whether bootstrapping corrects what its sine takes from large coefficients.")
+          "Whether bootstrapping corrects the error of its sine in large coefficients.")
       .def_prop_ro(
           "log_message_ratio",
           [](const Params& p) { return p.bootstrap() ? p.bootstrap()->log_message_ratio : 0; },
@@ -102,7 +102,7 @@ void bind_noise(nb::module_& m) {
       },
       "params"_a, "public"_a);
   m.def("fresh_error", &session::fresh_error, "params"_a, "scale"_a, "slots"_a, "public"_a = false,
-        "Of a fresh encryption under the secret key, or under the public one.");
+        "The error of a fresh encryption under the secret key, or under the public one.");
   m.def("rescaled_error", &session::rescaled_error, "params"_a, "level"_a, "slots"_a, "scale"_a,
         "What a division from `level` to the level below adds, at the scale there.");
   m.def("switched_error", &session::switched_error, "params"_a, "level"_a, "slots"_a, "scale"_a,

@@ -25,7 +25,8 @@ void bind_tfhe_params(nb::module_& m) {
           [](const TfheParams& p, bool fourier) {
             return std::pair(p.result_variance(fourier), p.switch_variance());
           },
-          "fourier"_a, "Of a bootstrapping's result, and of key switch and modulus switch.")
+          "fourier"_a,
+          "Variances of the result of a bootstrapping, and of key switch plus modulus switch.")
       .def("log_failure_of", &TfheParams::log_failure_of, "result_variance"_a, "switch_variance"_a)
       .def_prop_ro("stated_log_failure",
                    [](const TfheParams& p) { return p.literal().log_failure; })

@@ -68,7 +68,7 @@ class Params:
 
     @property
     def scale_drift(self) -> float:
-        """Bits that the scale of a level is off its target, at most."""
+        """Largest deviation of a level's scale from its target, in bits."""
 
     @property
     def switching_key_bytes(self) -> int:
@@ -76,7 +76,7 @@ class Params:
 
     @property
     def hamming_weight(self) -> int:
-        """Of the secret; 0: uniform ternary."""
+        """Hamming weight of the secret; 0: uniform ternary."""
 
     @property
     def secure(self) -> bool:
@@ -94,7 +94,7 @@ class Params:
     @property
     def has_arcsine(self) -> bool:
         """
-        Whether bootstrapping corrects what its sine takes from large coefficients.
+        Whether bootstrapping corrects the error of its sine in large coefficients.
         """
 
     @property
@@ -147,7 +147,9 @@ def preset_names() -> list[str]: ...
 def fresh_variance(params: Params, public: bool) -> float: ...
 
 def fresh_error(params: Params, scale: float, slots: int, public: bool = False) -> float:
-    """Of a fresh encryption under the secret key, or under the public one."""
+    """
+    The error of a fresh encryption under the secret key, or under the public one.
+    """
 
 def rescaled_error(params: Params, level: int, slots: int, scale: float) -> float:
     """
@@ -350,15 +352,15 @@ class Known:
 
     @staticmethod
     def fresh(range: Range, error: float) -> Known:
-        """Of an encryption."""
+        """What is known of an encryption."""
 
     @staticmethod
     def sampled(sample: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)], real: bool, error: float) -> Known:
-        """Of an encryption of values like these."""
+        """What is known of an encryption of values like these."""
 
     @staticmethod
     def with_shadow(range: Range, error: float, values: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)]) -> Known:
-        """Of an encryption, with its very values."""
+        """What is known of an encryption, with its very values."""
 
     def following(self, values: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)]) -> Known: ...
 
@@ -886,7 +888,7 @@ def ciphertexts_from_bytes(data: bytes, context: Context, verify: object | None 
 
 def ciphertexts_to_final_bytes(ciphertexts: Sequence[Ciphertext], note: str, factor: int, shift_b: int, shift_a: int, sign: object | None = None) -> bytes:
     """
-    Of ciphertexts at level 0: multiplied by `factor`, without so many low bits of both parts.
+    Ciphertexts at level 0, times `factor`, without so many low bits of both parts.
     """
 
 def save_keys(path: str, context: Context, keys: EvaluationKeys, sign: object | None = None, progress: object | None = None) -> None: ...
@@ -1083,7 +1085,9 @@ class TfheParams:
     def log_failure(self) -> float: ...
 
     def variances(self, fourier: bool) -> tuple[float, float]:
-        """Of a bootstrapping's result, and of key switch and modulus switch."""
+        """
+        Variances of the result of a bootstrapping, and of key switch plus modulus switch.
+        """
 
     def log_failure_of(self, result_variance: float, switch_variance: float) -> float: ...
 

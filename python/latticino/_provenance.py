@@ -14,7 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def git(*command: str) -> str | None:
-    """What git prints in the checkout; None where there is no git or no checkout."""
+    """What git prints in the checkout; None if there is no git or no checkout."""
     if not (CHECKOUT / ".git").exists():
         return None
     try:
@@ -25,7 +25,7 @@ def git(*command: str) -> str | None:
 
 
 def commit(sources: tuple[str, ...]) -> dict[str, Any]:
-    """`commit`, and `dirty` where one of `sources` differs from it; "unknown" where this is no checkout."""
+    """The commit, with "dirty" if one of `sources` differs from it; "unknown" if this is no checkout."""
     name = git("rev-parse", "--short=7", "HEAD")
     if name is None:
         return {"commit": "unknown"}

@@ -71,18 +71,18 @@ def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | No
          axis: int | None = -1) -> Ciphertext:
     """The values in ascending order along an axis, as ``np.sort``: docs/functions.md.
 
-    Real values within ``domain`` (left out: the declared range). All pairs of a stage of Batcher's network are compared
-    at once by minimax polynomials, k (k + 1) / 2 stages for up to 2^k values, whatever else the array holds along
-    other axes. ``axis=None``: all values, in one row.
+    Real values within ``domain`` (left out: the declared range). Batcher's network has k (k + 1) / 2 stages for up to
+    2^k values, however many rows the other axes hold. All pairs of a stage are compared at once by minimax polynomials.
+    ``axis=None``: all values, in one row.
 
     ``bits``: each exchange is within ``2**-bits`` of the smaller and the larger of its two values. Errors of
     stages add up in the worst case (`lt.fit_sort` tells the bound); values of most arrays keep about ``bits``
     in the mean. With ``gap`` the *result* is within ``2**-bits``, for values that are equal or at least that far
     apart. It gives values, not their indices.
 
-    Bootstraps wherever levels run out, also where the context does not by itself: about once for each stage and
+    It bootstraps when levels run out, even if the context does not bootstrap by itself: about once per stage and
     ciphertext, two ciphertexts as one. LevelError for parameters without bootstrapping and too few levels.
-    PrecisionError for bits that no composition, or no scale like this one, reaches.
+    PrecisionError if no composition reaches the bits, or none does at this scale.
     """
     roles.require_kind("sort", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
     return sorting.sort(x, domain, bits, gap, axis)
@@ -91,13 +91,13 @@ def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | No
 def softmax(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
     """``exp(x) / exp(x).sum(axis, keepdims=True)`` of real values in a domain, within ``2**-bits``: docs/functions.md.
 
-    ``domain``: where the values lie; left out, the declared range. Exponentials, their sums and the inverses of
-    these are polynomials. A wide domain makes the sums small where all values are, so that more bits are
-    needed inside: where the scale has too few, the exponents are halved as often as needed, and the results squared
-    and divided by their sums again.
-    Takes the levels of ``exp`` and of an inverse, and two more; each halving takes an inverse and three. Rows whose
-    length is a power of two along the last axis take the fewest rotations. PrecisionError for what the scale
-    does not allow, LevelError, and ValueError without a domain.
+    ``domain``: where the values lie; left out, the declared range. Exponentials and the inverses of their sums are
+    polynomials. If the domain is wide and all values of a row are low, the sum is small, so more bits are needed
+    inside. If the scale has too few bits, the exponents are halved as often as needed, and each time the results are
+    squared and divided by their sums again. It takes the levels of ``exp`` and of an inverse, and two more; each
+    halving takes those of an inverse and three more. Rows whose length is a power of two along the last axis take the
+    fewest rotations. PrecisionError if the scale does not allow the bits, LevelError if levels are missing, and
+    ValueError without a domain.
     """
     roles.require_kind("softmax", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
     return normalised.softmax(x, axis, domain, bits)
@@ -143,7 +143,7 @@ def _extreme(name: str, x: Any, y: Any, options: dict[str, Any]) -> Any:
         return getattr(first, name)(second, **options)
     if options:
         raise errors.UnsupportedError.explain(
-            name, f"the option {next(iter(options))} with integers", "none: they are exact", "leave it out")
+            name, f"the option {next(iter(options))} with integers", "no option: integers are exact", "leave it out")
     return getattr(of_integers, name)(x, y)
 
 
@@ -189,7 +189,7 @@ def stack(arrays: Any, axis: int = 0) -> Ciphertext | EncryptedArray:
 
 
 def _ciphertexts(values: Any, operation: str) -> list[Ciphertext] | None:
-    """Encrypted arrays of one context; None where there is no ciphertext of CKKS among them."""
+    """Encrypted arrays of one context; None if there is no ciphertext of CKKS among them."""
     if isinstance(values, Ciphertext):  # joined along its first axis
         values = list(values) if values.shape else [values]
     if not isinstance(values, (list, tuple)) or not any(isinstance(x, Ciphertext) for x in values):

@@ -47,7 +47,7 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
 
 
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
-    """Of a tensor in host memory. One that DLPack does not lend since it records gradients is detached from them."""
+    """The array of a tensor in host memory. If DLPack refuses it because it records gradients, it is detached first."""
     try:
         return np.from_dlpack(x)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as why:
@@ -76,7 +76,7 @@ def _kind(value: complex) -> str:
 
 
 def shown(x: Any) -> str:
-    """A value in a message: short, whatever it is. Only for what the author of a program writes, never for data."""
+    """A short text of any value, for a message. Use it only for what the author of a program writes, never for data."""
     if isinstance(x, numbers.Integral) and not -(2**128) < int(x) < 2**128:
         return f"an integer of {int(x).bit_length()} bits"
     if isinstance(x, PrivateArray):
@@ -89,7 +89,7 @@ def shown(x: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Without what no file or terminal takes: halves of surrogate pairs."""
+    """The text without halves of surrogate pairs, which no file or terminal takes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -195,5 +195,5 @@ def rows(values: np.ndarray, slots: int) -> np.ndarray:
 
 
 def chunks(values: np.ndarray, slots: int) -> list[np.ndarray]:
-    """The same, row by row."""
+    """The same values, one row after the other."""
     return list(rows(values, slots))

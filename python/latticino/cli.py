@@ -246,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
         return whole
 
     def minutes(text: str) -> float:
-        """More than none, and at most a year."""
+        """A number of minutes above 0, of at most one year."""
         try:
             number = float(text)
         except ValueError:
@@ -369,7 +369,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _require_writable(args: argparse.Namespace) -> None:
-    """FileError before anything is measured where its result could not be written."""
+    """Raises FileError, before anything is measured, if the result could not be written."""
     reads = getattr(args, "what", None) == "report"  # a record is read there
     if args.command == "demo" and "output" in _OWN[args.what] and args.output is None:
         args.output = Path("latticino-demo.png")

@@ -1,8 +1,8 @@
 """Pickles that hold the bytes of the file format.
 
-A pickled ciphertext or bundle of keys needs a context where it is loaded. It is, in this order: the one given to
-`loads`; the one set by `unpickling`; the context or session that it was pickled from, where this process has it: the
-process that pickled it, or one that a pickle of that context or session was loaded in.
+A pickled ciphertext or bundle of keys needs a context where it is loaded. Three places are searched in this order: the
+contexts given to `loads`; those set by `unpickling`; and the context or session that it was pickled from, if this
+process has it. A process has it if it made the pickle, or has loaded a pickle of that context or session.
 
 **A pickle from a stranger runs the stranger's code.** Files and ``lt.from_bytes`` are for bytes from others.
 """
@@ -66,7 +66,7 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
     """``pickle.loads`` for data with ciphertexts or keys that belong to these contexts or sessions.
 
     Load only pickles of your own: a pickle runs the code of its sender when it is loaded. For data from others use
-    ``lt.from_bytes``. ContextError where nothing given has the parameters, KeyError for objects
+    ``lt.from_bytes``. ContextError if nothing given has the parameters, KeyError for objects
     under another key than a session's.
     """
     for context in contexts:
@@ -79,7 +79,7 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
 
 
 def _token(thing: Any) -> str:
-    """What tells this object from all others, in every process."""
+    """A token that identifies this object in every process."""
     if thing not in _tokens:
         _tokens[thing] = uuid.uuid4().hex
         _known[_tokens[thing]] = thing
@@ -113,7 +113,7 @@ def _load_array(data: bytes, token: str, name: str, params_hash: str) -> Any:
 
 
 def reduce_array(x: Ciphertext | tfhe.EncryptedArray) -> tuple[Any, ...]:
-    """Of ciphertexts of both schemes."""
+    """How ciphertexts of both schemes are pickled."""
     params = x.context.params
     return _load_array, (files.to_bytes(x), _token(x.context), params.name, params.hash)
 
@@ -127,7 +127,7 @@ def _load_keys(data: bytes, token: str, of: str, name: str, params_hash: str) ->
 
 
 def reduce_keys(keys: ServerKeys | tfhe.ServerKeys) -> tuple[Any, ...]:
-    """Of bundles of both schemes."""
+    """How bundles of both schemes are pickled."""
     params = keys._context.params
     return _load_keys, (files.to_bytes(keys), _token(keys), _token(keys._context), params.name, params.hash)
 
@@ -153,7 +153,7 @@ def _load_bundle(context: Any, token: str, data: bytes) -> Any:
 
 
 def reduce_context(context: Context | tfhe.Context) -> tuple[Any, ...]:
-    """What a context was made from, and the bundles in use."""
+    """Pickles what a context was made from, and the bundles in use."""
     return _load_context, (*_made_from(context), [
         (_token(keys), files.to_bytes(keys)) for keys in _bundles(context)])
 
@@ -170,7 +170,7 @@ def _made_from(context: Any) -> tuple[bool, bytes, dict[str, Any], str]:
 
 
 def _bundles(context: Any) -> list[Any]:
-    """The one that was used last is used last where it is loaded."""
+    """The bundles in the order of use, so that the one that was used last is also used last after loading."""
     if not context.encrypted:
         return []
     last = context.keys
@@ -188,7 +188,7 @@ def _load_session(made_from: tuple[Any, ...], bundle: tuple[str, bytes], token: 
 
 
 def reduce_session(session: Any) -> tuple[Any, ...]:
-    """The context without its own bundles, and the session's."""
+    """Pickles the context without its own bundles, and the bundle of the session."""
     if not session.encrypted:
         return _bind_clear, (session._root,)
     return _load_session, (_made_from(session._root), (_token(session.keys), files.to_bytes(session.keys)),
@@ -196,7 +196,7 @@ def reduce_session(session: Any) -> tuple[Any, ...]:
 
 
 def _bind_clear(context: Any) -> Any:
-    """Nothing is encrypted: a session is its context and keys of no bytes."""
+    """Binds a session of a context that does not encrypt: it has the context and keys of no bytes."""
     return context.bind(keygen(context).server_keys())
 
 
@@ -223,7 +223,7 @@ copyreg.pickle(_native.TfheClient, _refuse_secret)
 
 
 def _forget_all() -> None:
-    """A forked child cannot use the contexts of its parent."""
+    """Forgets all contexts, because a forked child cannot use those of its parent."""
     _tokens.clear()
     _known.clear()
     _kept.clear()

@@ -81,7 +81,7 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options = {});
 struct CudaOptions {
   int device = 0;
   // A table of `latticino tune` to choose kernel variants by (tuning.h); none: the one shipped for
-  // the device's architecture. FileError where it cannot be read or is another architecture's.
+  // the device's architecture. FileError if it cannot be read or is another architecture's.
   std::string tuning_file;
   std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
   // What is left out, for measurements (scratch is not cleared); none: nothing. It may change
@@ -89,7 +89,7 @@ struct CudaOptions {
   std::shared_ptr<const Features> features;
   std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
 };
-// Throws DeviceError where the library was built without CUDA or no device answers.
+// Throws DeviceError if the library was built without CUDA or no device answers.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});
 bool cuda_built();
 int cuda_device_count() noexcept;  // 0 without a build, driver or device

@@ -1,4 +1,4 @@
-// What a backend can leave out to show what it gives. Nothing here changes a result.
+// Parts that a backend can leave out, to measure what they gain. Nothing here changes a result.
 #pragma once
 
 #include <memory>

@@ -36,7 +36,7 @@ class Parser {
       const auto [key, variant] = entry();
       const std::size_t before = table.size();
       table.set(key, variant);
-      if (table.size() == before) fail("one entry a shape");
+      if (table.size() == before) fail("one entry per shape");
     }
     return table;
   }
@@ -135,7 +135,7 @@ Tuning Tuning::load(const std::string& path) {
                     "name another file");
   };
   std::error_code error;  // a pipe would be waited for, and a device may have no end
-  if (!std::filesystem::is_regular_file(path, error)) refuse("is no file that can be read");
+  if (!std::filesystem::is_regular_file(path, error)) refuse("is not a regular file");
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size > kMost) refuse("has more than 16 MiB");
   std::string text(size, '\0');

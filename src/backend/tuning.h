@@ -1,7 +1,7 @@
 // Which variant of a kernel runs for which shape. A kernel with several equivalent forms numbers
 // them and asks pick() for the one to launch; results never depend on the answer. Answers come from
-// a table of measurements (`latticino tune`): one is shipped for each architecture measured, a file
-// replaces it, and where a shape has no entry the kernel's own rule stands.
+// a table of measurements (`latticino tune`). A table is shipped for each architecture measured,
+// and a file can replace it. If a shape has no entry, the kernel's own rule decides.
 #pragma once
 
 #include <array>
@@ -41,10 +41,10 @@ class Tuning {
   using Variants = std::uint32_t;
 
   explicit Tuning(int arch = 0) : arch_(arch) { forced_kernel_.fill(-1); }  // 0: for any
-  // The table shipped for an architecture (90: sm_90); empty where none is.
+  // The table shipped for an architecture (90: sm_90); empty if there is none.
   static Tuning shipped(int arch);
   // FileError tells the line that is wrong. Format: the first lines are "latticino tuning 1" and
-  // "arch 90"; then an entry a line, "convert_tile 16  12 47 4 0 = 3" (kernel, log2 N, shape,
+  // "arch 90"; then one entry per line, "convert_tile 16  12 47 4 0 = 3" (kernel, log2 N, shape,
   // variant); # begins a comment.
   static Tuning parse(const std::string& text, const std::string& origin);
   static Tuning load(const std::string& path);

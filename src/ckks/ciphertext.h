@@ -21,8 +21,8 @@ struct Ciphertext {
   double scale = 0;
   int slots = 0;  // power of two <= N/2; fewer slots repeat periodically
   rlwe::KeyId key;
-  // Of a fresh symmetric encryption: a = ExpandUniform{seed, stream 0}. Files store it in place of
-  // a where that still holds (they check).
+  // For a fresh symmetric encryption: a = ExpandUniform{seed, stream 0}. Files store it in place of
+  // a as long as that still holds (they check).
   std::optional<std::array<std::uint8_t, 32>> seed = std::nullopt;
 
   int limbs() const;

@@ -107,7 +107,7 @@ class Side {
   Slot& add(const Ring& ring, const Basis& basis, Domain domain, std::uint32_t count, bool read,
             bool written);
   LweView add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count, bool read);
-  Words& new_words(Slot& slot);  // of the slot's input; empty where they must be made
+  Words& new_words(Slot& slot);  // of the slot's input; empty if they must be made
   Words read(const Slot& slot, Domain domain);
   template <class T>
   const T* upload(const std::vector<T>& values);

@@ -1,4 +1,4 @@
-// ChaCha20 blocks side by side, one a vector lane (GCC and Clang vector extension). Everything is
+// ChaCha20 blocks side by side, one per vector lane (GCC and Clang vector extension). Everything is
 // inlined into its caller, so that the caller's target decides on the instructions.
 #pragma once
 

@@ -4,8 +4,8 @@
 // the ChaCha20 keystream (RFC 8439 block function) with key = seed, 96-bit nonce =
 // stream (64 bits, little endian) || p (32 bits, little endian), block counter from 0. Coefficient
 // i (0 <= i < N, logical order of the view's domain) takes the 64-bit little-endian words w0 = word
-// 2i, w1 = word 2i+1 of the keystream seen as 64-bit words (16 bytes a coefficient, four
-// coefficients a block), and is (w1 * 2^64 + w0) mod q: bias below 2^-96, no rejection, every
+// 2i, w1 = word 2i+1 of the keystream seen as 64-bit words (16 bytes per coefficient, four
+// coefficients per block), and is (w1 * 2^64 + w0) mod q: bias below 2^-96, no rejection, every
 // coefficient addressable on its own.
 //
 // Errors come from the same keystream under secret seeds (ops/operations.h, SampleGaussian): nonce

@@ -98,7 +98,7 @@ void BundleReader::next(const std::function<void(Source&)>& load) {
   PartSource part(reader_, lengths_[next_]);
   load(part);
   if (part.remaining() != 0) {
-    refuse(std::to_string(part.remaining()) + " bytes behind the part " + names_[next_], "none");
+    refuse(std::to_string(part.remaining()) + " bytes after the part " + names_[next_], "none");
   }
   ++next_;
 }

@@ -264,7 +264,7 @@ void Reader::expect_signature(bool follows) {
   if (source_.remaining() == Source::kUnknown) {
     signed_ = follows;
   } else if (signed_ != follows) {
-    refuse(signed_ ? "a signature" : "no signature", "what the metadata say");
+    refuse(signed_ ? "a signature" : "no signature", "a file as its metadata describe it");
   }
 }
 

@@ -95,7 +95,7 @@ class Reader {
   // claimed lengths, which is held to the file before it can wrap around.
   void require_payload(std::uint64_t bytes) const;
   void require_room(std::uint64_t bytes) const;
-  // Whether the file says that a signature follows. FileError where its length says otherwise;
+  // Whether the file says that a signature follows. FileError if its length says otherwise;
   // needed where there is no length.
   void expect_signature(bool follows);
   void payload(std::span<std::uint8_t> out);

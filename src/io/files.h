@@ -1,4 +1,4 @@
-// Saving and loading, one pair of functions an object. A Sink or Source is a file (io/stream.h:
+// Saving and loading: a pair of functions per object. A Sink or Source is a file (io/stream.h:
 // write_file, FileSource) or memory. Loading throws FileError for damaged, truncated or hostile
 // bytes and ContextError for objects of other parameters.
 #pragma once

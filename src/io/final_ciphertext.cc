@@ -115,7 +115,7 @@ Integers unpacked(const Part& part, std::span<const std::uint8_t> bytes) {
     }
   }
   if (bit % 8 != 0 && bytes[bit / 8] >> (bit % 8) != 0) {
-    refuse("bits behind the last coefficient", "zeros");
+    refuse("bits after the last coefficient", "zeros");
   }
   return out;
 }

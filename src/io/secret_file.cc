@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kScrypt = 1;  // kind of key derivation
 
-// One byte a coefficient: dense secret, then the sparse one where the parameters bootstrap.
+// One byte per coefficient: dense secret, then the sparse one where the parameters bootstrap.
 std::size_t coefficients_of(const Params& params) {
   return static_cast<std::size_t>(params.n()) * (params.bootstrap() ? 2 : 1);
 }

@@ -36,7 +36,7 @@ Signature decode_signature(std::span<const std::uint8_t> block) {
   Decoder d(block);
   std::array<std::uint8_t, 8> magic;
   d.raw(magic);
-  if (magic != kMagic) refuse("bytes behind the file's end", "none, or a signature");
+  if (magic != kMagic) refuse("bytes after the file's end", "none, or a signature");
   const std::uint32_t version = d.u32(), algorithm = d.u32();
   if (version != kVersion || algorithm != kEd25519) {
     throw FileError("io.read",

@@ -101,7 +101,7 @@ class FileSource : public Source {
 };
 
 // Runs `body` on a new file beside `path` and renames it over `path` once everything is on disk;
-// after an exception `path` is as it was. FileError where `path` is there and no regular file: a
+// after an exception `path` is as it was. FileError if `path` is there and no regular file: a
 // symbolic link, a device and a pipe stay what they are. Files of secrets: io/secret_stream.h.
 void write_file(const std::string& path, const std::function<void(Sink&)>& body);
 

@@ -49,7 +49,7 @@ MatvecSeeds decode_shapes(Decoder& metadata, const SwitchParams& params) {
   const std::uint32_t count = metadata.count(2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t rows = metadata.u32(), slots = metadata.u32();
-    // Of 2^31 and more, negative: no shape has them.
+    // Numbers from 2^31 on become negative: no shape has them.
     const MatvecShape shape{static_cast<int>(rows), static_cast<int>(slots)};
     try {
       Seeds seeds(static_cast<std::size_t>(shape.diagonals(params)));

@@ -24,7 +24,7 @@ void save_keys(Sink& sink, const tfhe::Context& context, const tfhe::ServerKeys&
 std::shared_ptr<tfhe::ServerKeys> load_server_keys(Source& source, const tfhe::Context& context);
 
 // Batches of one context and one key, with a note (io/files.h). Fresh encryptions go out as bodies
-// and a seed, one word a ciphertext: loading them takes n + 1 words each, and throws
+// and a seed, one word per ciphertext: loading them takes n + 1 words each, and throws
 // OutOfMemoryError before it allocates more than 7/8 of what the device has free.
 void save_ciphertexts(Sink& sink, std::span<const tfhe::Ciphertext> batches,
                       const std::string& note = {});
@@ -34,7 +34,7 @@ struct TfheCiphertexts {
 };
 TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const tfhe::Context> context);
 
-// As secret keys of CKKS (io/files.h).
+// The same as for secret keys of CKKS (io/files.h).
 void save_secret_key(const std::string& path, const tfhe::SecretKey& key,
                      const SecretSeal* seal = nullptr);
 void save_secret_key(Sink& sink, const tfhe::SecretKey& key, const SecretSeal* seal = nullptr);

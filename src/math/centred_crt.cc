@@ -92,7 +92,7 @@ double CentredCrt::full(std::span<const std::uint32_t> residues, double scale) c
   if (top == 0) return 0.0;
   // The highest digit gives the sign: what is below it adds up to less than half of its weight.
   const bool negative = d[top - 1] < 0;
-  std::vector<std::uint64_t> words(top / 2 + 1);  // 31 bits a prime
+  std::vector<std::uint64_t> words(top / 2 + 1);  // 31 bits per prime
   for (std::size_t i = top; i-- > 0;) {
     unsigned __int128 carry = 0;
     for (std::uint64_t& w : words) {

@@ -17,7 +17,7 @@ class CentredCrt {
  public:
   explicit CentredCrt(std::span<const std::uint32_t> primes);
 
-  // The integer x in (-Q/2, Q/2) with these residues (one a prime, canonical), divided by `scale`
+  // The integer x in (-Q/2, Q/2) with these residues (one per prime, canonical), divided by `scale`
   // > 0: x is rounded once (to nearest) and the quotient once. Infinite above the double range.
   double divided(std::span<const std::uint32_t> residues, double scale) const;
 

@@ -1,5 +1,5 @@
 // Steps of several keys in the FP64 arithmetic of fourier.h. Such a step multiplies the digits with
-// one polynomial a row and component, sum_j (X^-E_j - 1) K_j (ops/lwe_operations.h, BlindRotate).
+// one polynomial per row and component, sum_j (X^-E_j - 1) K_j (ops/lwe_operations.h, BlindRotate).
 // Number i of its transform is made of those of the K_j by multiply_add(sum, x_j, K_j[i]) for
 // j = 0, 1 .. from zero, with x_j the selector X^-E_j - 1 at number i.
 #pragma once

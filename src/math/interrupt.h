@@ -1,7 +1,7 @@
-// How long work is given up between two of its steps, because whoever asked for it does not want it
-// any more. A signal handler sets the flag; steps of long work look at it, at the cost of one
-// atomic load, and call what the program around the library installed. That may throw. It is called
-// only where throwing is safe: operands stay usable, results in the making are dropped.
+// Interrupts long work between two of its steps, when its caller does not need it any more (Ctrl-C,
+// for example). A signal handler sets the flag. Steps of long work read it, which takes one atomic
+// load, and call the function that the program installed. It may throw, so it is called only where
+// throwing is safe: operands stay usable, and unfinished results are dropped.
 #pragma once
 
 #include <atomic>

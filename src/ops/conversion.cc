@@ -52,11 +52,11 @@ BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis&
   }
   if (!extra.empty() && extra.size() != q.size()) {
     throw ShapeError("BaseConversion", std::to_string(extra.size()) + " extra factors",
-                     "one a source prime, or none", "check the factors");
+                     "one per source prime, or none", "check the factors");
   }
   if (!scale.empty() && scale.size() != p.size()) {
     throw ShapeError("BaseConversion", std::to_string(scale.size()) + " scales",
-                     "one a target prime, or none", "check the scales");
+                     "one per target prime, or none", "check the scales");
   }
   for (std::size_t j = 0; j < q.size(); ++j) {
     const Modulus m = make_modulus(q[j]);

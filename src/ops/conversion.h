@@ -19,9 +19,9 @@ namespace latticino {
 class BaseConversion {
  public:
   // The fast conversion of x mod D (D = product of `from`) to `to`: factor_j = [extra_j *
-  // (D/q_j)^-1]_{q_j}, matrix[i][j] = [D/q_j]_{p_i}. `extra` (one residue a source prime, or empty
-  // for 1) multiplies x first: the rational-rescale factor prod(U) goes there. `scale` (one residue
-  // a target prime, or empty for 1) multiplies what comes out, matrix[i][j] = [scale_i
+  // (D/q_j)^-1]_{q_j}, matrix[i][j] = [D/q_j]_{p_i}. `extra` (one residue per source prime, or
+  // empty for 1) multiplies x first: the rational-rescale factor prod(U) goes there. `scale` (one
+  // residue per target prime, or empty for 1) multiplies what comes out, matrix[i][j] = [scale_i
   // D/q_j]_{p_i}: the 1/D of a division by D goes there.
   BaseConversion(const Ring& ring, const Basis& from, const Basis& to,
                  const std::vector<std::uint32_t>& extra = {},

@@ -29,7 +29,7 @@ struct Count {
     }
     return e;
   }
-  // Of each step: the digits' transforms, and those back of each key, of every prime. On the path
+  // Per step: the digits' transforms, and those back of each key, for every prime. On the path
   // of one ciphertext several keys share those back and their products count, two for a butterfly;
   // eight processors share it, but in FP64 only those of spreads_in_fft64(), which make products of
   // several keys beside the path. Others have one, whose warps have more at once to do from

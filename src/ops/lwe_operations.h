@@ -116,7 +116,7 @@ struct SampleExtract {
 // phases of a binary key s once it is taken as s - 1/2,
 //   x_r = ((2 b + sum_i c(a_i)) modulo 2q, in (-q, q]) / 2q.
 // Otherwise diagonals first .. first + count - 1 of the masks, one after another, `slots` slots
-// each: slots / R blocks of R, of D = n R / slots columns a row,
+// each: slots / R blocks of R, of D = n R / slots columns per row,
 //   x_i = c(a_j) / q of row i mod R,  j = (i mod R + D floor(i / R) + diagonal) mod n,
 // so that diagonals 0 .. D - 1 have every word once. Quotients are rounded once.
 struct LweSlots {

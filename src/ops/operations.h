@@ -171,7 +171,7 @@ struct ModDownFinish {
 };
 
 // out = sum_k c_k * x_k (+ constant), any domain but one in each item; limbs of out define the
-// basis, every x covers it. A coefficient is one residue a limb of out, or a small integer when
+// basis, every x covers it. A coefficient is one residue per limb of out, or a small integer when
 // `residues` is empty. For Eval views `upper` (if not empty) holds the residues for the upper half
 // of the indices: with lower = a + b*I and upper = a - b*I, I = psi^(N/2), this multiplies by the
 // complex scalar a + i b (X^(N/2) acts as i on every slot). out may alias any x.
@@ -256,7 +256,7 @@ struct Tensor {
 
 // Sums of products with shared operands (plaintext products, BSGS inner sums): for each output
 //   out = sum_k inputs[k.input] * k.factor (+ out if accumulate)
-// component by component (`parts` 1, 2 or 3 polynomials an input, one factor polynomial for all
+// component by component (`parts` 1, 2 or 3 polynomials per input, one factor polynomial for all
 // parts). Eval. A factor may have some of out's primes only; its input has those at least, and the
 // term is zero modulo the others. A factor in X^(2^s), s >= 2, may belong to a Ring of degree N/2^s
 // with the same primes: entry i of the product takes its entry i >> s. out may alias its own

@@ -27,7 +27,7 @@ class SlotTransform {
   int max_slots() const { return 1 << (log_n_ - 1); }
   const FftTables& tables() const { return tables_; }
 
-  // As of a Ring: one backend instance for each object.
+  // The same as for a Ring: one backend instance for each object.
   std::shared_ptr<BackendTable>& backend_table() const { return backend_table_; }
   std::once_flag& backend_once() const { return backend_once_; }
 

@@ -116,7 +116,7 @@ void check_literal(const ParamsLiteral& x) {
   need(x.level_log_scale.empty() ||
            (x.level_log_scale.size() == x.levels.size() && x.level_log_scale[0] == x.log_scale),
        num(int(x.level_log_scale.size())) + " scale targets",
-       "none, or one a level with log_scale first", "list them level by level");
+       "none, or one per level, log_scale first", "list them level by level");
   for (const double bits : x.level_log_scale) {
     need(bits >= 10 && bits <= 120, "a scale target of 2^" + num(bits), "2^10 .. 2^120",
          "choose another target");

@@ -1,4 +1,4 @@
-// What the names of parameter sets promise, for all schemes.
+// Rules for the names of parameter sets, for all schemes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace latticino::params {
 // ParameterError unless the name is 1 to 100 bytes of a-z, 0-9, '-', '.' and '_', and says
 // "insecure" or "legacy" where the set is.
 void check_name(const char* operation, const std::string& name, ParamsLiteral::Security security);
-// ParameterError where it says so and the set is not: behind the checks that such a set is held to,
+// ParameterError if it says so and the set is not: behind the checks that such a set is held to,
 // whose errors tell more.
 void check_plain_name(const char* operation, const std::string& name,
                       ParamsLiteral::Security security);

@@ -38,7 +38,7 @@ struct BootstrapLiteral {
   bool arcsine = false;    // arcsine correction after the sine (costs levels)
 };
 
-// What a person (or a file) states. Everything derived is in Params.
+// The parameters that a person (or a file) states. Everything derived is in Params.
 struct ParamsLiteral {
   std::string name;  // versioned: "n16-d40-boot-v1"
   int log_n = 16;
@@ -177,9 +177,9 @@ class Params {
   bool bootstrap_merges_last() const;
   // Closed forms, nothing fitted (docs/bootstrapping.md, Precision). slots == 0: N/2.
   BootstrapNoise bootstrap_noise(int slots = 0) const;
-  // With SlotToCoeff first, where coefficients hold the slots times `ratio`, in units of q0.
+  // With SlotToCoeff first: coefficients then hold the slots times `ratio`, in units of q0.
   BootstrapNoise bootstrap_noise_slots_first(int slots, double ratio) const;
-  // The power of two at which noise and what the sine takes are least together.
+  // The power of two for which the sum of noise and the error of the sine is smallest.
   double bootstrap_slots_first_ratio(int slots) const;
   BootstrapPrecision bootstrap_precision() const;
   std::size_t switching_key_bytes() const;  // one key in memory: dnum pairs over Q_max P

@@ -1,4 +1,4 @@
-// Canonical text of a literal: one "key value..." line a field, in a fixed order, doubles in the
+// Canonical text of a literal: a "key value..." line per field, in a fixed order, doubles in the
 // shortest form that reads back to the same value. Hashed and stored in files.
 #include <charconv>
 #include <sstream>

@@ -1,4 +1,4 @@
-// Canonical texts of parameter sets, read strictly: one "key value..." line a field, in a fixed
+// Canonical texts of parameter sets, read strictly: a "key value..." line per field, in a fixed
 // order; and what texts about sets share. Internal to src/params.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What holds a secret: generation, encryption, decryption. Server code never includes this file
-// (its keys are in rlwe/evaluation_keys.h).
+// Everything that holds a secret: generation, encryption, decryption. No server code includes this
+// file (its keys are in rlwe/evaluation_keys.h).
 #pragma once
 
 #include <array>

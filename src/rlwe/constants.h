@@ -43,7 +43,7 @@ class Constants {
     std::vector<std::uint32_t> factor;  // of ModDownFinish, by position in `target`
     Basis removed, target;
   };
-  // Of results of key switching, that is modulo P_level Q_level. Where P_level is a part of P, Q's
+  // For results of key switching, that is modulo P_level Q_level. If P_level is a part of P, Q's
   // limbs of such a result lack the digit's factor (P / P_level)^-1: it is in the constants here.
   const Division& divide_by_p(int level) const;
   const Division& divide_by_p_and_rescale(int level) const;

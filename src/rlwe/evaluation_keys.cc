@@ -102,7 +102,7 @@ KeyRecorder::KeyRecorder(const Constants& constants) : state_(std::make_shared<S
 
 const SwitchKey& KeyRecorder::get(const KeyLabel& label, int level) const {
   const std::scoped_lock lock(state_->mutex);
-  // As a bundle has it: cut to the highest level, with the sums of digits of all levels below.
+  // The key as a bundle has it: cut to the highest level, with digit sums of all levels below.
   const auto known = state_->request.find(label);
   const int highest = known == state_->request.end() ? level : std::max(known->second, level);
   const KeyShape shape = key_shape(state_->constants, label, highest);

@@ -1,5 +1,5 @@
-// The keys of a server: what it may know. Nothing here can decrypt, and nothing here leads to a
-// secret key (rlwe/client.h has those types).
+// The keys that a server may know. Nothing here can decrypt, and no type here refers to a secret
+// key (rlwe/client.h has those types).
 #pragma once
 
 #include <map>

@@ -62,7 +62,7 @@ Plan raised_at(const Constants& constants, int level) {
           .add_factor = constants.p_mod()};
 }
 
-// The same with the digits that are raised.
+// The same, with the digits that are raised.
 Plan plan_of(const Constants& constants, int level) {
   Plan plan = raised_at(constants, level);
   const Params& params = constants.params();
@@ -234,7 +234,8 @@ DownItem down(const ExtendedPair& x, int h, const Basis& removed, const PolyView
   }
   if (!ready || add.segments > 0) {
     throw ShapeError("rlwe.mod_down", "a pair of one digit with another addend or drop_level",
-                     "what key_inner was told", "call key_inner with the same drop_level and add");
+                     "those that key_inner was called with",
+                     "call key_inner with the same drop_level and add");
   }
   return {.eval = x.eval[h],
           .removed = x.half[h],
@@ -271,7 +272,7 @@ Switched run(Queue& queue, const Constants& constants, const Plan& plan,
   return out;
 }
 
-// With `half`: the primes of the division that follows.
+// The inputs with `half`, the primes of the division that follows.
 std::vector<Input> inputs_of(std::span<const SwitchInput> inputs, const Basis& half) {
   std::vector<Input> out;
   for (const SwitchInput& input : inputs) {

@@ -37,7 +37,7 @@ struct SwitchTarget {
 struct SwitchInput {
   PolyView a;  // Eval, at least the primes of the level
   std::vector<SwitchTarget> targets = {};
-  // Of two ciphertexts (a0, a1) and (b0, b1), a1 being `a`: a1 b1 is switched, and the other parts
+  // For two ciphertexts (a0, a1), a1 being `a`, and (b0, b1): a1 b1 is switched, the other parts
   // are added times P. They are never written: the passes that would read them multiply. For one
   // target without addends.
   KeyInner::Product product = {};

@@ -67,7 +67,7 @@ struct SwitchKey {
   std::vector<std::array<Poly, 2>> digits;  // (b, a)
   std::array<std::uint8_t, 32> seed{};      // the a parts: ExpandUniform{seed, stream = digit}
   std::shared_ptr<MergedDigits> merged = std::make_shared<MergedDigits>();
-  // Digit `digit` of Params, over the key's basis; KeyError where the key was cut below it.
+  // Digit `digit` of Params, over the key's basis; KeyError if the key was cut below it.
   std::array<PolyView, 2> digit(int digit) const;
   std::size_t bytes() const;  // of the digits
 };

@@ -1,7 +1,7 @@
-// Noise: measured with the secret key, and predicted. Noise is the difference, coefficient by
-// coefficient and in units of 1 (before division by the scale), of what a ciphertext decrypts to
-// and what it should. All formulas give the variance of one coefficient; sigma is kErrorSigma and
-// ||s||^2 the squared norm of the secret: h for a fixed weight, 2N/3 for uniform ternary.
+// Noise, measured with the secret key and predicted. It is the difference between what a ciphertext
+// decrypts to and what it should decrypt to, per coefficient, before division by the scale. All
+// formulas give the variance of one coefficient; sigma is kErrorSigma, and ||s||^2 is the squared
+// norm of the secret: h for a fixed weight, 2N/3 for uniform ternary.
 #pragma once
 
 #include <span>
@@ -33,7 +33,7 @@ double rescale_variance(const Params& params, int level);
 
 // Key switching at `level`: sum_j d_j e_j / P with d_j, one group of the digits, a fast conversion
 // from k_j primes of product D_j, that is k_j uniform terms of variance D_j^2 / 12 each, and e_j
-// the sum of g_j errors, one a digit of the group; then ModDown by the alpha primes of P = P_level:
+// the sum of g_j errors, one per digit of the group; then ModDown by alpha primes of P = P_level:
 //   (N sigma^2 / 12) sum_j g_j k_j (D_j / P)^2 + alpha (1 + ||s||^2) / 12.
 double key_switch_variance(const Params& params, int level);
 

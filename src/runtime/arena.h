@@ -14,7 +14,7 @@
 
 namespace latticino {
 
-// What a program does, in order, before the backend captures it.
+// The steps of a program, in order, before the backend captures it.
 struct FillStep {
   void* p;
   std::size_t bytes;
@@ -22,7 +22,7 @@ struct FillStep {
 };
 using ProgramStep = std::variant<Operation, FillStep>;
 
-// State shared by a queue, its blocks and its programs: whoever lives longest ends the backend.
+// State shared by a queue, its blocks and its programs. The last of them destroys the backend.
 struct Block::Owner {
   struct Recording {
     std::shared_ptr<Block::Arena> arena;
@@ -41,18 +41,18 @@ struct Block::Owner {
 
   ~Owner();
 
-  // Not that of a child: it has the parent's memory, but neither its threads nor its device, and
-  // what other threads had locked stays locked.
+  // The process that made this. A forked child is another process: it has the parent's memory, but
+  // neither its threads nor its device, and locks that other threads held stay locked.
   const std::uint64_t process = crypto::fork_generation();
   bool forked() const { return backend != nullptr && crypto::fork_generation() != process; }
   void require_own_process(const char* operation) const;
-  // Waits for other threads. Gives up where an interrupt was asked for (math/interrupt.h): another
-  // thread's recording or replay may take as long as it likes.
+  // Waits for other threads. A recording or replay of another thread may take long, so it gives up
+  // if an interrupt was asked for (math/interrupt.h).
   std::unique_lock<std::recursive_mutex> hold();
 
-  // The end of a block, an arena or a program: now where the mutex is free, else by whoever holds
-  // it next. Destructors never wait for a recording: its body may wait for a lock that their thread
-  // holds (Python's own, for one).
+  // Ends a block, an arena or a program: at once if the mutex is free, otherwise when the thread
+  // that holds it is done. Destructors never wait for a recording, because its body may wait for a
+  // lock that the destructor's thread holds (for example Python's own).
   template <class Work>
   void finish(Work work) {
     if (forked()) {  // left as it is: a child ends without it

@@ -1,5 +1,5 @@
-// What a queue does while somebody looks: its records, its key switches, and the time of stages.
-// Where nobody looks, a record costs one load more.
+// Observes a queue: its records, its key switches, and the time of stages. If nobody observes it, a
+// record costs one more load.
 #pragma once
 
 #include <cstdint>

@@ -48,7 +48,7 @@ struct Poly {
 struct DryReport {
   std::uint64_t bytes_moved = 0;
   std::uint64_t operations = 0;
-  // Of buffers alive at once, beyond what was alive at the last reset_peak() (inputs and keys).
+  // Buffers alive at once, beyond what was alive at the last reset_peak() (inputs and keys).
   std::uint64_t peak_bytes = 0;
   std::map<std::string, std::uint64_t> operations_by_name;
   std::map<std::string, std::uint64_t> bytes_by_name;

@@ -9,24 +9,24 @@ namespace {
 
 double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-// From bench_records at N = 2^16, one thread. FromIntegers, which no benchmark times alone, is
-// taken to be like ModRaise, and SampleGaussian of a CPU, which only clients run, like
-// ExpandUniform (of the GPU it is from bench_client). TFHE's are from bench_gates (CPU) and the
-// records of TFHE on the H200, within a factor 2 for batches of 1 and of thousands, rotations in
-// FP64 on the GPU as well (a test); LweLinear, LweSlots, FourierKey (once a key), and ModSwitch and
-// SampleExtract of the GPU and of AVX2 and plain code, were not timed alone and count for little:
-// they are taken to move bytes as polynomial records do. LweKeySwitch of AVX2 and plain code is
-// that of AVX-512, scaled. A rotation of tfhe-gates-v1 by plain code took 2.2 times as long in FP64
-// as in exact arithmetic on a newer EPYC (no record), which is where that rate is from; one of
-// tfhe-gates-v2 took 1.2 times as long.
-// Transform is `poly.intt_rows` in every table, between Half and Eval, and charges whole transforms
-// as much, which count the same bytes: those took 1.2 to 2.6 times as long in the same records.
+// The rates are from bench_records at N = 2^16, one thread. No benchmark times FromIntegers alone;
+// it has the rate of ModRaise. On a CPU only clients run SampleGaussian, which has the rate of
+// ExpandUniform; on the GPU its rate is from bench_client. Rates of TFHE are from bench_gates (CPU)
+// and the records of TFHE on the H200. A test checks that they are right within a factor 2, for
+// batches of 1 and of thousands, and for rotations in FP64 on the GPU. These were not timed alone,
+// and have the rates of polynomial records by bytes: LweLinear, LweSlots, FourierKey (once per
+// key), and ModSwitch and SampleExtract of the GPU, of AVX2 and of plain code. They take little
+// time. LweKeySwitch of AVX2 and plain code is that of AVX-512, scaled. A rotation of tfhe-gates-v1
+// by plain code took 2.2 times as long in FP64 as in exact arithmetic on a newer EPYC (no record);
+// its rate is from that. One of tfhe-gates-v2 took 1.2 times as long. Transform has the rate of
+// `poly.intt_rows` in every table, between Half and Eval. Whole transforms count the same bytes and
+// get the same time, but took 1.2 to 2.6 times as long in the same records.
 
-// What each thread more costs, of the time of one: the same for all kernels of a CPU.
+// The overhead of each further thread, relative to the time of one: the same for all CPU kernels.
 constexpr double kThreadOverhead = 0.046;
 
-// The rate between two sizes, and what is left at the smaller one. Embed and Project were timed
-// beside other work, and scaled by what copies took at that time.
+// The rate between two sizes, and the time at the smaller one that this leaves. Embed and Project
+// were timed while other work ran; they are scaled by what copies took at that time.
 const RateTable& avx512_rates() {
   static const RateTable kTable{"Intel Xeon with AVX-512, one thread",
                                 {

@@ -1,6 +1,6 @@
-// Predicted times of programs: what a dry run counted, at measured rates. Within a factor 2 for
-// single operations and for bootstrapping on machines like those measured (docs/performance.md);
-// processors of one instruction set differ by more than that among themselves.
+// Predicted times of programs: what a dry run counted, at measured rates. They are right within a
+// factor 2 for single operations and for bootstrapping on machines like those measured
+// (docs/performance.md). Processors with the same instruction set may differ by more than that.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ struct RecordRate {
 struct RateTable {
   std::string device;  // where it was measured
   std::map<std::string, RecordRate> records;
-  // Of a table for one thread: t threads are t / (1 + overhead (t - 1)) times as fast. 1 of a GPU,
-  // which the host's threads make no faster.
+  // In a table for one thread: t threads are t / (1 + overhead (t - 1)) times as fast. 1 for a GPU,
+  // because more threads of the host do not make it faster.
   double thread_overhead = 1;
 };
 

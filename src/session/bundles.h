@@ -1,4 +1,4 @@
-// Bundles of keys of both schemes in a store with a budget (session/key_store.h).
+// Bundles of keys of either scheme in a store with a budget (session/key_store.h).
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What public functions of files say, as io wants it.
+// Translates options of the public file functions into those of src/io.
 #pragma once
 
 #include <vector>

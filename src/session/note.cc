@@ -152,7 +152,7 @@ class NoteParser {
     }
   }
 
-  // Of a character beyond ASCII: no name or word here has one.
+  // Escapes of characters beyond ASCII are refused: no name or word here has one.
   char escaped() {
     switch (const char c = next()) {
       case '"':

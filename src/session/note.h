@@ -1,6 +1,6 @@
 // Notes of ciphertext files: JSON from strangers (RFC 8259), read in this one place. A note is an
-// object. Fields are asked for by name and kind; other JSON, names that occur twice, numbers out of
-// range and depths that no writer makes are a FileError.
+// object. Fields are read by name and kind. Other JSON, names that occur twice, numbers out of
+// range and deeper nesting than any writer makes raise a FileError.
 #pragma once
 
 #include <cstddef>

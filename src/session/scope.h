@@ -8,7 +8,7 @@ namespace latticino::session {
 
 class Scope {
  public:
-  // That of the function which this thread records; null outside.
+  // The scope of the function that this thread records; null outside of one.
   static std::shared_ptr<const Scope> current();
   // ContextError for an array of a scope that is over.
   static void require_open(const Scope* scope);

@@ -17,7 +17,7 @@ class Tenants {
  public:
   using Pointer = std::shared_ptr<Keys>;
   Tenants() = default;
-  // Of a session, which has these for good.
+  // The tenants of a session, which keeps these keys for good.
   explicit Tenants(Pointer keys) : bound_(true), tenants_{{keys->id(), keys}}, last_(keys) {}
 
   bool bound() const { return bound_; }
@@ -50,7 +50,7 @@ class Tenants {
     const auto at = tenants_.find(key);
     return at != tenants_.end() ? at->second : last_;
   }
-  // The same; KeyError without any.
+  // The same, but KeyError if there is no bundle.
   Pointer at(const std::string& key) const {
     if (Pointer found = find(key)) return found;
     throw KeyError("compute", "a context without evaluation keys", "the public keys of a client",

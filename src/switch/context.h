@@ -1,4 +1,4 @@
-// Both schemes on one queue: what switching between CKKS and TFHE works with (docs/switching.md).
+// Both schemes on one queue, for switching between CKKS and TFHE (docs/switching.md).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a server needs to switch, beside the CKKS keys that a dry run lists. Nothing here decrypts.
+// The keys that a server needs to switch, in addition to CKKS keys. Nothing here decrypts.
 #pragma once
 
 #include <compare>

@@ -25,7 +25,7 @@ int log_plaintext_ring(const Params& ckks, int slots) {
   return log_n + 2 <= ckks.log_n() ? log_n : ckks.log_n();
 }
 
-// That of route Ring: after EvalMod of bootstrapping with SlotToCoeff first.
+// The level of route Ring: after EvalMod in a bootstrapping with SlotToCoeff first.
 int output_level(const Params& ckks) {
   return ckks.level_after_bootstrap() + ckks.bootstrap()->stc_levels;
 }

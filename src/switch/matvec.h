@@ -1,7 +1,7 @@
-// LWE -> CKKS by partial decryption: the slots of a ciphertext get the phases of LWE ciphertexts, a
-// plaintext matrix of their masks times the encrypted secret, and EvalMod takes their multiples of
-// the modulus away. Rotations of the secret are part of the key, so that the product is nothing but
-// plaintext products (HRF-MatVec; paper: Chameleon, Sec. 4.2).
+// LWE -> CKKS by partial decryption. A plaintext matrix of the masks of LWE ciphertexts times the
+// encrypted secret puts their phases into the slots of a ciphertext. EvalMod then removes the
+// multiples of the modulus. Rotations of the secret are part of the key, so the product consists of
+// plaintext products only (HRF-MatVec; paper: Chameleon, Sec. 4.2).
 #pragma once
 
 #include <memory>

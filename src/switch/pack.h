@@ -1,6 +1,6 @@
-// LWE -> CKKS: rotated tables, whose constant coefficients are the values, into one ciphertext of
-// the table ring by automorphisms (Chen, Dai, Kim, Song, eprint 2020/015), several of these into
-// one of the CKKS ring, and half a bootstrapping that leaves the values in slots.
+// LWE -> CKKS. The constant coefficients of rotated tables are the values. Automorphisms pack them
+// into one ciphertext of the table ring (Chen, Dai, Kim, Song, eprint 2020/015), several of these
+// become one of the CKKS ring, and half a bootstrapping leaves the values in slots.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Which way back to CKKS costs less: both are run dry, and timed by measured rates.
+// Which way back to CKKS costs less. Both are run dry, and measured rates predict their times.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace latticino::switching {
 const char* name(Route route);
 Route route_of(const std::string& name);
 
-// Of the way back for all slots. What both routes share, extraction and tables, is left out.
+// The cost of the way back for all slots, without extraction and tables, which both routes share.
 struct RouteCost {
   Route route = Route::Ring;
   MatvecShape shape;            // of route Matvec
@@ -29,13 +29,13 @@ struct RouteChoice {
   std::vector<RouteCost> costs;  // Ring first, then the shapes of Matvec that were looked at
 };
 
-// Keys of route Matvec that take more are not chosen: it trades memory for time.
+// Route Matvec trades memory for time. Keys of more bytes than this are not chosen.
 inline constexpr std::uint64_t kMatvecKeyBudget = std::uint64_t{8} << 30;
 
-// The fastest way for `options` (slots, minimal keys, OverModRaise) with keys of route Matvec of at
-// most `budget` bytes; of ways within a twentieth of it, which predictions do not tell apart, the
-// one with the smallest keys. options.route Ring or Matvec: among those only. Throws ValueError
-// where the budget leaves nothing.
+// The route for `options` (slots, minimal keys, OverModRaise). Predictions do not tell times within
+// a twentieth of each other apart: among the routes that close to the fastest, the one with the
+// smallest keys is taken. Keys of Matvec have at most `budget` bytes. options.route Ring or Matvec
+// restricts the choice. Throws ValueError if the budget leaves nothing.
 RouteChoice choose_route(const std::shared_ptr<const SwitchParams>& params,
                          const SwitchOptions& options, const RateTable& rates, int threads,
                          std::uint64_t budget = kMatvecKeyBudget);

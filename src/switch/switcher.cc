@@ -23,7 +23,7 @@ ckks::BootstrapOptions half_options(const SwitchOptions& options) {
   return half;
 }
 
-// Of the product that there is a key for, if the route may be Matvec.
+// The shape of the product that there is a key for, if the route may be Matvec.
 std::optional<MatvecShape> shape_of(const SwitchKeys& keys, const SwitchOptions& options) {
   if (options.route == Route::Ring) return {};
   const auto found = keys.matvec.lower_bound({options.slots, 0});

@@ -114,8 +114,8 @@ TableErrors errors_of(const SwitchParams& params, const std::function<double(dou
   return out;
 }
 
-// With an error of variance `variance`, of the largest value, beside it. Where the table decides
-// the error, its mean; where other noise does, that of a normal one.
+// The mean error with noise of variance `variance` beside the largest value. If the table decides
+// the error, it is its mean; if other noise does, that of a normal error.
 TableReport report_of(const TableErrors& table, double largest, double variance) {
   TableReport report;
   report.argument = table.argument;

@@ -29,7 +29,7 @@ LweView view(const LweView& x, std::uint32_t first, const Run& r) {
   return out;
 }
 
-// The same facts, memory of its own.
+// A ciphertext with the same facts, and memory of its own.
 Ciphertext like(const Ciphertext& x, std::uint32_t count) {
   Ciphertext out = x;
   out.seed.reset();

@@ -39,8 +39,8 @@ struct Ciphertext {
   std::optional<double> stated_norm2 = std::nullopt;
   // Largest message of any ciphertext of the batch (Padded).
   std::uint32_t largest = 0;
-  // Of a fresh encryption: the mask of ciphertext i is the beginning of the expansion (seed, stream
-  // i). Files store it in place of the masks where that still holds (they check).
+  // In a fresh encryption, the mask of ciphertext i is the beginning of the expansion (seed,
+  // stream i). Files store it in place of the masks as long as that still holds (they check).
   std::optional<std::array<std::uint8_t, 32>> seed = std::nullopt;
 
   std::uint32_t size() const { return view.count; }
@@ -59,7 +59,7 @@ struct Weighted {
 double squared_norm(std::span<const Weighted> terms);
 // log2 of the probability that an error of this norm2 makes a decryption wrong.
 double decoding_log_failure(const Context& context, Encoding encoding, double norm2);
-// LevelError where that is above what the set states.
+// LevelError if that is above what the set states.
 void require_decodable(const char* operation, const Context& context, Encoding encoding,
                        double norm2);
 // The largest norm2 for which what is done with a ciphertext of that encoding fails as rarely as

@@ -19,7 +19,7 @@ BlindRotateArithmetic arithmetic_of(const std::string& name);
 // TFHE parameters on a device, as ckks::Context is for CKKS. Owns no secret; threads may share it.
 class Context {
  public:
-  // Throws ParameterError where the set's blind rotations cannot be in that arithmetic.
+  // Throws ParameterError if the set's blind rotations cannot be in that arithmetic.
   static std::shared_ptr<const Context> create(
       std::shared_ptr<const TfheParams> params, std::shared_ptr<Queue> queue,
       BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
@@ -52,7 +52,7 @@ class Context {
   };
   Polys allocate_polys(std::uint32_t count, Domain domain) const;
 
-  // Of a dry context: log2 of the sum of the probabilities that its bootstrappings go wrong, each
+  // For a dry context: log2 of the sum of the probabilities that its bootstrappings fail, each
   // with the noise that it had; -infinity without any.
   double log_failure() const;
   void add_failure(double log_failure, std::uint32_t count) const;

@@ -231,7 +231,7 @@ std::vector<Ciphertext> Evaluator::gates(std::span<const Gate> gates, std::span<
     throw ShapeError("tfhe.gates",
                      std::to_string(gates.size()) + " gates, " + std::to_string(x.size()) +
                          " and " + std::to_string(y.size()) + " operands",
-                     "as many of each, at least one", "pass two operands a gate");
+                     "as many of each, at least one", "pass two operands per gate");
   }
   std::vector<Lookup> lookups;
   for (std::size_t i = 0; i < gates.size(); ++i) {
@@ -306,7 +306,7 @@ std::vector<Ciphertext> Evaluator::apply_each(std::span<const Ciphertext> x,
     throw ShapeError(
         kOperation,
         std::to_string(x.size()) + " batches, " + std::to_string(tables.size()) + " tables",
-        "one table a batch", "pass as many tables as batches");
+        "one table per batch", "pass as many tables as batches");
   }
   return looked_up(kOperation, x, tables);
 }

@@ -1,5 +1,5 @@
-// The gates: functions of two bits. One table, from which their bootstrapping and their truth
-// follow.
+// The gates: functions of two bits. Their bootstrapping and their truth tables both follow from one
+// table.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// Unsigned integers of any width as blocks of a 2_2-like set: message_bits a block, carry_bits
+// Unsigned integers of any width as blocks of a 2_2-like set: message_bits per block, carry_bits
 // above them. Batches, element by element. All blind rotations of a round run in one record.
-// Functions bootstrap operands first that have too much noise for them, alone or because both have
-// an error in common (tfhe/origins.h): blocks that are sums, and those from files.
+// Functions first bootstrap operands that have too much noise: blocks that are sums, and those from
+// files. Noise also adds up if both operands have an error in common (tfhe/origins.h).
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class Integers {
   Integer sum(std::span<const Integer> x) const;
   Integer shift_left(const Integer& x, int bits) const;
   Integer shift_right(const Integer& x, int bits) const;
-  // By encrypted amounts, of any width; an amount of x's bits or more gives 0.
+  // Shifts by encrypted amounts, of any width; an amount of at least x's bits gives 0.
   Integer shift_left(const Integer& x, const Integer& amount) const;
   Integer shift_right(const Integer& x, const Integer& amount) const;
   Integer bitwise(const Integer& x, const Integer& y,
@@ -45,7 +45,7 @@ class Integers {
 
   // 1 or 0, one block.
   Ciphertext compare(Comparison what, const Integer& x, const Integer& y) const;
-  // condition ? x : y, condition 0 or 1. One table where x and y are single bits, else two a block.
+  // condition ? x : y, condition 0 or 1. One table if x and y are single bits, else two per block.
   Integer select(const Ciphertext& condition, const Integer& x, const Integer& y) const;
   Integer min(const Integer& x, const Integer& y) const;
   Integer max(const Integer& x, const Integer& y) const;
@@ -54,8 +54,8 @@ class Integers {
                  const std::function<std::uint64_t(std::uint64_t)>& f) const;
   Integer lookup(const Integer& x, const Integer& y, int blocks,
                  const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const;
-  // Several functions at once. Where x (or the pair) has few messages, result blocks share blind
-  // rotations: four of a block, two of a block and a bit, one of two blocks.
+  // Several functions at once. If x (or the pair) has few messages, result blocks share a blind
+  // rotation: four share one if the argument is a block, two if it is a block and a bit.
   struct Function {
     int blocks;  // of the result
     std::function<std::uint64_t(std::uint64_t)> f;
@@ -69,12 +69,12 @@ class Integers {
   std::vector<Integer> lookup(const Integer& x, std::span<const Function> functions) const;
   std::vector<Integer> lookup(const Integer& x, const Integer& y,
                               std::span<const PairFunction> functions) const;
-  // Functions of full messages: one rotation for all, and one a result block.
+  // Functions of full messages: one rotation for all, and one per result block.
   std::vector<Integer> lookup_full(const Ciphertext& x, std::span<const Function> functions) const;
-  // x of at most p bits as one full message; no bootstrapping but of blocks that are sums.
+  // x of at most p bits as one full message. Only blocks that are sums are bootstrapped.
   Ciphertext full(const Integer& x) const;
-  // Sums, differences and multiples of full messages: without bootstrapping while a table on the
-  // result fails as rarely as the set states, of operands bootstrapped first where it would not.
+  // Sums, differences and multiples of full messages. Operands are bootstrapped first if a table on
+  // the result would otherwise fail more often than the set states.
   Ciphertext add_full(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext sub_full(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext multiply_full(const Ciphertext& x, std::int32_t factor) const;

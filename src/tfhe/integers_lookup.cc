@@ -51,7 +51,7 @@ Integers::Results Integers::results_of(std::span<const Function> functions,
   return out;
 }
 
-// As many blocks of the results over one rotation as x's messages leave room for.
+// Computes as many result blocks by one rotation as x's messages leave room for.
 std::vector<Integer> Integers::looked_up(const Ciphertext& x,
                                          std::span<const Function> functions) const {
   const auto [values, out] = results_of(functions, x.largest);

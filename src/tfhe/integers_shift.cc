@@ -53,8 +53,9 @@ Integer Integers::shift_right(const Integer& x, int bits) const {
   return shifted(x, bits);
 }
 
-// By digit * unit bits. A block's bits may land in its own place and in several others: one table
-// of (digit, block) for each, and the sum of what lands in a place, bits that exclude each other.
+// Shifts by digit * unit bits. A block's bits may land in its own place and in several others, so
+// each place has a table of (digit, block). What lands in one place is summed; the bits are
+// disjoint.
 Integer Integers::shifted_by_digit(const Integer& moved, const Ciphertext& by, int unit,
                                    bool left) const {
   const auto [digits, x] = paired({{by}}, moved);

@@ -1,6 +1,6 @@
-// Which errors a batch of ciphertexts holds. Variances of errors add up only where no error occurs
-// twice, and x + x, (x + y) + (x + z) or the same ciphertext out of two files are sums where one
-// does.
+// Which errors a batch of ciphertexts holds. Variances of errors add up only if no error occurs
+// twice. In x + x, in (x + y) + (x + z) and in sums of one ciphertext from two files, an error does
+// occur twice.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ class Origins {
   Origins() = default;  // of no error: clear
   // `count` ciphertexts that are different from all others.
   static Origins unique(std::size_t count);
-  // Of ciphertexts with these words (view.data is not read): equal masks are one ciphertext.
+  // Ciphertexts with these words (view.data is not read): equal masks are one ciphertext.
   static Origins of_masks(const LweView& view, const std::uint32_t* words);
   static Origins concatenated(std::span<const Origins* const> parts,
                               std::span<const std::uint32_t> counts);
 
   bool empty() const { return ids_.empty(); }
-  // Those of a sum.
+  // Makes these the origins of a sum.
   void join(const Origins& other);
   Origins taken(std::span<const std::uint32_t> indices) const;
-  // Of what a bootstrapping of each of `count` sums gives.
+  // What a bootstrapping of each of `count` sums gives.
   Origins bootstrapped(std::size_t count) const;
-  // The same ones for another run of a program, whose arguments have the sum `salt`.
+  // The origins for another run of a program, whose arguments have the sum `salt`.
   Origins salted(std::uint64_t salt) const;
   std::uint64_t sum() const;
 

@@ -1,5 +1,5 @@
-// Encryptions of zero that anyone can make: for re-randomising ciphertexts from outside, so that
-// who sent them has not chosen the masks, and with them the rounding errors, that a table meets.
+// Encryptions of zero that anyone can make. They re-randomise ciphertexts from outside, so that the
+// sender cannot choose the masks, and with them the rounding errors, in front of a table.
 #pragma once
 
 #include <array>

@@ -32,7 +32,7 @@ struct ServerKeys {
     return bootstrap.buffer->bytes() + key_switch.buffer->bytes() +
            (public_key == nullptr ? 0 : public_key->polys.buffer->bytes());
   }
-  // With `fourier` where the context's arithmetic takes it.
+  // Includes `fourier` if the context's arithmetic takes it.
   std::size_t device_bytes(const Context& context) const;
 
   // `bootstrap` through FourierKey: made at the first blind rotation in FP64.
@@ -41,8 +41,8 @@ struct ServerKeys {
 
 // Keys of the right shape without meaning: for dry contexts.
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id);
-// As after a first bootstrapping: with `fourier` where the context's arithmetic takes it, which a
-// program then does not count as its own.
+// The state after a first bootstrapping: it has `fourier` if the context's arithmetic takes it, so
+// a program does not count that as its own.
 std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context);
 
 // Masks of `rows` rows of the bootstrapping key from row `first` on, of all rows in the key's

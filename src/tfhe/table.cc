@@ -35,7 +35,7 @@ void require_shape(const TfheParams& params, std::span<const std::vector<std::ui
   for (const auto& f : values) {
     if (f.size() != entries || !std::has_single_bit(f.size()) || f.size() > messages) {
       throw ShapeError("tfhe.table", std::to_string(f.size()) + " entries",
-                       "one a message: a power of two up to " + std::to_string(messages) +
+                       "one per message: a power of two up to " + std::to_string(messages) +
                            ", the same for every function",
                        "list every message");
     }

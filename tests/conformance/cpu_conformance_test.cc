@@ -75,7 +75,7 @@ TEST(CpuConformanceRings, LargerDegrees) {
   }
 }
 
-// Of larger sets on random inputs, run once: every level of the other small one, and both ends of
+// Larger sets on random inputs, run once: every level of the other small set, and both ends of
 // sets of each degree and prime system.
 TEST(CpuConformanceLarge, SampledLevels) {
   Options options;

@@ -92,8 +92,8 @@ TEST_P(CudaRows, SubtractsAndScales) {
   }
 }
 
-// As many items as a launch takes and some more, with and without `times`; over one run of primes
-// and over several.
+// Tests a few more items than a launch takes, with and without `times`, over one run of primes and
+// over several.
 TEST_P(CudaRows, SubtractsAndScalesBatches) {
   constexpr int kItems = 35;
   const Basis basis = range(0, 2).with(range(5, 6)).with(range(12, 14)), part = range(1, 2);

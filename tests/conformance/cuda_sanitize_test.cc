@@ -29,7 +29,7 @@ constexpr int kSmallestDegree = 10, kLargestDegree = 17, kLargestTfheDegree = 13
 constexpr int kRotations = 6;
 constexpr int kVariants = 12;  // of a kernel here; one more would be seen as a kernel left out
 
-// Two primes a level, two auxiliaries: up to five digits.
+// Two primes per level, two auxiliaries: up to five digits.
 std::shared_ptr<const Params> few_limbs(int log_n) {
   ParamsLiteral x;
   x.name = "sanitize-insecure";

@@ -26,7 +26,7 @@ def table(document, section, first=0):
 
 
 def numbers(cell):
-    """Those of a cell as printed, without the ones in brackets."""
+    """The numbers of a cell as printed, without those in brackets."""
     return re.findall(r"(?<![\w.])\d+(?:\.\d+)?", re.sub(r"\([^)]*\)", "", cell))
 
 
@@ -38,7 +38,7 @@ def same(cell, *values):
 
 
 def wrong(cells):
-    """What is left of (where, cell, values): the cells that say something else."""
+    """The triples (where, cell, values) whose cell says something else than the values."""
     cells = list(cells)
     assert cells
     return [entry for entry in cells if not same(*entry[1:])]
@@ -166,9 +166,9 @@ def test_memory_beside_dry_runs():
             yield from ((key, cell, 100 * share) for cell, share in zip(printed, shares, strict=True))
 
     assert wrong(cells()) == []
-    percent("below it, and", "peak_bytes", True)
-    percent("below what was in use in the pool at once", "device_peak_bytes", True)
-    percent("above the dry run's peak, 7.28 GB for 6.67", "device_held_bytes", False)
+    percent("below it.", "peak_bytes", True)
+    percent("below it; tests check", "device_peak_bytes", True)
+    percent("above the peak of the dry run, for example 7.28 GB instead of 6.67", "device_held_bytes", False)
     assert [round(rows[0][m] / 1e9, 2) for m in ("device_held_bytes", "dry_peak_bytes")] == [7.28, 6.67]
 
 
@@ -258,13 +258,13 @@ def test_prime_systems():
             row = measured["ckks.bootstrap", f"n16-d{scale}-boot-v1", 32768, 0, 0, 0]
             yield scale, rows["levels left"][i], row["levels_left"]
             yield scale, rows["bootstrapping"][i], row["value"]
-            yield scale, rows["a level"][i], row["value"] / row["levels_left"]
+            yield scale, rows["time per level"][i], row["value"] / row["levels_left"]
         for i, scale in enumerate((30, 35, 40)):
             for other in others[f"n16-d{scale}-boot-v1"]:
                 at = -1 if "64-bit" in other["source"] else 0
                 left = int(re.match(r"(\d+) levels left", other["note"])[1])
                 values = {"Cheddar's code": other["value"], "levels that it leaves": left,
-                          "its time a level": other["value"] / left}
+                          "its time per level": other["value"] / left}
                 for key, value in values.items():
                     cell = rows[key][i].split("(")[at].replace("with limbs of 64 bits", "")
                     yield f"{key}, {other['source']}", cell, value

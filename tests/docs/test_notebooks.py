@@ -26,7 +26,8 @@ def test_cells_run_and_print_as_much_as_is_kept(path, tmp_path, monkeypatch):
 
 
 def test_an_encrypted_prediction_takes_twenty_lines():
-    """From a torch.nn.Sequential: data, training, compiling, keys, prediction. What only looks at them does not count."""
+    """From a torch.nn.Sequential: data, training, compiling, keys, prediction. Lines that only display them do not
+    count."""
     cells = {cell["id"]: cell for cell in notebooks.codes(ROOT / "examples" / "encrypted_network.ipynb")}
     path = "\n".join(notebooks.source(cells[name]) for name in ("data", "train", "compile", "run"))
     assert "nn.Sequential(" in path and "enc.decrypt(client, enc(enc.encrypt(client, " in path

@@ -107,7 +107,8 @@ def test_commands_are_those_that_exist(command, wrong):
 
 
 def test_the_set_has_the_primes_of_the_papers_chain():
-    """What the row of Cheddar's Table 2 says: terminals, mains and bits of the modulus at the levels 0 to 4."""
+    """The set agrees with the row of Cheddar's Table 2: terminals, mains and bits of the modulus at the levels 0 to
+    4."""
     row = next(row for row in FIRST.rows if row.number == "Table 2")
     assert row.status == COMPUTED and all(f"{bits}" in row.remark for bits in (50, 90, 130, 170, 210))
     said = _native.preset(ours.D40).explain()

@@ -77,7 +77,7 @@ def leaves(value: object, key: str = "") -> Iterator[tuple[str, float]]:
 
 
 def in_unit(rows: list[dict], unit: str) -> Iterator[float]:
-    """What rows have of the kind that a unit measures, in that unit."""
+    """The figures of rows that are of the kind that a unit measures, in that unit."""
     for row in rows:
         for member, value in leaves({k: v for k, v in row.items() if k != "params"}):
             own = row.get("unit", "") if member == "value" else ""
@@ -95,7 +95,7 @@ def in_unit(rows: list[dict], unit: str) -> Iterator[float]:
 
 
 class Sources:
-    """What a comment names: records, references, and figures that need neither."""
+    """The sources that a comment names: records, references, and figures that need neither."""
 
     def __init__(self, text: str) -> None:
         self.rows: list[dict] = []
@@ -138,7 +138,7 @@ class Sources:
 
 
 def faults(text: str) -> list[str]:
-    """What has no source, by line."""
+    """The figures without a source, by line."""
     found: list[str] = []
     everything: list[tuple[int, Sources]] = []
     section: list[Sources] = []

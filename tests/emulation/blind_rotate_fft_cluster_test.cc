@@ -14,7 +14,7 @@
 namespace latticino {
 namespace {
 
-// `kernel` of shape S, with `group` key bits a step.
+// `kernel` of shape S, with `group` key bits per step.
 template <class S>
 void expect_rotation(void (*kernel)(cuda::FourierRotateArgs), int group = 1) {
   for (const std::uint32_t steps : {1u, 2u, 5u}) {

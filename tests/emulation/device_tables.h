@@ -67,7 +67,7 @@ struct DeviceTables {
       add_row(ring, p, direction, (1u << log_rows) + r, m);
   }
 
-  // As row_table_words() says.
+  // Adds the words of a row as row_table_words() describes them.
   void add_row(const Ring& ring, int p, int direction, std::uint32_t node, const Modulus& m) {
     const int log_n = ring.log_n(), log_cols = log_n - cuda::log_rows_of(log_n);
     const int e = cuda::log_radix(log_cols);

@@ -21,7 +21,7 @@ using test::range;
 using Shape6 = cuda::TileShape<8, 8, 1, 512, 2, 1, 6, false, false>;
 using Shape3 = cuda::TileShape<8, 8, 1, 512, 2, 1, 3, false, false>;
 
-// As ConversionTables has them.
+// The tables as ConversionTables has them.
 struct HostTables {
   explicit HostTables(const BaseConversion& c) {
     for (int i = 0; i < c.to().size(); ++i) {

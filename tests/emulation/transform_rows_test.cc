@@ -16,7 +16,7 @@ namespace {
 using cuda::Rows;
 using test::Words;
 
-// Of the first blocks of a limb, two at most: all rows would be too many threads.
+// The first blocks of a limb, two at most: all rows would be too many threads.
 template <int LOG_N, Rows KIND>
 class RowTransforms {
   using S = cuda::RowShape<LOG_N - cuda::log_rows_of(LOG_N)>;

@@ -301,13 +301,13 @@ TEST(Fuzz, FilesOfTheOtherSchemeAreRefused) {
   }
 }
 
-// A word a ciphertext stands for thousands: what a seeded batch claims is held to the memory.
+// A word per ciphertext stands for thousands: what a seeded batch claims is held to the memory.
 TEST(Fuzz, SeededBatchesAskForNoMoreThanThereIs) {
   test::TfheWorld& w = tfhe_world();
   const Bytes bytes = saved([&](Sink& s) {
     save_ciphertexts(s, std::vector{w.encrypt({1}, tfhe::Encoding::Padded)}, "");
   });
-  // Of all memory: what is free grows when another program ends.
+  // A part of all memory: what is free grows when another program ends.
   const std::uint64_t count = w.context->queue().device().total_bytes / 4096 / 4;
   if (count > (1u << 22)) GTEST_SKIP() << "a file of over 64 MiB for 64 GiB of memory";
   Bytes b(bytes.begin(), bytes.end() - kDigestBytes - 4);

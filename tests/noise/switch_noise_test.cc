@@ -62,7 +62,7 @@ TEST_P(NoiseOfSwitching, FollowsTheFormulas) {
   }
 }
 
-// Of random ciphertexts under s': what the slots hold beside (I + phase) / K, exactly.
+// Random ciphertexts under s': the test compares the slots with (I + phase) / K, computed exactly.
 TEST_P(NoiseOfSwitching, ProductsFollowTheFormula) {
   const int rows = 128;
   for (const MatvecShape& shape : matvec_shapes(*switch_preset(GetParam()), rows)) {

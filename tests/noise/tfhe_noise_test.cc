@@ -24,7 +24,7 @@ struct Measured {
   std::size_t results = 0;  // samples of `bootstrap`
 };
 
-// With 2^t functions of the messages below 2^(p - t) over one rotation.
+// Measures 2^t functions of the messages below 2^(p - t) over one rotation.
 Measured measure(TfheWorld& w, Encoding encoding, std::uint32_t count, int t) {
   const TfheParams& params = *w.params;
   const std::uint32_t q = params.lwe_modulus(), two_n = 2 * static_cast<std::uint32_t>(params.n());

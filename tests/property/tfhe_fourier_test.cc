@@ -191,7 +191,7 @@ class FourierIsExact : public testing::TestWithParam<ExactSet> {};
 
 // Random words, and words that put a whole sum into a few places: constant, alternating, at the
 // edges of the modulus, single spikes. The gadgets are those of the sets with one prime, and with
-// several keys a step those whose sums are as large as any that are taken.
+// several keys per step those whose sums are as large as any that are taken.
 TEST_P(FourierIsExact, OverOnePrime) {
   const auto [log_n, k, gadget, group] = GetParam();
   constexpr int kSteps = 2;
@@ -273,7 +273,7 @@ TEST(FourierRoundingError, IsThatOfTheFormula) {
     model.bootstrap = gadget;
     model.log_lwe_modulus = 27;
     model.log_ring_modulus = 54;
-    // Of one coefficient, with the rows of one component.
+    // The variance of one coefficient, with the rows of one component.
     const double predicted = fourier_variance(model) / (1 + k * n / 2.0) / (k + 1);
     EXPECT_LT(sum / count, 4 * predicted) << log_n << ": " << std::log2(sum / count / predicted);
     EXPECT_GT(sum / count, predicted / 4) << log_n << ": " << std::log2(sum / count / predicted);
@@ -365,7 +365,7 @@ TEST(TfheFourier, SumsDecideInTheContextsArithmetic) {
 TEST(TfheFourier, EveryNamedSetTakesItOrSaysWhyNot) {
   for (const std::string& name : tfhe_preset_names()) {
     const auto params = tfhe_preset(name);
-    // The exact set of three key bits a step fails too often with FP64's error.
+    // The exact set of three key bits per step fails too often with FP64's error.
     const bool taken = !params->literal().ternary && name != "tfhe-2-2-group3-v1";
     EXPECT_EQ(params->fourier_refusal().empty(), taken)
         << name << ": " << params->fourier_refusal().had;

@@ -22,7 +22,7 @@ void PrintTo(const NamedSet& set, std::ostream* out) {
   *out << set.name << (set.arithmetic == BlindRotateArithmetic::Exact ? ", exact" : ", FP64");
 }
 
-// Of TFHE alone, or the tables of a set of switching.
+// Parameters of TFHE alone, or of the tables of a set of switching.
 std::shared_ptr<const TfheParams> params_of(const std::string& name) {
   return name.starts_with("switch-") ? switch_preset(name)->tfhe() : tfhe_preset(name);
 }

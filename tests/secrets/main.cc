@@ -42,7 +42,7 @@ long errors() { return 0; }  // MemorySanitizer sets the status of the process a
 }
 #endif
 
-// Both kernel tables: the plain one, and what the checker lets this processor run.
+// Follows both kernel tables: the plain one, and the one that the checker lets this processor run.
 int follow(bool all) {
 #if defined(LATTICINO_MEMCHECK)
   const long before_leak = errors();

@@ -75,7 +75,7 @@ class World {
   }
 
   const Params& params() const { return context_->params(); }
-  // Of the smallest scale that fresh ciphertexts can be brought to.
+  // log2 of the smallest scale that fresh ciphertexts can be brought to.
   double log_scale() const {
     double least = std::log2(params().scale(0));
     for (int l = 1; l <= params().default_level(); ++l) {

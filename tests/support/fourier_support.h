@@ -9,7 +9,7 @@
 
 namespace latticino::test {
 
-// Of a polynomial's coefficients, divided by N/2.
+// The transform of a polynomial's coefficients, divided by N/2.
 inline std::vector<fourier::Complex> transform(const std::vector<std::int64_t>& x, int log_n) {
   using fourier::Complex;
   const std::size_t m = x.size() / 2;

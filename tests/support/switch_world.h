@@ -77,7 +77,7 @@ class SwitchPlan {
 
   SwitchPlan(SwitchWorld& world, const SwitchOptions& options)
       : SwitchPlan(world, options, one_table, -1) {}
-  // Of inputs at that level.
+  // For inputs at that level.
   SwitchPlan(SwitchWorld& world, const SwitchOptions& options, const Program& program, int level)
       : world_(world),
         switcher_(world.context(), world.keys(), options),

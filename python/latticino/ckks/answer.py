@@ -77,7 +77,8 @@ def to_bytes(y: Ciphertext, sign: Any, note: Any) -> bytes:
 
 
 def _factor(x: Ciphertext) -> int:
-    """What the answer can be multiplied by within a quarter of the modulus: 1 unless its range was declared."""
+    """The factor by which the answer can be multiplied and still stay within a quarter of the modulus. It is 1 unless
+    the range was declared."""
     if x.range.claim != "declared":
         return 1
     r = x.range
@@ -88,7 +89,7 @@ def _factor(x: Ciphertext) -> int:
 
 
 def _shift(x: Ciphertext, step: float) -> int:
-    """Low bits of a part that may go where rounding to `step` may be."""
+    """The number of low bits of a part that may be dropped if rounding to `step` is allowed."""
     most = math.ceil(x.context.params.log_q(0)) - 9  # files keep 8 bits of each coefficient
     return 0 if step < 2 else min(math.floor(math.log2(step)), most)
 

@@ -1,4 +1,4 @@
-"""How a context bootstraps: forms, what carries them out, and the options of both."""
+"""How a context bootstraps: its forms, the objects that run them, and the options of both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KINDS = {"complex": _native.Message.Complex, "real": _native.Message.Real, "mer
 class Bootstrapping:
     """Checks options and asks the core, which chooses forms and keeps what was made (``native``).
 
-    ``like``: of the context that a twin stands for, with which it shares the forms that are known.
+    ``like``: that of the context which a twin stands for. They share the forms that are known.
     """
 
     def __init__(self, context: _native.Context, like: Bootstrapping | None = None) -> None:
@@ -37,7 +37,7 @@ class Bootstrapping:
         return self.native.form(level, slots, kind, *_checked(*options))
 
     def form_of(self, xs: list[_native.Contents], message: str, *options: Any) -> tuple[_native.Bootstrapper, str]:
-        """What refreshes these arrays together, and what a plan notes of it."""
+        """The operation that refreshes these arrays together, and the note of a plan on it."""
         kind = _message_kind(message)
         checked = _checked(*options)
         form, note = self.native.form_of(xs, kind, *checked)

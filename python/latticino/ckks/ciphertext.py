@@ -33,15 +33,15 @@ Operand = Union["Ciphertext", complex, Scalar, np.ndarray, Sequence[complex]]
 
 
 class Ciphertext(OfNumpy):
-    """An encrypted array: one ciphertext, or several behind one object where it exceeds the slots.
+    """An encrypted array: one ciphertext, or several behind one object if the array has more values than slots.
 
     Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - * / @ **`` take
     ciphertexts, numbers and arrays, and broadcast as numpy does. Levels and scales are aligned automatically.
 
-    Each array has a *layout*: which slot holds which value. Operations that only read slots in another order are
-    free. After them the slots beside the values may hold unknown numbers; functions clear these slots first, which
-    costs a level. Two arrays with different layouts are brought to one layout, which costs a level of one of
-    them. `contiguous` makes the layout of a fresh array.
+    Each array has a *layout*: which slot holds which value. Operations that only read slots in another order are free.
+    After them, slots without values may hold unknown numbers; functions clear these slots first, which costs a level.
+    Two arrays with different layouts are brought to one layout, which costs a level of one of them. `contiguous` makes
+    the layout of a fresh array.
 
     ======================================  ====================  =========================================
     operation                               levels                rotations of each ciphertext
@@ -61,8 +61,8 @@ class Ciphertext(OfNumpy):
     functions after slicing, sums of axes   1 more                none: a mask
     ======================================  ====================  =========================================
 
-    Operations raise LevelError, KeyError, ContextError, ShapeError, or UnsupportedError where values would move by more
-    distances than there may be masks for (2^26 slots of them).
+    Operations raise LevelError, KeyError, ContextError, ShapeError, or UnsupportedError. The last one is raised if
+    values would move by so many different distances that their masks exceed 2^26 slots.
     """
 
     __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
@@ -88,7 +88,7 @@ class Ciphertext(OfNumpy):
 
     @property
     def _key(self) -> str:
-        """The id of the key that it is under: of its sender's claim."""
+        """The id of the key that it is encrypted under, as its sender claims."""
         return self._parts[0].key
 
     @property
@@ -150,7 +150,7 @@ class Ciphertext(OfNumpy):
 
     @property
     def expected_bits(self) -> float:
-        """Expected mean precision in bits, ``-log2`` of the mean absolute error; infinite where the values are exact.
+        """Expected mean precision in bits, ``-log2`` of the mean absolute error; infinite if the values are exact.
 
         It depends on the range of the values (`range`): assumed, declared or calibrated on sample data. With a
         declared range the real precision can be higher, because only the range of the values is known.
@@ -271,15 +271,16 @@ class Ciphertext(OfNumpy):
         return self._like(made.parts, made.known, layout=self.layout.with_rest(*rest))
 
     def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
-        """What the rescaling adds that made `parts` from this."""
+        """The error that the rescaling adds to `parts`, which it made from this."""
         return noise.rescaled(self.context.params, self.level, parts[0].slots, parts[0].scale)
 
     def _switched(self, slots: int | None = None) -> float:
-        """What a key switch of this adds to each of its slots, or of fewer."""
+        """The error that a key switch of this adds to each slot of its ciphertexts, or of ciphertexts with fewer
+        slots."""
         return noise.switched(self.context.params, self.level, slots or self.slots, self.scale)
 
     def _multiplied(self, parts: list[_native.Ciphertext]) -> float:
-        """What the key switch adds that made the product `parts` from this."""
+        """The error that the key switch adds to the product `parts`, which was made from this."""
         return noise.multiplied(self.context.params, self.level, parts[0].slots, parts[0].scale)
 
     def _ready(self, levels: int) -> Ciphertext:
@@ -292,7 +293,8 @@ class Ciphertext(OfNumpy):
         return align.aligned(self, other, operation)
 
     def _settled(self, levels: int, operation: str) -> Ciphertext:
-        """For a function that takes `levels`: refreshed where the context does so, without unknown values in slots."""
+        """This, made ready for a function that takes `levels`: refreshed if the context does so, and without unknown
+        values in slots."""
         return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
 
     def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
@@ -404,17 +406,18 @@ class Ciphertext(OfNumpy):
     def __matmul__(self, w: Operand) -> Ciphertext:
         """numpy's ``x @ w`` and ``w @ x``: one level for a clear `w`, two for two encrypted arrays (vectors: one).
 
-        Sizes and batches are any that numpy takes; the library pads. A vector of n values times an n x m matrix takes
-        min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next product.
-        Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes the
-        fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is much
-        smaller than n. Arrays of several ciphertexts are multiplied block by block.
+        All sizes and batches that numpy takes are possible; the library pads. A vector of n values times an n x m
+        matrix takes min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next
+        product. Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes
+        the fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is
+        much smaller than n. Arrays of several ciphertexts are multiplied block by block.
 
-        Two encrypted matrices of shapes (r, n) and (n, m): one product where all r n m products of single values fit
-        the slots; else up to n of them with one relinearisation, and 2 n rotations that share one ModUp each. An
-        operand whose rows do not lie one behind the other, such as a transpose, may take a level more.
+        For two encrypted matrices of shapes (r, n) and (n, m): one product of ciphertexts if all r n m products of
+        single values fit the slots; otherwise up to n of them with one relinearisation, and 2 n rotations that share
+        one ModUp for each operand. An operand whose rows do not follow each other in the slots, such as a transpose,
+        may take one level more.
 
-        ShapeError for shapes that numpy refuses; UnsupportedError where there are more diagonals than fit 2^26 slots.
+        ShapeError for shapes that numpy refuses; UnsupportedError if the diagonals exceed 2^26 slots.
         """
         if isinstance(w, Ciphertext):
             return encrypted.product(self, w)
@@ -435,9 +438,9 @@ class Ciphertext(OfNumpy):
         In one dimension the array has the shape (..., channels, length), and the weight (results, channels / groups,
         k). Result o at place i is the sum over c and j of
         ``weight[o, c, j] * self[c, i * stride + j * dilation - padding]``. In two dimensions the shapes are (...,
-        channels, height, width) and (results, channels / groups, k, l). The kernel is not turned round (signal
-        processing calls this a cross-correlation); `lt.convolve` is numpy's convolution, which turns it. ``padding``:
-        a number or one for each axis, ``"valid"``, or ``"same"`` with stride 1. ``bias``: a number for each result.
+        channels, height, width) and (results, channels / groups, k, l). The kernel is not flipped (signal processing
+        calls this a cross-correlation); `lt.convolve` is numpy's convolution, which flips it. ``padding``: a number or
+        one for each axis, ``"valid"``, or ``"same"`` with stride 1. ``bias``: a number for each result.
 
         Results lie where their inputs do, with more channels in the slots that a stride leaves between them. For maps
         that are used often, and for memory limits, make it once with `lt.convolution_map`.
@@ -448,8 +451,8 @@ class Ciphertext(OfNumpy):
                      count_include_pad: bool = True) -> Ciphertext:
         """PyTorch's average pooling of (..., channels, length) or (..., channels, height, width); one level.
 
-        ``size``: of the windows, a number for each axis; one number stands for two axes, or for one where the array has
-        two in all. ``stride``: the size where left out.
+        ``size``: that of the windows, a number for each axis. A single number is taken for both axes; an array with two
+        axes in all has one axis to pool. ``stride``: left out, it is the size.
         """
         return convolution.average_pool(self, size, stride, padding, count_include_pad)
 
@@ -458,8 +461,8 @@ class Ciphertext(OfNumpy):
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
-        It costs no level where the values fill their slots, and one level for masks otherwise. `roll` costs nothing:
-        it does not move the values.
+        It costs no level if the values fill their slots, and one level for masks otherwise. `roll` costs nothing: it
+        does not move the values.
         """
         return sums.rotate(self, k)
 
@@ -470,10 +473,10 @@ class Ciphertext(OfNumpy):
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's sum of all values, over an axis or over several.
 
-        About log2(n) rotations for sums of n values. No level where the values of each sum lie in one ciphertext (one
-        level where slots behind the values may not be zero, for sums of all and over leading axes of power-of-two
-        arrays), else one. Sums over some axes leave unknown values between the results, which a product with an array
-        clears.
+        Sums of n values take about log2(n) rotations. They take no level if the values of each sum lie in one
+        ciphertext, else one level. There is an exception: sums of all values, and over leading axes of power-of-two
+        arrays, take one level if slots after the values may not be zero. Sums over some axes leave unknown values
+        between the results, which a product with an array clears.
         """
         return sums.total(self, axis, keepdims)
 
@@ -482,18 +485,20 @@ class Ciphertext(OfNumpy):
         return sums.mean(self, axis, keepdims)
 
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
-        """numpy's variance, divided by n - ddof, as the sum of squares less the square of the sum: two levels.
+        """numpy's variance, divided by n - ddof, computed from the sum of squares and the square of the sum: two
+        levels.
 
-        The middle of the declared or calibrated range is subtracted first, which is free. Where values are much
-        farther from it than from their mean, subtract the mean instead: ``((x - x.mean(axis, True)) ** 2).mean(axis)``
-        keeps more bits, for two levels more.
+        The middle of the declared or calibrated range is subtracted first, which is free. If the values are much
+        farther from this middle than from their mean, subtract the mean instead: ``((x - x.mean(axis, True)) **
+        2).mean(axis)`` keeps more bits, and takes two levels more.
         """
         return sums.variance(self, axis, ddof, keepdims)
 
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
         """Each row's sum, times `factor`, in every place of the row: one level.
 
-        For shapes (..., c) with c a power of two; 2 log2(c) rotations. `sum` with ``keepdims`` takes any shape.
+        The shape is (..., c), where c is a power of two. It takes 2 log2(c) rotations. `sum` with ``keepdims`` takes
+        any shape.
         """
         return sums.spread(self, factor)
 
@@ -502,7 +507,7 @@ class Ciphertext(OfNumpy):
     def __getitem__(self, index: Any) -> Ciphertext:
         """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
 
-        ShapeError for what numpy refuses, and where no value is left.
+        ShapeError for an index that numpy refuses, and if no value is left.
         """
         for one in index if isinstance(index, tuple) else (index,):
             if isinstance(one, Ciphertext):
@@ -521,7 +526,7 @@ class Ciphertext(OfNumpy):
     flatten = ravel
 
     def transpose(self, *axes: Any) -> Ciphertext:
-        """The axes in another order; reversed where none are named."""
+        """The axes in another order; reversed if none are named."""
         return shapes.moved(self, lambda places: places.transpose(*axes), "transpose")
 
     @property
@@ -562,7 +567,8 @@ class Ciphertext(OfNumpy):
 
         Use it for an array that is combined many times with arrays of that layout, and to pack slices or stacks into
         fewer ciphertexts.
-        Free where it has that layout already, or one known number lies behind the values; one level otherwise.
+        It is free if the array already has that layout, or if one known number lies behind the values. Otherwise it
+        takes one level.
         """
         x = align.zeroed(align.plain(self, "contiguous"))
         return x if x._clean else align.masked(x, "contiguous")
@@ -574,7 +580,7 @@ class Ciphertext(OfNumpy):
         """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
 
         ``basis="chebyshev"``: a series of T_k. `domain` is mapped to [-1, 1] first, in either basis, as
-        numpy.polynomial does it; one whose length is not 2/k for an integer k takes one level more, and so does a
+        numpy.polynomial does it. A domain whose length is not 2/k for an integer k takes one level more, and so does a
         scale that is not the canonical one of the level.
         """
         return evaluate.polyval(self, coefficients, basis, domain)
@@ -584,19 +590,19 @@ class Ciphertext(OfNumpy):
         """``f(x)`` of every real value in a domain by a Chebyshev polynomial: docs/functions.md.
 
         ``f``: a numpy function such as ``np.tanh``, any function of an array or of a number, or what `lt.fit` gives.
-        ``domain``: where the values lie; left out, the declared range. The smallest degree up to ``max_degree`` is
-        taken whose largest error, with the expected error of evaluating it, is at most ``2**-bits`` (20 where
-        nothing is said). The error that the values have already passes through with the slope of f;
-        ``expected_bits`` counts all.
+        ``domain``: where the values lie; left out, the declared range. The library takes the smallest degree up to
+        ``max_degree`` for which the largest error, plus the expected error of the evaluation, is at most ``2**-bits``
+        (by default 20 bits). The error that the values already have is multiplied by the slope of f; ``expected_bits``
+        counts everything.
 
-        Takes ceil(log2(degree + 1)) levels, and one more where the domain has to be scaled to [-1, 1]; arrays that
-        do not fill their slots may take one for a mask. ``lt.fit(f, domain, bits)`` shows the choice. Complex values
-        only where the polynomial is near f on the complex range as well, which is measured: true of exp or sin, not
-        of abs.
+        It takes ceil(log2(degree + 1)) levels, and one more if the domain has to be scaled to [-1, 1]; arrays that do
+        not fill their slots may take one more for a mask. ``lt.fit(f, domain, bits)`` shows the choice. Complex values
+        are accepted only if the polynomial is also close to f on the complex range, which is measured: exp and sin
+        pass, abs does not.
 
-        Values outside of the domain give wrong results in all slots: a RangeWarning tells where a known range leaves
-        it (a plan raises ScaleError). PrecisionError where the bits cannot be reached, LevelError, and ValueError
-        without a domain.
+        Values outside of the domain give wrong results in all slots. If a known range is wider than the domain, there
+        is a RangeWarning (a plan raises ScaleError). PrecisionError if the bits cannot be reached, LevelError if levels
+        are missing, and ValueError without a domain.
         """
         return evaluate.approximate(self, f, domain, bits, max_degree)
 
@@ -604,11 +610,10 @@ class Ciphertext(OfNumpy):
                 method: str | None = None) -> Ciphertext:
         """``1 / x`` of every real value in a domain on one side of 0, within ``2**-bits``: docs/functions.md.
 
-        ``domain`` left out: the declared range. One Chebyshev polynomial where degree 511 suffices, which takes the
-        fewest levels; else a coarse one and iterations that square its error (Goldschmidt). ``method="polynomial"``
-        or ``"iterations"`` insists on one. The degree grows with the square root of the quotient of the ends of the
-        domain. Errors as of
-        `approximate`.
+        ``domain`` left out: the declared range. If degree 511 suffices, it is one Chebyshev polynomial, which takes the
+        fewest levels; otherwise a coarse polynomial and iterations that square its error (Goldschmidt).
+        ``method="polynomial"`` or ``"iterations"`` selects one of the two. The degree grows with the square root of the
+        quotient of the ends of the domain. Errors as of `approximate`.
         """
         return inverses.inverse(self, domain, bits, method)
 
@@ -616,13 +621,13 @@ class Ciphertext(OfNumpy):
                method: str | None = None) -> Ciphertext:
         """``x / other`` for an encrypted divisor in a domain on one side of 0: x times ``other.inverse(domain, bits)``.
 
-        The inverse is within ``2**-bits``; the quotient's error is that times x. ``x / other`` does the same where
-        the divisor's range is declared. Numbers and arrays in the clear divide by ``/`` without a domain.
+        The inverse is within ``2**-bits``; the quotient's error is that times x. ``x / other`` does the same if the
+        divisor's range is declared. Numbers and arrays in the clear divide by ``/`` without a domain.
         """
         if not isinstance(other, Ciphertext):
             if domain is not None:
                 raise errors.UnsupportedError.explain(
-                    "divide", "a divisor in the clear with a domain", "none", "leave it out")
+                    "divide", "a divisor in the clear with a domain", "the divisor alone", "leave it out")
             return self / other
         return inverses.divide(self, other, domain, bits, method)
 
@@ -630,7 +635,7 @@ class Ciphertext(OfNumpy):
              method: str | None = None) -> Ciphertext:
         """The root of every real value in a domain, within ``2**-bits``.
 
-        As `inverse`, with iterations of Newton's for the inverse root. A domain that begins at 0 allows few bits,
+        It works as `inverse`, with Newton's iterations for the inverse root. A domain that begins at 0 allows few bits,
         because each bit doubles the degree. A domain that begins above 0 allows more.
         """
         return inverses.sqrt(self, domain, bits, method)
@@ -643,18 +648,20 @@ class Ciphertext(OfNumpy):
     def sign(self, bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Ciphertext:
         """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
 
-        Minimax polynomials one after another, of the degrees that take the fewest levels (`lt.fit_sign` shows them).
+        It applies minimax polynomials one after another, with the degrees that take the fewest levels (`lt.fit_sign`
+        shows them).
         ``gap=None``: 1/256 of the bound. Values nearer to 0 give a value between -1 and 1, and 0 gives 0. The claimed
         precision holds for values beyond the gap. A bound that is not 1 over an integer takes one level more, at
         most.
 
-        LevelError says how many levels it takes; ``auto_bootstrap`` refreshes between the polynomials.
-        PrecisionError for bits that no composition, or no scale like this one, reaches.
+        A LevelError says how many levels it takes; with ``auto_bootstrap`` the library bootstraps between the
+        polynomials. PrecisionError if no composition reaches the bits, or none does at this scale.
         """
         return signs.sign(self, bound, gap, bits)
 
     def abs(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
-        """``|x|`` of real values up to ``bound``, within ``2**-bits``, as x times its sign: a level more than that."""
+        """``|x|`` of real values up to ``bound``, within ``2**-bits``, computed as x times its sign: one level more
+        than the sign."""
         return signs.absolute(self, bound, bits)
 
     def relu(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
@@ -679,20 +686,19 @@ class Ciphertext(OfNumpy):
 
         The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan say which and why.
         At levels that SlotToCoeff can use (3 and above in the named sets) it is mostly SlotToCoeff first, and the
-        result is at
-        ``params.default_level``. Below, data declared random-like end at ``params.level_after_bootstrap``, all
-        other data at most 3 levels lower, with a correction that keeps large coefficients (constant or
-        positive data have them).
+        result is at ``params.default_level``. At lower levels, data declared random-like end at
+        ``params.level_after_bootstrap``. All other data end at most 3 levels lower, with a correction that keeps large
+        coefficients; constant or positive data have these.
 
         ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box.
         ``random_like=True`` declares values without structure: no mean, no pattern (a declared `lt.Range` with
         ``random=True`` does as well).
 
-        Options that are not None are used as given. ``minimal_keys``: a third of the keys, slower.
-        ``slot_to_coeff_first``: LevelError where the level is too low. ``over_mod_raise``: one CoeffToSlot factor
-        more that costs no level. ``arcsine``: 3, 5 or 7, the degree of the correction, for 2, 3 and 3 levels; 1: none.
-        ``log_message_ratio``: r, values are raised to q0 / 2^r; 0: the set's. ParameterError for what the set cannot
-        meet. docs/bootstrapping.md compares all of them.
+        Options that are not None are used as given. ``minimal_keys`` needs a third of the keys and is slower.
+        ``slot_to_coeff_first`` raises LevelError if the level is too low. ``over_mod_raise`` adds one CoeffToSlot
+        factor that costs no level. ``arcsine`` is the degree of the correction: 3, 5 or 7, for 2, 3 and 3 levels, or 1
+        for none. With ``log_message_ratio`` = r values are raised to q0 / 2^r; 0 takes the ratio of the set.
+        ParameterError if the set does not allow an option. docs/bootstrapping.md compares all of them.
         """
         return refreshing.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                log_message_ratio, random_like)
@@ -704,7 +710,7 @@ class Ciphertext(OfNumpy):
         """This and `other`, both of real values and one shape, refreshed as one: half the work.
 
         They become the real and the imaginary part of one ciphertext, so the imaginary error of each is added to the
-        other. Options as of `bootstrap`. ShapeError where the shapes differ.
+        other. Options are those of `bootstrap`. ShapeError if the shapes differ.
         """
         if not isinstance(other, Ciphertext):
             raise errors.ShapeError.explain(
@@ -718,12 +724,11 @@ class Ciphertext(OfNumpy):
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
         Values must be at most ``bound`` in size, or results are wrong. ``lt.debug`` raises ValueError for larger
-        ones, and there is a RangeWarning where the
-        range of the values is declared or calibrated and exceeds the bound (a plan
-        raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs one
-        level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
-        bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with
-        the default sets, times the slope of f (`Context.table_report`).
+        values. If the range of the values is declared or calibrated and exceeds the bound, there is a RangeWarning (a
+        plan raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs
+        one level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
+        bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with the default
+        sets, times the slope of f (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
         ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
         """
@@ -731,14 +736,15 @@ class Ciphertext(OfNumpy):
 
     def compare(self, other: Operand, bound: float = 1.0, method: str = "table", *, gap: float | None = None,
                 bits: float | None = None, **options: Any) -> Ciphertext:
-        """1 where this is greater than `other`, 0 where it is less, both real and within ``bound``.
+        """1 if this value is greater than that of `other`, 0 if it is less. Both are real and within ``bound``.
 
-        (It is their difference that must not exceed twice the bound.) ``method="table"`` goes through TFHE: where
-        they are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
+        (It is their difference that must not exceed twice the bound.) ``method="table"`` uses tables of TFHE: if the
+        values are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
         determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
 
-        ``method="polynomial"`` takes minimax polynomials as `sign` does: within ``2**-bits`` (20) where they differ
-        by ``gap`` or more (1/128 of the bound), something between 0 and 1 elsewhere, 1/2 where they are equal.
+        ``method="polynomial"`` takes minimax polynomials as `sign` does. If the values differ by ``gap`` (by default
+        1/128 of the bound) or more, the result is within ``2**-bits`` (by default 20) of 0 or 1. If they differ by
+        less, it is between 0 and 1; if they are equal, it is 1/2.
         """
         if method == "polynomial":
             if options:
@@ -757,19 +763,19 @@ class Ciphertext(OfNumpy):
 
         All values, as an array of shape ():
 
-        ``method="rounds"``: log2(size) comparisons by tables in sequence, a level each, and one level more. The
-        chosen value keeps its precision. Of two values that differ by less than about 2^-6 of the bound either
-        may be chosen.
-        ``"ranks"``: all pairs are compared by tables at once, and ranks looked up once: up to 256 values, of which a
-        table of the default sets tells about 40 apart. Of equal values the first is chosen.
-        ``"polynomial"``: the same by minimax polynomials, for values that are equal or at least ``gap`` apart
-        (1/64 of the bound), with ``bits`` (12). Of equal values the first is chosen.
+        ``method="rounds"``: log2(size) comparisons by tables in sequence, with one level each, and one level more. The
+        chosen value keeps its precision. If two values differ by less than about 2^-6 of the bound, either may be
+        chosen.
+        ``"ranks"``: all pairs are compared by tables at once, and ranks are looked up once. It takes up to 256 values;
+        tables of the default sets tell about 40 apart. If values are equal, the first one is chosen.
+        ``"polynomial"``: the same by minimax polynomials, for values that are equal or at least ``gap`` apart (by
+        default 1/64 of the bound), with ``bits`` (by default 12). If values are equal, the first one is chosen.
         docs/functions.md compares their costs.
         """
         if other is not None:
             if method != "rounds" or gap is not None or bits is not None:
                 raise errors.UnsupportedError.explain(
-                    "max", "another array with a method, gap or bits", "none of them",
+                    "max", "another array with a method, gap or bits", "another array without these options",
                     "x.maximum(y, bound, bits) takes polynomials")
             return switching_of.larger(self, other, bound, **options)
         return ranking.of_method(self, method, bound, gap, bits, "max",
@@ -811,7 +817,7 @@ class Ciphertext(OfNumpy):
 
 
 def _plain(c: numbers.Number | Scalar) -> Any:
-    """Python's number: numpy's unsigned ones have no negative."""
+    """The number as one of Python's, because numpy's unsigned numbers have no negatives."""
     return c.item() if isinstance(c, np.generic) else c
 
 

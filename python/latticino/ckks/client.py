@@ -190,12 +190,11 @@ class Client(roles.Handle):
 
         ``scale``: the factor by which values are multiplied before they are rounded. By default it is the canonical
         scale of the level, with which operations align operands
-        automatically. With another one, sums need operands of the same
-        scale (ScaleError), ``to_level`` a lower level brings the canonical one back, and products
-        with plain arrays give it.
+        automatically. With another scale, sums need operands of that same scale (ScaleError). Calling ``to_level`` with
+        a lower level brings the canonical scale back, and so do products with plain arrays.
 
         Numbers of any memory order and of other libraries are copied in. Raises ShapeError for dtypes that are no
-        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values over the
+        numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values above the
         message bound, LevelError for a level that does not exist.
         """
         return encrypted_array(self.context, x, level, scale, self._native.encrypt, False, range, like)
@@ -205,7 +204,7 @@ class Client(roles.Handle):
 
         They have the shape and `dtype` of the ciphertext. If all inputs were real, they are real, without the
         imaginary part of the error;
-        ``.unmarked()`` copies them without the mark. KeyError where another key
+        ``.unmarked()`` copies them without the mark. KeyError if another key
         made it.
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
@@ -215,17 +214,17 @@ class Client(roles.Handle):
         """Values that others may see: noise is added that hides the ciphertext's own.
 
         ``noise_bound``: bounds the Euclidean norm of each ciphertext's noise polynomial, in units of
-        1 before the scale is divided out: sqrt(N) times a bound of every coefficient. A worst case of
-        the program, never measured on secret data. None derives it from the error that was tracked, where ranges of the
-        values were declared (`encrypt`); a bound smaller than what was tracked, or than a fresh encryption has, is
-        refused. A ciphertext from a file carries the error that its sender states: where that is not to be
-        trusted, plan the program and pass the bound. ``queries``: calls under this key that may ever be shared; one on
-        an array of several ciphertexts counts once, and is flooded for each of them. The result says how many bits of
-        precision the flooding cost.
+        1 before the scale is divided out: sqrt(N) times a bound of every coefficient. It must hold for the worst case
+        of the program, and never be measured on secret data. If the ranges of the values were declared (`encrypt`),
+        None derives it from the error that was tracked. A bound smaller than the tracked error, or than that of a fresh
+        encryption, is refused. A ciphertext from a file carries the error that its sender states: if you do not trust
+        the sender, plan the program and pass the bound. ``queries``: calls under this key that may ever be shared. A
+        call on an array of several ciphertexts counts once; the noise takes all of them into account. The result says
+        how many bits of precision the flooding cost.
 
-        ValueError for bounds and counts that are not positive or too small, UnsupportedError where no bound can be
-        derived, ScaleError where the flooding exceeds the modulus. Source: Li, Micciancio, Schultz and Sorrell,
-        CRYPTO 2022.
+        ValueError for bounds and counts that are not positive or too small, UnsupportedError if no bound can be
+        derived, ScaleError if the added noise exceeds the modulus. Source: Li, Micciancio, Schultz and Sorrell, CRYPTO
+        2022.
         """
         queries = arrays.as_integer(queries, "decrypt_for_sharing", "queries", least=1, most=2**40)
         statistical_bits = arrays.as_integer(
@@ -252,12 +251,13 @@ class Client(roles.Handle):
         error is measured on the imaginary parts, which should be zero. This misses errors that only real parts have
         (those of tables, and of bootstrapping with
         ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
-        arrays without values, ShapeError for values of another shape, KeyError where another key made it.
+        arrays without values, ShapeError for values of another shape, KeyError if another key made it.
         """
         return measured.noise(self, x, values)
 
     def _noise_bound(self, x: Ciphertext, stated: float | None) -> float:
-        """The stated bound, or twice the expected norm of the tracked error's polynomial; never less than that norm."""
+        """The stated bound, or twice the expected norm of the tracked error's polynomial. It is never less than that
+        norm."""
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt_for_sharing", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")

@@ -45,15 +45,15 @@ class Context(Tenancy, roles.Handle):
     """Parameters on a device. Server side: holds evaluation keys, never a secret.
 
     ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
-    ``"cuda:1"`` or None (CUDA where it was built and a GPU answers); ``threads`` 0 means all cores;
-    ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks
-    levels refreshes its operand first, and so does one that would end below the level from which the cheapest and
-    most precise form of bootstrapping is possible (level 3 of the named sets). ``tuning`` names a table of `latticino
-    tune` that chooses the GPU's kernel variants instead of the shipped one. May be shared between threads.
+    ``"cuda:1"`` or None (CUDA if it was built and there is a GPU); ``threads`` 0 means all cores;
+    ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks levels bootstraps
+    its operand first. So does one that would end below the level that the cheapest and most precise form of
+    bootstrapping needs (level 3 of the named sets). ``tuning`` names a table of `latticino tune` that chooses the GPU's
+    kernel variants instead of the shipped one. May be shared between threads.
 
-    ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). Beyond it those that were not
-    used for the longest time go to host memory, about half as large, until they are used again (`resident`). A
-    bundle that is loaded or made takes its memory beside the budget until there is room.
+    ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). When it is full, the bundles
+    that were not used for the longest time move to host memory, where they take about half as much, until they are used
+    again (`resident`). While a bundle is loaded or made, its memory does not count against the budget.
 
     The device ``"not-encrypted"`` computes on **values in the clear**, with the levels, scales, errors and precision of
     encrypted ones, but no keys: for debugging at full speed.
@@ -112,7 +112,7 @@ class Context(Tenancy, roles.Handle):
 
     @classmethod
     def _for_plans(cls, params: str | _native.Params, kind: str, auto_bootstrap: bool) -> Context:
-        """A context that can do nothing but plan: for a device of that kind, which need not be there."""
+        """A context that can only plan, for a device of that kind, which need not exist here."""
         out = cls.__new__(cls)
         out.params = preset(params) if isinstance(params, str) else params
         out.device, out.threads, out.simd = kind, 0, True
@@ -122,7 +122,7 @@ class Context(Tenancy, roles.Handle):
         return out
 
     def _dry(self) -> tuple[Context, _native.KeyRecorder]:
-        """A twin without data, and what will have noted the keys that a program uses on it."""
+        """A twin without data, and the object that notes which keys a program uses on the twin."""
         twin = Context.__new__(Context)
         twin.params, twin.device, twin.threads, twin.simd = self.params, "dry", 0, self.simd
         twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap, self._sets_of_switching(),
@@ -136,7 +136,7 @@ class Context(Tenancy, roles.Handle):
 
     @property
     def _debugger(self) -> Any:
-        """Of lt.debug: sessions are debugged with their context."""
+        """The debugger that lt.debug set on the context. Sessions are debugged with their context."""
         return self._root._debugging
 
     @property
@@ -146,7 +146,7 @@ class Context(Tenancy, roles.Handle):
 
     @property
     def _without_data(self) -> bool:
-        """Whether operations are planned only: dry runs, and where values stay in the clear."""
+        """Whether operations have no ciphertexts: in dry runs, and on the device that does not encrypt."""
         return self.device in ("dry", NOT_ENCRYPTED)
 
     @property
@@ -190,7 +190,7 @@ class Context(Tenancy, roles.Handle):
         return views.context(self)
 
     def _options(self) -> dict[str, Any]:
-        """What it was made from, beside the parameters."""
+        """The options that it was made with, beside the parameters."""
         budget = None if self._store is None else self._store.budget
         return {"device": self.device, "threads": self.threads if self.encrypted else 0, "simd": self.simd,
                 "auto_bootstrap": self.auto_bootstrap, "tuning": self._tuning, "key_budget": budget}
@@ -203,12 +203,11 @@ class Context(Tenancy, roles.Handle):
     def use(self, keys: ServerKeys) -> Context:
         """Computes with these public keys; returns the context itself.
 
-        Bundles of several keys may be in use at once: operations take the one of their operands' key id. A bundle
-        replaces another one of the same key only, and stays until `forget`. The attribute `keys` is the bundle of the
-        last call, and `encrypt` uses its public key. A key id is only a claim of the sender of an operand: for
-        clients that do not trust each other, call
-        `bind`. Raises ContextError where they were made for other parameters or lie on another
-        context's device, UnsupportedError for what is no bundle of keys.
+        Bundles of several keys may be in use at once: operations take the bundle with the key id of their operands. A
+        bundle only replaces another one of the same key, and stays until `forget`. The attribute `keys` is the bundle
+        of the last call, and `encrypt` uses its public key. A key id is only a claim of the sender of an operand: for
+        clients that do not trust each other, call `bind`. Raises ContextError if they were made for other parameters or
+        lie on another context's device, UnsupportedError if the argument is no bundle of keys.
         """
         self._use(keys, ServerKeys, "client.server_keys(program, x) makes them")
         return self
@@ -307,13 +306,14 @@ class Context(Tenancy, roles.Handle):
     def switch_set(self, name: str | None = None, key: str = "") -> str:
         """The name of a set of switching for these parameters; the default one for None.
 
-        That is one whose keys are in use, if there are any; else the device's: tables in FP64 on a GPU that is fast at
-        it and on a CPU with vector code, exact ones elsewhere.
+        The default is a set whose keys are in use, if there is one. Otherwise it depends on the device: tables in FP64
+        on a GPU that is fast at it and on a CPU with vector code, exact tables elsewhere.
         """
         return self._switchers.named(name, self._sets_of_switching(key))
 
     def _sets_of_switching(self, key: str = "") -> list[str]:
-        """The default first. Keys of a twin are those that its program asked for so far: they decide nothing."""
+        """The names of the sets, the default first. The keys of a twin are those that its program asked for so far, so
+        they decide nothing."""
         if self._without_data:
             return self._switchers.sets
         keys = self._tenants.get(key) or self.keys
@@ -372,7 +372,7 @@ class Session(BoundSession, Context):
         self._bind(context, keys)
 
     def adopt(self, x: Ciphertext) -> Ciphertext:
-        """A ciphertext of the session's context as one of the session; no copy. KeyError where another key made it,
+        """A ciphertext of the session's context as one of the session; no copy. KeyError if another key made it,
         ContextError for one of another session."""
         roles.require_kind("adopt", x, Ciphertext, "encrypt or load one first")
         if x.context is self:

@@ -42,14 +42,15 @@ class NotEncryptedClient(Client):
         return f"Client({self.context.params.name!r}, NOT ENCRYPTED)"
 
     def server_keys(self, *what: Any, public: bool = False, show: bool | None = None) -> ServerKeys:
-        """Keys of no bytes. Programs are planned, as they would be for keys."""
+        """Gives keys of no bytes. Programs are planned as they would be for real keys."""
         if what and callable(what[0]):
             self.context.plan(what[0], *what[1:])
         return NotEncryptedKeys(self.context)
 
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *, range: Any = None,
                 like: Any = None) -> Ciphertext:
-        """As the client of another device; the values stay in the clear beside the ciphertext's level and scale."""
+        """Does what the client of another device does, but the values stay in the clear, beside the ciphertext's level
+        and scale."""
         return encrypted_array(self.context, x, level, scale, lambda batch: [], False, range, like)
 
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
@@ -113,7 +114,8 @@ class _Debugger:
         return x.layout.read(np.concatenate(self.client._native.decrypt(x._parts)))
 
     def followed(self, x: Ciphertext) -> Ciphertext:
-        """With true values: those that operations made, or what decrypts now. What other clients encrypted stays."""
+        """Arrays with their true values: those that operations made, or else what they decrypt to now. Arrays that
+        other clients encrypted are left as they are."""
         if self.context._native.recording or x._key != self.client.key_id:
             return x
         actual = self.values(x)
@@ -165,7 +167,7 @@ def debug(context: Context, client: Client) -> Iterator[None]:
     if context._debugger is not None:
         raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one",
                                               "leave the outer block first")
-    warnings.warn("debug: the secret key decrypts beside the computation; use it on a client's machine only",
+    warnings.warn("debug: the secret key decrypts while the server's program runs; use it on a client's machine only",
                   SecretWarning, stacklevel=3)
     context._root._debugging = _Debugger(context, client)
     try:

@@ -17,7 +17,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     for lists that are empty, of different lengths or with other things than ciphertexts.
     """
     if not all(isinstance(several, Sequence) for several in (xs, ys)):
-        raise errors.ShapeError.explain("dot", "what is no list", "two lists of ciphertexts", "put them into lists")
+        raise errors.ShapeError.explain("dot", "no list", "two lists of ciphertexts", "put them into lists")
     xs, ys = list(xs), list(ys)
     for v in xs + ys:
         if not isinstance(v, Ciphertext):
@@ -51,6 +51,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
 
 
 def _factors(x: Ciphertext, y: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
-    """Both as they are multiplied: of a square one twice, as the errors of its factors are the same."""
+    """Both factors as they are multiplied. A square gives the same object twice, because the errors of its two factors
+    are the same."""
     first = align.moderate(x._ready(1))
     return first, first if x is y else align.moderate(y._ready(1))

@@ -21,8 +21,8 @@ _LARGE_MATRIX = 1 << 14  # entries from which encoding may take over a second
 
 
 class Encodings:
-    """Those of one context. ``products``: of matrices and maps that several ciphertexts meet; ``maps``: diagonals of
-    linear maps, as long as those live."""
+    """The encodings of one context. ``products``: those of matrices and maps for several ciphertexts. ``maps``:
+    diagonals of linear maps, as long as those live."""
 
     def __init__(self, context: _native.Context) -> None:
         self._context = context
@@ -32,7 +32,7 @@ class Encodings:
 
     @property
     def bytes(self) -> int:
-        """Of matrices and maps."""
+        """The size of encoded matrices and maps."""
         return self.products.bytes + sum(t.bytes for kept in self.maps.values() for t in kept.values())
 
     def plain(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
@@ -48,8 +48,8 @@ class Encodings:
 
     def named(self, name: tuple[Any, ...], make: Callable[[], np.ndarray], level: int,
               scale: float) -> _native.Plaintext:
-        """Encodes what ``make`` gives, which ``name`` tells from all else that has a name: looked up, it is
-        neither made nor compared."""
+        """Encodes the values that ``make`` gives. ``name`` identifies them: if they were encoded before, they are
+        looked up by name, and neither made again nor compared."""
         return self.constants.get((name, level, scale), lambda: _native.encode(self._context, make(), level, scale))
 
     def matrix(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:

@@ -60,7 +60,7 @@ def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None
 
 def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, like: Any,
               error: float) -> _native.Known:
-    """What is known of values to encrypt: what the caller states, never what they are."""
+    """What is known of values to encrypt. This is what the caller states, never the values themselves."""
     if stated is not None and like is not None:
         raise errors.UnsupportedError.explain(
             "encrypt", "a range and sample data", "one of them", "leave range out, or like")

@@ -78,7 +78,7 @@ def _count(x: Any, name: str) -> int:
 
 
 def _given(x: Any, name: str) -> int:
-    """0 for None; what says 0 is out of range."""
+    """The number; 0 stands for None, and -1 for an explicit 0, which is out of range."""
     return 0 if x is None else _count(x, name) or -1
 
 

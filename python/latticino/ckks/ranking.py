@@ -1,4 +1,4 @@
-"""The largest values and where they are, by their ranks: two comparisons in sequence, however many values there are.
+"""The largest values and their indices, by their ranks: two comparisons in sequence, however many values there are.
 
 All pairs are compared at once. The rank of a value is how many others come before it; a second comparison turns it
 into a one or a zero. A pair of equal values counts for its first one, so that ranks are those of a stable sort.
@@ -39,7 +39,7 @@ def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, lar
     if method == "ranks":
         if gap is not None or bits is not None:
             raise errors.UnsupportedError.explain(
-                operation, 'gap or bits with method="ranks"', "neither: it goes through tables", "leave them out")
+                operation, 'gap or bits with method="ranks"', "neither: this method uses tables", "leave them out")
         chosen = _by_tables(x, k, bound, largest, operation, options)
     elif method == "polynomial":
         if options:
@@ -62,7 +62,7 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _differences(x: Ciphertext, largest: bool, factor: float = 1.0) -> Ciphertext:
-    """Of all pairs, the first minus the second value, or the other way round for the smallest, times a factor."""
+    """`factor` times the first minus the second value of all pairs; for the smallest, the second minus the first."""
     first, second = _pairs(x.size)
     w = np.zeros((x.size, len(first)))
     at = np.arange(len(first))
@@ -71,8 +71,8 @@ def _differences(x: Ciphertext, largest: bool, factor: float = 1.0) -> Ciphertex
 
 
 def _ranks(before: Ciphertext, count: int, k: int, step: float, factor: float = 1.0) -> Ciphertext:
-    """For each of k ranks in turn and each value, its rank minus that rank, and `step`, times a factor. ``before``: of
-    each pair, 1 where the first value comes before the second one, else 0."""
+    """For each of k ranks in turn and each value: the value's rank minus that rank, and `step`, times a factor.
+    ``before`` holds 1 for each pair whose first value comes before the second one, else 0."""
     first, second = _pairs(count)
     at = np.arange(len(first))
     w = np.zeros((len(first), count))
@@ -84,7 +84,7 @@ def _ranks(before: Ciphertext, count: int, k: int, step: float, factor: float = 
 
 def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: str,
                options: dict[str, Any]) -> Ciphertext:
-    """1 for each of k ranks in turn and the value that has it, else 0."""
+    """For each of k ranks in turn: 1 at the value that has this rank, 0 at the others."""
     before = switching.positive(_differences(x, largest), bound, _TIES, **options)
     ranks = _ranks(before, x.size, k, 0.0)
     ranks = ranks.declare(-k + 1, x.size - 1)
@@ -132,7 +132,7 @@ def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operatio
 
 
 def _deepest(x: Ciphertext) -> int:
-    """The most levels of a polynomial that bootstrappings leave, where there are any."""
+    """The most levels that one polynomial may take. A context that bootstraps has fewer after a bootstrapping."""
     params = x.context.params
     if not (x.context.auto_bootstrap and params.has_bootstrap):
         return int(params.top_level)
@@ -146,7 +146,7 @@ def of_method(x: Ciphertext, method: str, bound: Any, gap: Any, bits: Any, opera
     if method == "rounds" and rounds is not None:
         if gap is not None or bits is not None:
             raise errors.UnsupportedError.explain(
-                operation, 'gap or bits with method="rounds"', "neither: it goes through tables", "leave them out")
+                operation, 'gap or bits with method="rounds"', "neither: this method uses tables", "leave them out")
         return rounds()
     values, indices = top(x, 1, bound, method, gap, bits, operation in ("max", "argmax"), operation, options)
     return (indices if operation.startswith("arg") else values).reshape(())

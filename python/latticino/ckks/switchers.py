@@ -28,11 +28,11 @@ class Switchers:
         self._made: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
 
     def ordered(self, used: Sequence[str]) -> list[str]:
-        """The default first: those with keys in use before others."""
+        """The sets, the default one first. Sets with keys in use come before others."""
         return sorted(self.sets, key=lambda name: name not in used)
 
     def named(self, name: str | None, sets: Sequence[str]) -> str:
-        """The set of that name, or the first; ParameterError where there is none."""
+        """The set of that name, or the first; ParameterError if there is none."""
         name = None if name is None else arrays.as_text(name, "switching", "switching")
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
@@ -50,7 +50,7 @@ class Switchers:
             return self._contexts[name]
 
     def without_data(self, name: str, slots: int, bound: float, minimal_keys: bool, route: str) -> _native.Switcher:
-        """Of a twin: what takes ciphertexts through tables, with keys without data."""
+        """For a twin: the switcher that takes ciphertexts through tables, with keys without data."""
         key = (name, slots, bound, minimal_keys, route)
         with self._lock:
             if key not in self._made:
@@ -60,11 +60,11 @@ class Switchers:
 
     @property
     def bytes(self) -> int:
-        """Of what a twin's program has made."""
+        """The size of the keys and tables that a twin's program has made."""
         return sum(s.bytes for s in self._made.values())
 
     def _route(self, name: str, slots: int, minimal_keys: bool, route: str) -> RepackRoute:
-        """The way back that a plan decides on, with keys for it."""
+        """The way back from tables that a plan decides on, and for which there are keys."""
         key = (name, slots, minimal_keys, route)
         if key not in self._known:
             native = self.context(name)

@@ -46,7 +46,7 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
 
 
 def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
-    """f with doubles as values; ValueError where one is no real number."""
+    """f with doubles as values; ValueError if one is no real number."""
     roles.require_function("apply_lut", f)
 
     def real(v: float) -> float:
@@ -107,7 +107,7 @@ def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | No
 
 def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
                        route: str = "automatic") -> float:
-    """Of the noise beside a value that is looked up in a table of that bound."""
+    """Deviation of the noise that is added to a value before a table of that bound looks it up."""
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
     table = x.context.table((name, bound, "identity"), lambda: _native.SwitchTable.make(native, float, bound))
@@ -117,7 +117,8 @@ def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None
 
 def stepped(x: Ciphertext, f: Callable[[float], float], bound: float, switching: str | None = None,
             minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
-    """As `apply_lut`, of values that are known to lie away from the jumps of f, which is constant elsewhere."""
+    """Does what `apply_lut` does, for values that are known to lie away from the jumps of f. Between its jumps f is
+    constant."""
     return _looked_up(x, f, bound, None, switching, minimal_keys, route, True)
 
 
@@ -134,8 +135,8 @@ def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _nativ
 
 
 def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> None:
-    """What a table takes: ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound; ValueError for
-    values beyond it where they are known (not encrypted, or debugged)."""
+    """Checks that a table can take these values. If their range exceeds the bound, it raises ScaleError in a plan and
+    warns elsewhere. If the values are known (not encrypted, or debugged) and exceed the bound, it raises ValueError."""
     misfit = _native.beyond(x._known, bound) if where is None else None
     if misfit is not None:
         report(operation, x.context, *misfit)
@@ -185,8 +186,8 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
     values = np.arange(len(x._parts) * x.slots, dtype=float)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
-            "max", f"{x.size} values with other values in the slots behind them",
-            "zeros in the slots behind them", "x.contiguous(), which clears them")
+            "max", f"{x.size} values, and other values in the slots after them",
+            "zeros in the slots after them", "x.contiguous(), which clears them")
 
     def within(v: Ciphertext) -> Ciphertext:
         return v._made(_native.chosen_within(v._contents, bound))
@@ -217,7 +218,8 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
 
 
 def _single(x: Ciphertext) -> Ciphertext:
-    """The value of the first slot. Others may hold another one: of equal values each slot has chosen for itself."""
+    """The value of the first slot. Other slots may hold another value, because among equal values each slot has chosen
+    for itself."""
     if x.slots == 1:
         return x._like(x._parts, x._known, True, ())
     first = np.zeros(x.slots)

@@ -59,36 +59,37 @@ def as_range(x: Any) -> _native.Range:
 
 
 def fresh(known: _native.Range, error: float, sample: np.ndarray | None = None) -> _native.Known:
-    """Of an encryption, whose values are like those of a sample if there is one."""
+    """What is known of a fresh encryption, whose values are like those of a sample if there is one."""
     if sample is None:
         return _native.Known.fresh(known, error)
     return _native.Known.sampled(as_complex(sample), not np.iscomplexobj(sample), error)
 
 
 def as_complex(values: np.ndarray) -> np.ndarray:
-    """As the extension takes values: flat, in double precision."""
+    """The values as the extension takes them: flat, in double precision."""
     return np.ascontiguousarray(values, np.complex128).reshape(-1)
 
 
 def range_of(plain: np.ndarray) -> _native.Range:
-    """Of plain values."""
+    """The range of plain values."""
     return _native.Range.of(as_complex(plain))
 
 
 def places_of(where: Layout) -> tuple[np.ndarray | None, int]:
-    """As the extension takes where plain values lie: None for row by row, else addresses, and how many ciphertexts."""
+    """The addresses of plain values as the extension takes them (None: row by row), and the number of ciphertexts."""
     return (None, 0) if where.is_plain else (flat_index(where.places), where.count)
 
 
 def flat_index(index: np.ndarray) -> np.ndarray:
-    """As the extension takes indices."""
+    """The indices as the extension takes them."""
     return np.ascontiguousarray(index, np.int64).reshape(-1)
 
 
 def check_fits(operation: str, context: Any, known: _native.Known, part: _native.Ciphertext,
                rest: float = 0.0) -> _native.Known:
-    """What is known, if the values fit the modulus of a ciphertext, and what lies in slots without values, bounded by
-    `rest`. Else a ScaleError in a plan, and elsewhere a warning: nothing is claimed of the result then."""
+    """What is known, if the values fit the modulus of a ciphertext, and if the content of slots without values, bounded
+    by `rest`, fits as well. Otherwise it raises ScaleError in a plan, and warns elsewhere; nothing is then claimed of
+    the result."""
     found = _native.fitting(known, part, rest)
     if found is None:
         return known
@@ -99,7 +100,7 @@ def check_fits(operation: str, context: Any, known: _native.Known, part: _native
 
 
 def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> None:
-    """ScaleError in a plan, a RangeWarning elsewhere."""
+    """Raises ScaleError in a plan, and gives a RangeWarning elsewhere."""
     problem = errors.ScaleError.explain(operation, had, needs, remedy)
     if context.device == "dry":
         raise problem
@@ -107,7 +108,8 @@ def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> N
 
 
 def _levels_inside() -> int:
-    """For a warning of the caller's: frames up to the first one outside of the package."""
+    """The stack level of a warning that the caller gives: the number of frames up to the first one outside of the
+    package."""
     frame, levels = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, levels = frame.f_back, levels + 1

@@ -25,7 +25,7 @@ class Noise(roles.Handle):
 
     ``mean``, ``worst`` and ``rms``: of the absolute errors of its values; ``bits`` and ``worst_bits``: ``-log2`` of the
     mean and of the worst. These are `PrivateArray` of shape (). ``claimed_bits`` and ``claimed_worst_bits`` are what
-    the ciphertext says of itself, and ``claim`` what that rests on. ``basis``: ``"values"`` that were given, or
+    the ciphertext claims, and ``claim`` says what that rests on. ``basis``: ``"values"`` that were given, or
     ``"imaginary parts"``.
     """
 
@@ -112,7 +112,7 @@ def noise(client: Client, x: Ciphertext, values: Any) -> Noise:
 
 
 def _with_imaginary_parts(client: Client, x: Ciphertext) -> np.ndarray:
-    """What decrypting gives, before errors of real arrays are cut off."""
+    """The decrypted values, with the imaginary errors that decryption of a real array would cut off."""
     values: np.ndarray = client.decrypt(x).unmarked()  # refuses what is not its own
     if np.iscomplexobj(values):
         return values

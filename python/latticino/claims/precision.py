@@ -20,14 +20,14 @@ class Precision(NamedTuple):
 
 
 def _numbers(x: Any) -> np.ndarray:
-    """Numbers in any layout; ShapeError for what is none."""
+    """The numbers, in any layout; ShapeError for anything else."""
     return arrays.as_numpy(np.asarray(x, order="C") if isinstance(x, np.ndarray) else x, "precision")
 
 
 def precision(z: Any, expected: Any) -> Precision:
     """Compares two vectors of equal shape by the complex modulus of their difference.
 
-    Raises ShapeError where the shapes differ. Equal vectors give infinity.
+    Raises ShapeError if the shapes differ. Equal vectors give infinity.
     """
     z, expected = (_numbers(x) for x in (z, expected))
     if z.shape != expected.shape:

@@ -25,7 +25,7 @@ class ConstantCache(Generic[Kept]):
 
     @property
     def bytes(self) -> int:
-        """What the kept constants take."""
+        """The bytes that the kept constants take."""
         return self._bytes
 
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
@@ -40,8 +40,8 @@ class ConstantCache(Generic[Kept]):
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Drops nothing inside, and other threads wait: one that encoded meanwhile would hold this lock
-        while it waits for the recording, which needs it."""
+        """Nothing is dropped inside, and other threads wait. A thread that encoded meanwhile would hold this lock while
+        it waits for the recording, and the recording needs the lock."""
         with self._lock:
             self._pinned += 1
             try:

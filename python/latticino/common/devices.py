@@ -12,7 +12,7 @@ NOT_ENCRYPTED = "not-encrypted"
 def choose(device: str | None) -> tuple[str, int]:
     """``None`` is CUDA where it was built and a GPU answers, the CPU otherwise.
 
-    ``"cpu"``, ``"cuda"`` and ``"cuda:1"`` mean just that; DeviceError where it cannot be.
+    ``"cpu"``, ``"cuda"`` and ``"cuda:1"`` mean just that; DeviceError if it cannot be.
     """
     if device is None:
         device = "cuda" if _native.cuda_built() and _native.cuda_device_count() > 0 else "cpu"
@@ -47,8 +47,8 @@ def threads(number: int) -> int:
 
 
 def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
-    """Whose measured rates predict a context's times: ``"cuda"``, or the kernels of this CPU and how many of
-    its threads run at once."""
+    """Names the measured rates that predict a context's times: ``"cuda"``, or the kernels of this CPU and the number of
+    its threads that run at once."""
     if device.startswith("cuda"):
         return "cuda", 1
     kernels, _, usable = _native.cpu_choice(number, simd)
@@ -56,7 +56,7 @@ def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
 
 
 def fast_doubles(kind: str, index: int, number: int, simd: bool) -> bool:
-    """Whether blind rotations in FP64 are the faster ones: GPUs made for it, and vector code on a CPU."""
+    """Whether blind rotations are faster in FP64. They are on GPUs made for it, and with vector code on a CPU."""
     if kind == "cuda":
         return _native.cuda_has_fast_doubles(index)
     return _native.cpu_choice(number, simd)[0] != "reference"

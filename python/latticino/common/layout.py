@@ -1,8 +1,8 @@
 """Where the values of an array lie in the slots of its ciphertexts.
 
-An array of shape (3, 4) in one ciphertext of 16 slots lies row by row in slots 0 to 11, with zeros behind: the *plain*
-layout. Its transpose needs no work: the same slots are read in another order. Neither does a column: of the slots some
-are read, and what is in the others is marked as unknown.
+An array of shape (3, 4) in one ciphertext of 16 slots lies row by row in slots 0 to 11, with zeros after it: the
+*plain* layout. Its transpose needs no work: the same slots are read in another order. A column needs none either: some
+of the slots are read, and the others are marked as unknown.
 
 Slots have addresses: slot s of ciphertext p of n slots has the address p n + s. A ciphertext with fewer slots than N/2
 repeats periodically.
@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-# What the slots hold that no value lies in: zeros; what operations made of zeros, or more copies of the values;
-# anything, other values of an array that was cut for instance.
+# What slots without values hold. "zero": zeros. "filler": what operations made of zeros, or more copies of the values.
+# "unknown": anything, for instance other values of an array that was sliced.
 Rest = Literal["zero", "filler", "unknown"]
 _ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
 
@@ -26,8 +26,8 @@ _ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
 class Layout:
     """The shape of an array, and the address of each of its values in ``count`` ciphertexts of ``slots`` slots.
 
-    Several values may have one address: they are equal then (broadcast arrays). ``rest``: what the other slots hold,
-    up to ``bound`` in size; ``number``: the one that all of them hold, None where that is not known. Immutable.
+    Several values may have one address; they are then equal (broadcast arrays). ``rest``: what the other slots hold, up
+    to ``bound`` in size; ``number``: the number that all of them hold, None if that is not known. Immutable.
     """
 
     __slots__ = ("shape", "slots", "count", "rest", "bound", "number", "_places", "_used", "_name")
@@ -47,7 +47,7 @@ class Layout:
 
     @classmethod
     def plain(cls, shape: tuple[int, ...], slots: int, clean: bool = True, bound: float = 0.0) -> Layout:
-        """Row by row from the first slot on. `clean`: zeros behind the values."""
+        """Row by row from the first slot on. `clean`: the slots after the values hold zeros."""
         return cls(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
 
     # ---- facts ----
@@ -92,7 +92,7 @@ class Layout:
 
     @property
     def name(self) -> bytes:
-        """Tells this placement from all others; what the other slots hold is no part of it."""
+        """A hash that tells this placement from all others. It does not depend on what the other slots hold."""
         if self._name is None:
             head = repr(self._form()).encode()
             body = b"" if self._places is None else np.ascontiguousarray(self._places, np.int64).tobytes()
@@ -113,12 +113,12 @@ class Layout:
     # ---- others made of it: no work on ciphertexts ----
 
     def holding(self, number: complex) -> Layout:
-        """With one number in all other slots."""
+        """The same layout with one number in all slots without values."""
         return self.with_rest("filler" if number else "zero", abs(number), number)
 
     def with_rest(self, rest: Rest, bound: float = 0.0, number: complex | None = None) -> Layout:
-        """With other things in the other slots: up to `bound` in size, and all of them one `number` where that is
-        known. With no other slots that is nothing."""
+        """The same layout with other content in the slots without values, if there are such slots. The content is at
+        most `bound` in size. `number`: the known number that all of these slots hold, if there is one."""
         if rest == "zero" or self.full:
             rest, bound, number = "zero", 0.0, 0.0
         if (rest, bound, number) == (self.rest, self.bound, self.number):
@@ -129,11 +129,12 @@ class Layout:
         return out
 
     def changed(self, clean: bool, bound: float = 0.0) -> Layout:
-        """After an operation that leaves zeros in the other slots, or makes something else of them."""
+        """The layout after an operation that leaves zeros in the other slots (`clean`), or makes something else of
+        them."""
         return self.with_rest("zero" if clean else weakest(self.rest, "filler"), bound)
 
     def taken(self, index: np.ndarray, bound: float) -> tuple[Layout, list[int]]:
-        """Of the values with these flat indices, and which ciphertexts hold them. `bound` of the values."""
+        """The layout of the values with these flat indices, and which ciphertexts hold them. `bound`: of the values."""
         places = np.asarray(self.places.reshape(-1)[index])
         parts = np.unique(places // self.slots)
         moved = np.asarray(np.searchsorted(parts, places // self.slots) * self.slots + places % self.slots)
@@ -144,13 +145,13 @@ class Layout:
         return out, [int(p) for p in parts]
 
     def broadcast(self, shape: tuple[int, ...]) -> Layout:
-        """Of numpy's broadcast_to."""
+        """The layout of what numpy's broadcast_to gives; equal values share a slot."""
         if shape == self.shape:
             return self
         return Layout(shape, self.slots, self.count, np.broadcast_to(self.places, shape), self.rest, self.bound)
 
     def widened(self, slots: int) -> Layout:
-        """In ciphertexts of more slots, which repeat what was in fewer."""
+        """The layout in ciphertexts of more slots, which repeat what was in fewer."""
         if slots == self.slots:
             return self
         places = self.places
@@ -189,13 +190,13 @@ class Layout:
 
 
 def weakest(*rests: Rest) -> Rest:
-    """The one of which the least is known."""
+    """The layout of which the least is known."""
     return max(rests, key=_ORDER.index)
 
 
 def from_runs(runs: list[list[int]], shape: tuple[int, ...], slots: int, count: int, rest: Rest,
               bound: float) -> Layout:
-    """What `Layout.runs` wrote. ValueError where the runs are none of this shape and these ciphertexts."""
+    """The layout that `Layout.runs` wrote. ValueError if the runs do not belong to this shape and these ciphertexts."""
     total, most = 0, count * slots
     for first, step, length in runs:
         last = first + step * (length - 1)
@@ -212,7 +213,7 @@ def from_runs(runs: list[list[int]], shape: tuple[int, ...], slots: int, count: 
 def rotation_groups(size: int, slots: int, k: int) -> list[list[tuple[int, int, np.ndarray | None]]]:
     """How a cyclic shift of `size` values by k to the left is made of rotations of ciphertexts.
 
-    For each resulting ciphertext: (source ciphertext, rotation, mask), the mask None where the
+    For each resulting ciphertext: (source ciphertext, rotation, mask), the mask None if the
     source alone fills the result. Value i of the result is value (i + k) mod size of the source.
     """
     if size == slots:

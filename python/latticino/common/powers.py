@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def power(x: T, n: Any, remedy: str) -> T:
-    """x ** n in ceil(log2(n)) products one after another. UnsupportedError but for integers from 1."""
+    """x ** n in ceil(log2(n)) products one after another. UnsupportedError if n is not an integer of 1 or more."""
     try:
         count = operator.index(n)
     except Exception:  # TypeError, or what an object's own conversion raises

@@ -39,7 +39,8 @@ def _plain(x: Any) -> Any:
 
 
 def _marked(result: Any, objects: bool = False) -> Any:
-    """The arrays and numpy scalars of a result as private ones; Python's objects too where they came from an array."""
+    """A result whose arrays and numpy scalars are private ones. Python's objects are made private too if they came from
+    an array."""
     if isinstance(result, (np.ndarray, np.generic)):
         return np.asanyarray(result).view(PrivateArray)
     if objects and isinstance(result, (numbers.Number, str)):

@@ -1,8 +1,8 @@
 """Progress of long steps, shown in one way for the whole library.
 
 A step that takes over a second shows how far it is: as a bar on a terminal (where `rich` is installed), as a bar in
-the output of a notebook's cell, and as a line every few seconds otherwise. Where standard error is no terminal and
-nobody asked, nothing is written: logs and pipes stay clean. ``lt.progress`` and LATTICINO_PROGRESS decide otherwise.
+the output of a notebook's cell, and as a line every few seconds otherwise. If standard error is no terminal, nothing is
+written, so logs and pipes stay clean. ``lt.progress`` and LATTICINO_PROGRESS change this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ON, _OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 
 
 class _State:
-    """What was asked for in this process, and the step that is shown now: one at a time."""
+    """The setting of this process, and the step that is shown now. One step is shown at a time."""
 
     asked: bool | None = None
     shown: Task | None = None
@@ -50,11 +50,10 @@ class Setting:
 def progress(show: bool | None) -> Setting:
     """Turns progress bars of long steps on or off, in the whole process: ``lt.progress(False)``.
 
-    True: everywhere, as lines on standard error where it is no terminal. False: nowhere. None, the start: on terminals
-    and in notebooks. ``with lt.progress(False): ...`` holds for the block. The environment variable
-    LATTICINO_PROGRESS (``0`` or ``1``) does the same for programs that do not call
-    this. Steps: keys, their files, encrypting,
-    plans, matrices, conformance, fuzzing. ``server_keys(show=...)`` decides for one call.
+    True: everywhere; if standard error is no terminal, as lines. False: nowhere. None, the default: on terminals and in
+    notebooks. ``with lt.progress(False): ...`` holds for the block. The environment variable LATTICINO_PROGRESS (``0``
+    or ``1``) does the same for programs that do not call this. Steps: keys, their files, encrypting, plans, matrices,
+    conformance, fuzzing. ``server_keys(show=...)`` decides for one call.
     """
     setting = Setting(_State.asked)
     _State.asked = as_shown(show, "progress")
@@ -153,7 +152,7 @@ class _Bar:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this, whose cells show HTML."""
+    """Whether this runs in a notebook's kernel, whose cells show HTML."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return shell is not None and getattr(shell, "kernel", None) is not None
 
@@ -205,7 +204,7 @@ class Task:
         return f"{self.done:,} of {self.total:,}" + (f" {self._unit}" if self._unit else "")
 
     def advance(self, count: int = 1) -> None:
-        """So many pieces more are done."""
+        """Counts so many more pieces as done."""
         self.done += count
 
     def __enter__(self) -> Task:
@@ -250,7 +249,7 @@ def track(items: Iterable[T], title: str, show: bool | None = None) -> Iterator[
 
 
 def _renew() -> None:
-    """A forked child has neither the thread nor what it held."""
+    """Makes the state anew in a forked child, which has neither the thread nor what the thread held."""
     _State.lock, _State.shown = threading.Lock(), None
 
 

@@ -22,7 +22,7 @@ class Scope:
 
     @classmethod
     def current(cls) -> Scope | None:
-        """That of the function which this thread records, if any."""
+        """The scope of the function that this thread records, if it records one."""
         return getattr(cls._now, "scope", None)
 
     @contextmanager
@@ -35,7 +35,8 @@ class Scope:
             self.open, Scope._now.scope = False, outer
 
     def require(self) -> None:
-        """ContextError for arrays of this time outside of it, or in another thread."""
+        """Raises ContextError for arrays that were made in this scope and are used outside of it, or in another
+        thread."""
         if not self.open:
             raise errors.ContextError.explain(
                 "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
@@ -85,7 +86,8 @@ class Recording:
         return int(self._native.arena_bytes)
 
     def run(self, arguments: Sequence[Any], *values: Any) -> Any:
-        """The function of these: one array, or a tuple of them. `values`: what the native program takes beside."""
+        """The result of the function for these arguments: one array, or a tuple of arrays. The native program also
+        takes `values`."""
         self._arrays(arguments, "program")
         self._require_own(arguments, "program")
         had = [self._form(x) for x in arguments]
@@ -122,7 +124,7 @@ class Recording:
         return bool(recorded == form)
 
     def _filled(self, like: Any, parts: list[Any]) -> Any:
-        """An array like that one, of other ciphertexts."""
+        """An array like that one, with other ciphertexts."""
         raise NotImplementedError
 
     def _form(self, x: Any) -> Any:

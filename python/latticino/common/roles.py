@@ -13,7 +13,7 @@ from .. import errors
 
 
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
-    """UnsupportedError unless the value is of that class, or of one of those."""
+    """Raises UnsupportedError unless the value is of that class, or of one of those classes."""
     if not isinstance(value, kinds):
         names = [name_of(k) for k in (kinds if isinstance(kinds, tuple) else (kinds,))]
         raise errors.UnsupportedError.explain(operation, name_of(type(value)), " or ".join(names), remedy)
@@ -27,7 +27,7 @@ def require_function(operation: str, f: Any) -> None:
 
 
 def refuse_numpy(x: Any) -> NoReturn:
-    """UnsupportedError in place of an array of Python objects, which numpy would make."""
+    """Raises UnsupportedError; numpy would otherwise make an array of Python objects."""
     raise errors.UnsupportedError.explain(
         "numpy", name_of(type(x)), "numbers in the clear",
         "decrypt first, or use the array's own methods and the functions of latticino")
@@ -50,7 +50,7 @@ REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}  # by class: what `p
 
 
 def reduced(x: Any) -> tuple[Any, ...]:
-    """What ``__reduce__`` gives: by the function for its class, or for the nearest base."""
+    """The result of ``__reduce__``. The function for the class makes it, or the one for the nearest base class."""
     return next(REDUCERS[kind] for kind in type(x).__mro__ if kind in REDUCERS)(x)
 
 
@@ -72,7 +72,7 @@ class Handle:
 
 
 def name_of(kind: type) -> str:
-    """By the name under which users import it, where it has one."""
+    """The name under which users import it, if it has one."""
     for package in ("latticino", "latticino.tfhe"):
         if getattr(sys.modules.get(package), kind.__qualname__, None) is kind:
             return f"{package}.{kind.__qualname__}"
@@ -95,15 +95,14 @@ _LEAST_SHARED = -128  # log2 of a failure probability with which decryptions may
 
 
 def warn_of_security(operation: str, params: Any) -> None:
-    """A SecurityWarning for parameters below 128 bits, and for TFHE's that fail more often than 2^-128.
-
-    Reported where the caller of this function's caller is.
+    """Gives a SecurityWarning for parameters below 128 bits, and for parameters of TFHE that fail more often than
+    2^-128. The warning names the line that called the caller of this function.
     """
     if not params.secure:
         kind = "legacy" if "legacy" in params.name else "insecure"
         warnings.warn(f"{operation}: the {kind} set {params.name} is not held to 128 bits of security; choose a set "
                       "without that word in its name for data that matter", errors.SecurityWarning, stacklevel=3)
     elif getattr(params, "stated_log_failure", _LEAST_SHARED) > _LEAST_SHARED:
-        warnings.warn(f"{operation}: a bootstrapping of {params.name} goes wrong with "
+        warnings.warn(f"{operation}: a bootstrapping of {params.name} gives a wrong result with probability "
                       f"2^{params.stated_log_failure:.0f}; "
                       "do not share decryptions under it (docs/security.md)", errors.SecurityWarning, stacklevel=3)

@@ -55,7 +55,7 @@ def checked_budget(budget: Any) -> int | None:
 
 
 class Tenancy:
-    """What contexts and sessions of both schemes do with bundles of keys."""
+    """Holds bundles of keys, for contexts and sessions of both schemes."""
 
     params: Any
     keys: Any  # the bundle that was used last
@@ -100,8 +100,8 @@ class Tenancy:
                 self.keys = None
 
     def _keys_for(self, key: str) -> Any:
-        """The bundle for operands under that key id: theirs, or the one that was used last, which says what is
-        wrong with them where it matters."""
+        """The bundle for operands under that key id. Without one it is the bundle that was used last, which raises the
+        right error if keys are needed."""
         keys = self._tenants.get(key) or self.keys
         if keys is None:
             raise errors.KeyError.explain(
@@ -117,7 +117,8 @@ class Tenancy:
         return self._keyless() if keys is None else keys._new_evaluator()
 
     def _keyless(self) -> Any:
-        """What operations that need no keys are done with; KeyError where all need some."""
+        """What an operation that needs no keys computes with. Here it is a bundle of keys; KeyError if there is
+        none."""
         return self._keys_for("")
 
     def _hold(self, key: str) -> Any:
@@ -126,7 +127,8 @@ class Tenancy:
 
     @property
     def evaluator(self) -> Any:
-        """With the bundle that was used last, which stays in device memory for as long as the evaluator lives."""
+        """An evaluator with the bundle that was used last. The bundle stays in device memory for as long as the
+        evaluator lives."""
         return self._evaluator_for("")
 
     def _admit(self, operation: str, keys: Iterable[str]) -> None:
@@ -134,7 +136,7 @@ class Tenancy:
 
 
 class BoundSession(Tenancy):
-    """What sessions of both schemes share."""
+    """The common part of the sessions of both schemes."""
 
     def _bind(self, context: Any, keys: Any) -> None:
         # A session has the context's parameters, device, caches and locks, and only its keys are its own.

@@ -26,7 +26,8 @@ _OTHERWISE = "decrypt first, or use the array's own methods and the functions of
 
 
 class OfNumpy:
-    """What numpy asks of an encrypted array. ``_INSTEAD``: what to call in place of ufuncs of these names."""
+    """The methods that numpy calls on an encrypted array. ``_INSTEAD``: what to call in place of ufuncs of these
+    names."""
 
     __slots__ = ()
     _INSTEAD: ClassVar[dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""What notebooks show of the library's objects: tables of their facts. Nothing secret is among these."""
+"""Tables that notebooks show for the library's objects. They contain nothing secret."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ciphertext(x: Ciphertext) -> str:
 
 
 def _tenancy(c: Any) -> list[tuple[str, Any]]:
-    """Of contexts of both schemes."""
+    """The rows of a table on the keys in use, for contexts of both schemes."""
     rows: list[tuple[str, Any]] = [
         ("keys", "none in use" if c.keys is None else f"{display.size(c.keys.bytes)}, of key {c.keys.id}")]
     if c.encrypted:
@@ -75,7 +75,7 @@ def client(c: Client | tfhe.Client) -> str:
 
 
 def server_keys(k: ServerKeys) -> str:
-    """Labels by kind: there may be hundreds of rotations."""
+    """A table of the keys by kind, because there may be hundreds of rotations."""
     kinds: dict[str, int] = {}
     for label in k.labels:
         kind = _KEYS.get(repr(label).partition("(")[0], "bootstrapping")
@@ -128,7 +128,7 @@ def program(p: Program) -> str:
 
 
 def array(x: tfhe.EncryptedArray) -> str:
-    """Of TFHE."""
+    """The table of an encrypted array of TFHE."""
     if not x.context.encrypted:
         return display.facts("Values in the clear", [("shape", x.shape), ("type", x.dtype)], _not_encrypted(x.context))
     noise = max(p.norm2 for p in x._parts) ** 0.5

@@ -42,7 +42,7 @@ def _writer(keys: ServerKeys | tfhe.ServerKeys) -> _native.BundleWriter:
 
 
 def length(keys: ServerKeys | tfhe.ServerKeys) -> int:
-    """Bytes of the one file, without a signature."""
+    """The number of bytes of the single file, without a signature."""
     return _writer(keys).length
 
 
@@ -137,7 +137,7 @@ def _refuse(had: str, needs: str) -> None:
 
 
 def require_one_key(native: Any, public: Any, switching: dict[str, Any]) -> None:
-    """KeyError where parts of a bundle were made from other secret keys."""
+    """Raises KeyError if parts of a bundle were made from other secret keys."""
     for other in (public, *switching.values()):
         if other is not None and other.id != native.id:
             raise errors.KeyError.explain(

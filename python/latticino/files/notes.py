@@ -1,7 +1,7 @@
 """Notes of ciphertext files: JSON from strangers, read in this one place.
 
-A note is an object. Its fields are asked for by name and kind; everything else about it is refused: other JSON, names
-that occur twice, NaN and infinities, numbers out of range, depths that no writer makes.
+A note is an object. Its fields are read by name and kind. Everything else is refused: other JSON, names that occur
+twice, NaN and infinities, numbers out of range, and deeper nesting than any writer makes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Note:
         return cls(fields)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Positive lengths; their product is at most 2^53 too."""
+        """Positive lengths. Their product is at most 2^53 as well."""
         lengths = self._get(name, list)
         if len(lengths) > MOST_DIMENSIONS or not all(type(n) is int and 1 <= n <= LARGEST for n in lengths):
             refuse()
@@ -65,7 +65,7 @@ class Note:
         return str(self._get(name, str))
 
     def part(self, name: str) -> Note | None:
-        """An object inside; None where there is no such field."""
+        """The object in a field; None if there is no such field."""
         return Note(self._get(name, dict)) if name in self._fields else None
 
     def _get(self, name: str, kind: type | tuple[type, ...]) -> Any:

@@ -53,7 +53,7 @@ def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: A
     """Writes an encrypted array; a fresh one under the secret key stores a seed for its uniform part: half
     of a CKKS ciphertext, all but a word of a TFHE one. ``sign``: an Ed25519 private key, of `cryptography` or 32 bytes.
 
-    FileError where the path names a symbolic link, a device or a pipe: saving replaces regular files only.
+    FileError if the path names a symbolic link, a device or a pipe: saving replaces regular files only.
     """
     roles.require_kind("save_ciphertext", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
@@ -88,11 +88,10 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
              sign: Any = None) -> bytes:
     """An encrypted array or a bundle of server keys as a file's bytes, for sending.
 
-    ``final``: of a CKKS ciphertext that is an answer, as few bytes as keep the precision that it claims. It is brought
-    to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits). Where the range of
-    the values was declared, bits above the range are left out as
-    well. What is read back is an `Answer`, for `decrypt` alone.
-    UnsupportedError for other objects.
+    ``final``: for a CKKS ciphertext that is an answer; it takes as few bytes as its claimed precision allows. It is
+    brought to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits). If the range
+    of the values was declared, bits above the range are left out as well. What is read back is an `Answer`, which can
+    only be decrypted. UnsupportedError for other objects.
     ``sign``: an Ed25519 private key.
     """
     final = arrays.as_flag(final, "to_bytes", "final")
@@ -205,7 +204,7 @@ def save_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, ke
 
 
 def _remove(path: str) -> None:
-    """Takes away what an older bundle left, where it is a file."""
+    """Removes what an older bundle left, if it is a file."""
     file = Path(path)
     try:
         if file.is_symlink() or (file.exists() and not file.is_file()):
@@ -231,7 +230,7 @@ def load_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, *,
     A binary file object is read to the end of the bundle and no further; it may be a pipe. ``verify``: the
     Ed25519 public key that must have signed each of these files; FileError otherwise.
 
-    KeyError where these keys were made from another secret key than the bundle.
+    KeyError if these keys were made from another secret key than the bundle.
     """
     _require_context("load_server_keys", context)
     check = signing.verifier("load_server_keys", verify)
@@ -264,7 +263,7 @@ def _all_beside(path: str, context: Context | tfhe.Context) -> list[str]:
 
 
 def _beside(path: str, context: Context) -> tuple[str, dict[str, str]]:
-    """Where a bundle's public key lies, and the keys of each set of switching."""
+    """The paths of a bundle's public key and of its keys for each set of switching."""
     return path + PUBLIC_SUFFIX, {name: f"{path}.{name}" for name in _native.switch_sets_for(context.params)}
 
 
@@ -274,7 +273,7 @@ def save_secret_key(path: Path_, client: Client | tfhe.Client, *,
 
     With a passphrase it is encrypted: scrypt (N = 2^17, r = 8, p = 1), ChaCha20, HMAC-SHA-256. Without one it is not
     encrypted: keep the file as you keep private keys. A file of that name is replaced once
-    everything is on disk; FileError where the name is a device, a FIFO, a folder or a symbolic link.
+    everything is on disk; FileError if the name is a device, a FIFO, a folder or a symbolic link.
     """
     roles.require_kind("save_secret_key", client, (Client, tfhe.Client), "lt.keygen(ctx) gives a client")
     if isinstance(client, tfhe.Client):
@@ -297,7 +296,7 @@ def load_client(path: Path_, context: Context | tfhe.Context, *,
                 passphrase: str | bytes | None = None) -> Client | tfhe.Client:
     """The client whose secret key `save_secret_key` wrote, with the passphrase that it was saved with.
 
-    FileError where the file's group or others may read or write it, and for damaged ones; KeyError where
+    FileError if the file's group or others may read or write it, and for damaged ones; KeyError where
     the passphrase is wrong, missing, or given for a file without one.
     """
     _require_context("load_client", context)

@@ -22,7 +22,7 @@ def fresh(passphrase: str | bytes) -> tuple[Kdf, bytes]:
 
 
 def key_for(passphrase: str | bytes | None, kdf: Kdf | None) -> bytes:
-    """What opens a file whose header names `kdf` (None: not encrypted); empty without a passphrase."""
+    """The key that opens a file whose header names `kdf` (None: not encrypted). Without a passphrase it is empty."""
     if passphrase is None:
         return b""
     if kdf is None:
@@ -32,7 +32,7 @@ def key_for(passphrase: str | bytes | None, kdf: Kdf | None) -> bytes:
 
 
 def derive(passphrase: str | bytes, kdf: Kdf) -> bytes:
-    """The key of 64 bytes. Text is taken in Unicode's form NFC, as UTF-8, so that keyboards agree.
+    """The key of 64 bytes. Text is taken in Unicode's form NFC, as UTF-8, so that all keyboards give the same bytes.
 
     ValueError for an empty passphrase or one that is neither text nor bytes; OutOfMemoryError where
     scrypt's memory is not to be had; UnsupportedError for a Python without scrypt.
@@ -56,4 +56,4 @@ def derive(passphrase: str | bytes, kdf: Kdf) -> bytes:
         return hashlib.scrypt(data, salt=salt, n=1 << log_n, r=r, p=p, maxmem=most, dklen=64)
     except (MemoryError, ValueError) as why:
         raise errors.OutOfMemoryError.explain("passphrase", f"scrypt with {most >> 20} MiB",
-                                              "as much free memory", "free some") from why
+                                              "that much free memory", "free some") from why

@@ -23,7 +23,7 @@ _RAW = (bytes, bytearray, memoryview)
 
 
 def signer(operation: str, key: Any) -> Signer | None:
-    """What signs with an Ed25519 private key; None where there is none.
+    """A function that signs with an Ed25519 private key; None without a key.
 
     UnsupportedError for another kind of key, or without the package `cryptography`; ValueError for raw bytes that are
     no key.
@@ -39,8 +39,8 @@ def signer(operation: str, key: Any) -> Signer | None:
 
 
 def verifier(operation: str, key: Any) -> Verifier | None:
-    """What accepts files signed under an Ed25519 public key, and raises FileError for all others; None where there is
-    no key. Errors as `signer`."""
+    """A function that accepts files signed under an Ed25519 public key, and raises FileError for all others. It is None
+    without a key. It raises the errors of `signer` for other keys."""
     if key is None:
         return None
     ed25519 = _ed25519(operation)

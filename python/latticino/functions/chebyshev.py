@@ -22,7 +22,7 @@ _STEPS = 6  # degrees below that of the series which interpolation may do with
 
 
 class Series(NamedTuple):
-    """Coefficients in the Chebyshev or the monomial basis, of an interval that is brought to [-1, 1]."""
+    """Coefficients in the Chebyshev or the monomial basis, and the interval that is brought to [-1, 1]."""
 
     values: list[complex]
     chebyshev: bool
@@ -34,7 +34,7 @@ class Series(NamedTuple):
         return _native.Polynomial(*self)
 
     def mapped(self, x: Any) -> Any:
-        """Where the interval's map to [-1, 1] brings numbers."""
+        """The numbers after the map that brings the interval to [-1, 1]."""
         return (2 * x - self.lower - self.upper) / (self.upper - self.lower)
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -121,11 +121,11 @@ def fit(f: Callable[..., Any], domain: tuple[float, float], bits: float = 20, *,
     """The Chebyshev polynomial of smallest degree that is within ``2**-bits`` of ``f`` on ``domain``.
 
     ``f``: a numpy function, or any function of an array or of a number, with real or complex values. The error is
-    measured at 8 points per degree up to ``max_degree``, at least 4096. Where a somewhat wider interval saves the
-    level that scaling to [-1, 1] takes, and ``f`` is finite there, the series is one on that interval.
+    measured at 8 points per degree up to ``max_degree``, at least 4096. If a somewhat wider interval saves the level
+    that scaling to [-1, 1] takes, and ``f`` is finite there, the series is fitted on that interval.
 
-    PrecisionError where ``max_degree`` (at most 4095) does not suffice: it says what is reached, and where the error
-    is largest. ValueError for a domain that is not an interval, and where ``f`` is not finite on it.
+    PrecisionError if ``max_degree`` (at most 4095) does not suffice: it says what is reached, and where the error is
+    largest. ValueError for a domain that is not an interval, and if ``f`` is not finite on it.
     """
     return fitted("fit", f, as_domain("fit", domain), 2.0 ** -as_bits("fit", bits), max_degree)
 
@@ -217,7 +217,8 @@ class _Samples:
         return np.where(np.isfinite(distance), distance, np.inf)
 
     def smallest(self, allowed: float) -> tuple[np.ndarray, float] | None:
-        """Coefficients of the smallest degree within an error, and it; None where no degree is."""
+        """The coefficients of the smallest degree that is within an error, and the error that it has. None if no degree
+        is."""
         low, high = 0, self.most
         if self.error(high) > allowed:
             return None
@@ -233,7 +234,8 @@ class _Samples:
         return best
 
     def _interpolated(self, degree: int) -> np.ndarray:
-        """Through the points where T_(degree + 1) is zero: higher terms of the series look like lower ones there."""
+        """The polynomial through the points where T_(degree + 1) is zero. At these points higher terms of the series
+        have the values of lower ones."""
         n = degree + 1
         c = np.zeros(n, self.coefficients.dtype)
         k = np.arange(len(self.coefficients))
@@ -262,8 +264,8 @@ class _Samples:
 
 
 def sampled(f: Callable[..., Any], x: np.ndarray, operation: str) -> np.ndarray:
-    """f at points: called with the array, or with each number where that does not work. ValueError where it is not
-    finite.
+    """The values of f at points. f is called with the array, or with each number if that does not work. ValueError if a
+    value is not finite.
     """
     with np.errstate(all="ignore"):
         try:
@@ -306,7 +308,8 @@ def _series(values: np.ndarray) -> np.ndarray:
 
 
 def _cleaned(c: np.ndarray, largest: float, interval: tuple[float, float]) -> np.ndarray:
-    """Without what rounding leaves in a series of an even or an odd function: they cost products."""
+    """The series of an even or an odd function without the coefficients that only rounding left, because they cost
+    products."""
     out = np.array(c)
     small = _ROUNDING * max(largest, np.abs(c).max())
     if interval[0] == -interval[1]:

@@ -25,7 +25,7 @@ _GRID = 20001
 
 
 class Sign:
-    """Polynomials one after another that are near the sign of x for gap <= |x| <= bound.
+    """Polynomials that are applied one after another. The result is near the sign of x for gap <= |x| <= bound.
 
     ``degrees``; ``levels`` and ``products`` in all; ``error``: the largest distance from the sign on a dense grid of
     that domain, ``bits = -log2(error)``. Made by `lt.fit_sign`; calling it evaluates it on numbers in the clear.
@@ -70,7 +70,7 @@ class Sign:
         return scaled + self._slopes[1:]
 
     def slopes_within_gap(self) -> list[float]:
-        """The same where values nearer to 0 than the gap are counted as well."""
+        """The slopes of the stages, which also count values nearer to 0 than the gap."""
         steepest = [max(s, float(np.abs(chebyshev.chebval(np.linspace(0, a, 257), chebyshev.chebder(c))).max()))
                     for s, c, (a, _) in zip(self._slopes, self.stages, self.domains)]
         return [steepest[0] / self.interval, *steepest[1:]]
@@ -130,7 +130,7 @@ def composed(operation: str, bound: float, gap: float, bits: float, margin: floa
 
 
 def _free(bound: float) -> float:
-    """The next end that is brought to 1 by an integer factor, which takes no level."""
+    """The next larger end that an integer factor brings to 1, which takes no level."""
     k = math.floor(1 / bound * (1 + 1e-12))
     return bound if k < 1 else 1 / k
 
@@ -170,7 +170,7 @@ class _Way(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _ways(a: float, margin: float, deepest: int) -> dict[tuple[int, int], _Way]:
-    """For every number of levels and products the composition that ends with the narrowest interval around 1."""
+    """For every number of levels and of products, the composition that ends with the narrowest interval around 1."""
     best: dict[tuple[int, int], _Way] = {(0, 0): _Way(-math.log(a), ())}
     for levels in range(_MOST_LEVELS):
         for products in range(_MOST_PRODUCTS):

@@ -50,10 +50,9 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
 
 def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float, float] | None = None,
               known: Callable[[Ciphertext, float], _native.Known] | None = None) -> tuple[Ciphertext, Ciphertext]:
-    """A polynomial of every value, of degree 1 at least, and the operand as it came to be evaluated.
-
-    ``domain``: where the values lie, whatever else is known of them. ``known``: what is to be known of the result, of
-    the operand and of the error that evaluation adds.
+    """A polynomial of every value, of degree 1 at least, and the operand as it was when it was evaluated. ``domain``:
+    the interval in which the values lie, whatever else is known of them. ``known``: a function of the operand and of
+    the error that evaluation adds; it gives what is known of the result.
     """
     p = series.native
     x = x._settled(p.levels + (not x._is_canonical), operation)
@@ -84,7 +83,7 @@ def _rest_after(x: Ciphertext, series: Series, reach: float) -> Layout:
 
 
 def _rounded_stretch(x: Ciphertext, series: Series) -> float:
-    """What the factor that scales to [-1, 1] is rounded to, relative to it."""
+    """The rounded factor that scales to [-1, 1], relative to the exact one."""
     params = x.context.params
     stretch = 2 / (series.upper - series.lower)
     exact: float = stretch * params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
@@ -122,13 +121,14 @@ def _steady(operation: str, x: Ciphertext, p: _native.Polynomial) -> Ciphertext:
     if level is None:
         most = max(depth for depth in range(1, p.levels) if steady_level(params, x.level, depth, depth) is not None)
         raise errors.LevelError.explain(
-            operation, f"level {x.level}, from which scales change within {p.levels} levels",
-            f"at most {most} levels there", "encrypt at the default level, or take a polynomial of a smaller degree")
+            operation, f"level {x.level}, below which scales are not constant for {p.levels} levels",
+            f"at most {most} levels", "encrypt at the default level, or take a polynomial of a smaller degree")
     return x if level == x.level else x.to_level(level)
 
 
 def steady_level(params: _native.Params, level: int, levels: int, depth: int) -> int | None:
-    """The highest level up to one from which scales stay the same over an evaluation; None where there is none."""
+    """The highest level, up to the given one, from which scales stay the same over an evaluation; None if there is
+    none."""
     for start in range(level, levels - 1, -1):
         if _keeps_scale(params, start - (levels - depth), depth):
             return start
@@ -148,7 +148,7 @@ def _keeps_scale(params: _native.Params, start: int, depth: int) -> bool:
 
 
 def _leaves(x: Ciphertext, series: Series) -> bool:
-    """Whether a polynomial of what slots without values hold may leave the modulus, where that of values does not."""
+    """Whether the polynomial may leave the modulus in slots without values, although it does not for the values."""
     where, r = x.layout, x.range
     if where.full:
         return False
@@ -167,7 +167,7 @@ def _leaves(x: Ciphertext, series: Series) -> bool:
 
 
 def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | None]:
-    """x with slots without values that lie in a domain as well, and what they hold; None where that is not known.
+    """x with slots without values that lie in a domain as well, and what they hold; None if that is not known.
 
     A polynomial of a value far outside would leave the modulus, and take all slots along. Free of levels where these
     slots hold one number, or what is known to lie in the domain; one level for a mask elsewhere.
@@ -215,7 +215,7 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> No
 
 
 def declared_domain(operation: str, x: Ciphertext) -> tuple[float, float]:
-    """The declared range; ValueError where none is."""
+    """The declared range; ValueError if none is."""
     r = x.range
     if r.claim != "declared" or not r.low < r.high:
         had = "a declared range of a single value"
@@ -237,7 +237,7 @@ def approximate(x: Ciphertext, f: Callable[..., Any] | Fit, domain: tuple[float,
     if isinstance(f, Fit):
         if domain is not None or bits is not None:
             raise errors.UnsupportedError.explain(
-                operation, "a fit with a domain or bits beside it", "the fit's own", "leave domain and bits out")
+                operation, "a fit together with a domain or bits", "the fit alone", "leave domain and bits out")
         return of_fit(operation, x, f)
     ends = declared_domain(operation, x) if domain is None else as_domain(operation, domain)
     wanted = as_bits(operation, 20 if bits is None else bits)
@@ -286,7 +286,7 @@ def own_error(series: Series, domain: tuple[float, float], added: float, mapping
 
 
 def of_fit(operation: str, x: Ciphertext, fit: Fit) -> Ciphertext:
-    """A fit of every value."""
+    """The fit's polynomial of every value."""
     low, high = fit.domain
     if not x.range.is_real and not fit.imag:
         require_real(operation, x)
@@ -301,7 +301,7 @@ def of_fit(operation: str, x: Ciphertext, fit: Fit) -> Ciphertext:
 
 
 def _meant(x: Ciphertext, fit: Fit) -> np.ndarray | None:
-    """The function itself of the sample; the polynomial of what lies outside of the domain."""
+    """The function itself for the sample's values; the polynomial for those outside of the domain."""
     sample = x._known.sample
     if sample is None:
         return None

@@ -105,8 +105,8 @@ def _wants(operation: str, method: str | None, which: str) -> bool:
 
 def _polynomial(operation: str, x: Ciphertext, f: Function, domain: tuple[float, float], bits: Any,
                 method: str | None) -> Ciphertext | None:
-    """By one polynomial, which takes the fewest levels; None where its degree would be too large and a choice is
-    left.
+    """The result by one polynomial, which takes the fewest levels. None if its degree would be too large and the
+    iterations may be used instead.
     """
     try:
         fit = evaluate.chosen(operation, x, f, domain, as_bits(operation, bits), DEGREE)
@@ -118,7 +118,7 @@ def _polynomial(operation: str, x: Ciphertext, f: Function, domain: tuple[float,
 
 
 class Iterations(NamedTuple):
-    """A coarse polynomial, how many iterations follow, the error in the end, and the levels of all."""
+    """A coarse polynomial, the number of iterations that follow it, the final error, and the levels of all together."""
 
     start: Series
     steps: int

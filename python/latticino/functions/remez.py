@@ -27,7 +27,7 @@ def minimax(degree: int, a: float, points: int = POINTS,
             real: Real = np.longdouble) -> tuple[tuple[float, ...], float]:
     """The polynomial of odd degree with the smallest largest distance from 1 on [a, 1], for 0 < a < 1.
 
-    As coefficients of T_0, T_1, ... on [-1, 1], those of even index zero, and that distance: infinite where it would
+    As coefficients of T_0, T_1, ... on [-1, 1], those of even index zero, and that distance: infinite if it would
     be less than 2^-46.
     """
     count = (degree + 1) // 2
@@ -61,7 +61,7 @@ def _signs(n: int, real: Real) -> np.ndarray:
 
 
 def _grid(a: float, points: int, real: Real) -> np.ndarray:
-    """Points of [a, 1], dense near both ends, and near a in proportion where a is small."""
+    """Points of [a, 1] that are dense near both ends. If a is small, the points near it are in proportion to it."""
     t = (1 - np.cos(np.pi * np.arange(points + 1, dtype=real) / points)) / 2
     both = np.concatenate([real(a) ** (1 - t), real(a) + (1 - real(a)) * t])
     both = np.unique(np.clip(both, real(a), real(1)))
@@ -83,7 +83,7 @@ def _odd_basis(x: np.ndarray, a: float, count: int) -> np.ndarray:
 
 
 def _first_points(a: float, count: int, real: Real) -> np.ndarray:
-    """Chebyshev's for x^2."""
+    """The first points: Chebyshev's points for x^2."""
     t = (1 - np.cos(np.pi * np.arange(count + 1, dtype=real) / count)) / 2
     return np.asarray(np.sqrt(real(a) ** 2 + (1 - real(a) ** 2) * t))
 
@@ -110,7 +110,8 @@ def _extrema(x: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _exchanged(at: np.ndarray, sizes: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """As many extrema of alternating signs as there were points, the largest among them."""
+    """The extrema that replace the points: as many as there were points, of alternating signs, with the largest among
+    them."""
     kept = list(range(len(at)))
     while len(kept) > len(before):  # the smallest goes, with a neighbour where it is no end: signs still alternate
         size = sizes[kept]
@@ -126,7 +127,8 @@ def _exchanged(at: np.ndarray, sizes: np.ndarray, before: np.ndarray) -> np.ndar
 
 
 def _solve(m: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Gaussian elimination with pivots for wide numbers: numpy's own is in doubles only."""
+    """Solves a linear system by Gaussian elimination with pivots, for wide numbers. numpy's own solver takes doubles
+    only."""
     if m.dtype == np.float64:
         return np.asarray(np.linalg.solve(m, right))
     m, b = np.array(m), np.array(right)

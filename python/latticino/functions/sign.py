@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Outline(NamedTuple):
-    """What a function of the sign makes of it: ``scale * sign + shift``, from `low` to 1."""
+    """A linear function of the sign, ``scale * sign + shift``, whose values go from `low` to 1."""
 
     scale: float
     shift: float
@@ -32,13 +32,13 @@ SIGN, STEP = Outline(1.0, 0.0, -1.0), Outline(0.5, 0.5, 0.0)
 
 
 class Refresher(Protocol):
-    """Bootstraps between polynomials, where the context does not by itself."""
+    """Bootstraps between polynomials, if the context does not do so by itself."""
 
     def __call__(self, x: Ciphertext, levels: int) -> Ciphertext:
-        """x before a step that takes so many levels."""
+        """x, refreshed before a step that takes so many levels if it lacks them."""
 
     def grown(self, slope: float, added: float) -> None:
-        """The error grew by this slope, and by what a step added."""
+        """Multiplies the error by this slope, and adds what a step added."""
 
 
 def margin(x: Ciphertext) -> float:
@@ -87,10 +87,9 @@ def _positive_part(operation: str, x: Ciphertext, bound: float, bits: float) -> 
 
 def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
              after: int = 0, refresh: Refresher | None = None) -> tuple[Ciphertext, float]:
-    """``scale * sign(x) + shift`` and the error that its computation adds, where the values are beyond the gap.
-
-    ``after``: levels that are taken next. Without ``exact`` nothing is said yet of the distance from the sign itself.
-    ``refresh`` bootstraps before polynomials that lack levels, where the context does not.
+    """``scale * sign(x) + shift``, and the error that its computation adds for values beyond the gap. ``after``: levels
+    that are taken next. Without ``exact`` the distance from the sign itself is not counted yet. ``refresh`` bootstraps
+    before polynomials that lack levels, if the context does not do so.
     """
     if not x.range.is_real:
         evaluate.require_real(operation, x)
@@ -100,7 +99,7 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
     if refresh is None:
         _require_levels(operation, x, fit, after)
     first, added, y = x, 0.0, x
-    # Of a factor of a product, values within the gap count too: there the product is small, and not the slope.
+    # A factor of a product needs the slope within the gap too: there the product is small, but the slope is not.
     steepest = fit.slopes() if exact else fit.slopes_within_gap()
     for i, (series, slope, steep) in enumerate(zip(fit.series(), fit.slopes(), steepest)):
         if refresh is not None:
@@ -124,7 +123,7 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
 
 
 def error_between(before: Ciphertext, after: Ciphertext) -> float:
-    """What a bootstrapping added to the expected error."""
+    """The error that a bootstrapping added to the expected error."""
     old, new = before._known.estimate.rms, after._known.estimate.rms
     return math.sqrt(max(0.0, new * new - old * old))
 
@@ -143,7 +142,8 @@ def _stage(operation: str, y: Ciphertext, series: Series, slope: float,
 
 
 def _sign_of(x: Ciphertext, fit: Sign, outline: Outline) -> np.ndarray | None:
-    """What is meant for the sample: of values within the gap, whatever the polynomials make of them."""
+    """The intended result for the sample. For values within the gap it is the result of the polynomials, whatever that
+    is."""
     if x._known.sample is None:
         return None
     v = x._known.sample[0].real
@@ -213,8 +213,8 @@ def _require_levels(operation: str, x: Ciphertext, fit: Sign, after: int) -> Non
 
 
 def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float) -> None:
-    """PrecisionError where noise of the evaluation itself exceeds what is asked for, which no choice of degrees
-    changes.
+    """Raises PrecisionError if the noise of the evaluation itself exceeds the error that is asked for. No choice of
+    degrees changes that.
     """
     params, slots = x.context.params, x.slots
     own = 0.0

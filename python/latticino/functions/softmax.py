@@ -64,7 +64,7 @@ def logsumexp(x: Ciphertext, axis: int, domain: Any, bits: Any) -> Ciphertext:
 
 def _checked(operation: str, x: Ciphertext, axis: Any, domain: Any,
              bits: Any) -> tuple[int, int, tuple[float, float], float]:
-    """The axis, how many values lie along it, the domain, and the bits."""
+    """The checked arguments: the axis, the number of values along it, the domain, and the bits."""
     at, = sums.as_axes(arrays.as_integer(axis, operation, "axis"), x.ndim, operation)
     ends = evaluate.declared_domain(operation, x) if domain is None else as_domain(operation, domain)
     if not x.range.is_real:
@@ -77,8 +77,8 @@ def _shifted(high: float, factor: float) -> Any:
 
 
 def _exponential(x: Ciphertext, domain: tuple[float, float], bits: float, count: int) -> tuple[Fit, int]:
-    """What gives ``exp((x - high) / 2^k)``, and the smallest k for which it can be precise enough: the sum is as small
-    as its smallest term where all values lie at the low end, and what it is divided by multiplies its errors."""
+    """The fit of ``exp((x - high) / 2^k)``, and the smallest k for which it can be precise enough. If all values lie at
+    the low end, the sum is very small, and dividing by it multiplies the errors."""
     low, high = domain
     growth = math.log2(max(2.0, count / 2) + math.sqrt(count))
     widest = _WIDEST if x.context.auto_bootstrap and x.context.params.has_bootstrap else math.inf
@@ -110,7 +110,7 @@ def _divided(y: Ciphertext, axis: int, ends: tuple[float, float], bits: float) -
 
 
 def _within(x: Ciphertext, low: float, high: float) -> Ciphertext:
-    """x, of which it is known between which ends it lies, whatever sums and products of ranges say."""
+    """x, of which it is known that it lies between these ends. Sums and products of ranges would give a wider range."""
     r = x.range
     ends = (low, high) if r.high < low or r.low > high else (max(low, r.low), min(high, r.high))
     return x._like(x._parts, x._known.through(np.copy, 1.0, 0.0, *ends))

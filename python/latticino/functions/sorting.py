@@ -35,9 +35,9 @@ class Sorting:
     """How `lt.sort` sorts ``count`` values of a domain.
 
     ``stages``: exchanges of pairs one after the other; ``comparisons`` in all of them; ``sign``: the composition of
-    polynomials that each takes; ``levels`` of a stage. ``exchange_error``: by how much a single exchange may miss the
-    smaller and the larger of two values; ``error``: a bound for all stages together, in units of the values. With a
-    ``gap`` these hold for values that are equal or at least that far apart.
+    polynomials that each takes; ``levels`` of a stage. ``exchange_error``: the largest error of a single exchange;
+    ``error``: a bound for all stages together, in units of the values. With a ``gap`` these hold for values that are
+    equal or at least that far apart.
 
     Made by `lt.fit_sort`. Calling it sorts numbers in the clear, along the last axis, with the same polynomials.
     """
@@ -74,7 +74,7 @@ class Sorting:
     def __call__(self, x: Any) -> np.ndarray:
         """The numbers sorted, with the errors of the polynomials.
 
-        ValueError for numbers outside of the domain, where encrypted values would be lost.
+        ValueError for numbers outside of the domain; encrypted values would be lost there.
         """
         values = arrays.as_numpy(x, "sort")
         if values.dtype.kind == "c":
@@ -153,7 +153,7 @@ def _fitted(operation: str, count: int, domain: tuple[float, float], bits: float
         return min(found, key=lambda f: f[:2])[2]
     raise errors.PrecisionError.explain(
         operation, f"no composition of polynomials for {count} values in {stages} stages", f"{bits:g} bits",
-        "ask for more bits, so that the errors of all stages stay small beside the domain")
+        "ask for more bits, so that the errors of all stages stay small compared with the domain")
 
 
 def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: float | None,
@@ -213,7 +213,7 @@ class _Turn:
 
 
 def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int) -> tuple[_Turn, list[_Pairs]]:
-    """By how many slots a stage turns, and its pairs: of rows of `count` values that lie `stride` apart in an array of
+    """The rotation of a stage in slots, and its pairs, for rows of `count` values that lie `stride` apart among
     `size` values."""
     outer = np.arange(0, size, count * stride)
     low = (outer[:, None, None] + stage.lower[:, None] * stride + np.arange(stride)).reshape(-1)
@@ -262,7 +262,7 @@ class _Refresher:
 
 
 class _Run:
-    """A sort of arrays like this one."""
+    """Sorts arrays like this one."""
 
     def __init__(self, x: Ciphertext, axis: int, fit_of: Callable[[int | None], Sorting], bits: float) -> None:
         self.axis, self.stride = axis, math.prod(x.shape[axis + 1 :])
@@ -284,7 +284,7 @@ class _Run:
                 more_levels(x.context) + ", or a set with bootstrapping")
 
     def sorted(self, x: Ciphertext) -> Ciphertext:
-        """x, whose values lie within half of the width around 0, in the plain layout."""
+        """x sorted. Its values lie within half of the width around 0, and it has the plain layout."""
         fit, slots, flat = self.fit, x.slots, len(x._parts) * x.slots
         known = x._known.mapped(lambda row: np.pad(row, (0, flat - x.size)), 1.0, 1.0, True, 0.0)
         known = known.through(np.copy, 1.0, 0.0, -_BOUND / 2, _BOUND / 2)  # up to where exchanges may push them
@@ -303,10 +303,8 @@ class _Run:
         return x._like(y._parts, known.meant(meant, fit.error * fit.factor))
 
     def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], turn: _Turn, pairs: list[_Pairs]) -> Ciphertext:
-        """x with the smaller value of each pair at its lower place.
-
-        With the difference d of the lower and the upper one, u = d (1 + sign d) / 2 is what the lower one is too large
-        by, and the upper one too small.
+        """x with the smaller value of each pair at its lower place. Let d be the lower value minus the upper one. Then
+        the lower value is too large by u = d (1 + sign d) / 2, and the upper one is too small by u.
         """
         e, fit, refresh = x._evaluator, self.fit, self.refresh
         refresh.begin(self.imag)
@@ -339,7 +337,7 @@ class _Run:
 
     def _differences(self, x: Ciphertext, turn: _Turn,
                      pairs: list[_Pairs]) -> tuple[Ciphertext, np.ndarray, np.ndarray]:
-        """Of the lower and the upper values of pairs, a ciphertext for each of these, and their addresses in x."""
+        """The lower minus the upper values of pairs, a ciphertext for each of `pairs`, and their addresses in x."""
         e, slots = x._evaluator, x.slots
         turned = {p.upper: turn(e, x._parts[p.upper]) for p in pairs}
         made = e.sub([x._parts[p.lower] for p in pairs], [turned[p.upper] for p in pairs])
@@ -353,7 +351,7 @@ class _Run:
 
 
 def _slope(fit: Sorting) -> float:
-    """The largest of what an exchange does with the error of a difference."""
+    """The largest factor by which an exchange multiplies the error of a difference."""
     v = np.geomspace(fit.sign.gap / 64, _BOUND, 8001)
     v = np.concatenate([-v[::-1], v])
     return float(np.abs(np.diff(sign.product(fit.sign, STEP, v)) / np.diff(v)).max())
@@ -372,7 +370,8 @@ def _masked(d: Ciphertext, name: tuple[Any, ...], pairs: list[_Pairs]) -> Cipher
 
 
 def _scattered(moved: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: int) -> np.ndarray:
-    """What is added to an array of that size where these are taken from the lower and given to the upper places."""
+    """The array to add to one of that size, so that these amounts are taken from the lower places and given to the
+    upper ones."""
     out = np.zeros(size, moved.dtype)
     np.subtract.at(out, lower, moved)
     np.add.at(out, upper, moved)

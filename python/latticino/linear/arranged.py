@@ -1,22 +1,22 @@
-"""Products of batches of encrypted matrices that lie so that rotations and one sum of products are all there is.
+"""Products of batches of encrypted matrices, placed so that each product needs rotations and one sum of products only.
 
-A batch of matrices A (r, n) times B (n, m), such as the heads of an attention. In both forms row x, matrix b and place
-y lie in slot ``x row + b width + y`` of a ciphertext, and the result's row i at the place y = i. With M offsets, a
-power of two:
+For example, the heads of an attention are a batch of matrices A (r, n) times B (n, m). There are two forms. In both,
+the value with row x, matrix b and place y lies in slot ``x row + b width + y`` of a ciphertext, and row i of the result
+lies at the place y = i. There are M offsets, a power of two:
 
     "outer"  result (i, j) at offset o = (j - i) mod M; term t takes A[i, k] B[k, j] with k = (o + t) mod n
     "inner"  result (i, j) at offset o = j;             term t takes A[i, k] B[k, j] with k = (i + o + t) mod M
 
-Offset o lies in ciphertext o mod E, row x = o div E. In the outer form A and B^T have the same rows i and j on the
-same axis, as queries and keys have tokens; what comes out is diagonals of the result. The inner form takes A as such
-diagonals, and rows of B, such as tokens of values, on that axis. So scores go into the second product of an attention
-as they come out of the first. Cf. Jiang, Kim, Lauter, Song 2018 (eprint 2018/1041): there both factors are turned to
-the form of one square matrix, here one side stays as it is and rows have room for the rotations of the other, so that
-no rotation needs a mask.
+Offset o lies in ciphertext o mod E, row x = o div E. The outer form is for queries times keys: A and B^T have their
+rows, the tokens, on the same axis. The result comes out as diagonals. The inner form is for scores times values: it
+takes A as such diagonals, and the rows of B, the tokens, on that axis. So the scores go into the second product of an
+attention in the form in which the first one leaves them. In Jiang, Kim, Lauter, Song 2018 (eprint 2018/1041) both
+factors are brought to the form of one square matrix. Here one side stays as it is, and its rows have room for the
+rotations of the other, so that no rotation needs a mask.
 
 Sizes are rounded up to powers of two. Term t is A, rotated by t rows, times B, rotated by t places too. All terms of a
-ciphertext share one relinearisation and one rescaling; rotations are made in two steps, the first of which shares a
-ModUp.
+ciphertext share one relinearisation and one rescaling; rotations are made in two steps, and those of the first step
+share a ModUp.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 Form = Literal["outer", "inner"]
-# Of both factors and the result; and of the right factor with each value in one slot, from which its own form is made.
+# Both factors, the result, and the right factor before its own form is made, when each value still has one slot.
 Side = Literal["left", "right", "result", "before right"]
 FORMS: tuple[Form, ...] = ("outer", "inner")
 SIDES: tuple[Side, ...] = ("left", "right", "result", "before right")
@@ -132,14 +132,14 @@ class Arrangement:
 
     @property
     def rotations(self) -> int:
-        """Of ciphertexts, for all blocks."""
+        """Rotations of ciphertexts, for all blocks."""
         e, t = self.count, self.terms
         both = (t - 1) + (e * t - 1) if self.form == "outer" else (t + e - 2) + e * (t - 1)
         return self.blocks * (both + e * (self.groups.bit_length() - 1))
 
     @property
     def cost(self) -> float:
-        """In units of a rotation, about."""
+        """The cost, in units of about one rotation."""
         return self.rotations + self.blocks * self.count * (0.4 * self.terms + 3)
 
     def shape_of(self, side: Side) -> tuple[int, int, int]:
@@ -196,8 +196,8 @@ class Arrangement:
         return np.where(there, (b * height + first) * columns + second, -1)
 
     def layout(self, side: Side) -> tuple[Layout, np.ndarray | None]:
-        """Of the ciphertexts of a side. Where each value lies in one slot, the layout is of shape (images, *matrices),
-        and nothing comes with it; else of shape (images, entries), and with it comes which value each entry is."""
+        """The layout of a side's ciphertexts. If each value lies in one slot, it has the shape (images, *matrices),
+        and None comes with it. Otherwise it has the shape (images, entries), and comes with the value of each entry."""
         return _layout(self, side)
 
     def taken(self) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +216,7 @@ class Arrangement:
         return out[0], out[1]
 
     def turns(self, e: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Of each term of ciphertext e of a block: ciphertext and rotation of the left side, and of the right one."""
+        """For each term of ciphertext e of a block: ciphertext and rotation on the left side, and on the right side."""
         if self.form == "outer":
             return [((0, t * self.row), (0, t * self.row + (e - self.count * t) * self.apart))
                     for t in range(self.terms)]
@@ -239,7 +239,7 @@ def _layout(how: Arrangement, side: Side) -> tuple[Layout, np.ndarray | None]:
 
 
 def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1) -> Iterator[Arrangement]:
-    """Those that fit ciphertexts of so many slots."""
+    """The arrangements that fit ciphertexts of so many slots."""
     for form in FORMS:
         terms = _power(n if form == "outer" else m)
         for e in (1 << k for k in range(_MOST_CIPHERTEXTS.bit_length())):
@@ -258,7 +258,7 @@ def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1
 
 
 def best(batch: int, r: int, n: int, m: int, slots: int, images: int = 1) -> list[Arrangement]:
-    """Of each form the cheapest one; none where nothing fits."""
+    """The cheapest arrangement of each form; forms that do not fit are left out."""
     found = list(arrangements(batch, r, n, m, slots, images))
     several = [[a for a in found if a.form == form] for form in FORMS]
     return [min(some, key=lambda a: (a.cost, a.slots)) for some in several if some]
@@ -300,7 +300,7 @@ def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
 
 def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequence[_native.Ciphertext],
            how: Arrangement) -> tuple[list[_native.Ciphertext], int]:
-    """The results of a block, and of how many sums each is made."""
+    """The results of a block, and the number of sums of which each is made."""
     wanted = [how.turns(k) for k in range(how.count)]
     turned = [_Turned(e, part, sorted({s for terms in wanted for (p, s), _ in terms if p == i}), how.row, how.slots)
               for i, part in enumerate(left)]
@@ -347,7 +347,7 @@ class _Turned:
         return self.found[distance]
 
     def forget(self) -> None:
-        """All but those that others are made of."""
+        """Drops all rotations except those that others are made from."""
         self.found = dict(self.babies)
 
 

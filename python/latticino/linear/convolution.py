@@ -1,9 +1,9 @@
 """Convolutions and average pooling of arrays of channels, as sparse maps whose results stay where their inputs lie.
 
 A convolution of stride 2 over an image in slots y W + x leaves its results in slots 2 y W + 2 x. The slots between them
-take further channels of the result: the *multiplexed* layout (Lee et al. 2022, eprint 2021/1688, section 5). A
-distance between a weight's input and its result then does not depend on where in the image they lie, so there are few
-diagonals, in any chain of convolutions.
+take further channels of the result: the *multiplexed* layout (Lee et al. 2022, eprint 2021/1688, section 5). Then the
+distance between an input and its result does not depend on where in the image they lie. So there are few diagonals, in
+any chain of convolutions.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Window:
-    """What of an image (height, width) a result reads: ``size`` values, ``dilation`` apart, ``stride`` from result to
-    result, beginning ``before`` the image and ending ``after`` it."""
+    """The part of an image (height, width) that a result reads: ``size`` values that lie ``dilation`` apart. From one
+    result to the next it moves by ``stride``. It begins ``before`` the image and ends ``after`` it."""
 
     image: Pair
     size: Pair
@@ -94,7 +94,7 @@ class Multiplexed:
         return out
 
     def _spans(self, bases: np.ndarray, end: int, source: Layout) -> list[int]:
-        """How far apart further groups of channels may lie: a power of two, or as the planes there are."""
+        """How far apart further groups of channels may lie: a power of two, or as many as there are planes."""
         whole = source.count * source.slots if source.count > 1 else 1 << (end - 1).bit_length()
         steps = np.diff(bases)
         regular = len(bases) > 1 and bool((steps == steps[0]).all())
@@ -201,7 +201,7 @@ def _pool(size: Any, shape_in: Any, stride: Any, padding: Any, count_include_pad
 
 def _window(image: Sequence[int], size: Sequence[int], stride: Any, padding: Any, dilation: Any,
             operation: str) -> Window:
-    """Of one or two axes; one is the width of an image of height 1."""
+    """The window of a convolution over one or two axes; a single axis is the width of an image of height 1."""
     axes = len(image)
     strides = _several(stride, axes, operation, "stride", 1)
     dilations = _several(dilation, axes, operation, "dilation", 1)
@@ -270,15 +270,15 @@ def _hashable(*options: Any) -> tuple[Any, ...]:
 def convolve(a: Ciphertext, v: Any, mode: str = "full") -> Ciphertext:
     """numpy's convolve of an encrypted vector with a clear one: ``y[k] = sum over j of v[j] * a[k - j]``; one level.
 
-    ``mode``: ``"full"``, ``"same"`` or ``"valid"``. It turns `v` round, as mathematics does. The convolution of neural
-    networks does not, and has channels: `Ciphertext.conv`.
+    ``mode``: ``"full"``, ``"same"`` or ``"valid"``. It flips `v`, as the convolution of mathematics does. The
+    convolution of neural networks does not flip, and has channels: `Ciphertext.conv`.
     """
     return _with_vector(a, v, mode, "convolve")
 
 
 def correlate(a: Ciphertext, v: Any, mode: str = "valid") -> Ciphertext:
     """numpy's correlate of an encrypted vector with a clear one: ``y[k] = sum over j of a[j + k] * conj(v[j])``; one
-    level. As `convolve`, with `v` not turned round."""
+    level. As `convolve`, but `v` is not flipped."""
     return _with_vector(a, v, mode, "correlate")
 
 

@@ -5,11 +5,11 @@ A @ B of shapes (r, n) and (n, m) is the sum over t of two arrays of shape (r, m
     (A @ B)[i, j] = sum over t of A[i, (i + j + t) mod n] * B[(i + j + t) mod n, j]
 
 With a[i, c] = A[i, (i + c) mod n] in rows of m + n - 1 slots, the first factor is a, rotated by t. With b[c, j] =
-B[(c + j) mod n, j] the second one is b, rotated by t rows (Jiang, Kim, Lauter, Song 2018, eprint 2018/1041, whose rows
-have n slots, which takes masks and a level more). So two maps, one level, make a and b; 2 (n - 1) rotations, in two
-steps so that there are few keys, share about 2 sqrt(n) ModUps; and n products share one relinearisation and one
-rescaling. Where slots are left, q copies of a and b, each shifted by n / q, take n / q rotations, and log2(q) more
-add them up.
+B[(c + j) mod n, j] the second one is b, rotated by t rows. (In Jiang, Kim, Lauter, Song 2018, eprint 2018/1041, rows
+have n slots, which takes masks and one more level.) So two maps make a and b, which takes one level. The 2 (n - 1)
+rotations are made in two steps, so that there are few keys; they share about 2 sqrt(n) ModUps. The n products share one
+relinearisation and one rescaling. If slots are left, q copies of a and b, each shifted by n / q, need only n / q
+rotations, and log2(q) more to add them up.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Tiling:
 
     @property
     def slots_right(self) -> int:
-        """Of the ciphertext of b, which then repeats."""
+        """Slots of the ciphertext of b; its content repeats after them."""
         return self.rows * self.width if self.cyclic else self.slots
 
     def _of(self, rows: int, columns: int) -> np.ndarray:
@@ -119,7 +119,7 @@ class Tiling:
         return places, np.where(k < self.n, i * self.n + k, -1)
 
     def right(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same of b and B."""
+        """The places of b, and which value of B lies there, or -1."""
         places = self._of(self.rows, self.m)
         p, c, j = np.ogrid[: places.shape[0], : places.shape[1], : places.shape[2]]
         k = (c + j + p * self.shifts) % (self.copies * self.shifts)
@@ -136,7 +136,7 @@ class Tiling:
 
 
 def _tilings(r: int, n: int, m: int, stride: int, most: int) -> Iterator[Tiling]:
-    """Those that fit `most` slots. `stride`: of the rows of B."""
+    """The tilings that fit `most` slots. `stride` is the distance of the rows of B."""
     for q in (1 << k for k in range(n.bit_length())):
         s = -(-n // q)
         least = m + s - 1
@@ -151,7 +151,7 @@ def _tilings(r: int, n: int, m: int, stride: int, most: int) -> Iterator[Tiling]
 
 
 def _diagonals(source: Layout, places: np.ndarray, index: np.ndarray, slots: int) -> int:
-    """Of the map that brings values from `source` to these places."""
+    """The number of diagonals of the map that brings values from `source` to these places."""
     there = index >= 0
     s = source.places.reshape(-1)[index[there]]
     distance = (s - places[there]) % slots % min(slots, source.slots)
@@ -183,7 +183,7 @@ def _of_matrices(x: Ciphertext, y: Ciphertext) -> Ciphertext:
 
 
 def _row_stride(y: Ciphertext) -> int:
-    """How far apart the rows of y begin; the length of a row where they lie otherwise."""
+    """The distance from one row of y to the next. If rows have no common distance, it is the length of a row."""
     places = y.layout.places
     step = int(places[1, 0] - places[0, 0]) if len(places) > 1 else 0
     return step if y.shape[1] <= step <= y.slots else y.shape[1]
@@ -194,7 +194,7 @@ def _packed(v: Ciphertext) -> Layout:
 
 
 def _in_halves(x: Ciphertext, y: Ciphertext) -> Ciphertext:
-    """Of matrices too large for one ciphertext: the longest of r, n and m halved."""
+    """The product of matrices that are too large for one ciphertext: halves the longest of r, n and m."""
     (r, n), m = x.shape, y.shape[1]
     if r >= max(n, m):
         return _beside([product(x[: r // 2], y), product(x[r // 2 :], y)], 0)
@@ -242,7 +242,8 @@ def _tiled(x: Ciphertext, y: Ciphertext, tiling: Tiling) -> Ciphertext:
 
 def _sums(e: _native.Evaluator, left: _native.Ciphertext, right: _native.Ciphertext,
           tiling: Tiling) -> list[_native.Ciphertext]:
-    """Parts of the sum over t of the products of both, rotated by t and by t rows: as few as memory allows.
+    """Parts of the sum over t of the products of a, rotated by t, and b, rotated by t rows. There are as few parts as
+    memory allows.
 
     t = g step + b: rotations by b of the ciphertext, and by g step of each of those, take few keys."""
     at_once = max(1, _MOST_WORKING // (left.bytes + right.bytes))
@@ -261,7 +262,7 @@ def _sums(e: _native.Evaluator, left: _native.Ciphertext, right: _native.Ciphert
 
 
 def _map(tiling: Tiling, side: Callable[[], tuple[np.ndarray, np.ndarray]], slots: int, v: Ciphertext) -> LinearMap:
-    """That makes a or b."""
+    """The map that makes a or b."""
     def made() -> LinearMap:
         places, index = side()
         there = np.flatnonzero(index.reshape(-1) >= 0)

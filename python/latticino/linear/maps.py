@@ -91,13 +91,12 @@ class LinearMap(roles.Handle):
     """A sparse matrix between the flat values of arrays of two shapes: ``y.flat[r] = sum of values * x.flat[c]``.
 
     ``m(x)`` or ``x.apply(m)`` for an encrypted x of shape (..., *shape_in) gives (..., *shape_out), one level below.
-    Leading axes are a batch: rows in ciphertexts of their own, as `stack` leaves them, share the encoded diagonals and
-    the keys, which are read once. ``m(x, y, z)`` does the same with several arrays, and gives a tuple.
+    Leading axes are a batch. If its rows lie in separate ciphertexts, as after `stack`, they share the encoded
+    diagonals and the keys, which are read once. ``m(x, y, z)`` does the same with several arrays, and gives a tuple.
 
     Encoded diagonals stay on the device as long as the map lives: one set per context, level and layout.
-    OutOfMemoryError where they exceed ``memory`` bytes in a context. With ``keep=False`` each call encodes them and
-    drops them at its end. That takes longer, and recordings refuse it. Real weights act on real and imaginary parts
-    alike.
+    OutOfMemoryError if they exceed ``memory`` bytes in a context. With ``keep=False`` each call encodes them and drops
+    them at its end. That takes longer, and recordings refuse it. Real weights act on real and imaginary parts alike.
 
     Immutable, and safe to share between threads. Make one with `linear_map`, `matrix_map` or `diagonal_map`.
     """
@@ -160,7 +159,7 @@ class LinearMap(roles.Handle):
 
     @property
     def diagonals(self) -> int:
-        """Products with clear values: for arguments in the layout ``source``, or in the plain one."""
+        """The number of products with clear values, for arguments in the layout ``source``, or in the plain one."""
         return self._own.map.diagonals
 
     @property
@@ -178,9 +177,10 @@ class LinearMap(roles.Handle):
         return self._way(self.source, max(self.source.slots, self._target.slots if self._target else 1 << 16))
 
     def cost(self, where: Ciphertext | Context, source: Layout | None = None, level: int | None = None) -> MapCost:
-        """What it costs for an encrypted argument, or for arguments of a context in a layout and at a level.
+        """What the map costs for an encrypted argument, or for arguments of a context in a layout and at a level.
 
-        None: the layout ``source`` that was given, or the plain one; the level of fresh ciphertexts."""
+        ``source`` None is the layout ``source`` of the map, or the plain one. ``level`` None is that of fresh
+        ciphertexts."""
         m: LinearMap = self
         if _is_encrypted(where):
             x = self._rows_of(cast("Ciphertext", where))[0][0]
@@ -256,7 +256,7 @@ class LinearMap(roles.Handle):
         return out[0] if len(out) == 1 else tuple(out)
 
     def _lead(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The leading axes; ShapeError where the last ones are not those of an argument."""
+        """The leading axes; ShapeError if the last ones are not those of an argument."""
         k = len(shape) - len(self.shape_in)
         if k < 0 or shape[k:] != self.shape_in:
             raise errors.ShapeError.explain(
@@ -265,7 +265,7 @@ class LinearMap(roles.Handle):
         return shape[:k]
 
     def _rows_of(self, x: Ciphertext) -> tuple[list[Ciphertext], tuple[int, ...] | None]:
-        """The arrays of a batch, where each has ciphertexts of its own; else one with its leading axes."""
+        """The arrays of a batch, if each has ciphertexts of its own; otherwise one array with its leading axes."""
         lead = self._lead(x.shape)
         if not lead:
             return [x], None
@@ -281,7 +281,7 @@ class LinearMap(roles.Handle):
         return [moves.taken(x, i) for i in index], lead
 
     def _of_all(self, xs: Sequence[Ciphertext]) -> list[Ciphertext]:
-        """The results, those of one form together."""
+        """The results for all arguments; those of one form are computed together."""
         forms: dict[Any, list[int]] = {}
         xs = [x._ready(1) for x in xs]
         for i, x in enumerate(xs):
@@ -297,7 +297,7 @@ class LinearMap(roles.Handle):
         return out
 
     def _alike(self, xs: Sequence[Ciphertext]) -> list[Ciphertext]:
-        """Of arrays of one context, key, layout, level and scale."""
+        """The map of arrays that all have one context, key, layout, level and scale."""
         x = xs[0]
         lead = self._lead(x.shape)
         if lead:
@@ -318,7 +318,7 @@ class LinearMap(roles.Handle):
         return out
 
     def _transform(self, ctx: Context, way: Placed, level: int) -> _native.BlockTransform:
-        """With its diagonals, kept or made for this call."""
+        """The transform with its diagonals, which are kept or made for this call."""
         if not self.keep:
             if ctx._native.recording:
                 raise errors.UnsupportedError.explain(
@@ -342,7 +342,8 @@ class LinearMap(roles.Handle):
     # ---- layouts ----
 
     def _way(self, source: Layout, most: int) -> Placed:
-        """The map for arguments of a layout: to the target given, else to the layout that takes the least work."""
+        """The map for arguments of a layout. It leads to the given target, or else to the layout that takes the least
+        work."""
         key = (source.name, most)
         with self._lock:
             if key not in self._known_ways:
@@ -368,7 +369,8 @@ class LinearMap(roles.Handle):
         return way
 
     def _usual(self, source: Layout, most: int) -> list[Layout]:
-        """Layouts of results: the plain one, and that of the argument where results are no more than its values."""
+        """The usual layouts of results: the plain one, and the argument's own if there are no more results than
+        values."""
         out = [Layout.plain(self.shape_out, arrays.slots_for(self.size_out, most, self._operation))]
         if out[0].slots < source.slots:
             out.append(Layout.plain(self.shape_out, source.slots))
@@ -430,7 +432,7 @@ def _check_layout(layout: Any, shape: tuple[int, ...], name: str, operation: str
 
 def _entries(rows: Any, columns: Any, values: Any, size_in: int, size_out: int,
              operation: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row by row, without zeros; those of one place are added up."""
+    """The entries row by row, without zeros. Several entries of one place are added up."""
     v = arrays.as_numpy(values, operation)
     if not np.isfinite(v).all():
         raise errors.ValueError.explain(operation, "NaN or infinity", "finite weights", "clean the data")
@@ -460,12 +462,13 @@ def _entries(rows: Any, columns: Any, values: Any, size_in: int, size_out: int,
 def linear_map(rows: Any, columns: Any, values: Any, shape_in: Any, shape_out: Any, *, source: Layout | None = None,
                target: Layout | None = None, keep: bool = True, memory: int | None = None) -> LinearMap:
     """The map with these entries: result ``rows[k]`` (an index into the flat result) gets ``values[k]`` times value
-    ``columns[k]`` of the flat argument. Entries of one place are added up.
+    ``columns[k]`` of the flat argument. If a place occurs several times, its entries are added.
 
-    ``shape_in``, ``shape_out``: of arrays, or a number of values. ``target``: the layout of results; left out, the one
-    that takes the least work. ``source``: a layout of arguments, for `LinearMap.diagonals` alone; calls look at the
-    layout that their argument has. ``keep``, ``memory`` (bytes, 4 GiB): see `LinearMap`. ShapeError for indices outside
-    of the shapes, ValueError for weights that are not finite, UnsupportedError for more diagonals than fit 2^26 slots.
+    ``shape_in``, ``shape_out``: shapes of arrays, or numbers of values. ``target``: the layout of results; left out,
+    the one that takes the least work. ``source``: a layout of arguments, which only `LinearMap.diagonals` uses; calls
+    use the layout that their argument has. ``keep``, ``memory`` (bytes, 4 GiB): see `LinearMap`. ShapeError for indices
+    outside of the shapes, ValueError for weights that are not finite, UnsupportedError if the diagonals exceed 2^26
+    slots.
     """
     return LinearMap(rows, columns, values, shape_in, shape_out, source=source, target=target, keep=keep, memory=memory)
 

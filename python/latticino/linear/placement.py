@@ -1,8 +1,8 @@
 """Where a sparse map takes its values from and leaves its results: which diagonals that needs, and how it is applied.
 
-A map of 784 values in 1,024 slots to 128 results in 128 slots: value s adds to result t over the distance s - t. All
-results t + 128 k are the same once ciphertexts of 128 slots repeat, so distances count modulo 128: the map leaves 8
-pieces of each result, 128 slots apart, over 128 diagonals, and 3 rotations add them up.
+For example, take a map of 784 values in 1,024 slots to 128 results in 128 slots. Value s adds to result t over the
+distance s - t. A ciphertext of 128 slots repeats, so all slots t + 128 k hold the same result, and distances count
+modulo 128. The map has 128 diagonals. It leaves 8 pieces of each result, 128 slots apart, and 3 rotations add them up.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ class Placed:
         return self.map.diagonals + turns + _LATER * self.target.count
 
     def blocks(self) -> list[tuple[int, int, list[int]]]:
-        """Target, source, and distances of each block; a target that nothing comes to has one of zeros."""
+        """Target, source and distances of each block. A target to which nothing comes has a block of zeros."""
         every = [(t, g.source, list(g.distances)) for t, groups in enumerate(self.map.blocks()) for g in groups]
         reached = {t for t, _, _ in every}
         return every + [(t, 0, [0]) for t in range(self.target.count) if t not in reached]
 
     def transform(self, native: _native.Context, level: int) -> _native.BlockTransform:
-        """Without its diagonals: `encode` makes them."""
+        """The transform without its diagonals; `encode` makes them."""
         counts = self.source.count, self.target.count
         return _native.BlockTransform(native, self.blocks(), *counts, self.map.slots, level)
 
     def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
-        """All diagonals, a few at a time; `spent` is told how many bytes those so far take."""
+        """Encodes all diagonals, a few at a time. It tells `spent` how many bytes the diagonals take so far."""
         matrices, at_once = self.map.matrices(), max(1, _AT_ONCE // self.map.slots)
         blocks = self.blocks()
         with Task("encoding a linear map", sum(len(d) for _, _, d in blocks)) as step:
@@ -71,7 +71,7 @@ class Placed:
 
 def placed(name: tuple[object, ...], rows: np.ndarray, columns: np.ndarray, values: np.ndarray, source: Layout,
            target: Layout) -> Placed:
-    """Of a map of flat values, between these layouts."""
+    """A map of flat values, placed between these layouts."""
     had, slots = source.slots, max(source.slots, target.slots)
     name = (*name, source.name, target.name)
     if target.slots >= had:
@@ -128,7 +128,7 @@ def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: b
 
 
 def require_budget(operation: str, limit: int) -> Callable[[int], None]:
-    """What is told how many bytes diagonals take, and refuses more than the limit."""
+    """A function that is told how many bytes the diagonals take, and that refuses more than the limit."""
 
     def spent(size: int) -> None:
         if size > limit:

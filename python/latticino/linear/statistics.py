@@ -19,8 +19,8 @@ _MOST_CENTRED = 128  # values of a variable, up to which a clear matrix subtract
 def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
     """numpy's cov: covariances of the variables in the rows of an encrypted array (columns with ``rowvar=False``).
 
-    Divided by n - ddof for n observations. Three or four levels up to 128 observations, one or two more beyond:
-    the mean is subtracted, and the result is multiplied by its own transpose.
+    Sums are divided by n - ddof for n observations. The mean is subtracted, and the result is multiplied by its own
+    transpose. This takes three or four levels for up to 128 observations, and one or two more beyond.
     """
     return _cov(x, rowvar, ddof, "cov")
 
@@ -28,9 +28,9 @@ def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
 def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bits: float = 20) -> Ciphertext:
     """numpy's corrcoef: covariances over the product of the standard deviations.
 
-    ``domain``: within which all variances (divided by n) lie, above 0; the inverse root is within ``2**-bits``
-    (`Ciphertext.inverse_sqrt`, which says what it takes), and three levels more multiply by it. Variances outside of
-    the domain give wrong results in all slots.
+    ``domain``: an interval above 0 in which all variances (divided by n) lie. Their inverse roots are within
+    ``2**-bits`` (`Ciphertext.inverse_sqrt` says how many levels they take). Multiplying by them takes three levels
+    more. Variances outside of the domain give wrong results in all slots.
     """
     if isinstance(getattr(x, "layout", None), Layout) and (x.ndim == 1 or x.shape[0 if rowvar else -1] == 1):
         raise errors.ShapeError.explain("corrcoef", "one variable", "two or more", "its correlation with itself is 1")

@@ -21,12 +21,12 @@ def spread(row: Row) -> float:
 
 
 def noise(a: Row, b: Row) -> float:
-    """The largest ratio to 1 that two measurements of one thing may show."""
+    """How far the ratio of two measurements may be from 1 without a real change."""
     return max(LEAST, SPREADS * (spread(a) ** 2 + spread(b) ** 2) ** 0.5)
 
 
 def keyed(rows: list[Row]) -> dict[str, Row]:
-    """Timings and rates by what they measure, on which device."""
+    """Timings and rates, by what they measure and on which device."""
     return {json.dumps([report.identity(r), r.get("device")]): r
             for r in report.newest(rows, ("device",)) if report.timed(r)}
 

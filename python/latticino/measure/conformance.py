@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_oracle: bool) -> records.Row:
-    """One set, its levels spread over threads, as most of the work is that of the host: its row, without the device."""
+    """Compares one set and gives its row, without the device. Levels are spread over threads, because most of the work
+    is on the host."""
     params = preset(name)
     levels = 0 if every or params.log_n <= SMALL else SAMPLED
     fit = (_free_bytes() << SMALL) // (LEVEL_BYTES << params.log_n >> (16 - SMALL))

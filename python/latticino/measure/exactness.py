@@ -100,7 +100,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
-    """`runs` thousand gates of all kinds, each on a fresh ciphertext and an earlier result; MUX on another too."""
+    """Runs `runs` thousand gates of all kinds. Each takes a fresh ciphertext and an earlier result; MUX takes one
+    more."""
     part = _Part(args.preset or GATES[args.arithmetic], args)
     total = runs * 1000
     batch = min(BATCH, total)
@@ -177,7 +178,7 @@ def _deviations(part: _Part, results: np.ndarray, switches: np.ndarray) -> tuple
 
 
 def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
-    """Every entry of random tables of 4 bits, `runs` times each."""
+    """Looks up every entry of random tables of 4 bits, `runs` times each."""
     part = _Part(args.preset or INTEGERS, args)
     x = np.tile(np.arange(16, dtype=np.uint8), runs)
     for table in (np.arange(16, dtype=np.uint8), *(part.rng.integers(0, 16, (2, 16), dtype=np.uint8))):
@@ -202,7 +203,8 @@ def _tables_of(args: argparse.Namespace, runs: int, what: str, types: dict[str, 
 
 
 def _u8(args: argparse.Namespace, runs: int) -> Iterator[Row]:
-    """Every pair of bytes, at a small insecure set; a sample of them where `runs` is below 1000."""
+    """Computes with every pair of bytes, at a small insecure set. If `runs` is below 1000, it takes a sample of the
+    pairs."""
     pairs = np.arange(1 << 16)
     rng = np.random.default_rng(1)
     if runs < RUNS:
@@ -214,7 +216,7 @@ def _u8(args: argparse.Namespace, runs: int) -> Iterator[Row]:
 
 
 def _wide(args: argparse.Namespace, runs: int) -> Iterator[Row]:
-    """`runs` random cases in all over widths and operations, edges among them."""
+    """Computes `runs` random cases in all, over widths and operations. Edge cases are among them."""
     for width in WIDTHS:
         part = _Part(args.preset or INTEGERS, args)
         each = -(-runs // (len(WIDTHS) * len(ARITHMETIC)))

@@ -45,7 +45,7 @@ def network() -> Graph:
 
 
 def compiled() -> nn.Compiled:
-    """Its plan. Steps are those of every device, as other ones would give other bits."""
+    """The compiled network. Its steps are the same on every device, because other steps would give other bits."""
     x = np.random.default_rng(1).uniform(-1, 1, (200, 2, 8, 8))
     degrees = {"relu": 6, "silu": 7, "tanh": 7}
     return nn.compile(network(), calibration=x, preset=PRESET, device="cpu", fits=degrees)
@@ -63,7 +63,7 @@ class _Side:
         return self._enc._machine.run(self._enc._placement.steps, [x])
 
     def digests(self) -> list[str]:
-        """Of the results of all steps, of a recording, and of its replay."""
+        """The digests of the results of all steps, of a recording, and of its replay."""
         found: list[str] = []
 
         def watch(_: Step, y: Ciphertext) -> Ciphertext:
@@ -80,7 +80,7 @@ def _digest(x: Ciphertext) -> str:
 
 
 def compare(kind: str, index: int, threads: int) -> records.Row:
-    """The row of a record. ``threads`` of the CPU where it is the device: of its vector code."""
+    """The row of a record. ``threads``: of the vector code, if the device is the CPU."""
     start = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.SecurityWarning)  # the set is small on purpose

@@ -123,7 +123,7 @@ class Packer:
         raise ValueError(f"log2 Q = {log_q} in words of {self.word} bits")
 
     def terminals(self, rest: float, count: int) -> tuple[int, ...] | None:
-        """So many different candidates with that product."""
+        """As many different candidates as asked for, whose product is the remaining one. None if there are none."""
         if not self.logs or not count * self.logs[0] - TOLERANCE <= rest <= count * self.logs[-1] + TOLERANCE:
             return None
         for others in itertools.combinations(range(len(self.logs)), count - 1):

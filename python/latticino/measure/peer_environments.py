@@ -1,4 +1,4 @@
-"""Other libraries in environments of their own: an interpreter each was built for, a folder each."""
+"""Other libraries in environments of their own. Each has a folder, and an interpreter that it was built for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLDER = CHECKOUT / ".deps" / "peers"
 
 
 def measured(names: tuple[str, ...]) -> list[Row]:
-    """Rows of the libraries that can be had here; a line for each that cannot."""
+    """The rows of the libraries that can be installed here. It prints a line for each that cannot."""
     rows = []
     for name in names:
         try:
@@ -36,7 +36,7 @@ def measured(names: tuple[str, ...]) -> list[Row]:
 
 
 def interpreter(name: str) -> tuple[str, str]:
-    """A Python that the library has packages for, and its version; RuntimeError where there is none."""
+    """A Python that the library has packages for, and its version; RuntimeError if there is none."""
     own = f"3.{sys.version_info.minor}"
     for version in sorted(NEEDS[name], key=lambda v: v != own):
         found = [sys.executable] if version == own else _installed(version)
@@ -46,7 +46,7 @@ def interpreter(name: str) -> tuple[str, str]:
 
 
 def _installed(version: str) -> list[str]:
-    """Interpreters of that version on the path and under pyenv, those that start."""
+    """Interpreters of that version, on the path and under pyenv, that start."""
     shims = [shutil.which(f"python{version}")]
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     built = sorted(root.glob(f"versions/{version}.*/bin/python"))
@@ -67,7 +67,7 @@ def _measure(name: str) -> list[Row]:
 
 
 def _install(packages: list[str], version: str, folder: Path) -> None:
-    """With this Python's pip, for the other's version: that one may have none."""
+    """Installs packages with the pip of this Python, for the version of the other Python, which may have no pip."""
     print(f"installing {' '.join(packages)} for Python {version} in {folder}", flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile",

@@ -43,7 +43,7 @@ def values(count: int) -> list[float]:
 
 
 def tenseal() -> list[dict[str, Any]]:
-    """SEAL through TenSEAL: rotation is not exposed alone, so products are measured."""
+    """Measures SEAL through TenSEAL. TenSEAL does not expose a rotation alone, so products are measured."""
     import tenseal as ts
 
     rows = []
@@ -58,7 +58,7 @@ def tenseal() -> list[dict[str, Any]]:
 
 
 def openfhe() -> list[dict[str, Any]]:
-    """OpenFHE at the most levels that its own check of 128 bits accepts, nothing rescaled by itself."""
+    """Measures OpenFHE at the most levels that its own check of 128 bits accepts, without automatic rescaling."""
     import openfhe as fhe
 
     rows = []

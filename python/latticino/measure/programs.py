@@ -29,7 +29,7 @@ GATE_BATCHES = {"cpu": "1,8", "cuda": "1,2,8,32,132,1024,4096"}
 
 
 def precision(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Every kind of message and a chain; the program checks its targets."""
+    """Measures every kind of message and a chain of operations. The program checks its targets."""
     options = {"preset": args.preset or PRECISION_SETS, "device": device_of(args.device), "threads": args.threads}
     if args.runs:
         options |= {"runs": args.runs, "chain": args.runs if args.runs < 20 else 50}
@@ -37,7 +37,7 @@ def precision(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Operations and bootstrapping on one thread and on all, and installed peers beside them."""
+    """Measures operations and bootstrapping on one thread and on all, and installed peers beside them."""
     threads = sorted({1, args.threads or os.cpu_count() or 1})
     options = {"threads": ",".join(map(str, threads)), "preset": args.preset or "", "runs": args.runs or 5}
     if args.runs:
@@ -47,7 +47,8 @@ def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Bootstrapping and operations replayed as graphs, the client, every operation record; targets beside them."""
+    """Measures bootstrapping and operations replayed as graphs, the client, and every operation record. Targets stand
+    beside them."""
     device = device_of(args.device or "cuda")
     if device != "cuda":
         raise errors.DeviceError.explain("bench gpu", f"--device {device}", "cuda", "use bench cpu for the CPU")
@@ -69,7 +70,8 @@ def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def gates(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Gates and tables of TFHE, one and many at a time, in each arithmetic that a set has; targets beside them."""
+    """Measures gates and tables of TFHE, one and many at a time, in each arithmetic that a set has. Targets stand
+    beside them."""
     device = device_of(args.device)
     options = {"device": device, "threads": args.threads or 1, "mode": "replayed", "batches": GATE_BATCHES[device],
                "runs": args.runs or 11}
@@ -88,13 +90,14 @@ def _computes_in(name: str, arithmetic: str) -> bool:
 
 
 def ablation(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Key switching and bootstrapping with one step of the design more at a time, and with one left out."""
+    """Measures key switching and bootstrapping while one step of the design after the other is added, and with one left
+    out."""
     options = {"device": device_of(args.device or "cuda"), "runs": args.runs or 9}
     return run_program("bench_ablation", options | ({"preset": args.preset} if args.preset else {}))
 
 
 def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Bootstrapping of every parameter set, and its time for each level that it leaves."""
+    """Measures bootstrapping of every parameter set, and its time per level that it leaves."""
     chosen = [args.preset] if args.preset else [p for p in _native.preset_names() if is_system(p)]
     rows: list[Row] = []
     good = True
@@ -111,7 +114,8 @@ def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Functions of slots by tables: errors, which the program checks, times and memory. A sample of it on a CPU."""
+    """Measures functions of slots by tables: errors, which the program checks, times and memory. On a CPU it measures a
+    sample."""
     device = device_of(args.device)
     if device == "cuda":
         sets = {args.preset: "64,256,1024,32768"} if args.preset else SWITCH_SETS
@@ -177,8 +181,8 @@ def _program(name: str) -> Path:
 
 
 def run_program(name: str, options: dict[str, str | int], part: Path | None = None) -> tuple[list[Row], bool]:
-    """Its rows, and whether it was satisfied (status 0, not 1). ``part``: a file that it writes them to, and that
-    stays."""
+    """The program's rows, and whether it was satisfied (status 0, not 1). ``part``: a file that the program writes its
+    rows to, and that is kept."""
     program = _program(name)
     if part:
         part.parent.mkdir(parents=True, exist_ok=True)

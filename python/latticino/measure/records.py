@@ -21,7 +21,7 @@ SUFFIXES = {".cc", ".h", ".cu", ".cuh", ".py", ".txt"}
 
 @lru_cache
 def provenance() -> Row:
-    """`commit` with `dirty` and a hash of the sources, where this is a checkout."""
+    """The commit with "dirty" and a hash of the sources, if this is a checkout."""
     row = commit(SOURCES)
     if "dirty" not in row:
         return row
@@ -37,14 +37,14 @@ def stamped(row: Row) -> Row:
 
 
 def write(path: Path, rows: list[Row]) -> None:
-    """A JSON list, one row a line."""
+    """A JSON list, one row per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n")
     print(f"record written to {path}")
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a record; FileError where it is none."""
+    """The rows of a record; FileError if it is none."""
     try:
         rows = json.loads(path.read_text())
     except (OSError, json.JSONDecodeError) as why:
@@ -57,7 +57,7 @@ def read(path: Path) -> list[Row]:
 
 
 def require_writable(path: Path) -> None:
-    """FileError before anything is measured where a record could not be written."""
+    """Raises FileError, before anything is measured, if a record could not be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists()

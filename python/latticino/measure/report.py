@@ -69,7 +69,7 @@ def timed(row: Row) -> bool:
 
 
 def seconds(row: Row) -> float:
-    """That a row says, or that one takes at its rate."""
+    """The seconds that a row states, or that one operation takes at its rate."""
     return 1 / row["value"] if row["unit"] == RATE else row["value"] * UNITS[row["unit"]]
 
 
@@ -84,14 +84,14 @@ def _commit_time(commit: str) -> int:
 
 
 def identity(row: Row) -> list[Any]:
-    """What tells a benchmark from all others."""
+    """The fields that identify a benchmark."""
     params = row.get("params", {})
     return [row["name"], row.get("backend"), row.get("preset"), row.get("library"), row.get("mode"),
             row.get("axis"), row.get("step"), *(params.get(k, unsaid) for k, unsaid in SHAPE.items())]
 
 
 def described(row: Row) -> str:
-    """What was measured beside the name, in words."""
+    """The conditions of a measurement, beside its name, in words."""
     params = {k: v for k, v in row.get("params", {}).items() if k in SHAPE and v != SHAPE[k]}
     what = [row.get("library", ""), "" if row.get("preset") == "none" else row.get("preset", ""), row.get("step", ""),
             *(f"{k} {v}" for k, v in params.items())]

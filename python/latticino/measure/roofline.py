@@ -1,9 +1,8 @@
 """`latticino bench roofline`: what each kernel must do at least, and how near to that it comes.
 
-The formulas stand here and nowhere else. They count what the passes are there for: bytes with each
-input read once and each output written once, and the arithmetic of the transforms and conversions;
-addresses, exchanges and twiddles come on top. `checked` holds them against the hardware counters
-that bench/counters.py collects.
+All formulas are in this file. They count the bytes of each input read once and each output written once, and the
+arithmetic of the transforms and conversions. They do not count addresses, exchanges and twiddles. `checked` holds them
+against the hardware counters that bench/counters.py collects.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .. import errors
 from . import programs, records
 from .records import Row
 
-# Measured rates a second; int8 products of the matrix units and operations of doubles from the data sheet.
+# Measured rates per second. The rates of int8 products on the matrix units and of doubles are those of the data sheet.
 CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e12, "matrix": 989e12,
                             "double": 17e12}}
 LIMBS = "47,23,13,7"
@@ -30,9 +29,9 @@ DRAWN = {"poly.intt_rows": "rows back to Half", "poly.mod_up": "ModUp", "poly.ke
 
 @dataclass
 class Work:
-    """Operations of one kernel: thread instructions issued, slots of the 32-bit multiplier (a high
-    half or a wide product takes two), products of bytes on the matrix units, operations of doubles;
-    and bytes of inputs that items share, which a row's bytes_moved counts for each item."""
+    """The operations of one kernel. ``issue``: thread instructions issued; ``multiply``: slots of the 32-bit multiplier
+    (a high half or a wide product takes two); ``matrix``: products of bytes on the matrix units; ``double``: operations
+    of doubles. ``shared``: bytes of inputs that items share, which a row's bytes_moved counts for each item."""
 
     issue: float = 0
     multiply: float = 0
@@ -46,8 +45,8 @@ class Work:
                     self.double + count * double, self.shared + count * shared)
 
 
-# (instructions, multiplier slots) of the steps, with sums and minima apart. Hopper takes a sum and a minimum
-# in one instruction: two fewer a butterfly.
+# (instructions, multiplier slots) of the steps. Sums and minima count separately. Hopper does a sum and a minimum in
+# one instruction, so it takes two instructions fewer per butterfly.
 BUTTERFLY_ROWS = (10, 5)     # Montgomery: wide, low and high product, a fold of the other operand, two sums
 BUTTERFLY_COLUMNS = (9, 4)   # Shoup: high and two low products
 SCALE = (5, 4)               # by a constant, Shoup
@@ -113,7 +112,7 @@ class Shape:
         return self.rows(Work(), limbs).add(limbs * self.n, *SCALE)
 
     def tile(self, conversions: list[tuple[int, int]]) -> Work:
-        """Of (sources, targets): columns back, scale, products, columns."""
+        """The work of conversions (sources, targets): columns back, scale, products, columns."""
         work = Work()
         few = max(sources for sources, _ in conversions) <= FEW_SOURCES
         for sources, targets in conversions:
@@ -135,7 +134,8 @@ class Shape:
         return self.inner(len(self.digits), rows, self.limbs, self.aux)
 
     def key_inner_product(self) -> Work:
-        """Own limbs a1 b1; a0 b0 and a0 b1 + a1 b0, reduced once, times [P]."""
+        """The inner product with a key in a multiplication. For its own limbs it adds a1 b1 with a reduction; and a0 b0
+        and a0 b1 + a1 b0, each times [P] with one reduction."""
         work = self.key_inner().add(self.words, *PRODUCT).add(self.words, *REDUCE)
         return work.add(3 * self.words, *PRODUCT).add(2 * self.words, *MULTIPLY)
 
@@ -163,9 +163,9 @@ FORMULAS: dict[str, Callable[[Shape], Work]] = {
     "ckks.mul_plain": lambda s: Work().add(2 * s.words, *PRODUCT).add(2 * s.words, *REDUCE),
     "poly.dot8x4": lambda s: Work().add(64 * s.words, *PRODUCT).add(3 * 8 * s.words, *FOLD)
                              .add(8 * s.words, *REDUCE),
-    # Of two primes: two products modulo the second, one of 64 bits.
+    # For two primes: two products modulo the second one, and one product of 64 bits.
     "poly.mod_raise": lambda s: Work().add(2 * s.n, *MULTIPLY).add(s.n, *PRODUCT).add(s.words, *LIFT),
-    # Of each coefficient two products and a rounding.
+    # Two products and a rounding per coefficient.
     "poly.embed": lambda s: s.slot_stages().add(s.n, 3, double=3).add(s.words, *LIFT),
     "poly.project": lambda s: s.project(),
     # A block of ChaCha20 has four coefficients: 80 quarter rounds and 16 sums.
@@ -212,7 +212,7 @@ def work(name: str, shape: Shape) -> Work | None:
 
 
 def input_bytes(name: str, shape: Shape) -> int | None:
-    """Those of the words that one of the passes reads, once each; the rest of its bytes it writes."""
+    """The bytes of the words that one of the passes reads, each counted once. The rest of its bytes are written."""
     limbs, aux = shape.limbs, shape.aux
     read = {"poly.intt_rows": limbs, "poly.mod_up": limbs, "poly.key_inner": 3 * (limbs + aux) * len(shape.digits),
             "poly.mod_switch_tile": 2 * aux, "poly.subtract_scale": 5 * limbs}

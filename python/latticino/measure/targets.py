@@ -20,7 +20,7 @@ OPERATIONS = {
     ("ckks.rotate", 13, 16): (32, 25),
 }
 BOOT_SET = "n16-d40-boot-v1"
-# Of keys, sums of their digits and tables of BOOT_SET: with all keys, and with minimal keys.
+# Most bytes of keys, sums of their digits and tables of BOOT_SET: with all keys, and with minimal keys.
 MOST_BYTES = {0: 7 * 2**30, 1: 2 * 2**30}
 MOST_LONGER = 1.8  # as the bootstrapping with all keys, with minimal ones
 # In the order that plans choose: (message, slots, bootstrappings at once), each of them in microseconds.
@@ -36,7 +36,7 @@ SWITCH = {  # nothing beyond is stated
 }
 # A gate, or a table without its key switch, in the faster arithmetic: milliseconds, or so many a second.
 GATES = {
-    # Asked of a gate of this shape: with one key bit a step, and with three.
+    # Asked of a gate of this shape: with one key bit per step, and with three.
     ("tfhe.gate_latency", "chameleon-630-legacy", 1): 0.9, ("tfhe.gate_latency", "chameleon-630-group3-legacy", 1): 0.9,
     ("tfhe.gate_throughput", "chameleon-630-legacy", 4096): 85_000,
     ("tfhe.pbs_latency", "tfhe-2-2-v1", 1): 1.2, ("tfhe.pbs_latency", "tfhe-2-2-group3-fft64-v1", 1): 0.9,
@@ -71,7 +71,7 @@ TESTED = 1000  # inputs from which on an accuracy counts
 
 
 def target(row: Row) -> tuple[float, float | None] | None:
-    """(to reach, beyond) of a row in microseconds; None where nothing is stated."""
+    """(to reach, beyond) of a row in microseconds; None if nothing is stated."""
     params = row.get("params", {})
     if row.get("device") != DEVICE:
         return None
@@ -123,7 +123,7 @@ def check_workloads(rows: list[Row]) -> bool:
 
 
 def check(rows: list[Row]) -> bool:
-    """Prints every stated target beside what was measured; whether all were met."""
+    """Prints every stated target beside what was measured, and says whether all were met."""
     good = True
     for row in rows:
         stated = target(row)
@@ -192,7 +192,7 @@ def _shape(row: Row) -> str:
 
 
 def check_gates(rows: list[Row]) -> bool:
-    """The same for gates: the best row of each that has a target."""
+    """Does the same for gates, with the best row of each that has a target."""
     good = True
     for (name, preset, batch), needed in GATES.items():
         found = [row for row in rows if (row["name"], row.get("preset")) == (name, preset)

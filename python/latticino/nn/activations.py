@@ -1,12 +1,13 @@
-"""Polynomials for activations: which, how many levels, how far from the function.
+"""Polynomials for activations: which ones, how many levels they take, how far they are from the function.
 
-A smooth function is one polynomial, of the smallest degree that is close enough: least squares, weighted by how often
-the calibration data meet a value. A function with a kink is one as well, or a product of x with a sign that is composed
-of polynomials, whichever takes fewer levels, then fewer products.
+A smooth function becomes one polynomial of the smallest degree that is close enough. It is fitted by least squares,
+weighted by how often a value occurs in the calibration data. A function with a kink becomes one polynomial too, or x
+times a sign that is composed of polynomials: the one with fewer levels, and among equals the one with fewer products.
 
-"Close enough" is said in bits: over the calibration data the root mean square of the error is at most ``2**-bits`` of
-the largest value that the function has within the bounds, and nowhere within them is it more than eight times as much.
-For exp, the reciprocal and the inverse root, whose small values matter, it is ``2**-bits`` of each value.
+"Close enough" is stated in bits. Over the calibration data, the root mean square of the error is at most ``2**-bits``
+of the largest value that the function has within the bounds. At no point within the bounds is the error more than eight
+times as large. For exp, the reciprocal and the inverse root, whose small values matter, it is ``2**-bits`` of each
+value.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def fit(node: Node, ranges: Ranges, source: int, bits: float, choice: Any = None
 
 
 def _step(node: Node, ranges: Ranges, source: int, bits: float, choice: Any) -> Fit:
-    """(1 + sign) / 2 by a composed sign, close outside of the gap."""
+    """The step as (1 + sign) / 2, by a composed sign that is close outside of the gap."""
     layer = node.layer or "step"
     gap = float(node.options.get("gap") or 2.0**-8)
     if isinstance(choice, (float, np.floating)):
@@ -234,7 +235,7 @@ class Task:
 
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray]:
-        """R and Q^T f of the weighted basis: the first columns give the least squares of each smaller degree."""
+        """R and Q^T f of the weighted basis. Their first columns give the least-squares fit of each smaller degree."""
         low, high = self.domain
         t = np.cos(np.pi * (np.arange(_POINTS) + 0.5) / _POINTS)
         x = (low + high) / 2 + (high - low) / 2 * t
@@ -249,7 +250,8 @@ class Task:
         return r, q.T @ (values * weights)
 
     def series(self, degree: int) -> Series:
-        """Least squares, with the values of the calibration data and the whole domain as weights."""
+        """The least-squares polynomial. Both the values of the calibration data and the whole domain count as
+        weights."""
         r, right = self._solved
         n = degree + 1
         c = np.linalg.solve(r[:n, :n], right[:n])
@@ -257,7 +259,7 @@ class Task:
         return Series(tuple(float(v) for v in c), self.domain)
 
     def polynomial(self) -> Fit | None:
-        """Of the smallest degree that is close enough; None where none is."""
+        """The polynomial of the smallest degree that is close enough; None if there is none."""
         def of(degree: int) -> Fit:
             return self.measured(Fit(self.function, self.domain, (Term((self.series(degree),)),)))
 
@@ -272,7 +274,7 @@ class Task:
         return of(high)
 
     def squared(self, times: int) -> Fit | None:
-        """exp as a power of exp of less: ``exp(x / 2**times)``, squared as often. Never negative, and as close to small
+        """exp as ``exp(x / 2**times)``, squared `times` times. It is never negative, and as close relative to small
         values as to large ones."""
         power = 2.0**times
         inner = Task(self.layer, "exp", lambda x: np.exp(x / power), self.domain, self.sample, self.allowed / power)
@@ -287,7 +289,7 @@ class Task:
         return out if self.meets(out) else None
 
     def given(self, coefficients: Any) -> Fit:
-        """A user's polynomial, by monomial coefficients."""
+        """The polynomial that a user gave by monomial coefficients."""
         c = arrays.as_numpy(coefficients, f"layer {self.layer}")
         if c.ndim != 1 or not 2 <= c.size <= MOST_DEGREE + 1 or not np.isfinite(c).all() or c.dtype.kind == "c":
             raise errors.ValueError.explain(f"layer {self.layer}", f"a polynomial of {c.shape} coefficients",
@@ -297,7 +299,7 @@ class Task:
     # ---- signs ----
 
     def composite(self, options: Mapping[str, Any]) -> Fit | None:
-        """Products of x with composed signs; None where no composition is close enough."""
+        """The activation by products of x with composed signs; None if no composition is close enough."""
         pieces = _KINKS[self.function](options)
         found: list[Fit] = []
         # Close to a kink both the values and their distance from what is meant are small, so that the gap may be wide.
@@ -349,7 +351,7 @@ def monomials(coefficients: np.ndarray, domain: tuple[float, float]) -> Series:
 
 @dataclass(frozen=True)
 class Gate:
-    """``(x - shift)`` times `above` where it is positive, times `below` where it is negative."""
+    """``x - shift``, times `above` if it is positive and times `below` if it is negative."""
 
     shift: float
     above: float

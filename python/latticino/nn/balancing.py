@@ -1,8 +1,9 @@
-"""Features of very different sizes, as tables have them: income in thousands beside a ratio below 0.1.
+"""Features of very different sizes, as in a table with an income in thousands and a ratio below 0.1.
 
-A ciphertext holds all features with one absolute error. What a layer multiplies by a large weight, since it is small,
-would drown in the error of the large ones. So the client divides such features by factors below 1 before it encrypts,
-and the weights that meet them take the factors up: that costs nothing.
+All features of a ciphertext have the same absolute error. A layer multiplies a small feature by a large weight, and so
+it multiplies that error too. The result would then hold little but error. So the client divides small features by
+factors below 1 before it encrypts them, which makes them larger, and the weights that multiply these features contain
+the factors. That costs nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def balanced(graph: Lowered, largest: np.ndarray) -> tuple[Lowered, np.ndarray]:
 
 
 def _divided(node: Node, first: int, factors: np.ndarray) -> Node:
-    """A node that finds features of input `first` divided by factors."""
+    """The node with new maps if it reads node `first`, the input, whose features are now divided by factors."""
     if first not in node.inputs:
         return node
     return replace(node, maps=tuple(_columns(m, factors) if j == first else m for j, m in zip(node.inputs, node.maps)))

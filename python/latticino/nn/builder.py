@@ -47,7 +47,7 @@ class Builder:
     def add_node(self, op: str, inputs: tuple[int, ...], layer: str = "",
                  arrays: Mapping[str, np.ndarray] | None = None,
                  options: Mapping[str, Any] | None = None) -> int:
-        """Any operation of the table above, with its shape derived."""
+        """Adds any operation of the table above. Its shape is derived."""
         own = {k: np.array(v, np.float64) for k, v in (arrays or {}).items()}
         if op not in INPUTS and op != "concat":
             raise errors.UnsupportedError.explain(f"layer {layer or 'without a name'}", f"the operation {op!r}",
@@ -71,7 +71,7 @@ class Builder:
 
     def sparse(self, x: int, rows: Any, columns: Any, values: Any, size: int, bias: Any = None,
                layer: str = "") -> int:
-        """Of the flat values of x: result r is the sum of ``values * x[columns]`` over entries with ``rows == r``."""
+        """A map of the flat x: result r is the sum of ``values * x[columns]`` over the entries with ``rows == r``."""
         return self.add_node("sparse", (x,), layer, _given(rows=rows, columns=columns, values=values, bias=bias),
                              {"size": int(size)})
 
@@ -99,7 +99,7 @@ class Builder:
 
     def batch_norm(self, x: int, mean: Any, variance: Any, weight: Any = None, bias: Any = None, epsilon: float = 1e-5,
                    layer: str = "", axis: int = 0) -> int:
-        """Along an axis, with the statistics of training: a scale and a shift. ShapeError unless each parameter has one
+        """A scale and a shift along an axis, from statistics of the training. ShapeError unless each parameter has one
         value for each entry of that axis."""
         shape = self.shape(x)
         channels = shape[axis]
@@ -118,13 +118,13 @@ class Builder:
         return self.shift(self.scale(x, factor.reshape(along), layer), offset.reshape(along), layer)
 
     def along(self, x: int, matrices: Mapping[int, Any], kind: str, layer: str = "", **options: Any) -> int:
-        """A matrix along each of some axes."""
+        """Multiplies by a matrix along each of some axes."""
         own = {f"axis{axis % len(self.shape(x))}": np.asarray(m, np.float64) for axis, m in matrices.items()}
         return self.add_node("along", (x,), layer, own, {"kind": kind, **options})
 
     def avg_pool(self, x: int, kernel: Any, stride: Any = None, padding: Any = 0, *, ceil: bool = False,
                  count_padding: bool = True, divisor: float | None = None, layer: str = "") -> int:
-        """Over the axes after the first."""
+        """Average pooling over the axes after the first."""
         sizes = self.shape(x)[1:]
         kernel, padding = per_axis(kernel, len(sizes)), per_axis(padding, len(sizes))
         stride = kernel if stride is None or stride == () else per_axis(stride, len(sizes))
@@ -141,7 +141,7 @@ class Builder:
         return self.along(x, own, "avg_pool", layer, kernel=kernel, stride=stride)
 
     def adaptive_avg_pool(self, x: int, sizes: Any, layer: str = "") -> int:
-        """To these sizes of the axes after the first."""
+        """Average pooling to these sizes of the axes after the first."""
         given = self.shape(x)[1:]
         own = {}
         for i, (n, m) in enumerate(zip(given, per_axis(sizes, len(given)))):
@@ -164,7 +164,7 @@ class Builder:
         return self.along(x, {axis: np.eye(n)[start:stop:step]}, "slice", layer)
 
     def pad(self, x: int, amounts: Mapping[int, tuple[int, int]], value: float = 0.0, layer: str = "") -> int:
-        """Before and after along axes; negative amounts cut off."""
+        """Pads with zeros before and after, along axes. Negative amounts cut values off."""
         shape = self.shape(x)
         own = {a: np.eye(max(before, 0) + shape[a] + max(after, 0), shape[a], -max(before, 0))[
             max(-before, 0): None if after >= 0 else after] for a, (before, after) in amounts.items()}
@@ -225,7 +225,7 @@ class Builder:
         return self.add_node("activation", (x,), layer, _given(value=value), {"function": function, **parameters})
 
     def polynomial(self, x: int, coefficients: Any, layer: str = "") -> int:
-        """Of monomials, lowest first."""
+        """A polynomial of each value, by the coefficients of monomials, lowest first."""
         return self.add_node("polynomial", (x,), layer, {"coefficients": coefficients})
 
     def matmul(self, x: int, y: int, layer: str = "") -> int:
@@ -236,7 +236,7 @@ class Builder:
 
     def layer_norm(self, x: int, axes: int = 1, weight: Any = None, bias: Any = None, epsilon: float = 1e-5,
                    layer: str = "") -> int:
-        """Over the last `axes` axes."""
+        """Layer normalisation over the last `axes` axes."""
         return self.add_node("layer_norm", (x,), layer, _given(weight=weight, bias=bias),
                              {"axes": int(axes), "epsilon": float(epsilon)})
 
@@ -282,7 +282,7 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Graph:
     except errors.FileError:
         raise
     except Exception as why:  # whatever a damaged file makes of JSON and arrays
-        raise errors.FileError.explain("model graph", f"arrays that hold none ({type(why).__name__})",
+        raise errors.FileError.explain("model graph", f"bytes that hold no arrays ({type(why).__name__})",
                                        "arrays of a graph",
                                        "save it again") from why
 

@@ -2,8 +2,8 @@
 
     graph = capture(model, torch.zeros(1, 3, 32, 32))
 
-A module is followed on one input, as it computes in `eval()`; what it makes of several inputs is what it makes of each.
-What comes out is compared with the module itself before it is returned.
+The module is traced on one input, as it computes in `eval()`. For several inputs it must give what it gives for each of
+them. The graph is compared with the module itself before it is returned.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transp
 
 
 def is_torch(model: Any) -> bool:
-    """Whether an object is of PyTorch, without importing it."""
+    """Whether an object is one of PyTorch. PyTorch is not imported for that."""
     return any(kind.__module__.split(".")[0] == "torch" for kind in type(model).__mro__)
 
 
@@ -86,7 +86,7 @@ def capture(model: Any, sample: Any) -> Graph:
 
 
 def _require_one_input(model: Any) -> None:
-    """UnsupportedError where forward() needs several arguments, which torch.export would report as a missing one."""
+    """Raises UnsupportedError if forward() needs several arguments. torch.export would report a missing argument."""
     try:
         arguments = inspect.signature(model.forward).parameters.values()
     except (TypeError, ValueError):  # compiled by TorchScript: torch.export speaks for itself
@@ -200,7 +200,8 @@ class Follower:
         return rule(capture_layers.Call(self, node, name, layer, shape), *args, **kwargs)
 
     def layer(self, node: Any) -> str:
-        """The user's name: that of the innermost module, with the operation's where the module has others inside."""
+        """The layer's name for users: that of the innermost module, with the operation's name if the module has other
+        modules inside."""
         paths = _paths(node)
         last = paths[-1] if paths else ""
         if last and last not in self._inside:

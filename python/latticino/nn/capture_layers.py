@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Value(NamedTuple):
-    """A node, and the shape that torch knows it by, with a first axis for the one input."""
+    """A node, and the shape that torch has for it, which begins with an axis for the one input."""
 
     node: int
     shape: tuple[int, ...]
@@ -84,7 +84,8 @@ class Call:
         return Value(node, wanted)
 
     def view(self, x: Value, *axes: int) -> tuple[int, list[int]]:
-        """A node with the axes of torch, less the first where that is the input's own; and the axes' numbers in it."""
+        """A node with torch's axes, without the first one if that is the axis of inputs; and the numbers of the axes in
+        it."""
         chosen = [a % max(len(x.shape), 1) for a in axes]
         off = int(len(x.shape) > 1 and x.shape[0] == 1 and 0 not in chosen)
         return self.build.reshape(x.node, x.shape[off:], self.layer), [a - off for a in chosen]
@@ -199,7 +200,8 @@ def _image(c: Call, x: Any) -> int:
       "upsample_trilinear3d", "upsample_bicubic2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
       "replication_pad1d", "replication_pad2d", "replication_pad3d")
 def _separable(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
-    """Operations that are a matrix along each spatial axis: torch itself says which."""
+    """An operation that multiplies by a matrix along each spatial axis. The matrices come from torch itself, applied to
+    unit vectors."""
     shape = tuple(x.shape[-(int("".join(ch for ch in c.name if ch.isdigit())) + 1):])
     node = c.build.reshape(x.node, shape, c.layer)
     own = {}
@@ -247,7 +249,7 @@ def _same(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
 
 @rule("_assert_tensor_metadata")
 def _checked(c: Call, x: Any, *args: Any, **kwargs: Any) -> None:
-    """torch's own check of a type, before ``x.float()`` and the like."""
+    """torch's own check of a type, which stands before ``x.float()`` and similar calls."""
 
 
 @rule("permute", "transpose", "t")
@@ -276,7 +278,7 @@ def _cat(c: Call, xs: Any, axis: int = 0) -> Value:
 
 
 def _cat_constants(c: Call, xs: Any, axis: int) -> Value:
-    """Constants in between, such as a class token: zeros in their places, and a shift."""
+    """Joins values with constants, such as a class token: zeros in the places of the constants, and a shift."""
     assert c.expected is not None
     axis = axis % len(c.expected)
     total, at, out = np.zeros(c.expected), 0, None
@@ -386,7 +388,7 @@ def _mean(c: Call, x: Any, axes: Any = None, keep: bool = False, **_: Any) -> Va
 
 
 def _against(c: Call, op: str, x: Any, y: Any) -> Value:
-    """Of two operands, one of which may be constant."""
+    """The operation `op` on two operands, one of which may be constant."""
     assert c.expected is not None
     if c.is_value(x) and c.is_value(y):
         rank = len(c.expected)

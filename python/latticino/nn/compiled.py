@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 
 class Network(roles.Handle):
-    """What the owner of the data needs of a compiled network: how samples become ciphertexts, and results values.
+    """The part of a compiled network that the owner of the data needs: how samples become ciphertexts, and how results
+    become values.
 
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
     that many. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;
@@ -57,7 +58,7 @@ class Network(roles.Handle):
     def encrypt(self, client: Client, x: Any) -> Ciphertext:
         """A sample, or ``images`` of them, encrypted in the layout that the network reads.
 
-        ShapeError for another shape, ValueError where values exceed what the network was calibrated for.
+        ShapeError for another shape, ValueError if values exceed what the network was calibrated for.
         """
         values = self._samples(x, "encrypt")
         if values.shape[0] != self.images:
@@ -123,7 +124,7 @@ class Network(roles.Handle):
         return self.result_shape if self.images == 1 else (self.images, *self.result_shape)
 
     def _samples(self, x: Any, operation: str) -> np.ndarray:
-        """Of shape (samples, *shape), in double precision."""
+        """The samples as an array of shape (samples, *shape), in double precision."""
         array = arrays.as_numpy(x, operation)
         if array.dtype.kind == "c" or array.shape not in ((*array.shape[:1], *self.shape), self.shape):
             raise errors.ShapeError.explain(
@@ -177,7 +178,7 @@ class Compiled(Network):
 
     @property
     def _resident(self) -> bool:
-        """Whether all weights stay encoded: only then a run can be recorded."""
+        """Whether all weights stay encoded. Only then a run can be recorded."""
         return self._memory is None or self.plan.peak_bytes <= self._memory
 
     def __call__(self, x: Ciphertext) -> Ciphertext:
@@ -226,14 +227,14 @@ class Compiled(Network):
         """What the encrypted run computes, in float and in the clear: of shape (samples, *result_shape).
 
         ``x``: one sample or a batch of any length. ``noise``: with random errors of the sizes that are predicted.
-        ValueError where a value leaves the range that a polynomial was fitted for, naming the layer, or the feature.
+        ValueError if a value leaves the range that a polynomial was fitted for, naming the layer, or the feature.
         """
         samples = self._in_units(self._samples(x, "shadow"), "shadow")
         random = np.random.default_rng() if noise else None
         return self._shadow.results(samples.reshape(len(samples), math.prod(self.shape)), random)
 
     def measured_bits(self, client: Client, x: Any) -> list[float]:
-        """Expected precision put to the test: bits of each layer of ``plan.layers`` in encrypted runs.
+        """Measures the precision of each layer of ``plan.layers`` in encrypted runs, in bits, to compare with the plan.
 
         ``x``: one sample, or as many along a first axis as some runs take. Each is run encrypted; what layers give is
         decrypted and compared with the shadow, relative to the bound of the layer, as the plan's ``bits`` are. It needs

@@ -54,13 +54,14 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     coefficients; for comparisons of decision trees the gap, as a share of the largest distance from a threshold.
     ``fit_bits``: how close activations are, relative to their largest value.
 
-    ``preset``: parameters; None: those of 128-bit security that take the least predicted time and leave ``bits`` of the
-    largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile. ``memory``: bytes of device memory
-    that a run may take, or a text such as ``"16GiB"``; weights that do not fit beside the keys are encoded at each run.
+    ``preset``: the parameters. None takes those of 128-bit security with the least predicted time that leave ``bits``
+    of precision relative to the largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile.
+    ``memory``: bytes of device memory that a run may take, or a text such as ``"16GiB"``; weights that do not fit
+    beside the keys are encoded at each run.
     ``images``: inputs of one run, side by side in the slots.
 
-    Nothing is encrypted and no key made. UnsupportedError names a layer that cannot run encrypted; ParameterError or
-    LevelError where the model is too deep, OutOfMemoryError where the memory does not suffice.
+    Nothing is encrypted and no key is made. UnsupportedError names a layer that cannot run encrypted. ParameterError or
+    LevelError if the model is too deep, OutOfMemoryError if the memory does not suffice.
     """
     images = arrays.as_integer(images, "compile", "images", 1, 2**15)
     device = None if device is None else arrays.as_text(device, "compile", "device")
@@ -154,7 +155,7 @@ def _calibration(graph: Lowered, given: Any) -> np.ndarray:
 
 
 def as_bytes(memory: int | str) -> int:
-    """Of a number, or a text such as "16GiB"."""
+    """Bytes from a number, or from a text such as "16GiB"."""
     if not isinstance(memory, str):
         return arrays.as_integer(memory, "compile", "memory", 1)
     text = memory.strip().upper().replace(" ", "")
@@ -184,7 +185,8 @@ def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | No
 
 @dataclass(frozen=True)
 class _Search:
-    """What presets are tried for; and what several of them share, by slots and by the convolutions that are split."""
+    """The network for which presets are tried, and what several presets share: by slots, and by the convolutions that
+    are split."""
 
     network: Scaled
     kind: str
@@ -196,7 +198,7 @@ class _Search:
     _groups: dict[int, int] = field(default_factory=dict)
 
     def chosen(self, bits: float) -> Compiled:
-        """With the preset of 128-bit security that takes the least predicted time."""
+        """The network compiled for the preset of 128-bit security that takes the least predicted time."""
         found: list[Compiled] = []
         refused: list[str] = []
         names = [name for name in presets() if _native.preset(name).secure]
@@ -223,7 +225,7 @@ class _Search:
         return min(found, key=lambda c: (c.plan.seconds, c.plan.peak_bytes))
 
     def tried(self, preset: str) -> Compiled:
-        """With one preset."""
+        """The network compiled for one preset."""
         context = Context._for_plans(preset, self.kind, False)
         network, machine, placement = _fastest_maps(self, context)
         graph = network.graph
@@ -247,7 +249,8 @@ class _Search:
         return self._groups[slots]
 
     def machine(self, slots: int, least: int) -> tuple[Scaled, Machine]:
-        """With convolutions split whose planes have `least` channels or more; 0: none."""
+        """The machine in which those convolutions are split whose planes have `least` channels or more; 0 splits
+        none."""
         if (slots, least) not in self._machines:
             network = self.network
             if least:
@@ -260,8 +263,8 @@ class _Search:
 
 
 def _fastest_maps(search: _Search, context: Context) -> tuple[Scaled, Machine, Placement]:
-    """With convolutions in one map or in two, whichever is predicted to be faster: those of the largest gaps first, as
-    long as that helps."""
+    """The network with each convolution in one map or in two, whichever is predicted to be faster. Those of the largest
+    gaps are tried first, as long as that helps."""
     network, machine = search.machine(context.slots, 0)
     rates = Rates(machine, context)
     best = network, machine, placed(rates)
@@ -278,7 +281,7 @@ def _fastest_maps(search: _Search, context: Context) -> tuple[Scaled, Machine, P
 
 
 def require_memory(plan: NetworkPlan, memory: int | None) -> None:
-    """OutOfMemoryError where a run takes more even if it encodes weights as it goes."""
+    """Raises OutOfMemoryError if a run takes more than this memory even when it encodes the weights as it goes."""
     if memory is not None and min(plan.peak_bytes, plan.least_bytes) > memory:
         raise errors.OutOfMemoryError.explain(
             "compile", f"memory={display.size(memory)}",
@@ -287,7 +290,7 @@ def require_memory(plan: NetworkPlan, memory: int | None) -> None:
 
 
 def _moved(network: Scaled, graph: Lowered) -> Scaled:
-    """With the units of the maps that `with_moves` put in: those of what they move."""
+    """The units of all nodes. Maps that `with_moves` inserted have the units of what they move."""
     units = {node.name: unit for node, unit in zip(network.graph.nodes, network.units)}
     out: list[float] = []
     for node in graph.nodes:
@@ -296,7 +299,7 @@ def _moved(network: Scaled, graph: Lowered) -> Scaled:
 
 
 class _Row(NamedTuple):
-    """Of a step: what it took by itself, and the error that it added."""
+    """What a step took by itself, and the error that it added."""
 
     step: Step
     seconds: float
@@ -307,7 +310,7 @@ class _Row(NamedTuple):
 
 
 def _sizes_of_factors(graph: Lowered, units: Sequence[float], samples: np.ndarray) -> dict[int, float]:
-    """Of nodes that only products of matrices read, the root mean square of their values: an error of one factor is
+    """The root mean square of the values of nodes that only products of matrices read. An error of one factor is
     multiplied by the other, and most values are far smaller than the largest."""
     factors = {j for i in graph.products for j in graph.nodes[i].inputs}
     users = graph.users
@@ -358,7 +361,7 @@ def _planned(machine: Machine, placement: Placement, context: Context) -> Plan:
 
 
 def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:
-    """Of each node: precision relative to its bound, from a noisy shadow of samples."""
+    """Bits of precision of each node relative to its bound, from a noisy shadow of samples."""
     flat = samples.reshape(len(samples), -1)
     flat = np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))  # a few, again: one draw tells little of an error
     exact = shadow.layers(flat)

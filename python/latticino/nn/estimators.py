@@ -32,12 +32,12 @@ _ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid", "identity
 
 
 def is_estimator(model: Any) -> bool:
-    """Whether an object is of scikit-learn."""
+    """Whether an object is one of scikit-learn."""
     return any(kind.__module__.split(".")[0] == "sklearn" for kind in type(model).__mro__)
 
 
 def features(model: Any) -> int:
-    """How many an estimator was fitted with."""
+    """The number of features that an estimator was fitted with."""
     count = next((s.n_features_in_ for _, s in _steps(model) if hasattr(s, "n_features_in_")), None)
     if count is None:
         raise errors.ValueError.explain("compile", f"a {type(model).__name__} that is not fitted", "a fitted estimator",

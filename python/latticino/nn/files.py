@@ -4,8 +4,8 @@ A file is a head of JSON and arrays behind it, and at the end the SHA-256 of all
 
     magic (8 bytes)  version (4)  length of the head (8)  head  arrays, deflated  digest (32)
 
-Numbers are little-endian. Integers of arrays are stored as differences, which are small. The digest finds damage; what
-is hostile has a right digest, so every field is checked, and nothing is larger than the head says.
+Numbers are little-endian. Integers of arrays are stored as differences, which are small. The digest finds damage. A
+hostile file can have a correct digest, so every field is checked, and nothing is larger than the head says.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KINDS: dict[str, np.dtype] = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
 
 
 def write(path: str, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """A file that appears once all of it is on disk."""
+    """Writes a file that appears only once all of it is on disk."""
     data = to_bytes(head, arrays)
     target = Path(path)
     try:
@@ -182,7 +182,7 @@ def texts(note: Note, name: str) -> tuple[str, ...]:
 
 
 def of_normal(normal: Normal | None) -> dict[str, Any]:
-    """As fields of a head: lists of nothing where there are none."""
+    """The units as fields of a head: empty lists if there are none."""
     if normal is None:
         return {"clips": False, "centre": [], "width": []}
     centre, width = ([float(v) for v in a.reshape(-1)] for a in (normal.centre, normal.width))
@@ -190,7 +190,7 @@ def of_normal(normal: Normal | None) -> dict[str, Any]:
 
 
 def normal_of(head: Note, shape: tuple[int, ...]) -> Normal | None:
-    """What a head states; None for lists of nothing. FileError for what is none."""
+    """The units that a head states; None for empty lists. FileError for anything else."""
     centre, width, clips = np.array(numbers(head, "centre")), np.array(numbers(head, "width")), head.flag("clips")
     if not (centre.size or width.size or clips):
         return None
@@ -229,7 +229,7 @@ def of_graph(graph: Lowered) -> tuple[list[dict[str, Any]], dict[str, np.ndarray
 
 
 def graph_of(head: Note, arrays: dict[str, np.ndarray]) -> Lowered:
-    """The graph of `of_graph`. FileError for what is none."""
+    """The graph that `of_graph` wrote. FileError for anything else."""
     nodes = [_node(i, row, arrays) for i, row in enumerate(parts(head, "nodes"))]
     try:
         return Lowered(tuple(nodes), integer(head, "output"))

@@ -71,7 +71,7 @@ def prelu(x: Array, value: Array) -> Array:
 
 
 def step(x: Array, gap: float = 0.0) -> Array:
-    """1 from 0 on, else 0. ``gap``: nearer to 0 than that a polynomial need not be near it."""
+    """1 for x of 0 and more, else 0. ``gap``: for x nearer to 0 than that, a polynomial need not be close."""
     return np.where(x >= 0, 1.0, 0.0)
 
 

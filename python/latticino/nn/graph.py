@@ -87,7 +87,7 @@ class Graph:
 
     @property
     def users(self) -> list[list[int]]:
-        """For each node, those that read it."""
+        """For each node, the nodes that read it."""
         out: list[list[int]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
             for j in node.inputs:
@@ -119,7 +119,7 @@ def refused(layer: str, had: str, needs: str, remedy: str) -> errors.Error:
 
 
 def per_axis(x: Any, axes: int) -> tuple[int, ...]:
-    """One integer for each axis, of one for all or of a list."""
+    """One integer for each axis, from one integer for all axes or from a list."""
     values = [int(v) for v in np.atleast_1d(x)]
     return tuple(values * axes if len(values) == 1 else values)
 

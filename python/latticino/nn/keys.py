@@ -72,7 +72,7 @@ def refreshes_of(head: Note, params: _native.Params) -> tuple[Refresh, ...]:
 
 
 def _use_all(twin: Context, names: Sequence[str], refreshes: Sequence[Refresh]) -> None:
-    """Operations that use keys of these names, and perhaps others."""
+    """Runs operations that use keys of these names, and perhaps others."""
     params = twin.params
     part = _native.shape_only(twin._native, 1, params.scale(1), twin.slots)
     e = twin._evaluator

@@ -52,11 +52,11 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
     normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
     if min(unit, bound, result_unit) <= 0 or images * math.prod(shape) > slots * count:
-        files.refuse("a packing that is none")
+        files.refuse("a packing that is not valid")
     try:
         packing = from_runs(head.runs("runs"), (images, *shape), slots, count, "zero", 0.0)
     except ValueError as why:
-        raise errors.FileError.explain("load", "a packing that is none", "a file that enc.save wrote",
+        raise errors.FileError.explain("load", "a packing that is not valid", "a file that enc.save wrote",
                                        "obtain it again") from why
     if kind == "client":
         half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program, result_unit)

@@ -73,7 +73,7 @@ class Series:
 
     @property
     def degree(self) -> int:
-        """Without coefficients of zero at the end."""
+        """The degree, without coefficients of zero at the end."""
         return max((k for k, c in enumerate(self.coefficients) if c), default=0)
 
     @property
@@ -126,7 +126,7 @@ class Affine:
 
     @classmethod
     def dense(cls, matrix: Any, **options: Any) -> Affine:
-        """Of a matrix of shape (results, inputs)."""
+        """The map of a matrix of shape (results, inputs)."""
         m = np.asarray(matrix, dtype=np.float64)
         if m.ndim != 2:
             _refuse(f"a matrix of shape {m.shape}", "two dimensions")
@@ -155,7 +155,7 @@ class Affine:
         return self.selects and self.size_in == self.size_out == len(np.unique(self.columns))
 
     def scaled(self, factor: float) -> Affine:
-        """Times a number that is not 0. Rows and columns are shared."""
+        """The map times a number that is not 0. Rows and columns are shared."""
         if not (math.isfinite(factor) and factor):
             _refuse(f"an affine map times {factor}", "a finite factor that is not 0")
         out = Affine.__new__(Affine)
@@ -169,7 +169,7 @@ class Affine:
         return out
 
     def apply(self, x: np.ndarray) -> np.ndarray:
-        """Of vectors as the rows of `x`, shape (batch, size_in)."""
+        """The results for vectors that are the rows of `x`, shape (batch, size_in)."""
         out = np.zeros((self.size_out, len(x)))
         used, blocks = self._blocks
         turned = np.ascontiguousarray((x if used is None else x[:, used]).T)
@@ -182,8 +182,9 @@ class Affine:
 
     @cached_property
     def _blocks(self) -> tuple[np.ndarray | None, list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-        """The columns that are read, None for all, and dense blocks of rows that read the same of them, such as all
-        channels of one pixel of a convolution. Rows with one entry are one block, whose weights are a vector."""
+        """The columns that are read (None for all), and dense blocks. A block has the rows that read the same columns,
+        such as all channels of one pixel of a convolution. Rows with one entry are one block, whose weights are a
+        vector."""
         used, columns_of = None, self.columns
         if 2 * len(np.unique(columns_of)) < self.size_in:  # such as a step of a sequence
             used, columns_of = np.unique(columns_of, return_inverse=True)
@@ -234,9 +235,10 @@ class Node:
 
     ``inputs``: indices of earlier nodes. ``shape`` without the batch. ``maps``: one for each input of an affine node,
     whose result is their sum plus ``bias``. ``bound``: values lie within -bound to bound (the calibrated maximum times
-    a margin). ``layer``: the user's name of the layer, for messages and tables. ``like``: an earlier node of as many
-    values whose slots those of an affine node take, where the planner moved an operand to another. ``packed``: how the
-    planner lets the values of a product of matrices lie, or those of an affine node that is one of its factors.
+    a margin). ``layer``: the user's name of the layer, for messages and tables. ``like``: an earlier node with equally
+    many values, whose slots an affine node takes; the planner sets it when it moves one operand to the slots of
+    another. ``packed``: how the planner places the values of a product of matrices, or those of an affine node that is
+    one of its factors.
 
     A ``matmul`` node multiplies matrices, (..., r, n) by (..., n, m), for each of the leading axes; its bias is added.
     """
@@ -258,7 +260,7 @@ class Node:
         return math.prod(self.shape)
 
     def matrices(self, left: int) -> tuple[int, int, int, int]:
-        """Of a product of matrices whose first factor has so many values: (batch, r, n, m)."""
+        """The sizes (batch, r, n, m) of a product of matrices whose first factor has `left` values."""
         batch, (r, m) = math.prod(self.shape[:-2]), self.shape[-2:]
         return batch, r, left // (batch * r), m
 
@@ -361,7 +363,7 @@ class Lowered:
     def values(self, *batches: Any, check: bool = True) -> list[np.ndarray]:
         """What all nodes hold for a batch of each input, shape (batch, *shape).
 
-        ValueError where a value leaves the domain of a polynomial, naming the layer (`check`).
+        ValueError if a value leaves the domain of a polynomial, naming the layer (`check`).
         """
         given = self._batches(batches)
         out: list[np.ndarray] = []
@@ -408,8 +410,8 @@ def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarra
 
 
 def require_within(node: Node, x: np.ndarray, unit: float = 1.0, outside: float = OUTSIDE) -> None:
-    """ValueError where values leave the domain of a polynomial, which names the layer. `unit` of the values; how far
-    `outside` they may lie, relative to the domain."""
+    """Raises ValueError, naming the layer, if values leave the domain of a polynomial. `unit`: the unit of the values;
+    `outside`: how far outside they may lie, relative to the domain."""
     assert node.series is not None
     low, high = node.series.domain
     slack = outside * (high - low)

@@ -1,9 +1,9 @@
-"""From a model graph to a lowered one: few affine maps, no factor left by itself, values within -1 to 1.
+"""From a model graph to a lowered one with few affine maps, without separate scalings, and with values within -1 to 1.
 
-First the structure. A value is kept as an affine expression of nodes that exist already, and becomes a node where a
-function, a product or several layers need it: so batch norm, scales, pooling, slices and permutations end in the next
-or the previous map, and parallel linear branches of one input in one. Then the scale of every node, so that each
-polynomial finds its values within -1 to 1 and no level is spent on bringing them there.
+The first step decides the structure. A value is kept as an affine expression of existing nodes, and becomes a node only
+if a function, a product or several layers need it. So batch norm, scales, pooling, slices and permutations become parts
+of the next or the previous map, and parallel linear branches of one input become one map. The second step decides the
+scale of every node, so that the values for each polynomial lie within -1 to 1 without a level for scaling.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def lower(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[
 
 def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
                        facts: Mapping[str, Any] | None = None) -> tuple[Lowered, dict[int, float]]:
-    """The lowered graph; and for nodes of the model graph the bound with which their polynomial would need no level for
-    its domain: that of the largest part of a sum, where the sum itself has a smaller one."""
+    """The lowered graph, and wishes for nodes of the model graph. A wish is the bound with which the node's polynomial
+    would need no level for its domain: the bound of the largest part of a sum, if the sum itself has a smaller one."""
     structure = _Structure(graph, ranges, fits)
     output = structure.result()
     numbers = numbers_of(structure.nodes, output)
@@ -78,13 +78,13 @@ class Expression:
 
     @property
     def node(self) -> int | None:
-        """The node that it is, where it is one."""
+        """The node that the expression is, if it is a single node."""
         (first, m), *rest = self.maps.items()
         return first if m is None and not rest and self.bias is None else None
 
     @property
     def number(self) -> float | None:
-        """The factor by which it is a node times a number other than 0, where it is that."""
+        """The factor, if the expression is a node times a number other than 0."""
         (_, m), *rest = self.maps.items()
         if rest or self.bias is not None:
             return None
@@ -95,7 +95,8 @@ class Expression:
 
     @property
     def light(self) -> bool:
-        """Whether later maps take it up at no cost: each row has one entry at most, of one node."""
+        """Whether later maps take the expression up at no cost. They do if each row has one entry at most, all of one
+        node."""
         return len(self.maps) == 1 and all(m is None or (m.nnz <= m.size_out and len(np.unique(m.rows)) == m.nnz)
                                            for m in self.maps.values())
 
@@ -158,7 +159,7 @@ class _Structure:
             "simplify the graph first: rewrites.simplified(graph)")
 
     def _bound(self, i: int) -> float:
-        """Of a node of the model graph: 1 for steps and their products, which no input makes larger."""
+        """The bound of a node of the model graph: 1 for steps and their products, which no input makes larger."""
         return 1 + _STEP if self._steps(i) else self.ranges.bound(i)
 
     def _steps(self, i: int) -> bool:
@@ -240,7 +241,8 @@ class _Structure:
     # ---- sums ----
 
     def _sum(self, i: int, node: ModelNode, x: Expression, y: Expression) -> Expression:
-        """One affine map where both have the same inputs, or neither is a node yet; else a sum of nodes: it is free."""
+        """The sum as one affine map, if both have the same inputs or neither is a node yet; otherwise as a sum of
+        nodes, which is free."""
         sign = 1.0 if node.op == "add" else -1.0
         together = set(x.maps) == set(y.maps) or (x.node is None and y.node is None)
         if together:
@@ -258,7 +260,8 @@ class _Structure:
         return self._new(node.op, inputs, node.shape, node.layer, i)
 
     def _matmul(self, i: int, node: ModelNode, x: Expression, y: Expression) -> Expression:
-        """Numbers that multiply a factor multiply the product instead: what is behind it takes them up."""
+        """A product of matrices. Numbers that multiply a factor multiply the product instead, because what follows the
+        product takes them up."""
         factor, inputs = 1.0, []
         for own in (x, y):
             number = own.number
@@ -289,9 +292,10 @@ class _Structure:
         return total
 
     def _quadratic(self, i: int, node: ModelNode, x: Expression) -> Expression:
-        """``c2 (x + c1 / (2 c2))^2`` and a constant: the map before takes the shift, the map behind takes c2, and one
-        level is left. Channels that are shifted far are made narrower in exchange, so that others keep their precision.
-        Where one has next to no c2, or nothing would take the shift, ``c1 x + c2 x^2``."""
+        """A quadratic polynomial as ``c2 (x + c1 / (2 c2))^2`` and a constant. The map before it takes the shift and
+        the map after it takes c2, so only one level is needed. Channels that are shifted far are made narrower in
+        exchange, so that other channels keep their precision. If c2 of a channel is almost 0, or if nothing would take
+        the shift, the form is ``c1 x + c2 x^2``."""
         c0, c1, c2 = (np.broadcast_to(node.arrays[k], node.shape).reshape(-1) for k in ("c0", "c1", "c2"))
         source = node.inputs[0]
         bound = self.ranges.bound(source)
@@ -320,7 +324,7 @@ class _Structure:
         return Expression({square: scaled_by}, node.shape, rest if np.any(rest) else None, node.layer)
 
     def _shifted(self, x: Expression, shift: np.ndarray, bound: float) -> bool:
-        """Adds numbers to a product of matrices that nothing else reads, if x is one: that takes no level."""
+        """If x is a product of matrices that nothing else reads, adds numbers to it, which takes no level."""
         at = x.node
         if at is None or self.nodes[at].op != "matmul" or len(self.graph.users[x.source]) > 1:
             return False
@@ -335,7 +339,8 @@ class _Structure:
         return self._index(out)
 
     def _term(self, i: int, node: ModelNode, x: Expression, term: Term, reach: float) -> Expression:
-        """One chain of polynomials of ``x - shift``, times it where it is gated; its values lie within `reach`."""
+        """A chain of polynomials of ``x - shift``, times ``x - shift`` if the term is gated. Its values lie within
+        `reach`."""
         source, chain = node.inputs[0], list(term.chain)
         bound = self.ranges.bound(source) + abs(term.shift)
         low, high = chain[0].domain
@@ -361,8 +366,9 @@ class _Structure:
 
 
 def _largest(series: Series) -> float:
-    """A bound of the values within the domain: between neighbouring ones of 16 points per degree, a polynomial exceeds
-    the larger by a factor of ``1 / cos(pi / 32)`` at most (Ehlich and Zeller, 1964)."""
+    """A bound of the values within the domain. It takes 16 points per degree. Between two neighbouring points, a
+    polynomial exceeds the larger of their values by a factor of ``1 / cos(pi / 32)`` at most (Ehlich and Zeller,
+    1964)."""
     low, high = series.domain
     points = np.cos(np.pi * np.linspace(0, 1, 16 * max(series.degree, 1) + 1))
     most = float(np.abs(series((low + high) / 2 + (high - low) / 2 * points)).max())

@@ -17,14 +17,14 @@ Shape = tuple[int, ...]
 
 
 def grid_of(shape: Shape) -> Grid | None:
-    """(channels, width) or (channels, height, width) as a grid; None for other shapes."""
+    """The grid of a shape (channels, width) or (channels, height, width); None for other shapes."""
     if len(shape) == 2:
         return Grid(shape[0], 1, shape[1])
     return Grid(*shape) if len(shape) == 3 else None
 
 
 def hint(shape_in: Shape, shape_out: Shape, stride: Sequence[int]) -> dict[str, object]:
-    """Options of `Affine` for a map between grids; none where the shapes are no grids."""
+    """Options of `Affine` for a map between grids. There are none if the shapes are no grids."""
     grids = grid_of(shape_in), grid_of(shape_out)
     if grids[0] is None or grids[1] is None or len(shape_in) != len(shape_out):
         return {}
@@ -53,7 +53,7 @@ def of_layer(node: Node, shape: Shape) -> Affine:
 
 
 def picks(index: np.ndarray, size: int) -> Affine:
-    """Row r takes value ``index[r]``."""
+    """The map whose row r takes value ``index[r]``."""
     return Affine(np.arange(len(index)), index, np.ones(len(index)), size, len(index))
 
 
@@ -67,7 +67,7 @@ def identity(shape: Shape) -> Affine:
 
 
 def linear(weight: np.ndarray, shape: Shape) -> Affine:
-    """Of the last axis, for each place of the others."""
+    """The map that multiplies the last axis by `weight`, at each place of the other axes."""
     m, n = weight.shape
     places = math.prod(shape[:-1])
     if places == 1:
@@ -80,7 +80,7 @@ def linear(weight: np.ndarray, shape: Shape) -> Affine:
 
 def conv(weight: np.ndarray, shape_in: Shape, shape_out: Shape, stride: Sequence[int],
          padding: Sequence[tuple[int, int]], dilation: Sequence[int], groups: int) -> Affine:
-    """Entries in the order of rows, then columns."""
+    """The map of a convolution. Its entries are in the order of rows, then columns."""
     places_out, kernel = shape_out[1:], weight.shape[2:]
     # For each axis (places, kernel): the input's place, and whether it is one.
     at = [np.arange(m)[:, None] * s + np.arange(k) * d - p[0] for m, k, s, d, p in
@@ -117,7 +117,8 @@ def conv(weight: np.ndarray, shape_in: Shape, shape_out: Shape, stride: Sequence
 
 
 def conv_transpose(node: Node, shape: Shape) -> Affine:
-    """A convolution of the input with zeros between its values, whose columns are left out."""
+    """The map of a transposed convolution: a convolution of the input with zeros between its values. The columns of the
+    zeros are left out."""
     weight, padding = as_conv(node)
     stride = node.options["stride"]
     spread = (shape[0], *((n - 1) * s + 1 for n, s in zip(shape[1:], stride)))
@@ -130,7 +131,7 @@ def conv_transpose(node: Node, shape: Shape) -> Affine:
 
 
 def along(node: Node, shape: Shape) -> Affine:
-    """The Kronecker product of a matrix for each axis."""
+    """The map that is the Kronecker product of one matrix per axis."""
     rows, columns, values = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)
     stride = []
     for axis, n in enumerate(shape):
@@ -147,7 +148,7 @@ def along(node: Node, shape: Shape) -> Affine:
 
 
 def applied(m: Affine, x: np.ndarray) -> np.ndarray:
-    """Of one vector."""
+    """The result for one vector."""
     return np.bincount(m.rows, m.values * x[m.columns], m.size_out)
 
 
@@ -178,8 +179,8 @@ def total(a: Affine, b: Affine, sign: float = 1.0) -> Affine:
 
 
 def placed(a: Affine, index: np.ndarray, size: int, grid: Grid | None = None) -> Affine:
-    """Row r of the map as row ``index[r]`` of `size`. ``grid``: what the result is, where it has more channels of the
-    same pixels."""
+    """The map with its row r as row ``index[r]`` of `size` rows. ``grid``: the grid of the result, if it has more
+    channels of the same pixels."""
     grids = (a.grids[0], grid) if a.grids is not None and grid is not None else None
     return Affine(index[a.rows], a.columns, a.values, a.size_in, size, grids=grids,
                   stride=a.stride if grids else (1, 1))

@@ -5,9 +5,9 @@ pixels of four channels: channel c, row i, column j lies in plane c // 4, row 2 
 *gap* is 2 then. Distances between a pixel and its neighbours are the same as before, so that a convolution has few
 diagonals: (2 (g (k // 2) + g - 1) + 1)^2 for each plane, for kernels of k x k at gap g (Lee et al., ICML 2022).
 
-Several images lie side by side: value a of image b of n in slot a n + b. All distances are n times as large, and there
-are as many of them. What takes fewer slots than a ciphertext has repeats; distances count modulo the fewer slots of
-input and result, and a result with fewer slots is added up by rotations.
+Several images lie side by side: value a of image b, of n images, is in slot a n + b. All distances are n times as
+large, and there are as many of them. If an array takes fewer slots than a ciphertext has, it repeats. Then distances
+count modulo the smaller number of slots of input and result, and a result with fewer slots is added up by rotations.
 
 Where images fill several ciphertexts they lie in *groups*: the first n images side by side in the first ciphertexts,
 the next n in the next ones. One map with its encoded diagonals serves all groups.
@@ -54,7 +54,7 @@ class Packing:
 
     @property
     def text(self) -> str:
-        """In words, for tables."""
+        """The packing in words, for tables."""
         several = f"{self.count} x " if self.count > 1 else ""
         what = f"gap {self.gap[0]}x{self.gap[1]}" if self.gap else "in a row" if self.layout.is_plain else "rows"
         if self.index is not None:
@@ -74,7 +74,7 @@ class Packing:
         return self.layout.same(other.layout)
 
     def entries(self, values: np.ndarray) -> np.ndarray:
-        """Of values of shape (..., size of the node) those that lie in the slots, in their order."""
+        """The values that lie in the slots, in their order, out of values of shape (..., size of the node)."""
         return values if self.index is None else values[..., self.index]
 
 
@@ -121,7 +121,7 @@ def packings(graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> li
 
 
 def of_product(node: Node, how: Arrangement, side: Side, images: int) -> Packing:
-    """Of a product of matrices, or one of its factors."""
+    """The packing of a product of matrices, or of one of its factors."""
     layout, index = with_images(how, images).layout(side)
     if index is not None:
         return Packing(layout, index=index)
@@ -129,7 +129,8 @@ def of_product(node: Node, how: Arrangement, side: Side, images: int) -> Packing
 
 
 def _columns(shape: tuple[int, ...]) -> np.ndarray:
-    """Addresses of matrices, column by column: affine maps of rows have few diagonals, those of products too."""
+    """Addresses of matrices, column by column. Affine maps of rows then have few diagonals, and so have the maps to
+    products."""
     *lead, rows, columns = shape
     step = 1 << (rows - 1).bit_length()
     column = np.arange(math.prod(lead) * columns).reshape(-1, 1, columns)

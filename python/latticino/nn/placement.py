@@ -1,8 +1,8 @@
 """At which level each node of a network runs, and where values are bootstrapped.
 
-A search over the nodes in their order: a state says at which level each value lies that is still needed, and what it
-took to get there. Each next node may run at any level up to that of its operands, and an operand may be bootstrapped
-first. What a node and a bootstrapping take at a level is what a dry run of it predicts.
+It is a search over the nodes in their order. A state says at which level each value is that is still needed, and how
+much time it took to get there. The next node may run at any level up to that of its operands, and an operand may be
+bootstrapped first. Dry runs predict what a node and a bootstrapping take at a level.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FITS = 1.0 + 1e-6  # values that a bootstrapping takes
 
 
 class Cost(NamedTuple):
-    """Of a step at one level: predicted seconds, the level of the result, and the deviation of the error that the step
+    """What a step at one level costs: predicted seconds, level of the result, and the deviation of the error that it
     adds by itself."""
 
     seconds: float
@@ -54,11 +54,11 @@ class Rates:
 
     @property
     def _seconds(self) -> float:
-        """Predicted for all that the twin has run so far."""
+        """The predicted seconds of all that the twin has run so far."""
         return float(self._twin._native.predicted_seconds(*self._twin._timed))
 
     def node(self, i: int, level: int) -> Cost | None:
-        """Of node i with its operands at `level`; None where the levels do not suffice."""
+        """The cost of node i with its operands at `level`; None if the levels do not suffice."""
         if (i, level) not in self._known:
             key = (*self._signature(i), level)
             if key not in self._nodes:
@@ -85,7 +85,7 @@ class Rates:
         return Cost(self._seconds - before, y.level, y._known.estimate.rms)
 
     def refresh(self, i: int, level: int) -> tuple[Cost, Form] | None:
-        """Of bootstrapping node i from `level` in the cheapest form; None where it is not possible."""
+        """The cost of bootstrapping node i from `level` in the cheapest form; None if it is not possible."""
         node, p = self.machine.graph.nodes[i], self.machine.packings[i]
         if not self.context.params.has_bootstrap or node.bound > _FITS:
             return None
@@ -132,7 +132,7 @@ class _State(NamedTuple):
 
 
 def placed(rates: Rates) -> Placement:
-    """The cheapest placement; LevelError where there is none."""
+    """The cheapest placement; LevelError if there is none."""
     machine, graph = rates.machine, rates.machine.graph
     top = rates.context.level
     states: dict[tuple[int, ...], _State] = {(): _State(0.0, ())}
@@ -164,7 +164,7 @@ def placed(rates: Rates) -> Placement:
 
 def _options(rates: Rates, i: int, node: Node, held: dict[int, int], state: _State) -> Iterator[
         tuple[dict[int, int], _State]]:
-    """All ways to go on with node i."""
+    """All ways to continue with node i."""
     operands = list(dict.fromkeys(node.inputs))
     for refresh in product(*(_refreshes(rates, j, held[j]) for j in operands)):
         now, seconds, steps = dict(held), state.seconds, state.steps
@@ -188,7 +188,8 @@ def _options(rates: Rates, i: int, node: Node, held: dict[int, int], state: _Sta
 
 
 def _refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] | None]:
-    """Not to bootstrap node j, or to do it from one of the levels that it can be brought down to."""
+    """The options for node j: not to bootstrap it, or to bootstrap it from one of the levels that it can be brought
+    down to."""
     if (j, level) not in rates._ways:
         rates._ways[j, level] = _all_refreshes(rates, j, level)
     return rates._ways[j, level]
@@ -209,7 +210,8 @@ def _all_refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] |
 
 
 def _pruned(states: dict[tuple[int, ...], _State]) -> dict[tuple[int, ...], _State]:
-    """Without states that another one beats: it took less, and all its values are at the same level or a higher one."""
+    """The states without those that another one beats. A state beats another if it took less time and all its values
+    are at the same level or higher."""
     kept: dict[tuple[int, ...], _State] = {}
     others = np.zeros((_MOST_STATES, len(next(iter(states)))), np.int16)
     for levels, state in sorted(states.items(), key=lambda s: (s[1].seconds, -sum(s[0]))):

@@ -60,7 +60,7 @@ class NetworkPlan:
 
     @property
     def seconds(self) -> float:
-        """Predicted for a run."""
+        """Predicted time of a run."""
         return self.program.seconds
 
     @property
@@ -83,7 +83,8 @@ class NetworkPlan:
 
     @property
     def least_bytes(self) -> int:
-        """Device memory where weights are encoded again at each run: all but the weights, and those of two layers."""
+        """Device memory if weights are encoded again at each run: everything but the weights, plus those of two
+        layers."""
         return self.peak_bytes - self.weight_bytes + 2 * max(layer.bytes for layer in self.layers)
 
     def _facts(self) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ _AT_ONCE = 1 << 25  # numbers that one batch makes of all nodes
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Of all values of a node over all inputs: least, largest, mean, standard deviation, and a random sample.
+    """Smallest, largest, mean, deviation and a random sample of all values of a node over all inputs.
 
     ``tenth``: the tenth largest of the inputs' own largest sizes; the smallest where there are fewer than ten.
     """
@@ -54,18 +54,18 @@ class Normal:
 
     @classmethod
     def of(cls, data: np.ndarray, clips: bool = False) -> Normal:
-        """Of inputs along a first axis. Where they have one value, the width is its size, or 1."""
+        """From inputs along the first axis. If a feature has one value, its width is the value's size, at least 1."""
         low, high = data.min(axis=0), data.max(axis=0)
         width, centre = (high - low) / 2, (high + low) / 2
         return cls(centre, np.where(width > np.abs(centre) * 2.0**-40, width, np.maximum(np.abs(centre), 1.0)), clips)
 
     @classmethod
     def plain(cls, shape: tuple[int, ...]) -> Normal:
-        """Values as they are."""
+        """Units that leave values as they are."""
         return cls(np.zeros(shape), np.ones(shape))
 
     def times(self, factors: np.ndarray) -> Normal:
-        """What comes out of these units, divided by factors."""
+        """The units that give the values of these units, divided by factors."""
         return Normal(self.centre, self.width * factors, self.clips)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -98,26 +98,27 @@ class Ranges:
         return self.nodes[node].most * self.margin or 1.0
 
     def positive_ends(self, node: int) -> tuple[float, float]:
-        """For values above 0: the least that was seen divided by the margin, and the largest times it."""
+        """The ends for values above 0: the smallest value that was seen, divided by the margin, and the largest one
+        times the margin."""
         r = self.nodes[node]
         return r.low / self.margin, r.high * self.margin
 
     def wider(self, ends: Mapping[int, tuple[float, float]]) -> Ranges:
-        """With some nodes' ranges widened to contain these ends."""
+        """The ranges, of which some nodes' ranges are widened to contain these ends."""
         nodes = list(self.nodes)
         for i, (low, high) in ends.items():
             nodes[i] = replace(nodes[i], low=min(nodes[i].low, low), high=max(nodes[i].high, high))
         return replace(self, nodes=tuple(nodes))
 
     def narrow(self, node: int) -> bool:
-        """Whether among ten times as many inputs a value outside of the bound is likely: sizes whose tail falls
-        exponentially grow as much again as from the tenth largest to the largest."""
+        """Whether a value outside of the bound is likely among ten times as many inputs. If the tail of the sizes falls
+        exponentially, the largest grows by as much again as it exceeds the tenth largest."""
         r = self.nodes[node]
         return r.tenth > 0 and 2 * r.most - r.tenth > self.bound(node)
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know of these ranges."""
+        """Notes for users on these ranges."""
         count = "one input" if self.inputs == 1 else f"{self.inputs:,} inputs"
         out = [f"bounds are {self.margin:g} times the largest values of {count}"]
         if self.inputs < ENOUGH:
@@ -137,7 +138,7 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
     factor = arrays.as_real(margin, "calibrate", "margin")
     if factor < 1:
         raise errors.ValueError.explain("calibrate", f"margin={factor:g}", "1 or more",
-                                        "values reach what was measured")
+                                        "raise it: values reach what was measured")
     at_once = max(1, _AT_ONCE // sum(n.size for n in graph.nodes))
     seen = [_Seen(i) for i in range(len(graph.nodes))]
     count = 0

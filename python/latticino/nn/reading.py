@@ -47,7 +47,7 @@ class Reading:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know: of the ranges, and of layers whose values may leave theirs."""
+        """Notes for users on the ranges, and on layers whose values may leave theirs."""
         if self.normal is not None and self.normal.clips:  # no input leaves the ranges
             return list(self.facts)
         out = list(self.ranges.notes)
@@ -142,7 +142,7 @@ def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray) -> Ranges | None:
-    """The ranges, wider where polynomials instead of functions lead to values outside; None where they do nowhere."""
+    """The ranges, wider where polynomials instead of functions lead to values outside; None if they do nowhere."""
     inside = {i: partial(_inside, fit) for i, fit in fits.items()}
     seen = measure(graph, data[:_CHECKED], ranges.margin, inside)
     beyond = {}
@@ -156,5 +156,6 @@ def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], dat
 
 
 def _inside(fit: Fit, x: np.ndarray) -> np.ndarray:
-    """The polynomials, of the nearest value in the domain: one that leaves it shall not hide the others."""
+    """The polynomials, evaluated at the nearest value in the domain, so that one value that leaves its domain does not
+    hide others."""
     return fit(np.clip(x, *fit.domain))

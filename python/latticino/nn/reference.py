@@ -29,7 +29,7 @@ def run(graph: Graph, x: Any, batch: int = 256) -> Array:
 
 
 def values(graph: Graph, x: Any, replaced: Replaced | None = None) -> list[Array]:
-    """What each node holds, of shape (inputs, *node.shape). ``replaced``: see `walk`."""
+    """The values of each node, of shape (inputs, *node.shape). ``replaced``: see `walk`."""
     return [y for _, y in walk(graph, x, replaced)]
 
 
@@ -116,7 +116,7 @@ def _sparse(node: Node, x: Array) -> Array:
 
 def _windows(x: Array, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
              counts: Sequence[int]) -> Array:
-    """(batch, channels, places..., kernel...) of padded values: a view."""
+    """A view of padded values, of shape (batch, channels, places..., kernel...)."""
     steps = x.strides
     shape = (*x.shape[:2], *counts, *kernel)
     strides = (*steps[:2], *(s * t for s, t in zip(steps[2:], stride)), *(s * d for s, d in zip(steps[2:], dilation)))
@@ -315,7 +315,8 @@ def _max_pool(node: Node, x: Array) -> Array:
 
 
 def _steps(node: Node, x: Array) -> tuple[Array, Array, Array | float]:
-    """Contributions of the inputs, the matrix of the state, its bias; steps first and in the order of time."""
+    """The contributions of the inputs, the matrix of the state, and its bias. Steps are the first axis, in the order of
+    time."""
     a = node.arrays
     gates = x @ a["w_ih"].T + a.get("b_ih", 0.0)
     gates = gates.swapaxes(0, 1)

@@ -58,7 +58,7 @@ def _bodies(graph: Graph, starts: Sequence[int]) -> list[list[int]]:
 
 
 def _behind(graph: Graph, start: int, end: int) -> list[int]:
-    """The nodes before `end` that depend on `start`, and itself."""
+    """`start`, and the nodes before `end` that depend on it."""
     inside = {start}
     for i in range(start + 1, end):
         if inside & set(graph.nodes[i].inputs):
@@ -67,7 +67,8 @@ def _behind(graph: Graph, start: int, end: int) -> list[int]:
 
 
 def _shapes(graph: Graph, body: Sequence[int]) -> list[tuple[object, ...]]:
-    """What each node of a step does: its operation and shape, and those of the nodes of the step that lead to it."""
+    """A description of each node of a step: its operation and shape, and those of the nodes of the step that lead to
+    it."""
     names: dict[int, tuple[object, ...]] = {}
     counts: dict[tuple[object, ...], int] = {}
     for i in body:
@@ -88,7 +89,7 @@ def _name(node: Node) -> str:
 
 
 def _joined(several: Sequence[NodeRange]) -> NodeRange:
-    """Of all values of all of them; each was measured on as many. The sample takes as many of each."""
+    """The range of all values together. Each range was measured on equally many, so the sample takes equally many."""
     first = several[0]
     if all(r is first for r in several):
         return first

@@ -108,7 +108,7 @@ def _larger(build: Builder, node: Node, a: int, b: int) -> int:
 
 
 def _mean_kept(build: Builder, x: int, axes: range, layer: str) -> int:
-    """The mean over axes, in every place."""
+    """The mean over axes, repeated in every place."""
     shape = build.shape(x)
     return build.along(x, {a: np.full((shape[a], shape[a]), 1 / shape[a]) for a in axes}, "mean", layer)
 
@@ -140,7 +140,8 @@ def _softmax_along(build: Builder, x: int, axis: int, layer: str) -> int:
 
 
 def _matmul(build: Builder, node: Node, x: int, y: int) -> int:
-    """Kept, with equal leading axes; or both repeated to (..., n, k, m), multiplied, and summed over k."""
+    """A product of matrices: kept, with equal leading axes; or both factors repeated to (..., n, k, m), multiplied, and
+    summed over k."""
     layer = node.layer
     a, b = build.shape(x), build.shape(y)
     lead = np.broadcast_shapes(a[:-2], b[:-2])
@@ -173,8 +174,8 @@ def _masked(build: Builder, node: Node, scores: int, v: int) -> int:
     mask = np.exp(np.broadcast_to(node.arrays["mask"], shape))
     if not (mask.max(axis=-1) > 0).all():
         raise errors.UnsupportedError.explain(f"layer {layer or 'without a name'}",
-                                              "a mask that leaves a query nothing",
-                                              "a key for each query", "correct the mask")
+                                              "a mask that hides all keys from a query",
+                                              "at least one key for each query", "correct the mask")
     e = build.scale(build.activation(scores, "exp", layer), mask, layer)
     total = build.mean(e, [len(shape) - 1], True, layer, total=True)
     return _matmul(build, node, build.mul(e, build.activation(total, "reciprocal", layer), layer), v)
@@ -184,7 +185,7 @@ def _masked(build: Builder, node: Node, scores: int, v: int) -> int:
 
 
 def _steps(build: Builder, node: Node, x: int) -> tuple[list[int], Callable[[int], int], list[int]]:
-    """What the inputs give at each step, the map of the state, and the order of steps."""
+    """The contribution of the inputs at each step, the map of the state, and the order of steps."""
     a, layer = node.arrays, node.layer
     steps, hidden = build.shape(x)[0], a["w_hh"].shape[1]
     bias = a.get("b_ih", np.zeros(len(a["w_ih"])))
@@ -265,7 +266,7 @@ Coefficients = list[np.ndarray]  # lowest first; numbers, or of degree 2 at most
 
 
 def _joined(graph: Graph) -> Graph:
-    """Scales, shifts, sums and products of one value as one polynomial, where its degree is 2 or more."""
+    """Joins scales, shifts, sums and products of one value into one polynomial, if its degree is 2 or more."""
     known: list[tuple[int, Coefficients]] = []
     for i in range(len(graph.nodes)):
         known.append(_as_polynomial(graph, i, known))

@@ -25,8 +25,8 @@ Form = Literal["real", "merged"]
 
 @dataclass(frozen=True)
 class Step:
-    """What is done next: node ``node`` of operands brought to ``level``; or, with a ``form`` of bootstrapping, node
-    ``node`` is refreshed from that level."""
+    """The next step of a run. It computes node ``node`` from operands brought to ``level``; or, with a ``form`` of
+    bootstrapping, it refreshes node ``node`` from that level."""
 
     node: int
     level: int
@@ -93,7 +93,7 @@ class Machine:
         return held[self.graph.output]
 
     def computed(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
-        """Node i of its operands, which are brought to `level`."""
+        """Node i, computed from its operands, which are brought to `level`."""
         node, target = self.graph.nodes[i], self.packings[i]
         if node.op == "matmul":
             assert node.packed is not None
@@ -113,7 +113,7 @@ class Machine:
         return self._plus(i, y)
 
     def _plus(self, i: int, y: Ciphertext) -> Ciphertext:
-        """With the bias of node i."""
+        """y plus the bias of node i."""
         node, packing = self.graph.nodes[i], self.packings[i]
         if node.bias is None or not node.bias.any():
             return y
@@ -158,7 +158,7 @@ def _index(node: Node, images: int) -> np.ndarray:
 
 
 def _in(x: Ciphertext, like: Layout, shape: tuple[int, ...] | None = None) -> Ciphertext:
-    """x, whose values lie as in `like`, with that layout's shape, or another one of as many values."""
+    """x, whose values lie as in `like`, with the shape of that layout or another shape of as many values."""
     shape = like.shape if shape is None else shape
     return x if x.shape == shape else x.reshape(shape)
 

@@ -1,8 +1,8 @@
 """The scales of a lowered graph: what each node holds is its true value divided by a number.
 
-Both sides of a sum have the same number, a product has that of its factors multiplied; affine maps and polynomials give
-any. So a polynomial's values are brought into -1 to 1 by the map before it, and a ReLU's product into the range of the
-sum behind it by the last polynomial of the sign.
+Both sides of a sum have the same number, and the number of a product is the product of its factors' numbers. Affine
+maps and polynomials can give any number. So the map before a polynomial brings its values into -1 to 1. The last
+polynomial of a sign brings the product of a ReLU into the range of the sum after it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ _SAME = 1e-12
 
 
 def scaled(nodes: Sequence[Node], output: int) -> tuple[list[Node], int]:
-    """The graph with every node divided by its number: 1 for the input and for the result, the bound elsewhere."""
+    """The graph with every node divided by its number. The number is 1 for the input and for the result, and the bound
+    elsewhere."""
     nodes, output = _loosened(list(nodes), output)
     numbers = _Numbers(nodes, output).all()
     return [_divided(n, numbers[i], [numbers[j] for j in n.inputs]) for i, n in enumerate(nodes)], output
 
 
 def numbers_of(nodes: Sequence[Node], output: int) -> dict[str, float]:
-    """What each node of `scaled` is divided by, by name."""
+    """The numbers by which `scaled` divides nodes, by name."""
     nodes, output = _loosened(list(nodes), output)
     return {n.name: float(number) for n, number in zip(nodes, _Numbers(nodes, output).all())}
 
 
 def _groups(nodes: list[Node]) -> list[int]:
-    """For each node the first of those that sums tie it to."""
+    """For each node, the first of the nodes that sums tie it to."""
     first = list(range(len(nodes)))
 
     def find(i: int) -> int:
@@ -67,7 +68,8 @@ def _turned(nodes: list[Node], i: int, other: int) -> bool:
 
 
 def _loosened(nodes: list[Node], output: int) -> tuple[list[Node], int]:
-    """With a map behind inputs and fixed products that are parts of sums, or the result: it can have any number."""
+    """The nodes, with a map behind each input and each fixed product that is a part of a sum or the result. This map
+    can have any number."""
     groups, users = _groups(nodes), Lowered(tuple(nodes), output).users
     sizes = np.bincount(groups, minlength=len(nodes))
     fixed = {i for i, n in enumerate(nodes) if n.op in PRODUCTS and _adjustable(nodes, groups, users, i) is None}
@@ -125,7 +127,7 @@ class _Numbers:
         return [self._of(i, later) for i in range(len(self.nodes))]
 
     def _follows(self, i: int) -> bool:
-        """Whether a node is multiplied with itself in another order: it has the same number then."""
+        """Whether a node is multiplied with itself in another order. It then has the same number."""
         return any(self.nodes[j].op == "mul" and any(_turned(self.nodes, i, k) for k in self.nodes[j].inputs)
                    for j in self.users[i])
 

@@ -2,9 +2,9 @@
 
 With units near the largest values everything lies within -1 and 1, as bootstrapping needs it. Units cost no level: they
 become factors of the weights of affine maps and of the coefficients of polynomials. Operands and results of a sum have
-one unit; that of a product is the product of its factors' units. The unit of the result is 1 where its values are of
-ordinary size, and a power of two otherwise: so large values would not fit the modulus, so small ones would drown in the
-error.
+one unit; that of a product is the product of its factors' units. The unit of the result is 1 if its values are of
+ordinary size. Otherwise it is a power of two, because very large values would not fit the modulus, and very small ones
+would be lost in the error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Scaled:
 
     @property
     def before(self) -> tuple[float, ...]:
-        """What the values of each node were divided by before, by who lowered the model."""
+        """The numbers by which the values of each node were divided before, when the model was lowered."""
         known = self.graph.facts.get("units", {})
         out: list[float] = []
         for node in self.graph.nodes:  # what the planner put in has the values of its input
@@ -45,7 +45,7 @@ class Scaled:
 
 
 def scaled(graph: Lowered) -> Scaled:
-    """The graph in units of its own; with a factor of its own where products meet in a sum, and behind a result whose
+    """The graph in units of its own. It has additional factors if products meet in a sum, and behind a result whose
     unit something else decides."""
     if not _is_free(graph, graph.output):
         graph = _with_factor(graph, graph.output)
@@ -69,7 +69,8 @@ def scaled(graph: Lowered) -> Scaled:
 
 
 def _snapped(series: Series) -> Series:
-    """With ends that exactly an integer brings to -1 and 1, where they nearly are: that takes no level."""
+    """The series with ends that an integer brings exactly to -1 and 1, if its ends are near these. This takes no
+    level."""
     low, high = series.domain
     k, centre = round(2 / (high - low)), (low + high) / 2
     if k < 1 or abs(k * (high - low) / 2 - 1) > _ROUNDED:
@@ -108,7 +109,7 @@ def _is_free(graph: Lowered, i: int) -> bool:
 
 
 def _with_factor(graph: Lowered, after: int) -> Lowered:
-    """With an identity map behind a node, which all its users read."""
+    """The graph with an identity map behind a node, which all users of the node read."""
     node = graph.nodes[after]
     at = after + 1
     new = Node(f"{node.name}.unit", "affine", (after,), node.shape, maps=(Affine.identity(node.size),),
@@ -132,7 +133,7 @@ def _free_factor(graph: Lowered, i: int, users: Sequence[Sequence[int]],
 
 
 def _units(graph: Lowered) -> list[float] | int:
-    """The unit of each node; or the product that a sum asks for another unit of than that of its factors."""
+    """The unit of each node; or a product for which a sum needs another unit than that of its factors."""
     classes = _Classes(graph)
     members, users = classes.members(), graph.users
     free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op in PRODUCTS}
@@ -160,8 +161,8 @@ def _unit_of_result(bound: float) -> float:
 
 
 def _wanted(graph: Lowered, several: Sequence[int], users: Sequence[Sequence[int]]) -> float:
-    """At least the largest bound; a multiple of half the domain of the polynomials that read the values, where they
-    agree, so that no level goes to scaling."""
+    """The wanted unit: at least the largest bound. It is a multiple of half the domain of the polynomials that read the
+    values, if they agree, so that scaling takes no level."""
     most = max(graph.nodes[i].bound for i in several)
     halves = set()
     for i in several:

@@ -1,7 +1,7 @@
 """The shadow of an encrypted run: the same steps in float, for whole batches, with or without noise.
 
-Noise of a step has the deviation that a dry run predicts for it; later steps carry it on as the network does. What the
-noisy shadow is away from the exact one is the precision that a plan predicts.
+The noise of a step has the deviation that a dry run predicts for it; later steps pass it on as the network does. The
+difference between the noisy shadow and the exact one gives the precision that a plan predicts.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Shadow:
         self.graph, self.units, self.steps, self.errors, self.shown = graph, units, steps, errors, shown
 
     def results(self, x: np.ndarray, noise: np.random.Generator | None = None) -> np.ndarray:
-        """Of samples as rows, shape (batch, size), in the user's units: the result of each, of its shape.
+        """The result for each sample, in its shape; samples are rows, shape (batch, size), in the user's units.
 
-        ValueError where a value leaves the domain of a polynomial, naming the layer.
+        ValueError if a value leaves the domain of a polynomial, naming the layer.
         """
         out = [np.zeros((0, self.graph.nodes[self.graph.output].size))]
         with Task("shadow of a network", len(x)) as task:
@@ -68,7 +68,8 @@ class Shadow:
 
 
 def bits_of(error: np.ndarray, bound: float) -> float:
-    """How precise values within a bound are: of the mean size of normal errors with the deviation of these ones."""
+    """The bits of precision of values within a bound. They are those of the mean size of normal errors that have the
+    deviation of these errors."""
     size = _MEAN * float(np.sqrt((error**2).mean())) / bound
     return -math.log2(size) if size > 0 else math.inf
 

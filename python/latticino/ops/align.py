@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def aligned(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
-    """Both with numpy's broadcast shape and one layout. Free where they have one already or repeat; else one of them
-    moves, for one level: the one whose move leaves the most levels, then the cheaper one."""
+    """Both with numpy's broadcast shape and one layout. It is free if they have one layout already, or repeat.
+    Otherwise one of them moves, which takes one level. It is the one whose move leaves the most levels; if both leave
+    the same, it is the one that is cheaper to move."""
     if x.context is not y.context:
         raise errors.ContextError.explain(
             operation, "ciphertexts of two contexts or sessions", "one of them",
@@ -67,7 +68,8 @@ def _moved(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ci
 
 
 def _lowered(moving: Ciphertext, still: Ciphertext) -> Ciphertext:
-    """Brought down to the level above the other's: nothing is lost, and the move is cheaper."""
+    """The operand brought down to the level above that of the other one. Nothing is lost by that, and the move is
+    cheaper."""
     return moving.to_level(still.level + 1) if moving.level > still.level + 1 and _canonical(moving) else moving
 
 
@@ -95,7 +97,7 @@ def repeated(x: Ciphertext, larger: Ciphertext) -> Ciphertext:
 
 
 def broadcast(x: Ciphertext, shape: tuple[int, ...]) -> Ciphertext:
-    """numpy's broadcast_to; free: values share slots."""
+    """numpy's broadcast_to. It is free, because values share slots."""
     if shape == x.shape:
         return x
     try:
@@ -108,17 +110,17 @@ def broadcast(x: Ciphertext, shape: tuple[int, ...]) -> Ciphertext:
 
 
 def distinct(x: Ciphertext, operation: str) -> Ciphertext:
-    """With a slot for each value: one level where values share slots."""
+    """The values with one slot each. It takes one level if values share slots."""
     return x if x.layout.injective else moves.placed(x, Layout.plain(x.shape, _slots(x)), operation)
 
 
 def cleared(x: Ciphertext, operation: str) -> Ciphertext:
-    """The same layout; zeros where the other slots hold what is not known: one level."""
+    """The same layout. If the other slots hold what is not known, they are set to zero, which takes one level."""
     return masked(x, operation) if x.layout.rest == "unknown" else x
 
 
 def masked(x: Ciphertext, operation: str) -> Ciphertext:
-    """The same layout, with zeros in the other slots whatever they hold: one level."""
+    """The same layout, with zeros in the other slots, whatever they held. It takes one level."""
     x = x._ready(1)
     levels.require_one(x, operation)
     mask = x.layout.used.astype(complex).reshape(-1, x.slots)
@@ -138,19 +140,20 @@ def with_rest(x: Ciphertext, value: complex, after: complex) -> Ciphertext:
 
 
 def zeroed(x: Ciphertext) -> Ciphertext:
-    """Zeros in the slots without values, where one known number lies in all of them: free of levels."""
+    """x with zeros in the slots without values, if one known number lies in all of them. It takes no level."""
     number = x.layout.number
     return with_rest(x, -number, 0.0) if number else x
 
 
 def moderate(x: Ciphertext) -> Ciphertext:
-    """Zeros in the slots without values, where a known number lies there that is larger than values are."""
+    """x with zeros in the slots without values, if these hold a known number that is larger than the values."""
     number = None if x._clean else x._contents.excess
     return x if number is None else with_rest(x, -number, 0.0)
 
 
 def plain(x: Ciphertext, operation: str) -> Ciphertext:
-    """The plain layout. Free where it is that one, with zeros or fillers behind; one level otherwise."""
+    """x in the plain layout. It is free if x has that layout already, with zeros or fillers behind; otherwise it takes
+    one level."""
     if x.layout.is_plain and x.layout.rest != "unknown":
         return x
     if x.layout.is_plain:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def more_levels(ctx: Context) -> str:
-    """What to do where levels are lacking."""
+    """The advice of an error if levels are lacking."""
     return ctx._bootstrapping.native.more_levels(ctx.auto_bootstrap)
 
 
 def require_one(x: Ciphertext, operation: str) -> None:
-    """LevelError where values cannot move to other slots."""
+    """Raises LevelError if there is no level for moving values to other slots."""
     if x.level < 1:
         raise errors.LevelError.explain(
             operation, "level 0, and values that must move to other slots", "level 1 or more", more_levels(x.context))

@@ -19,7 +19,7 @@ _MOST_ENTRIES = 1 << 24
 
 
 def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of numpy's ``a @ b``; ShapeError where there is none."""
+    """The shape of numpy's ``a @ b``; ShapeError if numpy has no such product."""
     why = ""
     if not a or not b:
         why = "at least one dimension on both sides; use * for single values"

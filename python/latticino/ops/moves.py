@@ -1,4 +1,4 @@
-"""What is done between layouts. All that moves values between slots is made of five steps:
+"""Steps between layouts. Every operation that moves values between slots consists of five kinds of steps:
 
 =============  ======  =====================================================================
 step           levels  rotations of each ciphertext
@@ -10,7 +10,7 @@ step           levels  rotations of each ciphertext
 `windows`      0       about log2(n) for sums of n slots, a step apart
 =============  ======  =====================================================================
 
-Range and error of the result are tracked here and in what is older than layouts (`sums`, `matrix`), nowhere above.
+Range and error of the result are tracked here, and in `sums` and `matrix`, but not in the modules above.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than
 
 
 def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
-    """The values with these flat indices, in an array of their shape. Free."""
+    """The values with these flat indices, in an array of the indices' shape. It is free."""
     if index.size > MOST_VALUES:
         raise errors.ShapeError.explain(
             "array", f"a result of shape {index.shape}",
@@ -58,7 +58,7 @@ def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
 
 
 def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str) -> Ciphertext:
-    """One array of several, which `f` puts together. Free; operands of higher levels are brought down."""
+    """One array made of several, which `f` puts together. It is free. Operands of higher levels are brought down."""
     level, slots = min(x.level for x in xs), max(x.slots for x in xs)
     xs = [x.to_level(level) if any(p.level != level for p in x._parts) else x for x in xs]
     if len({p.scale for x in xs for p in x._parts}) > 1:
@@ -78,12 +78,12 @@ def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndar
 
 
 def _reach(x: Ciphertext, where: Layout) -> float:
-    """A bound of what lies in slots without values."""
+    """A bound of the content of slots without values."""
     return max(where.bound, x._known.reach) if where.rest != "zero" else 0.0
 
 
 def widened(x: Ciphertext, slots: int) -> Ciphertext:
-    """In ciphertexts of more slots, which repeat what was in fewer. Free."""
+    """The array in ciphertexts of more slots, which repeat the content of fewer slots. It is free."""
     if slots == x.slots:
         return x
     where = x.layout.widened(slots)
@@ -109,9 +109,8 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source 
 
 
 class Map:
-    """A sparse linear map: to a target address comes the sum of weight times source address, for all its entries.
-
-    Only which diagonals there are is kept; `build` gives the entries again where they must be encoded.
+    """A sparse linear map. Each target address gets a sum over its entries: the weight times the value at the source
+    address. The map only keeps which diagonals it has. `build` gives the entries again when they must be encoded.
     """
 
     def __init__(self, name: tuple[Any, ...], slots: int, period: int, target: Layout,
@@ -158,7 +157,8 @@ class Map:
         return self._groups
 
     def blocks(self) -> list[list[Group]]:
-        """As `groups`, with all distances counted from 0: for transforms that rotate a source once for all targets."""
+        """The same as `groups`, but with all distances counted from 0, for transforms that rotate a source once for all
+        targets."""
         out: list[list[Group]] = [[] for _ in range(self.count)]
         pairs, distances = np.divmod(self._unique, self._period)
         for p in np.unique(pairs):
@@ -166,19 +166,19 @@ class Map:
         return out
 
     def _first(self, distances: np.ndarray) -> int:
-        """The one after the widest gap of the circle."""
+        """The first distance: the one after the widest gap on the circle."""
         gaps = np.diff(distances, prepend=distances[-1] - self._period)
         return int(distances[int(np.argmax(gaps))])
 
     @property
     def keys(self) -> float:
-        """Rotations that need a key of their own, about."""
+        """About how many rotations need a key of their own."""
         groups = [g for several in self.groups() for g in several]
         firsts = len({g.first for g in groups} - {0})
         return min(firsts, self._period.bit_length()) + 2 * math.sqrt(len({d for g in groups for d in g.distances}))
 
     def matrices(self) -> Callable[[int, Group], np.ndarray]:
-        """What gives the diagonals of a group of a target ciphertext."""
+        """A function that gives the diagonals of a group of a target ciphertext."""
         entries = self._build()
         which = _positions(self._unique, self._keys(entries))
         order = np.argsort(which, kind="stable")
@@ -210,7 +210,8 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 
 def _positions(distinct: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """np.searchsorted for keys that are there; few positions are small integers, which numpy sorts fast."""
+    """np.searchsorted for keys that are all present. If there are few, positions are small integers, which numpy sorts
+    fast."""
     most = int(distinct[-1]) + 1 if distinct.size else 1
     if most > _SMALL_KEYS:
         return np.searchsorted(distinct, keys)
@@ -225,7 +226,7 @@ _lock = Lock()
 
 
 def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
-    """The map, or what has one, that `name` stands for: made once as long as it is in use."""
+    """The map, or the object with a map, that `name` stands for. It is made once, and kept as long as it is in use."""
     with _lock:
         if name in _made:
             _made.move_to_end(name)
@@ -240,7 +241,7 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
 
 @contextmanager
 def named(operation: str) -> Iterator[None]:
-    """Errors of the core name what was asked for."""
+    """Makes errors of the core name the operation that was asked for."""
     try:
         yield
     except errors.Error as why:
@@ -251,16 +252,16 @@ def named(operation: str) -> Iterator[None]:
 
 def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str,
           gain: float = 1.0) -> tuple[list[_native.Ciphertext], float, float]:
-    """The target ciphertexts, a level below, and the errors that were added to each slot: by key switches and
-    divisions, and by the rounding of weights for values of size 1. `gain`: the root of the sum of squares of the
-    weights of any one result."""
+    """The target ciphertexts, one level below, and the errors that were added to each slot. One error comes from key
+    switches and divisions. The other comes from the rounding of weights, for values of size 1. `gain`: the root of the
+    sum of squares of the weights of any one result."""
     parts, added, rounded = _applied(x, sources, m, operation, gain, False)
     return [p for p in parts if p is not None], added, rounded
 
 
 def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str, gain: float,
              empty: bool) -> tuple[list[_native.Ciphertext | None], float, float]:
-    """Where nothing comes there are zeros, or None (`empty`)."""
+    """The target ciphertexts. A target to which nothing comes holds zeros, or is None (`empty`)."""
     ctx, e = x.context, x._evaluator
     matrices: Callable[[int, Group], np.ndarray] | None = None
 
@@ -317,7 +318,7 @@ class Move:
 
     @property
     def cost(self) -> float:
-        """Diagonals and rotations."""
+        """The number of diagonals and rotations."""
         turns = sum(2 * math.log2(c) for _, c in self.spreads) + (self.runs[1] if self.runs else 0)
         return self.map.diagonals + turns * self.map.target.count + 8 * self.map.keys
 
@@ -336,7 +337,7 @@ class _ByName:
 
 
 def move(source: Layout, target: Layout) -> Move:
-    """From one layout to another of the same shape."""
+    """The move from one layout to another of the same shape."""
     return _move(_ByName(source), _ByName(target))
 
 
@@ -362,7 +363,7 @@ def _map(source: Layout, target: Layout, s: np.ndarray, t: np.ndarray, name: str
 
 def runs_of(t: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int] | None:
     """Rows of addresses as runs of slots a fixed step apart, each in one ciphertext: the row, first address and length
-    of each run, and the step; None where there is no such step."""
+    of each run, and the step; None if there is no such step."""
     parts = t // slots
     inside = parts[:, 1:] == parts[:, :-1]
     steps = ((t[:, 1:] - t[:, :-1]) % slots)[inside]
@@ -375,7 +376,8 @@ def runs_of(t: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def by_bits(first: np.ndarray, length: np.ndarray, step: int, slots: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Runs as windows of powers of two, the smallest first: which runs have one of 2^k slots, and where it begins."""
+    """Runs as windows of powers of two. For each power 2^k, the smallest first: which runs have a window of 2^k slots,
+    and where it begins."""
     for k in range(int(length.max()).bit_length()):
         has = np.flatnonzero(length >> k & 1)
         offset = (length[has] & (1 << k) - 1) * step
@@ -383,7 +385,7 @@ def by_bits(first: np.ndarray, length: np.ndarray, step: int, slots: int) -> Ite
 
 
 def _runs(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) -> Move | None:
-    """As `_spread`, where repeated values lie in several ciphertexts."""
+    """Does what `_spread` does, for repeated values that lie in several ciphertexts."""
     last = range(-len(axes), 0)
     rows = math.prod(n for a, n in enumerate(s.shape) if a not in axes)
     t = np.sort(np.moveaxis(target.places, axes, last).reshape(rows, -1), axis=1)
@@ -401,7 +403,7 @@ def _runs(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) 
 
 
 def _spread(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) -> Move | None:
-    """Where axes repeat values: the first of each goes to its slot, and rotations fill the others."""
+    """The move if axes repeat values. The first copy of each value goes to its slot, and rotations fill the others."""
     t, slots = target.places, target.slots
     spreads = []
     for a in axes:
@@ -430,8 +432,8 @@ def _rolled(rows: np.ndarray, k: int) -> np.ndarray:
 
 
 def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
-    """The values in the slots of another layout of the same shape; in the others zeros, or copies of values (the layout
-    of the result says which). One level."""
+    """The values in the slots of another layout of the same shape. The other slots hold zeros or copies of values, as
+    the layout of the result says. It takes one level."""
     target = Layout(x.shape, target.slots, target.count, target.places)
     if target.slots < x.slots:
         raise AssertionError("moves lead to as many slots, or more")
@@ -497,20 +499,21 @@ def _window(x: Any, rotate: Callable[[Any, int], Any], add: Callable[[Any, Any],
 
 
 def rotated(e: _native.Evaluator, part: _native.Ciphertext, by: Sequence[int]) -> list[_native.Ciphertext]:
-    """By each of these distances, of which 0 costs nothing; all share one ModUp."""
+    """The ciphertext rotated by each of these distances. Distance 0 costs nothing, and all rotations share one
+    ModUp."""
     turns = iter(e.rotate_hoisted(part, [k for k in by if k]))
     return [next(turns) if k else part for k in by]
 
 
 def windows(e: _native.Evaluator, parts: Sequence[_native.Ciphertext], step: int, count: int,
             slots: int) -> list[_native.Ciphertext]:
-    """In each slot the sum of `count` slots, `step` apart, beginning there."""
+    """Ciphertexts with a sum in each slot: that of `count` slots, `step` apart, of which it is the first."""
     return [_window(p, e.rotate, e.add, step, count, slots) for p in parts]
 
 
 def doublings(e: _native.Evaluator, part: _native.Ciphertext, step: int, most: int,
               slots: int) -> Iterator[_native.Ciphertext]:
-    """Windows of 1, 2, 4 .. up to `most` slots."""
+    """The windows of 1, 2, 4 .. up to `most` slots."""
     terms = 1
     while True:
         yield part

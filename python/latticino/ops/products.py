@@ -1,8 +1,9 @@
 """Products with clear matrices as sparse maps of slots, for arrays of any size in any layout.
 
-Row r of x @ w sums n values with weights. If row r of the result begins where row r of x does, value (r, l) adds to
-result (r, j) over the distance l - j: n + m - 1 distances for all rows. For m much smaller than n it is cheaper to make
-n / m partial sums of each result, m slots apart, over about 3 m distances, and to add them up by rotations.
+Row r of x @ w sums n values with weights. If row r of the result begins at the slot where row r of x begins, value (r,
+l) adds to result (r, j) over the distance l - j. That gives n + m - 1 distances for all rows together. If m is much
+smaller than n, it is cheaper to make n / m partial sums of each result, m slots apart, which takes about 3 m distances,
+and to add them up by rotations.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class _Terms:
         return int(self.weights.shape[-1])
 
     def layout(self, places: np.ndarray, slots: int, bound: float = 0.0) -> Layout:
-        """Of results at addresses (lead, m, free); ciphertexts without any are left out."""
+        """The layout of results at addresses (lead, m, free); ciphertexts without results are left out."""
         parts = np.unique(places // slots)
         places = np.searchsorted(parts, places // slots) * slots + places % slots
         ordered = places if self.left else places.swapaxes(-1, -2)
@@ -73,7 +74,7 @@ class _Terms:
 
 
 def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> Ciphertext:
-    """The product, in the layout that needs the fewest diagonals. One level."""
+    """The product, in the layout that needs the fewest diagonals. It takes one level."""
     terms = _terms(x, w, left, shape)
     entries = terms.weights.size * terms.places.shape[-1]
     if entries > _MOST_WEIGHTS:
@@ -142,15 +143,16 @@ def _ways(x: Ciphertext, terms: _Terms, name: tuple[object, ...], bound: float) 
 
 
 def _beside(terms: _Terms, slots: int) -> Layout | None:
-    """Result j where value j of its row lies; those beyond n in further ciphertexts."""
+    """The layout with result j in the place of value j of its row. Results beyond n lie in further ciphertexts. None if
+    places would coincide."""
     whole, j = int(terms.places.max()) // slots + 1, np.arange(terms.m)
     places = terms.places[..., j % terms.n, :] + (j // terms.n * whole * slots)[:, None]
     return terms.layout(places, slots) if np.unique(places).size == places.size else None
 
 
 def _in_place(terms: _Terms, count: int, slots: int) -> tuple[np.ndarray, int] | None:
-    """Places (lead, count m, free) of partial sums, a step apart: where the values lie, if no row lies in several
-    ciphertexts."""
+    """The places (lead, count m, free) of partial sums, a step apart. They are the places of the values. None if a row
+    lies in several ciphertexts, or if values have no common step."""
     places = terms.places[..., : count * terms.m, :]
     steps = np.diff(places, axis=-2).reshape(-1)
     if (steps != steps[0]).any() or np.diff(places // slots, axis=-2).any() or np.unique(places).size != places.size:
@@ -159,7 +161,7 @@ def _in_place(terms: _Terms, count: int, slots: int) -> tuple[np.ndarray, int] |
 
 
 def _by_rows(terms: _Terms, count: int, slots: int) -> tuple[np.ndarray, int] | None:
-    """The same in ciphertexts that hold whole rows only."""
+    """The places of partial sums in ciphertexts that hold only whole rows."""
     lead, n, free = terms.weights.shape[:-2], terms.n, terms.places.shape[-1]
     if n > slots:
         return None
@@ -189,7 +191,7 @@ def _folded(terms: _Terms, count: int, places: np.ndarray) -> Callable[[], moves
 
 
 def _nonzero(t: np.ndarray, s: np.ndarray, w: np.ndarray) -> moves.Entries:
-    """Of targets (lead, n, m, free), sources (lead, n, free) and weights (lead, n, m): what is not zero."""
+    """The nonzero entries of targets (lead, n, m, free), sources (lead, n, free) and weights (lead, n, m)."""
     weights = np.broadcast_to(w[..., None], t.shape).reshape(-1)
     chosen = np.flatnonzero(weights)
     chosen = chosen if chosen.size else np.zeros(1, int)

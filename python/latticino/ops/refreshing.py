@@ -36,8 +36,9 @@ def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
 
 
 def refreshed_for(x: Ciphertext, levels: int) -> Ciphertext:
-    """For an operation that takes so many levels. An arcsine takes some: where they are lacking, a shorter one or none
-    is chosen, and where they are lacking still, a second bootstrapping follows if it leads higher."""
+    """x bootstrapped for an operation that takes so many levels. An arcsine takes some. If levels are missing, a
+    shorter arcsine or none is taken. If they still are, a second bootstrapping follows, if it reaches a higher
+    level."""
     refresher = x.context._bootstrapping.native
     arcsine = refresher.arcsine_for(x._contents, levels)
     if arcsine is not None:
@@ -47,8 +48,8 @@ def refreshed_for(x: Ciphertext, levels: int) -> Ciphertext:
 
 
 def _prepared(x: Ciphertext) -> Ciphertext:
-    """Without unknown values in slots, where a level is there for it: not at level 0, nor at the lowest one from which
-    SlotToCoeff can come first. What is left counts as values do."""
+    """x without unknown values in slots, if there is a level for that. There is none at level 0, nor at the lowest
+    level from which SlotToCoeff can come first. Unknown values that are left count as values do."""
     params, x = x.context.params, align.moderate(x)
     if x.layout.rest != "unknown" or x.level in (0, params.default_level - params.level_after_bootstrap):
         return x
@@ -56,7 +57,7 @@ def _prepared(x: Ciphertext) -> Ciphertext:
 
 
 def _chosen(xs: Sequence[Ciphertext], message: str, *options: Any) -> _native.Bootstrapper:
-    """What refreshes these together."""
+    """The operation that refreshes these together."""
     ctx = xs[0].context
     booter, note = ctx._bootstrapping.form_of([x._contents for x in xs], message, *options)
     ctx.note(note)
@@ -64,7 +65,7 @@ def _chosen(xs: Sequence[Ciphertext], message: str, *options: Any) -> _native.Bo
 
 
 def _report(ctx: Context, misfits: Sequence[tuple[str, str, str]]) -> None:
-    """ScaleError in a plan, a warning elsewhere, for values out of the message box."""
+    """For values outside of the message box it raises ScaleError in a plan, and warns elsewhere."""
     for misfit in misfits:
         report("bootstrap", ctx, *misfit)
 

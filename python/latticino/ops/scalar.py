@@ -1,4 +1,4 @@
-"""Numbers that a recorded program is given at every run, and what arithmetic makes of them."""
+"""Numbers that a recorded program takes anew at every run, and arithmetic with them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Scalar:
         x = step(x, z, eta=0.3)
         x = step(x, z, eta=0.2)
 
-    ``low`` may be an ``lt.Range``, of complex numbers for instance. What is stated here is public. In the function
-    `eta` is a Scalar as well. ``+ - * /`` take other Scalars and numbers, ``**`` takes an integer up to 64;
-    `conjugate`, ``real``, ``imag`` and `mapped` give Scalars too. Encrypted arrays are added to, multiplied by and
-    divided by them. Such a product takes one level, whatever the number is. A replay gives the bits that the function
-    gives with the number itself, as a float (or a complex number, where the range has imaginary parts; but products
-    with i and -i themselves take no level).
+    ``low`` may be an ``lt.Range``, for example one of complex numbers. The range is public. Inside of the function
+    `eta` is a Scalar too. ``+ - * /`` take other Scalars and numbers, and ``**`` takes an integer up to 64.
+    `conjugate`, ``real``, ``imag`` and `mapped` give Scalars as well. An encrypted array can be multiplied or divided
+    by a Scalar, and a Scalar can be added to it. Such a product takes one level, whatever the number is. A replay gives
+    the same bits as the function with the number itself, as a float, or as a complex number if the range has imaginary
+    parts. There is one exception: outside of a recording, products with i and -i take no level.
 
-    Errors and ranges that are claimed of results hold for every number of the range. A Scalar has no value while the
-    function is recorded: it cannot be compared, converted or be the condition of an ``if`` (UnsupportedError).
-    ValueError for ends that are not finite or not in order, and for a division by a range that holds 0.
+    The errors and ranges that results claim hold for every number of the range. A Scalar has no value while the
+    function is recorded, so it cannot be compared, converted or be the condition of an ``if`` (UnsupportedError).
+    ValueError for ends that are not finite or not in order, and for a division by a range that contains 0.
     """
 
     __slots__ = ("_range", "_box", "_of", "_program")
@@ -62,7 +62,7 @@ class Scalar:
 
     @property
     def range(self) -> _native.Range:
-        """Where the number lies, in any run."""
+        """The range of the number in any run."""
         if self._range is None:
             if not all(map(math.isfinite, self._box)):
                 raise errors.ValueError.explain(
@@ -170,7 +170,7 @@ class Scalar:
         return self._through(lambda v: v.imag, (*self._box[2:], 0.0, 0.0))
 
     def mapped(self, f: Callable[[Any], Any], low: float | _native.Range, high: float | None = None) -> Scalar:
-        """``f`` of the number, whose results lie within ``low`` to ``high`` or within an ``lt.Range``.
+        """``f`` of the number. Its results lie within ``low`` to ``high``, or within an ``lt.Range``.
 
         f is called at every run, with a float or a complex number. A result outside of that range is a ValueError
         there.
@@ -259,11 +259,11 @@ class Numbers:
                 "record the program for arrays of that context")
 
     def value(self, s: Scalar) -> complex:
-        """While the function runs."""
+        """The number, while the function runs."""
         return computed(s, self._values)
 
     def index(self, s: Scalar) -> int:
-        """Of a number that the function uses, among all that it uses."""
+        """The index of a number among all those that the function uses."""
         assert self.inputs is not None
         for i, known in enumerate(self._next):
             if known is s:
@@ -279,7 +279,7 @@ class Numbers:
 
 
 def computed(s: Scalar, values: Values) -> complex:
-    """What a Scalar is for these arguments; ValueError where it is no finite number."""
+    """The value of a Scalar for these arguments; ValueError if it is not a finite number."""
     try:
         return complex(s._value(values))
     except (OverflowError, ZeroDivisionError) as why:

@@ -1,4 +1,4 @@
-"""Sums and products of encrypted arrays with numbers that a recorded program is given at every run."""
+"""Sums and products of encrypted arrays with numbers that a recorded program takes anew at every run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plus(x: Ciphertext, s: Scalar) -> Ciphertext:
-    """x + s; no level."""
+    """x + s. It takes no level."""
     program = s._in("add", x.context)
     rest = x.layout.bound if x.layout.number is not None else max(x.layout.bound, x._known.reach)
     if program.inputs is None:
@@ -24,7 +24,7 @@ def plus(x: Ciphertext, s: Scalar) -> Ciphertext:
 
 
 def times(x: Ciphertext, s: Scalar) -> Ciphertext:
-    """x * s: one level."""
+    """x * s. It takes one level."""
     program = s._in("multiply", x.context)
     x = x._ready(1)
     if program.inputs is None:  # as a replay does it: the product takes a level even where the number is i or -i
@@ -36,13 +36,13 @@ def times(x: Ciphertext, s: Scalar) -> Ciphertext:
 
 
 def over(x: Ciphertext, s: Scalar) -> Ciphertext:
-    """x / s: one level."""
+    """x / s. It takes one level."""
     return times(x, divided(s))
 
 
 def _without_sample(x: Ciphertext) -> _native.Known:
-    """What is known of x as its range and error alone say it, and no less error than its sample shows: a sample is
-    multiplied by one number, and says nothing of the others."""
+    """What is known of x from its range and error alone, with at least the error that its sample shows. A sample could
+    only be multiplied by one number, so it would say nothing of the others."""
     known = x._known.detached(x.size, x._full)
     if x._known.sample is None:
         return known
@@ -51,5 +51,5 @@ def _without_sample(x: Ciphertext) -> _native.Known:
 
 
 def _rounding(s: Scalar) -> float:
-    """By how much a number of the range differs from what it is rounded to, at the scale 1."""
+    """The largest rounding error of a number of the range, at the scale 1."""
     return 0.5 if s.range.is_real else math.sqrt(0.5)

@@ -1,4 +1,4 @@
-"""Indexing and reshaping: numpy does them on the places of values, and the ciphertexts stay as they are."""
+"""Indexing and reshaping. numpy applies them to the array of slot addresses; the ciphertexts do not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def moved(x: Ciphertext, move: Callable[[np.ndarray], Any], operation: str) -> Ciphertext:
-    """What numpy's `move` of an array makes of x."""
+    """x after what numpy's `move` does to an array."""
     try:
         places = np.asarray(move(np.arange(x.size).reshape(x.shape)))
     except Exception as why:  # numpy's, or what an object's own conversion raises

@@ -1,4 +1,4 @@
-"""What moves values between slots: rotations, and the sums that are made of them."""
+"""Rotations, and the sums that are made of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
 
 
 def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
-    """What the rounding of a rotation's masks adds to the sample's values."""
+    """The errors that the rounding of a rotation's masks adds to the sample's values."""
     sample: Any = x._known.sample
     rows = arrays.rows(sample[0], x.slots)
     out = np.zeros((len(groups), x.slots), dtype=np.complex128)
@@ -76,7 +76,7 @@ def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: compl
 
 
 def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
-    """Axes as numpy takes them, in order; all of them for None."""
+    """The axes as numpy takes them, in order. None stands for all axes."""
     if axis is None:
         return tuple(range(dimensions))
     every = [arrays.as_integer(a, operation, "axis") for a in (axis if isinstance(axis, tuple) else (axis,))]
@@ -89,7 +89,7 @@ def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
 
 
 def _plainly(x: Ciphertext, axes: tuple[int, ...]) -> bool:
-    """Whether rotations by all that the sums are apart add up the slots: the other slots hold nothing else."""
+    """Whether plain rotations can add up the values of each sum, because no other slots hold anything else."""
     if len(axes) == len(x.shape):
         return x.layout.injective and x.layout.rest != "unknown"
     kept = math.prod(x.shape[len(axes):])
@@ -107,7 +107,8 @@ def _in_ciphertexts(x: Ciphertext, axes: tuple[int, ...]) -> Ciphertext:
 
 
 def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
-    """Sums over any axes: together where their values are equally far apart, else one after the other."""
+    """Sums over any axes. If their values are equally far apart, the axes are summed together; otherwise one after the
+    other."""
     out = _windowed(x, axes, factor)
     if out is None and len(axes) > 1:
         out = _along(_along(x, axes[-1:], 1), axes[:-1], factor)
@@ -118,8 +119,8 @@ def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
 
 
 def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext | None:
-    """Sums of slots a fixed step apart; None where there is no such step. No level where the values of each sum lie in
-    one ciphertext, else one: a map collects the pieces."""
+    """Sums of slots that are a fixed step apart; None if there is no such step. It takes no level if the values of each
+    sum lie in one ciphertext. Otherwise it takes one, because a map collects the pieces."""
     where, slots = x.layout, x.slots
     shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     terms = np.moveaxis(where.places, axes, range(-len(axes), 0)).reshape(math.prod(shape), -1)
@@ -201,7 +202,8 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
 
 
 def _about_zero(x: Ciphertext) -> Ciphertext:
-    """Less the middle of its range, where that is far from 0: the difference of squares of large numbers is rounded."""
+    """x minus the middle of its range, if that is far from 0. The difference of squares of large numbers would lose
+    precision."""
     r = x._known.range
     middle = complex((r.low + r.high) / 2, (r.imag_low + r.imag_high) / 2)
     if abs(middle) < r.bound / 8:
@@ -238,7 +240,7 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
 
 
 def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:
-    """For ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere."""
+    """The mask for ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere."""
     part, filled = x._parts[i], min(x.slots, x.size - i * x.slots)
 
     def values() -> np.ndarray:

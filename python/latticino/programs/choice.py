@@ -15,9 +15,9 @@ from ..common.progress_bar import Task
 
 
 class Candidate(NamedTuple):
-    """A preset that `choose` looked at. ``bootstraps``: with a context that bootstraps by itself. ``seconds``,
+    """A preset that `choose` planned. ``bootstraps``: whether the context bootstraps by itself. ``seconds``,
     ``bytes`` (peak memory with keys) and ``bits`` (expected mean precision of the least precise result) of the plan;
-    None where there is none. ``refused``: why the preset cannot be used; empty if it can."""
+    None if there is none. ``refused``: why the preset cannot be used; empty if it can."""
 
     preset: str
     bootstraps: bool
@@ -82,8 +82,8 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
     ``device``: whose times are compared, as for `Context`; ``"cuda"`` needs no GPU here (times are an H200's).
     ``own``: sets of `make_params` that are tried beside the presets, whatever their security.
 
-    Nothing is encrypted and no key made. ParameterError where no preset is precise enough, with the reasons. Errors
-    of the program itself are raised as they are. UnsupportedError for ciphertexts as inputs: they have a preset.
+    Nothing is encrypted and no key is made. ParameterError, with the reasons, if no preset is precise enough. Errors of
+    the program itself are raised as they are. UnsupportedError for ciphertexts as inputs: they have a preset.
     """
     roles.require_function("choose", program)
     bits = arrays.as_real(bits, "choose", "bits")
@@ -102,7 +102,7 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
             found.append(_tried(params, auto, kind, program, inputs, bits))
             step.advance()
     found = _without_repeats(found)
-    # Of equal cost the first: presets are in the order of their size.
+    # If costs are equal, the stable sort keeps the order of the presets, which is by size.
     found.sort(key=lambda f: (bool(f[0].refused), f[0].seconds or 0.0, f[0].bytes or 0))
     table = tuple(candidate for candidate, _ in found)
     best, plan = found[0]
@@ -147,7 +147,8 @@ def _tried(params: _native.Params, auto: bool, kind: str, program: Callable[...,
 
 
 def _without_repeats(found: list[tuple[Candidate, Plan | None]]) -> list[tuple[Candidate, Plan | None]]:
-    """Without tries with auto_bootstrap that never bootstrapped by themselves: they are the same as without."""
+    """The candidates without those with auto_bootstrap that never bootstrapped by themselves. Those equal the
+    candidates without auto_bootstrap."""
     by_name = {(c.preset, c.bootstraps): (c, p) for c, p in found}
     out = []
     for candidate, plan in found:

@@ -28,7 +28,7 @@ _OPERATORS = {
     "ne": "not_equal", "lshift": "shift", "rshift": "shift", "rlshift": "shift", "rrshift": "shift",
     "mod": "remainder", "floordiv": "floor_divide", "getitem": "index", "abs": "abs",
 }
-# Of the package.
+# Functions of the package that a profile lists.
 _FUNCTIONS = ("dot", "where", "minimum", "maximum", "stack", "concatenate", "exp", "log", "sin", "cos", "tanh",
               "sigmoid", "sqrt")
 
@@ -37,8 +37,9 @@ _FUNCTIONS = ("dot", "where", "minimum", "maximum", "stack", "concatenate", "exp
 class ProfileRow:
     """Calls of one operation from one line.
 
-    ``name`` of the operation; ``where``: file and line outside of the package; ``count`` of calls; ``seconds`` of all,
-    with the device idle at both ends of each; ``levels`` that they took together (negative: gained); ``key_switches``;
+    ``name`` of the operation; ``where``: file and line outside of the package; ``count`` of calls; ``seconds`` of all
+    calls, measured with the device idle before and after each; ``levels`` that they took together (negative: gained);
+    ``key_switches``;
     ``lookups``: bootstrappings of TFHE; ``bytes``: device memory that results kept; ``bytes_moved`` on the device, at
     least; ``parts``: seconds of operations and stages inside, such as a bootstrapping that a product needed. A stage of
     a bootstrapping is also part of the time of ``"bootstrap"``.
@@ -121,7 +122,7 @@ class Profile:
 
     def _call(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...],
               options: dict[str, Any]) -> Any:
-        """An operation: counted by itself, or as a part of the one that it is inside of."""
+        """Counts an operation by itself, or as a part of the operation that it is inside of."""
         outer = _running.call
         if outer is not None and outer.profile is not self:
             return function(*arguments, **options)
@@ -234,7 +235,7 @@ class Profile:
 
 
 def _line() -> str:
-    """The line outside of the package that asked."""
+    """The line outside of the package that called the operation."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -324,7 +325,7 @@ class _Wrapped:
 
 
 def _operation(name: str) -> str:
-    """What an operation is called; empty for methods that are none."""
+    """The name of an operation; empty for methods that are none."""
     if name.startswith("__"):
         return _OPERATORS.get(name.strip("_"), "")
     return "" if name.startswith("_") else name
@@ -337,8 +338,9 @@ class profile:
     work asynchronously. A profile waits for each operation to end, so that its time is measured alone; the whole
     takes longer than without a
     profile. Operations inside of others, such as a bootstrapping that a product needs, count with the outermost
-    one and are listed below it. On a GPU operations are ranges for NVIDIA's profilers (NVTX). ``ctx`` may be a session:
-    all that happens on its context is counted, in other threads too, whose work shows in each other's counts.
+    one and are listed below it. On a GPU operations are ranges for NVIDIA's profilers (NVTX). ``ctx`` may be a session.
+    Everything that happens on its context is counted, in other threads too, so threads that work at the same time
+    appear in each other's counts.
 
     ContextError in a forked child. UnsupportedError for contexts that do not encrypt, and for one that is being
     profiled.

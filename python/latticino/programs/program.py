@@ -18,7 +18,7 @@ from ..tfhe.program import TfheRecording
 
 
 class _NotEncryptedProgram:
-    """In place of a recording of ciphertexts: runs the function each time."""
+    """Takes the place of a recording of ciphertexts, and runs the function each time."""
 
     arena_bytes = 0
 
@@ -36,14 +36,14 @@ _MORE_THAN_SAMPLED = 1.25
 
 
 def _serves_range(recorded: _native.Range, had: _native.Range) -> bool:
-    """Whether what a recording claims holds for values of a range. Samples show where values lie but roughly."""
+    """Whether the claims of a recording hold for values of a range. Samples show only roughly where values lie."""
     if had.claim == "calibrated":
         return bool(had.bound <= _MORE_THAN_SAMPLED * recorded.bound)
     return had.claim == "assumed" or recorded.contains(had)
 
 
 class CkksRecording(Recording):
-    """Of ciphertexts, with the errors that results are expected to have."""
+    """A recording of ciphertexts, with the errors that results are expected to have."""
 
     kind = Ciphertext
     native: Callable[..., Any] = _native.RecordedProgram
@@ -103,7 +103,8 @@ class CkksRecording(Recording):
         return like._like(parts, like._known)
 
     def _form(self, x: Ciphertext) -> tuple[tuple[int, ...], int, bool, str]:
-        """Sums skip the mask where slots without values are zero, and functions where what is there is known."""
+        """The form decides which masks are skipped. Sums skip theirs if slots without values are zero; functions skip
+        theirs if the content of these slots is known."""
         kind = "plain" if x.layout.is_plain else x.layout.name.hex()[:8]
         known = "" if x.layout.rest != "unknown" else ", other values between"
         return x.shape, len(x._parts), x._clean or not x._padded, kind + known
@@ -115,13 +116,13 @@ class CkksRecording(Recording):
 class Program(roles.Handle):
     """A function of encrypted arrays that is recorded at its first call and replayed from then on.
 
-    Arguments and results are ciphertexts of CKKS, or encrypted arrays of TFHE. Every call checks the
-    arguments' context, key and shape against the recording, level and scale of CKKS, type, noise and
-    largest message of TFHE (ContextError, KeyError, ShapeError, LevelError, ScaleError,
-    ParameterError); results are fresh ones. Plain operands become constants of the recording, so they
-    may not change between calls; numbers that do are declared, see `lt.record` and `lt.Scalar`, and passed by name. A
-    number out of its declared range is a ValueError. Where nothing is encrypted (the device ``"not-encrypted"``), and
-    inside of `lt.debug`, every call runs the function; in a plan it runs for the declared ranges.
+    Arguments and results are ciphertexts of CKKS, or encrypted arrays of TFHE. Every call compares its arguments with
+    those of the recording: context, key and shape; for CKKS level and scale; for TFHE type, noise and largest message
+    (ContextError, KeyError, ShapeError, LevelError, ScaleError, ParameterError). Each call returns new arrays. Plain
+    operands become constants of the recording, so they may not change between calls. Numbers that change are declared
+    (see `lt.record` and `lt.Scalar`) and passed by name; ValueError for a number outside of its declared range. With
+    the device ``"not-encrypted"`` and inside of `lt.debug`, every call runs the function. In a plan it runs for the
+    declared ranges.
     """
 
     def __init__(self, function: Callable[..., Any], scalars: Mapping[str, Scalar] | None = None) -> None:
@@ -148,8 +149,8 @@ class Program(roles.Handle):
                             "pickle the function, and record it in the other process")
 
     def record(self, *examples: Ciphertext | EncryptedArray) -> Program:
-        """Records for arguments like these; replaces an earlier recording. Declared numbers are not given here: a
-        recording serves all of their range."""
+        """Records for arguments like these; replaces an earlier recording. Declared numbers are not passed here,
+        because a recording is valid for all of their range."""
         given: tuple[Any, ...] = examples
         if examples and all(isinstance(x, Ciphertext) for x in examples):
             scheme = CkksRecording if given[0].context.encrypted else _NotEncryptedProgram
@@ -167,7 +168,8 @@ class Program(roles.Handle):
             "one ciphertext or encrypted array for each argument", "close over plain values instead")
 
     def __call__(self, *arguments: Ciphertext | EncryptedArray, **numbers: Any) -> Any:
-        """The function of these arguments: one array, or a tuple of them. ``numbers``: one for each declared name."""
+        """The result of the function for these arguments: one array, or a tuple of arrays. ``numbers``: one for each
+        declared name."""
         planned = [x.context for x in arguments if isinstance(x, Ciphertext) and x.context.device == "dry"]
         if planned:
             with Numbers(self._scalars, planned[0]).given() as scalars:
@@ -195,8 +197,8 @@ def record(function: Callable[..., Any] | None = None, /, **scalars: Scalar) -> 
 
     ``scalars`` declares parameters of the function, by name, for which each call passes a number: ``lt.record(step,
     eta=lt.Scalar(-1, 1))`` is called as ``step(x, z, eta=0.3)``, and ``@lt.record(eta=lt.Scalar(-1, 1))`` decorates.
-    Only arrays of CKKS go with them. UnsupportedError for what is no function, no Scalar, or no parameter of the
-    function.
+    Such a function takes only arrays of CKKS. UnsupportedError if ``function`` cannot be called, if a value is not a
+    Scalar, or if the function has no parameter of that name.
     """
     for name, s in scalars.items():
         roles.require_kind("record", s, Scalar, f"declare its range: {name}=lt.Scalar(low, high)")

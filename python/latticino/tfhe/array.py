@@ -29,14 +29,13 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
     and clear operands and broadcast as numpy does. Integers wrap modulo ``2**bits``; of two types the
-    wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results
-    are exact but with the set's failure probability for each bootstrapping: operands with more noise than an
-    operation allows are bootstrapped first, and what that does not mend raises LevelError, also in ``decrypt``.
-    Indexing, slicing,
-    reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the
-    others. Of integers modulo 16 (``"m4"``, one ciphertext each) sums, differences and products by clear
-    integers need none, ``==``, ``!=``, tables and ``astype`` take two and more, and other operations blocks. Operations
-    raise ShapeError, ParameterError, KeyError, ContextError or LevelError.
+    wider one is the result's; clear operands must fit the encrypted one's type (ValueError). Results are exact, except
+    with the set's failure probability for each bootstrapping. Operands with more noise than an operation allows are
+    bootstrapped first. If that does not suffice, a LevelError is raised, also in ``decrypt``. Indexing, slicing,
+    reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the others. For
+    integers modulo 16 (``"m4"``, one ciphertext each), sums, differences and products by clear integers need none;
+    ``==``, ``!=``, tables and ``astype`` take two and more; other operations need integers of blocks. Operations raise
+    ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
 
     __slots__ = ("_context", "_shape", "_bits", "_held", "_scope")
@@ -145,7 +144,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return self._new(parts, values.shape, self.bits)
 
     def _alike(self, other: Any, operation: str) -> tuple[EncryptedArray, EncryptedArray]:
-        """Both with the wider one's type."""
+        """Both operands with the type of the wider one."""
         other = self._operand(other, operation)
         bits = types.widest([self.bits, other.bits], operation)
         return self._as(bits), other._as(bits)
@@ -169,7 +168,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return self
 
     def _spread(self, shape: tuple[int, ...]) -> Any:
-        """Batches in the order of that shape; a single value goes with all."""
+        """The batches in the order of that shape. A single value is combined with all."""
         if self.shape == shape or self.size == 1:
             return self._parts
         return engine.take(self._parts, np.broadcast_to(self._places(), shape).reshape(-1))
@@ -294,7 +293,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return self._at(self._moved(lambda places: places[index], "index"), "index")
 
     def _moved(self, move: Callable[[np.ndarray], Any], operation: str) -> np.ndarray:
-        """Flat places after what numpy makes of them."""
+        """The flat places after an operation of numpy on them."""
         try:
             return np.asarray(move(self._places()))
         except Exception as why:  # numpy's, or what an object's own conversion raises
@@ -317,7 +316,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return self.reshape(-1)
 
     def transpose(self, *axes: int) -> EncryptedArray:
-        """The axes in another order; reversed where none are named."""
+        """The axes in another order; reversed if none are named."""
         return self._at(self._moved(lambda places: places.transpose(*axes), "transpose"), "transpose")
 
     @property
@@ -326,8 +325,9 @@ class EncryptedArray(OfNumpy, roles.Handle):
         return self.transpose()
 
     def astype(self, dtype: types.Type) -> EncryptedArray:
-        """Another type: zeros above, or modulo ``2**bits``. To ``"bool"``: whether it is not 0 (which
-        takes bootstrappings). From ``"m4"``: a table, which takes one bootstrapping and one more per block."""
+        """Another type. A wider one has zeros above; a narrower one is modulo ``2**bits``. ``"bool"`` says whether the
+        value is not 0, which takes bootstrappings. From ``"m4"`` it is a table, which takes one bootstrapping and one
+        more per block."""
         params = self.context.params
         bits = types.bits_of(dtype, params, "astype")
         if self.bits < 0 and bits != self.bits:
@@ -383,13 +383,11 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     def apply_many(self, functions: Sequence[types.Table], other: Operand | None = None,
                    dtype: types.Type | Sequence[types.Type] | None = None) -> list[EncryptedArray]:
-        """Several functions of every value, or of every pair, as of `apply`: an array each.
+        """Several functions of every value, or of every pair, as `apply` does: an array for each function.
 
-        Result blocks share a bootstrapping where the arguments leave room: of the 4 bits that a table
-        takes, four blocks of results share one for an argument of 2 bits, eight for a boolean, four for
-        two booleans, two for a boolean and 2 bits. ``"m4"`` takes one for all, and one per
-        block. ``dtype``: one for all
-        results, or one each.
+        A table takes 4 bits. If the arguments have fewer, result blocks share a bootstrapping: four for an argument of
+        2 bits, eight for a boolean, four for two booleans, two for a boolean and 2 bits. ``"m4"`` takes one
+        bootstrapping for all, and one per block. ``dtype``: one for all results, or one each.
         """
         params = self.context.params
         if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
@@ -424,7 +422,7 @@ _GATES = {table: gate for gate, table in engine.TRUTH.items()}
 
 
 def _gate_of(values: np.ndarray, operands: list[EncryptedArray]) -> EncryptedArray:
-    """A table of booleans under a set of gates: a gate where both arguments count."""
+    """A table of booleans under a set of gates. It is one gate if both arguments count."""
     x, y = operands[0], operands[-1]
     table = tuple(int(v) for v in values)
     if len(operands) == 2 and table in _GATES:

@@ -82,7 +82,7 @@ class Client(roles.Handle):
         if native is not None:
             context._admit("client", [native.key_id])
         self.context = context
-        self._native: Any = native  # None where nothing is encrypted
+        self._native: Any = native  # None if nothing is encrypted
 
     @property
     def key_id(self) -> str:
@@ -133,8 +133,8 @@ class Client(roles.Handle):
         """The values, of the array's shape, in the smallest of numpy's types that holds them.
 
         They are exact, without the noise of a CKKS decryption. They are not safe to share with somebody who chose the
-        inputs (docs/security.md). KeyError where another key made it, LevelError where the noise that a ciphertext
-        counts makes a wrong value likelier than the set states.
+        inputs (docs/security.md). KeyError if another key made it, LevelError if the noise that a ciphertext claims
+        makes a wrong value more likely than the set states.
         """
         if not isinstance(x, EncryptedArray):
             raise errors.ShapeError.explain(
@@ -147,7 +147,7 @@ class Client(roles.Handle):
 
     def noise(self, x: EncryptedArray) -> TfheNoise:
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
-        the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError where nothing is
+        the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError if nothing is
         encrypted."""
         return measured.tfhe_noise(self, x)
 

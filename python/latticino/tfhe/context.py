@@ -32,7 +32,7 @@ def presets() -> list[str]:
 
 
 def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, simd: bool) -> str:
-    """The arithmetic of a context that was asked for none."""
+    """The arithmetic of a context for which none was asked."""
     fast = params.has_fft64 and devices.fast_doubles(kind, index, threads, simd)
     return "fft64" if fast else "exact"
 
@@ -42,16 +42,16 @@ class Context(Tenancy, roles.Handle):
 
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
     ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
-    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, with the same
-    functions, results and
-    errors but those of keys and noise: for debugging at full speed. ``key_budget`` as for ``lt.Context``.
+    ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, for debugging
+    at full speed. Functions, results and errors are the same, except for errors of keys and noise. ``key_budget`` as
+    for ``lt.Context``.
     ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
-    ``None`` is ``"fft64"``, the faster one (docs/tfhe.md), where the set has it and the device has vector
-    code or many FP64 units for it. Keys and ciphertexts serve both. ``rerandomize`` adds an encryption of zero
-    to ciphertexts out of files and bytes, and their sums, before each table or gate: their sender then cannot choose
-    its rounding errors (docs/security.md). It takes ``server_keys(public=True)``. May be
-    shared between threads. SecurityWarning for sets below 128 bits, and for those that fail more often than 2^-128.
+    ``None`` takes ``"fft64"``, the faster one (docs/tfhe.md), if the set has it and the device has vector code or many
+    FP64 units for it. Both use the same keys and ciphertexts. ``rerandomize`` adds an encryption of zero to ciphertexts
+    from files and bytes, and to their sums, before each table or gate, so that their sender cannot choose the rounding
+    errors (docs/security.md). It needs ``server_keys(public=True)``. May be shared between threads. SecurityWarning for
+    sets below 128 bits, and for those that fail more often than 2^-128.
 
     Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure
     probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
@@ -74,7 +74,7 @@ class Context(Tenancy, roles.Handle):
         self.threads, self.simd, self._tuning = threads, simd, tuning
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)
-        # None where nothing is encrypted; what then asks for it is refused before.
+        # None if nothing is encrypted; what then asks for it is refused before.
         self._native: _native.TfheContext = None  # type: ignore[assignment]
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
@@ -92,7 +92,7 @@ class Context(Tenancy, roles.Handle):
         self._store = _native.KeyStore.of_tfhe(self._native, budget)
 
     def _dry(self) -> tuple[Context, int]:
-        """A twin without data, that cuts its work as the device would, and the bytes of its keys."""
+        """A twin without data that splits its work as the device would, and the bytes of its keys."""
         twin = Context.__new__(Context)
         twin._begin_tenancy(None)
         twin.params, twin.device = self.params, "dry"
@@ -144,7 +144,7 @@ class Context(Tenancy, roles.Handle):
         return views.tfhe_context(self)
 
     def _options(self) -> dict[str, Any]:
-        """What it was made from, beside the parameters."""
+        """The options that it was made with, beside the parameters."""
         budget = None if self._store is None else self._store.budget
         return {"device": self.device, "threads": self.threads, "simd": self.simd, "tuning": self._tuning,
                 "arithmetic": self.arithmetic, "rerandomize": self.rerandomizes, "key_budget": budget}
@@ -157,7 +157,7 @@ class Context(Tenancy, roles.Handle):
     def use(self, keys: ServerKeys) -> Context:
         """Computes with these public keys; returns the context itself. Several bundles as with ``lt.Context.use``.
 
-        Raises ContextError where they were made for other parameters or lie on another context's
+        Raises ContextError if they were made for other parameters or lie on another context's
         device, UnsupportedError for what is no bundle of keys.
         """
         roles.require_kind("use", keys, ServerKeys, "client.server_keys() makes them")
@@ -166,7 +166,7 @@ class Context(Tenancy, roles.Handle):
         return self
 
     def _require_public(self, operation: str, keys: ServerKeys) -> None:
-        """KeyError where this context re-randomises and the bundle has no public key."""
+        """Raises KeyError if this context re-randomises and the bundle has no public key."""
         if self.rerandomizes and not keys.has_public_key:
             raise errors.KeyError.explain(
                 operation, "a bundle without a public key in a context that re-randomises", "one with a public key",
@@ -180,7 +180,7 @@ class Context(Tenancy, roles.Handle):
         return Session(self, keys)
 
     def _evaluator_of(self, parts: Any) -> Any:
-        """With the keys for these ciphertexts."""
+        """An evaluator with the keys for these ciphertexts."""
         return self._evaluator if self._evaluator is not None else self._evaluator_for(parts[0].key)
 
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
@@ -225,7 +225,7 @@ class Session(BoundSession, Context):
         self._bind(context, keys)
 
     def adopt(self, x: EncryptedArray) -> EncryptedArray:
-        """An array of the session's context as one of the session; no copy. KeyError where another key made it,
+        """An array of the session's context as one of the session; no copy. KeyError if another key made it,
         ContextError for one of another session."""
         roles.require_kind("adopt", x, EncryptedArray, "encrypt or load one first")
         if x.context is self:

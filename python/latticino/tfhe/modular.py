@@ -29,7 +29,8 @@ def arithmetic(name: str, x: EncryptedArray, y: EncryptedArray) -> EncryptedArra
 
 
 def product(x: EncryptedArray, factor: Any) -> EncryptedArray:
-    """x times one clear integer, taken modulo 2^p of the smallest size: its square multiplies the noise."""
+    """x times one clear integer. Modulo 2^p the integer of the smallest size is taken, because its square multiplies
+    the noise."""
     if not isinstance(factor, numbers.Integral):
         raise errors.UnsupportedError.explain(
             "multiply", f"{x.dtype} and a {type(factor).__name__}", "one clear integer",
@@ -50,7 +51,7 @@ def equal(x: EncryptedArray, y: EncryptedArray, equal: bool) -> EncryptedArray:
 
 
 def lookup(x: EncryptedArray, blocks: list[int], tables: list[np.ndarray], widths: list[int]) -> list[EncryptedArray]:
-    """Functions of every value: a bootstrapping for all, and one a result block."""
+    """Functions of every value. They take one bootstrapping together, and one per result block."""
     e = x._evaluator
     return each_of("apply", lambda parts: e.lookup_full(parts, blocks, tables), widths, [x])
 

@@ -24,7 +24,7 @@ def each(operation: str, function: Callable[..., Any], bits: int, operands: list
 
 def each_of(operation: str, function: Callable[..., list[Any]], bits: list[int],
             operands: list[EncryptedArray]) -> list[EncryptedArray]:
-    """As `each`, of a function with several results of these types."""
+    """The same as `each`, for a function with several results of these types."""
     x = operands[0]
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))

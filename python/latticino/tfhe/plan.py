@@ -35,8 +35,8 @@ class Plan:
     ``peak_bytes``: all device memory at the worst moment, keys and inputs included; ``seconds``:
     predicted, from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
     (AVX-512, AVX2 or neither), at as many of the context's threads as have a core; ``operations``: records submitted;
-    ``log_failure``: log2 of a bound on the
-    probability that any of the bootstrappings goes wrong, the sum over all with the noise each has.
+    ``log_failure``: log2 of a bound on the probability that any bootstrapping gives a wrong result: the sum over all of
+    them, each with the noise that it has.
     """
 
     params_name: str

@@ -11,7 +11,7 @@ from .array import EncryptedArray
 
 
 class _NotEncryptedProgram:
-    """In place of a recording of ciphertexts: runs the function each time."""
+    """Takes the place of a recording of ciphertexts, and runs the function each time."""
 
     arena_bytes = 0
 
@@ -21,7 +21,7 @@ class _NotEncryptedProgram:
 
 
 class TfheRecording(Recording):
-    """Of encrypted arrays. The native program checks keys, encodings and noise of what it replays."""
+    """A recording of encrypted arrays. The native program checks keys, encodings and noise of what it replays."""
 
     kind = EncryptedArray
     form_of = "shape and type"

@@ -57,7 +57,7 @@ def fold(x: EncryptedArray, name: str, axis: int | None,
 
 
 def _along(x: EncryptedArray, axis: int | None, operation: str) -> np.ndarray:
-    """Flat places with the axis in front; None: all of them."""
+    """The flat places with the axis in front. None stands for all axes."""
     return x._moved(lambda p: p.reshape(-1) if axis is None else np.moveaxis(p, axis, 0), operation)
 
 

@@ -24,7 +24,7 @@ def name_of(bits: int) -> str:
 
 
 def plain_bits(params: _native.TfheParams) -> int:
-    """Bits of a whole block: what a table takes, and the modulus of ``"m.."``."""
+    """The bits of a whole block. A table takes so many bits, and they are those of the modulus of ``"m.."``."""
     return params.message_bits + params.carry_bits
 
 

@@ -48,7 +48,7 @@ def digits() -> Dataset:
 
 
 def mnist_path() -> Path | None:
-    """Where MNIST 3 against 8 lies, if LATTICINO_DATA names a folder that has it."""
+    """The path of MNIST 3 against 8, if LATTICINO_DATA names a folder that has it."""
     folder = inputs.found("helr_mnist38.npz")
     return folder / "helr_mnist38.npz" if folder else None
 
@@ -93,5 +93,5 @@ def batches(data: Dataset, rows: int) -> list[np.ndarray]:
 
 
 def accuracy(weights: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
-    """Share of rows on the right side of the plane."""
+    """The share of rows on the right side of the plane."""
     return float(np.mean(np.sign(x @ weights[: x.shape[1]]) == y))

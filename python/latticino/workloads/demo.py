@@ -62,7 +62,7 @@ class Result:
 
 
 def choose_data(name: str | None) -> data.Dataset:
-    """MNIST where it is there, the bundled digits otherwise, or what was named."""
+    """The data that was named; otherwise MNIST if it is there, and the bundled digits if not."""
     if name is None:
         name = "mnist" if data.mnist_path() else "digits"
     if name not in ("mnist", "digits"):
@@ -76,8 +76,8 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     """Trains encrypted `repeat` times, printing one line for each iteration, and returns the measurements.
 
     ``merged``: weights and momentum are refreshed as one; False: each by a bootstrapping of its own.
-    ``recorded``: whether steps are recorded before and replayed; None: on a GPU, where the host that submits their
-    operations is the limit otherwise. A CPU gains nothing from it.
+    ``recorded``: whether steps are recorded first and then replayed. None: only on a GPU, because submitting each
+    operation would take the host longer than the GPU computes. A CPU gains nothing from it.
     """
     for name, value in (("repeat", repeat), ("iterations", iterations), ("rows", rows)):
         if value is not None and value < 1:
@@ -143,7 +143,7 @@ def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches:
               f" {row.precision!s:>24} {row.accuracy:>8.1%} {row.clear_accuracy:>7.1%}", flush=True)
     result.walls.append(sum(row.seconds for row in result.rows))
     result.bootstraps = sum(row.bootstrapped for row in result.rows) * (1 if settings.merged else 2)
-    # Of several trainings the one that ended furthest from the clear one.
+    # After several trainings, report the one that ended furthest from the clear one.
     last = result.rows[-1]
     if len(result.walls) == 1 or (abs(last.accuracy - last.clear_accuracy)
                                   > abs(result.accuracy - result.clear_accuracy)):
@@ -154,7 +154,7 @@ def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches:
 
 @dataclass
 class _Step:
-    """One iteration: the state after it, and its time; where steps are replayed, the mean of all."""
+    """One iteration: the state after it, and its time. If steps are replayed, this is the mean time of all."""
 
     state: Ciphertext
     seconds: float
@@ -162,7 +162,7 @@ class _Step:
 
 
 def _steps(trainer: helr.Trainer, state: Ciphertext, batches: list[Any], mode: str) -> Iterator[_Step]:
-    """A training. Replays are not waited for one by one: no step needs the host."""
+    """The steps of a training. It does not wait for each replay, because no step needs the host."""
     done: list[_Step] = []
     start = time.monotonic()
     for t, eta in enumerate(helr.momentum(trainer.settings.iterations)):
@@ -218,7 +218,7 @@ def row(r: Result) -> dict[str, Any]:
 
 
 def require_plots() -> None:
-    """UnsupportedError where nothing can draw."""
+    """Raises UnsupportedError if nothing can draw."""
     if importlib.util.find_spec("matplotlib") is None:
         raise errors.UnsupportedError.explain(
             "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot")

@@ -11,11 +11,11 @@ all slots, so that sparse-slot bootstrapping refreshes both at once:
 
     S' = alpha S + beta conj(S) + kappa g,      kappa = (1 + i (1 - eta)) / bound
 
-Four levels a step: Z v; the mask of the row sums; m^2 + c1 beside (kappa c3 m) Z; their product.
+Four levels per step: Z v; the mask of the row sums; m^2 + c1 beside (kappa c3 m) Z; their product.
 Scaled copies of Z are made at high levels, where levels are free. Batches over several ciphertexts
 also come packed in pairs, Z1 + i Z2, which halves the rotations of the row sums.
 
-A step can be recorded for each level that states have, with the bootstrapping before it where one is due. The momentum
+A step can be recorded for each level that states have, with the bootstrapping before it if one is due. The momentum
 eta changes from step to step, so it is an argument of the recordings.
 """
 
@@ -40,14 +40,14 @@ LEVELS = 4  # of one step
 # All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
 # the sine takes of their coefficients is less than a step's own error.
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
-# Of w and v in units of `Settings.bound`. A bound derived from the data would grow with every step.
+# The range of w and v, in units of `Settings.bound`. A bound derived from the data would grow with every step.
 BOX = Range(-1, 1, (-1, 1))
 ETA = Scalar(-1, 1)  # of every step: see momentum()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Of a training: `rate` is the learning rate, `sigmoid` the coefficients c0, c1, c3 of
+    """The settings of a training: `rate` is the learning rate, `sigmoid` the coefficients c0, c1, c3 of
     sigma(-m), by least squares on [-16, 16]; `bound` keeps w and v well inside the unit box;
     `merged` says whether one bootstrapping refreshes both, or each has one of its own."""
 
@@ -144,7 +144,7 @@ class Trainer:
         return state.level < self.last_level + LEVELS
 
     def record(self, state: Ciphertext, batch: Batch) -> int:
-        """Records the steps of a training whose first state and batches are like these; gives how many differ."""
+        """Records the steps of a training with a first state and batches like these; returns how many there are."""
         level = state.level
         while level not in self._recorded:
             self._recorded[level] = Program(self._refreshed_step, {"eta": ETA}).record(
@@ -153,7 +153,7 @@ class Trainer:
         return len(self._recorded)
 
     def refreshed_step(self, state: Ciphertext, batch: Batch, eta: float) -> Ciphertext:
-        """A step, and the bootstrapping before it where one is due; replayed where it was recorded."""
+        """A step, and the bootstrapping before it if one is due. It is replayed if it was recorded."""
         program = self._recorded.get(state.level)
         if program is not None:
             return program(state, *_flat(batch), eta=eta)
@@ -185,7 +185,7 @@ class Trainer:
         return (gradient + kept + mirrored).declare(BOX)
 
     def _margins(self, batch: Batch, twice_v: Ciphertext, root: float) -> list[Ciphertext]:
-        """root * m for each half, in every place of its rows."""
+        """The margins root * m for each half, in every place of its rows."""
         products = batch.packed * twice_v
         if len(batch.halves) == 1:
             return [products.spread_sum(root * self.settings.bound / 2)]

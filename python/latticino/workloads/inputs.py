@@ -17,7 +17,7 @@ from .. import arrays, errors
 
 CALIBRATION = 1000  # of the data that a network was trained on
 GENERATED = 200  # inputs to test with where there are no real ones
-# Of CIFAR-10's red, green and blue from 0 to 1, with which the recipes normalise.
+# Mean and deviation of CIFAR-10's red, green and blue from 0 to 1; the recipes normalise by these.
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 _SMOOTH = 1.0  # the spectrum of natural images falls with the frequency to about this power
 _FREQUENT = 1.1  # and the frequency of words with their rank
@@ -41,7 +41,7 @@ def found(*names: str) -> Path | None:
 
 def read(path: Path, names: tuple[str, ...] = (), doubles: bool = False,
          remedy: str = "obtain the file again") -> dict[str, np.ndarray]:
-    """Arrays of a NumPy file, all of them without names; FileError where it has others, or where they are no numbers
+    """Arrays of a NumPy file, all of them without names; FileError if it has others, or where they are no numbers
     and ``doubles`` are asked for."""
     try:
         with np.load(path, allow_pickle=False) as f:

@@ -1,4 +1,4 @@
-"""What demos of trained networks share: plan, accuracy of three kinds beside each other, bits, time, memory, a plot.
+"""What demos of trained networks share: the plan, three accuracies next to each other, bits, time, memory, a plot.
 
     networks.run(resnet20_aespa.WORKLOAD, device="cuda", encrypted=100)
 """
@@ -146,7 +146,8 @@ def _say_training(record: Mapping[str, Any], say: Callable[..., None]) -> None:
 
 def _in_the_clear(work: Workload, w: Weights, graph: Graph, enc: nn.Compiled,
                   x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of all inputs: of the shadow, NaN where a value leaves a range, and of the network in the clear."""
+    """The scores of all inputs: those of the shadow, NaN if a value leaves a range, and those of the network in the
+    clear."""
     shadow, clear = [], []
     with Task(f"{work.name} in the clear", len(x)) as task:
         for at in range(0, len(x), _AT_ONCE):
@@ -229,21 +230,21 @@ def _compare(enc: nn.Compiled, got: np.ndarray, known: tuple[np.ndarray, ...], r
 
 
 def _bound(enc: nn.Compiled) -> float:
-    """Of scores; bits are relative to it."""
+    """The bound of the scores; bits are relative to it."""
     graph = enc._machine.graph
     return float(graph.nodes[graph.output].bound * enc.result_unit)
 
 
 def close(enc: nn.Compiled, shadow: np.ndarray) -> np.ndarray:
-    """Where the predicted error may exchange the two best scores: (n, scores) to (n,).
-
-    The measured error would excuse every label: where a label differs, the error is at least half of the lead.
+    """For which inputs the predicted error may exchange the two best scores; scores of shape (n, scores) give (n,). The
+    measured error would not do, because it would excuse every label: if a label differs, the error is at least half of
+    the lead.
     """
     return np.asarray(_lead(shadow) < 2 * FURTHEST * _bound(enc) * 2.0**-enc.plan.bits)
 
 
 def _lead(scores: np.ndarray) -> np.ndarray:
-    """Of the best score over the next one; twice the size of a score that is alone, whose sign is the class."""
+    """The best score minus the next one. For a single score, whose sign is the class, twice its size."""
     if scores.shape[1] == 1:
         return np.asarray(2 * np.abs(scores[:, 0]))
     best = np.sort(scores, axis=1)
@@ -251,7 +252,7 @@ def _lead(scores: np.ndarray) -> np.ndarray:
 
 
 def seconds_of(r: Result) -> list[float]:
-    """Of the runs that count."""
+    """Seconds of the runs that count: all but the first one, unless there is no other."""
     return r.seconds or ([r.first] if r.first else [])
 
 
@@ -290,8 +291,8 @@ def _article(each: str) -> str:
 
 
 def verdict(r: Result) -> int:
-    """0 where encrypted labels are the shadow's, but for scores closer than the predicted error, and the shadow is as
-    accurate as the network within half a point."""
+    """0 if the encrypted labels are those of the shadow, and the shadow is as accurate as the network within half a
+    point. Labels may differ if scores are closer than the predicted error."""
     if r.equal + r.near < r.encrypted:
         print(f"{r.encrypted - r.equal - r.near} encrypted labels differ from the shadow's", file=sys.stderr)
         return 1
@@ -303,7 +304,7 @@ def verdict(r: Result) -> int:
 
 
 def row(r: Result) -> dict[str, Any]:
-    """The measurements as a row of a record; UnsupportedError where nothing ran encrypted."""
+    """The measurements as a row of a record; UnsupportedError if nothing ran encrypted."""
     ran, plan = seconds_of(r), r.plan
     if not ran:
         raise errors.UnsupportedError.explain(f"demo {r.workload.name}", "--record, and nothing that ran encrypted",

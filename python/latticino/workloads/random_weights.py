@@ -1,4 +1,4 @@
-"""Random weights with normalisations as after a training: of networks whose weights do not ship."""
+"""Random weights with normalisations as after a training, for networks whose weights are not in the package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Before = Callable[[Any, int, str], None]
 
 
 class Measuring(Builder):
-    """A builder that also holds what each node makes of a batch: inputs of shape (batch, ...)."""
+    """A builder that also computes each node for a batch of inputs of shape (batch, ...)."""
 
     def __init__(self, x: np.ndarray) -> None:
         super().__init__(x.shape[1:])
@@ -28,12 +28,12 @@ class Measuring(Builder):
         return at
 
     def values(self, x: int) -> np.ndarray:
-        """Of node x, with the batch first."""
+        """The values of node x, with the batch first."""
         return self._held[x]
 
 
 def kernels(r: np.random.Generator, *shape: int) -> np.ndarray:
-    """Normal numbers whose sums over all axes but the first keep the variance of what they are applied to."""
+    """Normal numbers. Sums of their products, over all axes but the first, keep the variance of the input."""
     return np.asarray(r.normal(size=shape) / np.sqrt(np.prod(shape[1:])))
 
 

@@ -1,9 +1,9 @@
 """`latticino demo resnet18`: ResNet-18 for images of 64 x 64 pixels, with random weights: time, memory and precision.
 
-He et al.'s network of 11 million weights, which says nothing about accuracy without a training: labels are those of the
-network in the clear. Activations are polynomials of degree 2 for each channel, as in ResNet-20 of the recipes (AESPA).
-A convolution and its activation take 2 levels then; with a ReLU of minimax polynomials they take a bootstrapping each.
-The maximum behind the first convolution is an average, which becomes part of the next convolutions.
+This is He et al.'s network of 11 million weights. Without a training it tells nothing about accuracy: labels are
+those of the network in the clear. Activations are polynomials of degree 2 for each channel, as in ResNet-20 of the
+recipes (AESPA). A convolution and its activation then take 2 levels; with a ReLU of minimax polynomials they take a
+bootstrapping each. The maximum after the first convolution is an average, which becomes part of the next ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEASURED = 32  # images that means and variances of the random network are take
 
 
 def network(w: Weights, size: int = SIZE) -> Graph:
-    """Of weights as `random_weights` makes them, for images of ``size`` by ``size`` pixels."""
+    """The network with weights as `random_weights` makes them, for images of ``size`` by ``size`` pixels."""
     return _built(Builder((3, size, size)), w, lambda b, x, name: None)
 
 
@@ -91,7 +91,7 @@ def data(w: Weights) -> inputs.Inputs:
 
 
 def weights() -> tuple[str, Weights]:
-    """Random ones, and a word on them."""
+    """Random weights, and a sentence on them."""
     return ("random weights, the same each time: they show time, memory and precision, and nothing of the accuracy",
             random_weights())
 

@@ -43,7 +43,7 @@ def _built(b: Builder, w: Weights, before: Before) -> Graph:
         return b.activation(x, "relu", layer=name)
 
     def shortcut(x: int, name: str) -> int:
-        """Every second row and column, and as many channels of zeros."""
+        """A shortcut: every second row and column, and as many channels of zeros."""
         channels, height, width = b.shape(x)
         x = b.slice(b.slice(x, 1, 0, height, 2, layer=name), 2, 0, width, 2, layer=name)
         return b.pad(x, {0: (channels // 2, channels // 2)}, layer=name)
@@ -85,7 +85,7 @@ def random_weights(seed: int = 0, size: int = 32, width: int = 16, blocks: int =
 
 
 def weights() -> tuple[str, Weights]:
-    """Those of LATTICINO_DATA, or random ones, and a word on them."""
+    """The weights in LATTICINO_DATA, or random ones, and a sentence on them."""
     folder = inputs.found(_WEIGHTS)
     if folder is None:
         return (f"no {_WEIGHTS} in LATTICINO_DATA: random weights, which show time, memory and precision, and nothing "

@@ -25,7 +25,7 @@ def _statistics(w: Weights, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def network(w: Weights, size: int = 32) -> Graph:
-    """Of the arrays of the recipe examples/networks/resnet20_aespa.py, for images of ``size`` by ``size`` pixels."""
+    """The graph from arrays of the recipe examples/networks/resnet20_aespa.py, for ``size`` x ``size`` pixels."""
     b = Builder((w["conv.weight"].shape[1], size, size))
     x = quadratic(b, b.conv(b.input, w["conv.weight"], padding=1, layer="conv"), w, "act")
     k = 0

@@ -14,7 +14,7 @@ CUBIC = (0.0, 1.0, 0.0, -4 / 27)  # the activation: monomials, lowest first
 
 
 def network(w: Weights, steps: int = STEPS) -> Graph:
-    """Of the arrays of the recipe examples/networks/rnn.py, without its table of words: ``h = p(W h + x[t])``."""
+    """The graph ``h = p(W h + x[t])`` from arrays of examples/networks/rnn.py, without the table of words."""
     state = w["network.state.weight"]
     b = Builder((steps, len(state)))
 

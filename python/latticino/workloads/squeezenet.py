@@ -10,7 +10,7 @@ from .resnet20_aespa import quadratic
 
 
 def network(w: Weights, size: int = 32) -> Graph:
-    """Of the arrays of the recipe examples/networks/squeezenet.py, for images of ``size`` by ``size`` pixels."""
+    """The graph from arrays of the recipe examples/networks/squeezenet.py, for ``size`` x ``size`` pixels."""
     b = Builder((w["conv.weight"].shape[1], size, size))
     x = quadratic(b, b.conv(b.input, w["conv.weight"], stride=2, padding=1, layer="conv"), w, "act")
     x = _fire(b, x, w, "fires.0")
@@ -20,7 +20,8 @@ def network(w: Weights, size: int = 32) -> Graph:
 
 
 def _fire(b: Builder, x: int, w: Weights, name: str) -> int:
-    """Few channels by 1 x 1, then one half of more by 1 x 1, the other by 3 x 3."""
+    """A fire module: a 1 x 1 convolution to few channels, then two convolutions to more channels, which make half of
+    them each: 1 x 1 and 3 x 3."""
     x = quadratic(b, b.conv(x, w[f"{name}.squeeze.weight"], layer=f"{name}.squeeze"), w, f"{name}.act1")
     one = b.conv(x, w[f"{name}.one.weight"], layer=f"{name}.one")
     three = b.conv(x, w[f"{name}.three.weight"], padding=1, layer=f"{name}.three")

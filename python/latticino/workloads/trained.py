@@ -20,7 +20,7 @@ _HALF = 1 << 18  # numbers of an array, from which 16 bits hold each
 
 
 def shipped(name: str) -> Path:
-    """The file of a network; FileError where it does not ship yet."""
+    """The file of a network; FileError if it does not ship yet."""
     path = FOLDER / f"{name}.safetensors"
     if not path.exists():
         raise errors.FileError.explain(
@@ -30,7 +30,7 @@ def shipped(name: str) -> Path:
 
 
 def record(path: Path) -> dict[str, Any]:
-    """How the weights of a file were trained, as the recipe wrote it; empty where it is not beside them."""
+    """How the weights of a file were trained, as the recipe wrote it; empty if it is not beside them."""
     beside = path.with_suffix(".json")
     try:
         found = json.loads(beside.read_text()) if beside.exists() else {}

@@ -11,7 +11,8 @@ from .networks import Weights, Workload
 
 
 def network(w: Weights) -> Graph:
-    """Of the arrays of the recipe examples/networks/transformer.py, without its tables: (tokens, width) to (1,)."""
+    """The network (tokens, width) to (1,), with the arrays of the recipe examples/networks/transformer.py without its
+    tables."""
     b = Builder(w["words.places"].shape)
     x, k = b.input, 0
     while f"network.layers.{k}.first.weight" in w:
@@ -47,7 +48,7 @@ def _attention(b: Builder, x: int, w: Weights, name: str) -> int:
 
 
 def _square(b: Builder, x: int, w: Weights, name: str) -> int:
-    """``a x^2 + c x`` for each of the width."""
+    """``a x^2 + c x``, with coefficients for each entry along the width."""
     a, c = w[f"{name}.weight"]
     return b.add(b.scale(b.mul(x, x, name), a, name), b.scale(x, c, name), name)
 
@@ -57,15 +58,15 @@ def _linear(b: Builder, x: int, w: Weights, name: str) -> int:
 
 
 def _norm(b: Builder, x: int, w: Weights, name: str) -> int:
-    """Batch norm of each of the width."""
+    """Batch norm of each entry along the width."""
     parts = ("running_mean", "running_var", "weight", "bias")
     mean, variance, weight, bias = (w[f"{name}.norm.{part}"] for part in parts)
     return b.batch_norm(x, mean, variance, weight, bias, axis=-1, layer=name)
 
 
 def vectors(w: Weights, ids: np.ndarray) -> np.ndarray:
-    """What the client encrypts of token ids of shape (reviews, tokens): rows of its table plus those of positions,
-    (reviews, tokens, width). Words that the table does not have count as unknown, which is 1."""
+    """The array that the client encrypts for token ids of shape (reviews, tokens): rows of its table plus those of
+    positions, of shape (reviews, tokens, width). Words that the table does not have count as unknown, which is 1."""
     return inputs.looked_up(w["words.words.table.weight"], ids) + w["words.places"]
 
 

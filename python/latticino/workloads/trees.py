@@ -139,7 +139,7 @@ def verdict(rows: list[Row]) -> int:
 
 
 def row(r: Row) -> dict[str, Any]:
-    """The measurements of a model as a row of a record; UnsupportedError where nothing ran encrypted."""
+    """The measurements of a model as a row of a record; UnsupportedError if nothing ran encrypted."""
     if not r.seconds:
         raise errors.UnsupportedError.explain("demo trees", "--record, and no input that ran encrypted", "one or more",
                                               "leave --encrypted out")

@@ -24,7 +24,7 @@ struct FourierRotation : Rotation {
     return in_doubles() ? 2 * n * parts : Rotation::accumulator_words();
   }
   int polynomials() const { return op.rows() * parts; }  // of a key
-  // Of several keys: doubles of their combination and of the selectors.
+  // For several keys: doubles of their combination and of the selectors.
   std::size_t combined_words() const {
     return op.group == 1 ? 0
                          : 2 * n * (static_cast<std::size_t>(polynomials()) + op.keys_per_step());

@@ -1,7 +1,7 @@
-// Transforms and sums of the FP64 arithmetic (math/fourier.h), beside the kernels of kernels.h: one
-// plain implementation, vectorised ones, equal doubles. Real and imaginary parts lie apart: a
-// transformed polynomial is its N/2 real parts, then its imaginary ones, in an order of the
-// implementation's own (products are taken number by number).
+// Transforms and sums of the FP64 arithmetic (math/fourier.h), in addition to the kernels of
+// kernels.h. A plain and several vectorised implementations give equal doubles. A transformed
+// polynomial is stored as its N/2 real parts, then its imaginary parts. Each implementation has its
+// own order of numbers, because products are taken number by number.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct FourierTable {
   int log_n = 0;
   const fourier::Complex* roots = nullptr;
   const double* tail = nullptr;
-  // Of all powers of X (fourier::unit_powers), and the root exponent of each number as the
+  // All powers of X (fourier::unit_powers), and the root exponent of each number as the
   // implementation orders them.
   const fourier::Complex* powers = nullptr;
   const std::uint32_t* exponents = nullptr;
@@ -47,7 +47,7 @@ struct FourierKernels {
   // another, those of the key in FourierKeyOrder.
   void (*products)(double* sums, const double* x, const double* key, int rows, int parts,
                    std::size_t n);
-  // Several keys a step. X^-E - 1 at all numbers, as a transformed polynomial; sum_j x[j] keys[j]
+  // Several keys per step. X^-E - 1 at all numbers, as a transformed polynomial; sum_j x[j] keys[j]
   // at `count` transformed x, one after another, and keys of `polynomials` polynomials each in
   // FourierKeyOrder, from zero in the order of j.
   void (*selectors)(double* out, const FourierTable& table, std::uint32_t exponent);

@@ -52,8 +52,8 @@ struct CpuKernels {
                           std::size_t in_stride, int width, ShoupFactor scale,
                           const PrimeTable& prime);
 
-  // Row stages of rows first_row .. first_row + count - 1; in and out point at the first of them
-  // (cols words a row). out == in or no overlap. Forward: Half -> Eval. Inverse: without 1/cols,
+  // Row stages of rows first_row .. first_row + count - 1; in and out point at the first of them. A
+  // row has cols words. out == in or no overlap. Forward: Half -> Eval. Inverse: without 1/cols,
   // times `scale`.
   void (*forward_rows)(std::uint32_t* out, const std::uint32_t* in, int first_row, int count,
                        const PrimeTable& prime);

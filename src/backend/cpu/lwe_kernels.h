@@ -1,5 +1,5 @@
-// The inner loops of the TFHE records, beside those of kernels.h and with the same rules: one plain
-// implementation, vectorised ones, equal integers.
+// The inner loops of the TFHE records. The rules are those of kernels.h: one plain implementation
+// and several vectorised ones give equal integers.
 #pragma once
 
 #include <cstddef>

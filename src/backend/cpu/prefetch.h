@@ -1,5 +1,5 @@
-// Memory that is wanted soon. A kernel that takes one of these asks the second-level cache for the
-// next `share` bytes while it computes, where that pays (simd/fetch.h): keys come from far away.
+// Memory that is needed soon. A kernel that takes a Prefetch fetches the next `share` bytes to the
+// second-level cache while it computes, if that is faster (simd/fetch.h). Keys lie in main memory.
 #pragma once
 
 #include <cstddef>

@@ -135,7 +135,7 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   const int devices = cuda_device_count();
   if (options.device < 0 || options.device >= devices) {
     throw DeviceError("cuda.backend", "device " + std::to_string(options.device),
-                      "one of " + std::to_string(devices) + " devices that answer",
+                      "one of " + std::to_string(devices) + " devices that can be used",
                       "choose another device, check the driver, or use the CPU backend");
   }
   CudaOptions chosen = options;

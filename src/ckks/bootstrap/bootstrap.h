@@ -78,7 +78,7 @@ class Bootstrapper {
   Ciphertext mod_raise(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Ciphertext> coeff_to_slot(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Ciphertext> eval_mod(const Evaluator& evaluator, std::vector<Ciphertext> x) const;
-  // Of both halves, or of their sum re + i im.
+  // Takes both halves, or their sum re + i im.
   Ciphertext slot_to_coeff(const Evaluator& evaluator, const std::vector<Ciphertext>& x) const;
   // A coefficient m of the level-0 message becomes m * message_ratio() after ModRaise, in units of
   // q0: what EvalMod sees beside the integer.

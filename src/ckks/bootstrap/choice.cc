@@ -162,7 +162,7 @@ class Chooser {
     return o;
   }
 
-  // What the set cannot meet is no candidate; where nothing is left, that is the caller's error.
+  // A form that the set cannot do is no candidate. If none is left, the caller gets the error.
   void add(const BootstrapOptions& options) {
     try {
       Candidate c{options, form_of(params_, options)};

@@ -1,6 +1,6 @@
 // Which form of bootstrapping is best for a ciphertext: by its level, the slots, what its owner
-// declares of the messages, and predicted precision. Decided by public facts alone, so a dry run
-// and the run choose alike. docs/bootstrapping.md, The form that is chosen.
+// declares of the messages, and predicted precision. Only public facts decide, so a dry run and the
+// run choose the same form. See docs/bootstrapping.md, The form that is chosen.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// EvalMod on slots: the sine polynomial of sine.h in T_2(y), then double angles and, where there is
-// one, the arcsine. Bootstrapping's, and that of repacking (switch/matvec.h).
+// EvalMod on slots: the sine polynomial of sine.h in T_2(y), then double angles and, if the plan
+// has one, the arcsine. Bootstrapping and repacking (switch/matvec.h) use it.
 #pragma once
 
 #include <optional>

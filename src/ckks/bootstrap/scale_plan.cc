@@ -40,7 +40,7 @@ std::int64_t scale_up_for(const Params& params, int log_message_ratio) {
   if (log_message_ratio == 0) return params.bootstrap_scale_up();
   const double whole = params.base_modulus() / params.scale(0);
   const double asked = std::ldexp(whole, -log_message_ratio);
-  // As for a set's own ratio, a part of a bit may be missing.
+  // A part of a bit may be missing, as for a set's own ratio.
   if (log_message_ratio < 1 || asked < 0.75) {
     throw ParameterError("ckks.bootstrap", "message ratio 2^" + std::to_string(log_message_ratio),
                          "2^1 to 2^" + std::to_string(static_cast<int>(std::log2(whole / 0.75))) +

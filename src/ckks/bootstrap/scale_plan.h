@@ -50,7 +50,7 @@ struct ScalePlan {
 TransformChain cts_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape);
 TransformChain stc_chain(const Params& params, const ScalePlan& plan, const PlanShape& shape);
 
-// Throws ParameterError where levels and depths do not fit.
+// Throws ParameterError if levels and depths do not fit.
 ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const PlanShape& shape);
 
 // The noise of the whole plan, by where it arises: that of the set (Params::bootstrap_noise), at

@@ -44,7 +44,7 @@ SinePolynomial sine_polynomial(const BootstrapLiteral& literal);
 // 5 and 7.
 SinePolynomial sine_polynomial(BootstrapLiteral literal, int arcsine, int log_message_ratio);
 
-// What EvalMod makes of x beside any integer, without noise: x but for what the sine takes.
+// The result of EvalMod for x beside any integer, without noise: x, minus what the sine takes.
 double reduced_exactly(const SinePolynomial& sine, double x);
 
 // Density at I of a sum of weight + 1 independent uniforms on [-1/2, 1/2]: close to the

@@ -1,5 +1,5 @@
-// SlotToCoeff at the lowest levels, on its own: in front of ModRaise, or of whatever else wants the
-// slots as coefficients modulo q0 (src/switch).
+// SlotToCoeff at the lowest levels, on its own: before ModRaise, or before anything else that needs
+// the slots as coefficients modulo q0 (src/switch).
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Noise of a chain of DFT factors, as variances: rescaling after each factor, and the rounding of
-// the encoded diagonals. Everything relative to the signal, so shares of one constant can be
-// compared.
+// the encoded diagonals. All variances are relative to the signal, so different shares of one
+// constant can be compared.
 #pragma once
 
 #include <vector>

@@ -17,7 +17,7 @@ std::size_t run_end(const Batch& batch, std::size_t first) {
   while (end < batch.size() && end - first < kMaxBatch && batch[end].level == batch[first].level) {
     if (batch[end].context != batch[first].context) {
       throw ContextError("ckks.client", "objects of several contexts in a batch", "one context",
-                         "encrypt and decrypt what belongs to each context by itself");
+                         "encrypt and decrypt the objects of each context separately");
     }
     ++end;
   }

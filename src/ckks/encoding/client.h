@@ -19,7 +19,7 @@ std::vector<Ciphertext> encrypt(const rlwe::SecretKey& secret, std::span<const P
 std::vector<std::vector<Complex>> decrypt(const rlwe::SecretKey& secret,
                                           std::span<const Ciphertext> batch);
 
-// With noise that hides the ciphertext's own (rlwe::Flooding), its deviation and the bits it cost.
+// Slots with noise that hides the ciphertext's own (rlwe::Flooding), and its deviation and cost.
 struct SharedSlots {
   std::vector<Complex> values;
   double sigma = 0, bits_lost = 0;

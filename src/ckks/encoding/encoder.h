@@ -31,7 +31,7 @@ class Encoder {
   void forward(std::span<Complex> values) const;
   void inverse(std::span<Complex> values) const;
 
-  // What embed throws, but for coefficients that are too large.
+  // Throws what embed throws, except for coefficients that are too large.
   void check(std::span<const Complex> values, double scale) const;
   const SlotTransform& transform() const { return *transform_; }
 
@@ -57,16 +57,16 @@ Plaintext encode(const std::shared_ptr<const Context>& context, Values values, i
 std::vector<Plaintext> encode_all(const std::shared_ptr<const Context>& context,
                                   std::span<const Values> batch, int level, double scale,
                                   bool extended = false);
-// Of `count` vectors that lie in the queue's memory one after another, as pairs of doubles; may be
-// recorded. Nothing waits for them: coefficients that do not fit are a ScaleError at the next call
-// that does (backend/backend.h).
+// Encodes `count` vectors that lie in the queue's memory one after another, as pairs of doubles. It
+// can be recorded. It does not wait: if coefficients do not fit, the next call that waits throws a
+// ScaleError (backend/backend.h).
 std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& context,
                                        const double* values, int count, int slots, int level,
                                        double scale, bool extended = false);
 
-// The same for plaintexts that only ever multiply (record Dot): values with a short period are
-// encoded in the subring that holds them, N/2^s words a limb for the same product. Whatever else
-// takes a plaintext needs encode(). They are kept: a dry run counts them from the start.
+// The same for plaintexts that are only factors (record Dot). Values with a short period are
+// encoded in the subring that holds them, with N/2^s words per limb and the same product. All other
+// uses of a plaintext need encode(). They are kept, so a dry run counts them from the start.
 std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
                                       std::span<const Values> batch, int level, double scale,
                                       bool extended);

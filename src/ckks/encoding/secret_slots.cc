@@ -18,7 +18,7 @@ constexpr int kFraction = 61;     // of a part: differences of two fit a word
 
 std::int64_t twiddle(double x) { return static_cast<std::int64_t>(std::ldexp(x, kTwiddleBits)); }
 
-// Of a product with a twiddle, half.
+// Half of a product with a twiddle.
 std::int64_t halved(Wide x) {
   return static_cast<std::int64_t>((x + (Wide{1} << kTwiddleBits)) >> (kTwiddleBits + 1));
 }

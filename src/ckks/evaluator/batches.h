@@ -1,4 +1,4 @@
-// How functions of several ciphertexts share launches: consecutive ones of one form at a time.
+// How functions of several ciphertexts share launches: consecutive ones of one form run together.
 #pragma once
 
 #include <algorithm>

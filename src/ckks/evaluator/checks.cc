@@ -65,7 +65,7 @@ void require_level(const char* operation, int had, int needs) {
   throw LevelError(
       operation, "level " + std::to_string(had), "level " + std::to_string(needs),
       "multiply fewer times in sequence, take parameters with more levels, or bootstrap() "
-      "where they have it and it leads that high");
+      "if they have it and it reaches that level");
 }
 
 void require_same_level(const char* operation, int had, int needs) {

@@ -83,7 +83,7 @@ std::vector<int> units(const std::set<int>& rotations, int slots) {
   return out;
 }
 
-// Of an odd number modulo a power of two: each step doubles the bits that are right.
+// The inverse of an odd number modulo a power of two: each step doubles the correct bits.
 int inverse_of(int unit, int slots) {
   std::uint32_t x = 1;
   for (int bits = 1; bits < 32; bits *= 2) x *= 2 - static_cast<std::uint32_t>(unit) * x;

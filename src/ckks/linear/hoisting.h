@@ -15,7 +15,7 @@ struct HoistedSum {
   };
   int sources = 1, targets = 1;
   std::vector<int> babies, giants;      // rotations, increasing
-  std::vector<std::vector<Term>> rows;  // target by target, one a giant; empty where nothing comes
+  std::vector<std::vector<Term>> rows;  // target by target, one a giant; empty if nothing comes
   bool merged = true;                   // one division by P and the rescale factor together
   bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
   const Plaintext& any_factor() const;  // there is at least one term

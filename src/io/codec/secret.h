@@ -1,5 +1,5 @@
-// Secret keys in files, of either scheme: one byte a coefficient, as they are (version 1) or sealed
-// under a key that a passphrase gives (version 3). Internal to src/io.
+// Secret keys in files, of either scheme: one byte per coefficient, as they are (version 1) or
+// sealed under a key that a passphrase gives (version 3). Internal to src/io.
 //
 // Metadata of version 3: KDF u32 (1: scrypt, RFC 7914) | log2 of its N u32 | r u32 | p u32 |
 // salt 32. Payload: the coefficients under ChaCha20, then a check of 32 bytes (crypto/sealed.h),
@@ -51,7 +51,7 @@ void write_secret(Sink& sink, Scheme scheme, const SecretKey& key,
   writer.finish();
 }
 
-// `first` of `all` coefficients are the first part's. `key` opens a seal; empty where there is
+// `first` of `all` coefficients are the first part's. `key` opens a seal; empty if there is
 // none.
 template <class SecretKey, class AnyParams>
 SecretKey read_secret(Source& source, Scheme scheme, std::shared_ptr<const AnyParams> params,

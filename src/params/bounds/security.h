@@ -12,7 +12,7 @@ namespace latticino {
 // is a bit smaller. Neither has 192 or 256 bits at N = 2^10. No table covers smaller weights.
 double max_log_pq(int log_n, int bits, bool quantum, int hamming_weight);
 
-// That of 128 bits, classical, uniform ternary.
+// The bound for 128 bits of classical security and a uniform ternary secret.
 double max_log_pq_128(int log_n);
 
 // Largest log2(q0 p) of the ephemeral key of weight 32 (Bossuat, Troncoso-Pastoriza, Hubaux, eprint

@@ -1,8 +1,8 @@
 // BitPacker selection (paper: BitPacker, Sec. 3.3 and Listing 7): full words wherever possible, and
 // at most a few smaller primes, the terminals, so that every level may have a scale of its own.
 //
-// The paper gives every level terminals of its own. Here all levels choose from one short pool,
-// because keys are made for the product of all primes: each prime that only some level has costs
+// In the paper every level has terminals of its own. Here all levels choose from one short pool,
+// because keys are made for the product of all primes: a prime that only some levels use would cost
 // security at every level. Pools of 3 to 8 terminals serve any schedule, since their subsets have
 // many different products.
 #pragma once

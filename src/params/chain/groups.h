@@ -17,7 +17,7 @@ class PrimeGroups {
   void reserve(std::uint32_t q) { used_.push_back(q); }  // never handed out
   void release() { used_.pop_back(); }                   // the last one reserved or taken
 
-  // Each appends to `list` and throws ParameterError where no primes are near the target.
+  // Each appends to `list` and throws ParameterError if no primes are near the target.
   void take_nearest(Log2 target, std::vector<std::uint32_t>& list);
   // The pair whose product is nearest to 2^target, from a pool no wider than a good one needs.
   void take_pair(Log2 target, std::vector<std::uint32_t>& list);

@@ -36,11 +36,11 @@ struct Choice {
   int count = 0;
 };
 
-// Where terminals may stand that a level chooses: one list, two, or anywhere.
+// Which terminals a level may choose: the first ones of one list, of two lists, or any.
 using Layout = PackingPlan::Terminals;
 
-// Terminals and what levels may choose of them, at most `most`: the first ones of one list or of
-// two, or any.
+// A pool of terminals, and which of them a level may choose: at most `most`, the first ones of one
+// list or of two lists, or any (`Layout`).
 class Pool {
  public:
   Pool(Layout layout, int most) : layout_(layout), most_(most) {}
@@ -70,7 +70,7 @@ class Pool {
   std::vector<Choice> choices_ = {Choice{}};
 };
 
-// User levels from the base up, as far as a pool serves them.
+// The user levels that a pool can serve, from the base up to the first one that it cannot serve.
 struct Levels {
   std::vector<PackedLevel> shape;
   std::vector<Log2> log_q, scale;
@@ -82,22 +82,22 @@ struct Candidate {
   Levels levels;
 };
 
-// Pairs of choices that a search of raised levels may still compare, so that every answer comes
-// within a second.
+// How many pairs of choices a search of raised levels may still compare. The limit makes sure that
+// every answer comes within a second.
 struct Work {
   std::int64_t left = 1'200'000;
 };
 
-// log2 Q of the next level that puts its scale on its target.
+// The log2 Q of the next level for which its scale is exactly its target.
 Log2 goal(const PackingPlan& plan, const Levels& below);
-// The choice for log2 Q = x with the fewest limbs, the nearest of these; none within `tolerance`.
+// The choice with the fewest limbs within `tolerance` of log2 Q = x; among equals the nearest.
 std::optional<PackedLevel> choose(const Supply& supply, const Pool& pool, const Levels& below,
                                   Log2 x, Log2 tolerance);
-// Levels after those that `from` has, while the pool serves them.
+// Adds levels to those of `from` as long as the pool serves them.
 Levels walk(const Supply& supply, const Pool& pool, Levels from);
 
-// Candidates that serve all user levels, the smallest pools first; without any, the one that came
-// furthest.
+// Candidates that serve all user levels, the smallest pools first. If there is none, `furthest` is
+// the one that serves the most levels.
 struct Found {
   std::vector<Candidate> complete;
   Candidate furthest;
@@ -105,8 +105,8 @@ struct Found {
 Found search(const Supply& supply, Layout layout);
 
 // The raised levels above the user levels: their shapes, with all terminals at the top, their
-// mains, and terminals beyond the pool's. None where a step cannot be met: `stuck` becomes its
-// index.
+// mains, and terminals that the pool does not have. If a step is impossible there are none, and
+// `stuck` becomes its index.
 struct Raised {
   std::vector<PackedLevel> shape;
   std::vector<std::uint32_t> mains, terminals;

@@ -73,7 +73,7 @@ class Ladder {
     return static_cast<int>(steps.size());
   }
 
-  // Shapes and mains of the way that climb() found; throws ParameterError where primes run out.
+  // Shapes and mains of the way that climb() found; throws ParameterError if primes run out.
   Raised way() const {
     const std::size_t steps = supply_.plan.raised.size();
     std::vector<const Reached*> path(steps);

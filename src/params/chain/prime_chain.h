@@ -1,6 +1,6 @@
 // Prime systems: from a plan (level shapes and target bits) to prime lists.
 //
-// Single rescaling adds one main a level, double rescaling two, the 25-30 system (paper: Cheddar,
+// Single rescaling adds a main per level, double rescaling two; the 25-30 system (paper: Cheddar,
 // Sec. 3) trades terminals of 25 bits against mains of 30: all are plans for one picker. For each
 // level l the product of its first m mains must be 2^(log Q_0 + sum of targets) / product of its
 // terminals, so every m that occurs has a cumulative target; walking m upwards, each group of new
@@ -22,7 +22,7 @@ struct WordBits {
 
 // The shapes of `levels` + 1 levels whose moduli grow by `scale_bits` each: from (m, t) the next is
 // the least t' >= 0 for which scale_bits - terminal (t' - t) is a multiple of `main` that leaves
-// m' >= 0. Throws ParameterError where no such t' below 16 exists.
+// m' >= 0. Throws ParameterError if no such t' below 16 exists.
 std::vector<LevelShape> rescaling_cycle(LevelShape base, int scale_bits, int levels,
                                         WordBits words = {});
 
@@ -49,7 +49,7 @@ struct PrimeChain {
   std::vector<LevelShape> levels;
 };
 
-// Throws ParameterError where the supply of NTT primes does not suffice.
+// Throws ParameterError if the supply of NTT primes does not suffice.
 PrimeChain pick_primes(const ChainPlan& plan);
 
 }  // namespace latticino

@@ -121,7 +121,7 @@ Kind one_scale(const ParamsRequest& x) {
     out.push_back(
         fix(x, "levels=" + to_string(levels) + " and scale=2**" + own::number(scale), [&](auto& r) {
           r.level_log_scale.reset();
-          // Of the digits that the message shows.
+          // Takes the digits of the scale that the message shows.
           r.levels = levels, r.log_scale = std::stod(own::number(scale));
         }));
   }

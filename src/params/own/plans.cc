@@ -1,7 +1,7 @@
 // Drafts of chains. With mains of M bits and units of U bits (one to three terminals), a cycle of L
 // levels ends with k mains more than it began: L s = k M. Inside, each level takes p mains and
 // gives back a unit, s = p M - U, or takes a unit and b mains, s = U + b M. L = 1 is a chain
-// without terminals, with k primes a level. M and U need no round sizes, so that there is a cycle
+// without terminals, with k primes per level. M and U need no round sizes, so that there is a cycle
 // for every s; long ones have larger mains and so fewer limbs, and more terminals.
 #include "params/own/plans.h"
 
@@ -54,7 +54,7 @@ class Demand {
  public:
   explicit Demand(int log_n) : log_n_(log_n) {}
   void add(double bits, int count) { count_[static_cast<int>(std::lround(2 * bits))] += count; }
-  // With room to choose, and for neighbours that take of the same.
+  // Leaves room to choose, also for neighbours that take from the same primes.
   bool met() const {
     return std::all_of(count_.begin(), count_.end(), [&](const auto& x) {
       return x.second == 0 || x.second + x.second / 4 + 1 <= supply(log_n_, x.first);
@@ -294,7 +294,7 @@ std::vector<Digits> digits_of(int primes, int dnum) {
   std::vector<Digits> out;
   for (int alpha = 1; alpha <= primes; ++alpha) {
     const int digits = (primes + alpha - 1) / alpha;
-    // Of equal counts of digits the smallest ones.
+    // Among equal counts of digits, the smallest alpha.
     if (!out.empty() && out.back().dnum == digits) continue;
     if (dnum == 0 || dnum == digits) out.push_back({alpha, digits});
   }

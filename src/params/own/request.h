@@ -1,6 +1,6 @@
-// Parameters of one's own: from scales, levels and a security level to a checked set. One front for
-// all builders of chains; what cannot be is refused with what limits it, and with changes to the
-// request that were tried and that are accepted.
+// Parameters of one's own: from scales, levels and a security level to a checked set. One interface
+// for all builders of chains. An impossible request is refused; the error names the limit, and
+// changes to the request that were tried and are accepted.
 #pragma once
 
 #include <cstdint>

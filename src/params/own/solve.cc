@@ -82,7 +82,7 @@ class Solver {
     return sum;
   }
 
-  // Of the last error: what it had and needed.
+  // What the last error had and needed.
   std::string reason() const {
     const std::size_t begin = why_.find("had "), end = why_.rfind("; ");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return why_;

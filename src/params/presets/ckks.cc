@@ -53,7 +53,7 @@ const std::vector<CtsStep> kCtsThree = {{2, 0, 60}, {2, 0, 60}, {1, 1, 55}, {0, 
 const std::vector<Recipe>& recipes() {
   constexpr Security kTest = Security::Insecure;
   static const std::vector<Recipe> kRecipes = {
-      // Leveled: words of 30 bits at scale 2^30; two primes of 20 bits a level; then the 20-30
+      // Leveled: words of 30 bits at scale 2^30; two primes of 20 bits per level; then the 20-30
       // system, whose cycle ends in a level that holds every prime, so that no key bit is wasted.
       {"n13-d30-leveled-v1", 13, 30, {2, 0}, 40, 4, 1, {30, 0}},
       {"n13-d40-leveled-v1", 13, 40, {2, 0}, 50, 3, 1, {20, 0}},

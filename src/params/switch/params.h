@@ -68,7 +68,7 @@ class SwitchParams {
   // Variance of a packed value, in units of the largest size: blind rotation (its roundings in FP64
   // as well) and packing.
   double packed_variance() const;
-  // Without packing: of a rotated table's constant coefficient alone, modulo the first prime.
+  // Without packing: that of a rotated table's constant coefficient, modulo the first prime.
   double value_variance() const;
   // K, such that the phases of `values` ciphertexts under s' - 1/2, before their reduction modulo
   // the modulus, stay below K - 1/4 times it but for a probability of 2^-80 in all.

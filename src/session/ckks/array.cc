@@ -65,8 +65,8 @@ bool leaves(const ArrayState& x, const Series& p) {
   return y > std::max(1.0, of_values) && degree * std::log(y) > kLarge;
 }
 
-// With a number behind the values that lies in the domain as these do. It is no larger than they
-// are, as it could leave the box of a bootstrapping.
+// x with a number behind the values that lies in their domain. It is no larger than they are,
+// because it could leave the box of a bootstrapping.
 Array filled(const Array& a, const Series& p) {
   const ArrayState& x = state(a);
   const double reach = x.known().reach();
@@ -195,7 +195,7 @@ Array Array::to_level(int level) const {
     const bool higher = level > 0 && params.bootstrap() && level <= params.level_after_bootstrap();
     throw LevelError("to_level", "level " + std::to_string(level),
                      "one from 0 to the operand's, " + std::to_string(x.level()),
-                     higher ? "bootstrap() leads there" : "name such a level");
+                     higher ? "call bootstrap() to reach a higher level" : "name such a level");
   }
   return result_of(x, x.open().to_level(x.evaluator(), level));
 }

@@ -1,4 +1,4 @@
-// How public options of bootstrapping become a form of the core.
+// Translates public options of bootstrapping into a form of bootstrapping.
 #pragma once
 
 #include "session/ckks/state.h"

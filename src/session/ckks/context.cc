@@ -51,7 +51,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
   const Params& params = host.params();
   if (host.native->queue().recording()) {
     throw UnsupportedError("encrypt", "a recording",
-                           "fresh randomness at every run, which a replay has not",
+                           "fresh randomness at every run, which a replay cannot have",
                            "encrypt outside of the recorded function and pass the result");
   }
   const int level = options.level == -1 ? params.default_level() : options.level;

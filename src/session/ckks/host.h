@@ -59,14 +59,14 @@ class Host {
   // ScaleError in a plan, a warning elsewhere.
   void report(const char* operation, const std::string& had, const std::string& needs,
               const std::string& remedy) const;
-  // Something that a plan tells, once.
+  // Adds a text to the notes of a plan, once.
   void note(const std::string& text);
   std::vector<std::string> notes() const { return notes_; }
-  // What to do where levels are lacking.
+  // What to do if levels are missing, for messages.
   std::string more_levels() const { return refresher_->more_levels(auto_bootstrap); }
 
-  // Constants used again soon are encoded once. `name` tells what `make` gives from all else that
-  // has a name, so that it need not be made.
+  // Constants that are used again soon are encoded once. `name` identifies what `make` gives: if a
+  // constant of that name is kept, `make` is not called.
   ckks::Plaintext encode(Complexes values, int level, double scale);
   ckks::Plaintext encode_named(const std::string& name,
                                const std::function<std::vector<Complex>()>& make, int level,
@@ -84,7 +84,7 @@ class Host {
   SwitchContextPtr switching(const std::string& name);
   std::shared_ptr<const switching::Table> table(const std::string& key,
                                                 const std::function<switching::Table()>& make);
-  // Of a twin: what takes ciphertexts through tables, with keys without data.
+  // For a twin: the switcher that takes ciphertexts through tables, with keys without data.
   std::shared_ptr<switching::Switcher> dry_switcher(const std::string& name, int slots,
                                                     double bound, bool minimal_keys,
                                                     switching::Route route);

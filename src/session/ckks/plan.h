@@ -1,4 +1,4 @@
-// What stands behind a plan.
+// The state behind a plan.
 #pragma once
 
 #include <map>

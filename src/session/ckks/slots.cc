@@ -78,7 +78,7 @@ std::size_t columns_of(const ArrayState& x, const char* operation) {
   return c;
 }
 
-// Without values behind those of the array.
+// x with zeros in the slots behind the values.
 Array cleaned(const Array& x) {
   const ArrayState& s = state(x);
   if (!s.padded() || s.clean()) return x;

@@ -52,7 +52,7 @@ class ContextState {
   Tenants<StoredKeys>& keys() { return keys_; }
   const Tenants<StoredKeys>& keys() const { return keys_; }
 
-  // With the keys for operands under that key, which stay in device memory while it lives.
+  // An engine with the keys for operands under `key`. They stay in device memory while it lives.
   ckks::Evaluator evaluator(const std::string& key) const;
   // The set of switching of that name; empty: the first one, those with keys in use before others.
   // ParameterError for a name that is none.
@@ -115,7 +115,7 @@ inline Array result_of(const ArrayState& x, Contents made) {
 }
 // x, refreshed if its context bootstraps on its own and should do so before `levels` are taken.
 Array ready(const Array& x, int levels);
-// With a number added in all slots behind the values, which hold `after` then. Takes no level.
+// x with a number added in all slots behind the values; these then hold `after`. Takes no level.
 Array with_rest(const Array& x, Complex added, Complex after);
 // With zeros behind the values, where a known number lies there that is larger than values are.
 Array moderate(const Array& x);

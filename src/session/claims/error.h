@@ -43,12 +43,12 @@ class Error {
   // Values moved to other slots: what is white is independent of what it was, but not of another
   // array moved alike.
   Error moved(std::uint64_t by) const;
-  // Of values of which several are copies of one: their errors are equal, so that sums of them grow
+  // For values of which several are copies of one: their errors are equal, so errors of sums grow
   // with the number of copies.
   Error shared() const;
-  // Of weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
+  // For weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
   Error summed(double l1, double l2, bool white) const;
-  // As one source with all of it; `source` receives its name. Nothing where the error is 0.
+  // All of it as one source. `source` receives its name; nothing changes if the error is 0.
   Error renamed(std::uint64_t* source) const;
   // Parts that began with `source` times `factor`.
   Error with_source(std::uint64_t source, double factor) const;

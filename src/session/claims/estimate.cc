@@ -49,7 +49,7 @@ PolynomialFacts on_interval(const Range& x, const Series& p) {
   const int samples =
       std::max(kLeastSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
   const double width = x.re.high - x.re.low, step = width / samples;
-  // Of a narrow interval the difference of two samples would be rounding.
+  // In a narrow interval, the difference of two samples would be rounding.
   const double h = std::max(step / 2, kNarrow * (p.upper - p.lower));
   std::vector<Complex> values;
   for (int i = 0; i <= samples; ++i) values.push_back(value(p, x.re.low + step * i));
@@ -143,7 +143,7 @@ class Splits {
     }
   }
 
-  // Of values all over an interval, or of those of the point where products lose most.
+  // For values all over an interval, or for those at the point where products lose most.
   Gains gains(const Interval& x, bool worst) const {
     Gains out;
     double squares = 0;

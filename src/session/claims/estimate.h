@@ -1,5 +1,5 @@
-// Range and error of an encrypted array, and what operations make of them. The variances of
-// rescalings and key switches are those of rlwe/noise.h, which tests hold measurements to.
+// Range and error of an encrypted array, and how operations change them. The variances of
+// rescalings and key switches are those of rlwe/noise.h, which tests compare with measurements.
 #pragma once
 
 #include <span>

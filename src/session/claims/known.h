@@ -1,15 +1,15 @@
 // What is known of an encrypted array: where its values lie, and how large its error is expected to
-// be. Where sample data are there as well, every operation is also done on them in the clear: once
-// exactly, and several times with noise of the sizes that the rules of Estimate say. What is
-// claimed is then what the samples show.
+// be. If there are sample data, every operation is also done on them in the clear: once exactly,
+// and several times with noise of the sizes that the rules of Estimate give. The claim is then what
+// the samples show.
 //
 // A sample may cancel by chance. For example a - b is small if a and b are nearly equal in the
 // sample, and may be large in the real data. So every operation is also done on other data, which
 // are made from the sample (see sample.h). If their results are much larger than the sample's, the
 // claim takes the range from them. If their errors are much larger, it takes the errors from them.
 //
-// A sample may also be a shadow: the very values of an array that is followed for debugging. Then
-// nothing is claimed from it.
+// A sample may also be a shadow: the actual values of an array that is followed for debugging. Then
+// it decides no claim.
 #pragma once
 
 #include <complex>
@@ -56,66 +56,66 @@ class Known {
 
   Known() = default;
   explicit Known(Estimate estimate) : estimate_(std::move(estimate)) {}
-  // Of an encryption. Samples too large to be computed with give their range alone; `real`: they
-  // stand for real values.
+  // What is known of an encryption. Samples that are too large to compute with give their range
+  // only; `real`: they stand for real values.
   static Known fresh(const Range& range, double error);
   static Known fresh(NumbersView sample, bool real, double error);
-  // Of an encryption, with its very values, exact and with noise.
+  // What is known of an encryption whose values are known, exact and with noise.
   static Known with_shadow(const Range& range, double error, NumbersView values);
-  // With values that are known now as its shadow.
+  // The same, with these values as its shadow from now on.
   Known following(NumbersView values) const;
 
   const Estimate& estimate() const { return estimate_; }
-  // Of the sample where there is one.
+  // The range of the sample if there is one.
   const Range& range() const { return seen_ ? *seen_ : estimate_.range; }
   const SamplePtr& sample() const { return sample_; }
   bool shadow() const { return shadow_; }
   // Root mean square of a slot's complex error, as claimed.
   double error() const;
-  // The same as a sample shows it, where there is one: claims may be pessimistic, and add up where
-  // results come back in, so the errors of a shadow do not follow them.
+  // The same as the sample shows it, if there is one. Claims may be pessimistic, and add up when
+  // results are used again, so the errors of a shadow do not follow them.
   double error_seen() const;
   double rms_seen() const;      // of the values: of the sample where there is one
   Claim claim() const;          // what is claimed rests on
   std::string within() const;   // in words, for people
   std::string of_whom() const;  // the same, and whether other data may have larger values
-  // Where values of other data may lie: the range, or a wider one where values cancel in the
+  // Where values of other data may lie. This is the range, or a wider one if values cancel in the
   // sample.
   const Range& widest() const { return estimate_.range; }
   double reach() const { return widest().reach(); }  // largest magnitude expected
   // Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are
   // all in use. Of real values errors of the real part count.
   Errors errors(double size, bool full) const;
-  // -log2 of the same; infinite where the result is exact.
+  // -log2 of the same; infinite if the result is exact.
   Errors bits(double size, bool full) const;
   // Largest coefficient of the message as bootstrapping meets it: measured on a sample, or bounded
   // by the range.
   double largest_coefficient(int slots) const;
-  // Whether the values fit a modulus of 2^log_q at a scale, and what lies in slots without values,
-  // up to `rest` in size: what is wrong if not.
+  // Checks that the values fit a modulus of 2^log_q at a scale, and that what lies in slots without
+  // values, up to `rest` in size, does too. Returns what does not fit.
   std::vector<Misfit> misfits(int level, double log_q, double scale, double rest) const;
 
-  // Without samples, but with what they showed.
+  // The same claims without samples, but with what the samples showed.
   Known detached(double size, bool full) const;
-  // Of values that may have left what the parameters hold: errors as large as they are.
+  // For values that may exceed what the parameters hold: their errors are as large as they are.
   Known lost() const;
-  // With an error of one source; `source` receives its name, 0 where there is no error.
+  // All error as one source. `source` receives its name; 0 if there is no error.
   Known renamed(std::uint64_t* source) const;
-  // With the errors of these sources that many times as large.
+  // The same with the errors of these sources that many times as large.
   Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
-  // With other claims, which the caller knows better than the rules of operations.
+  // The same with other claims, which the caller knows better than the rules do.
   Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
-  // With another range, which the caller states.
+  // The same with another range, which the caller states.
   Known declared(const Range& range) const;
-  // With a range that is cut to a domain: whoever names one says that the values lie there.
+  // With the range cut to a domain: a caller that names one states that values lie there.
   Known within_domain(Interval domain) const;
-  // Of values whose imaginary parts are nothing but error.
+  // For values whose imaginary parts are nothing but error.
   Known as_real() const;
 
-  // The same values in other places.
-  // Of `count` values from the flat place `first` on. Zeros follow, up to `slots` values.
+  // The following functions move values to other places. `count` values from the flat place `first`
+  // on. Zeros follow, up to `slots` values.
   Known part(std::size_t first, std::size_t count, std::size_t slots) const;
-  // Of the values with these flat indices, in an array of that shape. No ciphertext is touched.
+  // The values with these flat indices, in an array of that shape. No ciphertext is touched.
   Known taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const;
   // Repeated up to `size` values. Decoding then reads more coefficients: errors grow by `growth`.
   Known repeated(std::size_t size, double growth) const;
@@ -125,8 +125,8 @@ class Known {
   // are copies of one value; what the rotations add is nearly the same in all of them.
   Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                double rounded) const;
-  // Of several arrays as one, whose value i is value index[i] of all of theirs, one behind the
-  // other; `sizes` of the arrays.
+  // Several arrays as one: its value i is value index[i] of the concatenation of the arrays, which
+  // have these `sizes`.
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,
                       std::span<const std::int64_t> index);
 
@@ -198,7 +198,7 @@ class Known {
   Known with(Estimate estimate, const Known& other, SamplePtr sample,
              std::optional<double> white = std::nullopt) const;
   std::optional<double> white_of(double factor, double added) const;
-  // What is added to errors as claimed by an operation that rounds.
+  // The error that an operation that rounds adds to the claimed errors.
   double claimed(double added, double rounded) const;
   std::optional<double> white_of_sum(const Known& other) const;
   // Root mean square error of a few values, of which samples show little.

@@ -327,7 +327,7 @@ Known Known::conjugated(double added) const {
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
                      NumbersView off) const {
   rounded *= of_rounding(range());
-  // Of other data the rounding of masks is known by its size alone.
+  // For other data, only the size of the rounding of masks is known.
   const double relative = off.empty() || !(widest().rms > 0) ? 0 : rounded / widest().rms;
   return with(
       moved(estimate_, static_cast<std::uint64_t>(steps), masked, std::hypot(added, rounded)),
@@ -482,7 +482,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   };
   const double of_values = how.slots_first ? this->reach() : largest_coefficient(how.slots);
   const double reach = std::max(of_values, how.rest);
-  // Of coefficients at most those of the corners of the unit box.
+  // Coefficients are at most those of the corners of the unit box.
   const double limit =
       how.slots_first ? std::exp2(-how.log_message_ratio) / how.message_ratio : std::numbers::sqrt2;
   Known known = *this;

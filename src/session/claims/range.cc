@@ -167,9 +167,9 @@ Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
     count += static_cast<double>(sizes[i]);
     largest = std::max(largest, x.rms);
   }
-  // Of declared values the root mean square may be that of any part.
+  // For declared values, the root mean square may be that of any part.
   out.rms = out.claim == Claim::Declared ? largest : std::sqrt(squares / count);
-  // What samples showed holds for them alone.
+  // What samples showed holds only for the samples.
   if (out.claim == Claim::Calibrated) out.claim = Claim::Declared;
   return out;
 }

@@ -32,11 +32,11 @@ struct Range {
   static Range assumed(bool real);
   // Within a box. `rms` 0: as large as the bound. Throws ValueError for what is no box.
   static Range declared(Interval re, Interval im, double rms = 0, bool random_like = false);
-  // Of plain values.
+  // The range of plain values.
   static Range of(std::span<const std::complex<double>> values);
   static Range of(std::complex<double> value);
-  // Of sample data. Where they stand for complex values and happen to be real, the range is complex
-  // still: decryption drops imaginary parts of real arrays.
+  // The range of sample data. If they stand for complex values and happen to be real, it is complex
+  // all the same: decryption drops imaginary parts of real arrays.
   static Range of_sample(std::span<const std::complex<double>> values, bool real);
   // With a bound and a root mean square of the modulus, as far as the box allows them.
   static Range stated(Claim claim, Interval re, Interval im, double bound, double rms,
@@ -53,14 +53,14 @@ Range operator+(const Range& x, const Range& y);
 Range operator-(const Range& x);
 Range operator*(const Range& x, const Range& y);
 Range conjugate(const Range& x);
-// Of as many values as `sizes` say that lie in each of these.
+// The range of all values together, if `sizes` of them lie in each of these.
 Range hull(std::span<const Range> several, std::span<const std::size_t> sizes);
 Range square(const Range& x);
-// Of sums of `count` values.
+// The range of sums of `count` values.
 Range sum(const Range& x, double count);
-// With zeros among the values, as masks leave them.
+// The range if there are zeros among the values, as after a mask.
 Range with_zero(const Range& x);
-// Of a map with real or complex weights: `l1` bounds the sum of their magnitudes, `l2` the root of
+// After a map with real or complex weights: `l1` bounds the sum of their sizes, `l2` the root of
 // the sum of their squares, for any one result.
 Range mapped(const Range& x, double l1, double l2, bool real);
 

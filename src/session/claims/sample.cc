@@ -140,7 +140,7 @@ double Random::uniform() {
   return (static_cast<double>(x >> 11) + 0.5) * 0x1p-52 - 1;
 }
 
-// By Marsaglia's polar method.
+// Uses Marsaglia's polar method.
 Complex Random::normal() {
   for (;;) {
     const double u = uniform(), v = uniform(), s = u * u + v * v;

@@ -1,5 +1,5 @@
-// Sample data beside an encrypted array, the noise that is added to them, and what encoding makes
-// of plain values. Random numbers here are statistics, not secrets: a fixed seed is enough.
+// Sample data of an encrypted array, the noise that is added to them, and how encoding rounds plain
+// values. Random numbers here are statistics, not secrets: a fixed seed is enough.
 #pragma once
 
 #include <complex>
@@ -24,7 +24,7 @@ struct Sample {
         rows(1 + replicas + 2 * others),
         size(size),
         values(rows * size) {}
-  // Of the rows that two samples have in common.
+  // A sample with the rows that two samples have in common.
   static Sample of_both(const Sample& x, const Sample& y);
   std::span<std::complex<double>> row(std::size_t r) { return {values.data() + r * size, size}; }
   NumbersView row(std::size_t r) const { return {values.data() + r * size, size}; }

@@ -1,6 +1,6 @@
 // Expected errors of slots: root mean squares of a slot's complex error. In a ciphertext of n slots
 // a coefficient error of deviation e is a slot error of e sqrt(2 n). Variances of coefficients are
-// those of rlwe/noise.h, which tests hold measurements to. Messages are taken to be of unit size.
+// those of rlwe/noise.h, which tests compare with measurements. Messages are taken to have size 1.
 #pragma once
 
 #include <cmath>

@@ -27,9 +27,10 @@ void warn_of_security(const TfheHost& host) {
   } else if (params.literal().log_failure > kLeastShared) {
     char text[32];
     std::snprintf(text, sizeof text, "2^%.0f", params.literal().log_failure);
-    host.on_warning({Warning::Kind::Security,
-                     "TfheContext: a bootstrapping of " + params.name() + " goes wrong with " +
-                         text + "; do not share decryptions under it (docs/security.md)"});
+    host.on_warning(
+        {Warning::Kind::Security, "TfheContext: a bootstrapping of " + params.name() +
+                                      " gives a wrong result with probability " + text +
+                                      "; do not share decryptions under it (docs/security.md)"});
   }
 }
 

@@ -1,5 +1,5 @@
 // What a server of TFHE computes, on lists of batches: one of booleans or single bits, or the
-// blocks of integers, least significant first. Gates and integers behind one face: bits are
+// blocks of integers, least significant first. Gates and integers have one interface: bits are
 // booleans of a gate set, or blocks of an integer set.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace latticino::session {
 
 using TfheBatches = std::vector<tfhe::Ciphertext>;
 
-// Of a type's ciphertexts: below 0 bits full messages, 0 single bits as the set holds them.
+// The encoding of a type. bits < 0: full messages; 0: single bits, in the set's own encoding.
 tfhe::Encoding encoding_of(const TfheParams& params, int bits);
 std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values);
 // Batches without data, for dry contexts: fresh encryptions, or what a program has come to with the
@@ -29,7 +29,7 @@ double log_failure_of(const tfhe::Ciphertext& x);
 // Arrays of one width, one behind the other. ShapeError for others.
 TfheBatches concatenate(std::span<const TfheBatches> x);
 TfheBatches take(const TfheBatches& x, std::span<const std::uint32_t> places);
-// As for ciphertexts of CKKS (session/ckks/host.h).
+// The same as for ciphertexts of CKKS (session/ckks/host.h).
 tfhe::Ciphertext allocate_like(const tfhe::Ciphertext& like);
 void copy_into(const tfhe::Ciphertext& from, const tfhe::Ciphertext& to);
 
@@ -44,7 +44,7 @@ class TfheEngine {
   Batches clear(std::span<const std::uint64_t> values, int bits) const;
   Batches zero(const Batches& like, int blocks) const;
   Batches logic(tfhe::Gate gate, const Batches& x, const Batches& y) const;
-  // Of bits, or of all bits of integers.
+  // Inverts bits, or all bits of integers.
   Batches invert(const Batches& x, bool integer) const;
   Batches bitwise(tfhe::Gate gate, const Batches& x, const Batches& y) const;
   Batches compare(tfhe::Comparison what, const Batches& x, const Batches& y) const;

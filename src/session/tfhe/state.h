@@ -1,4 +1,4 @@
-// What stands behind the public classes of TFHE.
+// The state behind the public classes of TFHE.
 #pragma once
 
 #include <memory>
@@ -62,7 +62,7 @@ class TfheContextState {
   const TfheContextState* root() const { return root_ == nullptr ? this : root_.get(); }
   Tenants<TfheStoredKeys>& keys() { return keys_; }
   const Tenants<TfheStoredKeys>& keys() const { return keys_; }
-  // With the keys for operands under that key, which stay in device memory while it lives.
+  // An engine with the keys for operands under `key`. They stay in device memory while it lives.
   std::shared_ptr<const TfheEngine> engine(const std::string& key) const;
 
  private:

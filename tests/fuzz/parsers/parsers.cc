@@ -174,7 +174,7 @@ Seeds secret_files_of(const SecretKey& secret) {
           saved([&](Sink& s) { save_secret_key(s, secret, &seal); })};
 }
 
-// As the Python package loads one: what the seal was made with first, then the key that opens it.
+// Does what the Python package does: it reads how the seal was made, then the key that opens it.
 template <class Load>
 void parse_secret(Source& source, io::Scheme scheme, Load load) {
   Bytes file(source.remaining());
@@ -249,7 +249,7 @@ Seeds tfhe_bundles() {
                       [&](Sink& s) { save_keys(s, *w.context, *w.keys); });
 }
 
-// As the Python package reads them, with a part that any file may be.
+// Reads bundles as the Python package does, with a part that may be any file.
 void load_bundle(Source& source, io::Scheme scheme) {
   io::BundleReader reader(source, scheme);
   for (const std::string& name : reader.names()) {

@@ -13,7 +13,7 @@ namespace latticino::fuzz {
 
 struct Parser {
   std::string name;
-  // Of a container (io/container.h); otherwise of a text.
+  // Whether it reads a container (io/container.h); otherwise it reads a text.
   bool container = true;
   // Throws Error for what it refuses.
   std::function<void(io::Source&)> load;

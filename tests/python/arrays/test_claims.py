@@ -81,7 +81,7 @@ def test_the_command_runs_programs_and_records_what_they_came_to(tmp_path, capsy
 
 @pytest.mark.slow
 def test_processes_share_the_programs_of_the_fuzz(device):
-    """Each has its seeds, so that the same command runs the same programs. What fails in one is told."""
+    """Each process has its seeds, so the same command runs the same programs. A failure in one process is reported."""
     found = list(jobs.results(of_ckks.programs, device, 1, 5, 2, 7))
     first = [islice(of_ckks.programs(device, 1, seed), count) for seed, count in ((5, 3), (5 + jobs.APART, 4))]
     assert sorted(r.program for r in found) == sorted(r.program for several in first for r in several)
@@ -195,7 +195,8 @@ def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
 
     program = keyed(lambda a: a.spread_sum(factor), lt.Shape((512,), None, (-1e3, 1e3)))
     clear = lambda x: np.full(512, factor * x.sum())  # noqa: E731
-    # Of random values the claim is that of another sum, as random as the first: F of 64 and 64, above 4 with 5e-8.
+    # For random values the claim is that of another sum, as random as the first. The ratio has the F distribution of 64
+    # and 64; it is above 4 with a probability of 5e-8.
     ratio = rms_ratio(client, program, make, clear, lambda make: {"like": make()}, 64 if kind == "random" else 24)
     assert ratio < 2 and (ratio > 0.3 or factor == 1 / 512)  # which is hardly rounded
     assert rms_ratio(client, program, make, clear, lambda make: {"range": (-1e3, 1e3)}, 8) < 2
@@ -240,7 +241,7 @@ BESIDE = {
 @pytest.mark.parametrize("size", [512, 700])
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_lies_beside_the_values_takes_nothing_from_them(ctx, client, keyed, rng, name, size):
-    """Of 700 values in two ciphertexts 324 slots are left. A polynomial of what is there may be much larger than that of
+    """700 values in two ciphertexts leave 324 slots. A polynomial of what lies there may be much larger than that of
     the values: in the modulus, and in the doubles of the decoding."""
     x, f = rng.uniform(3000, 3800, size), BESIDE[name]
     program = keyed(f, x)
@@ -251,7 +252,7 @@ def test_what_lies_beside_the_values_takes_nothing_from_them(ctx, client, keyed,
 
 
 def beside(client, y):
-    """What all slots behind the values hold."""
+    """The content of all slots behind the values."""
     slots = Ciphertext(y.context, y._parts, Layout.plain((1024,), 512), y._known)
     return client.decrypt(slots).unmarked()[y.size:]
 
@@ -298,7 +299,8 @@ def test_few_slots_refreshed_with_over_mod_raise(ctx, client, keyed, slots):
 
 
 def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
-    """Of a full ciphertext a division's error is a product of two normal numbers, whose largest lies further out."""
+    """In a full ciphertext a division's error is a product of two normal numbers, whose largest value lies further
+    out."""
     program = keyed(lambda a: a * a, lt.Shape((512,)))
     below = {"range": [], "like": []}
     for _ in range(64):
@@ -306,12 +308,13 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
         for kind, options in (("range", {"range": (-1, 1)}), ("like", {"like": x})):
             y = program(client.encrypt(x, **options))
             below[kind].append(y.expected_worst_bits - lt.precision(client.decrypt(y).unmarked(), x * x).worst)
-    # Of declared values nothing but the bound is known, here 0.8 bits above their root mean square, and half a bit is
-    # a margin (src/session/claims/known.cc).
+    # Only the bound of declared values is known. Here it is 0.8 bits above their root mean square. Half a bit is a
+    # margin (src/session/claims/known.cc).
     pessimistic = 0.5 + 0.8
     assert abs(np.median(below["like"])) < 0.35 and -pessimistic < np.median(below["range"]) < 0
-    # Of 400 results like the sample one in ten lay 0.24 bits below, one in a hundred 0.5: e times fewer for each 0.1 of
-    # the factor. Then 7 of 64 lie above 0.6 with a probability below 1e-7, and one above 2 with one below 1e-10.
+    # Among 400 results like the sample, one in ten lay 0.24 bits below, and one in a hundred 0.5. So there are e times
+    # fewer for each 0.1 of the factor. Then 7 of 64 lie above 0.6 with a probability below 1e-7, and one lies above 2
+    # with a probability below 1e-10.
     assert np.percentile(below["like"], 90) < 0.6 and max(below["like"]) < 2 and max(below["range"]) < 1
 
 
@@ -328,7 +331,7 @@ def test_rotations_leave_zeros_beside_the_values(ctx, client, keyed, rng):
 
 @pytest.mark.parametrize("above, below", [(7, 6), (7, 5), (7, 4), (6, 4), (6, 1), (5, 3), (5, 0)])
 def test_each_adjustment_on_the_way_to_a_level_is_claimed(ctx, client, rng, above, below):
-    """Of four runs with 2,048 errors each the mean deviates by 0.02 bits. One adjustment too few is 0.5 bits."""
+    """The mean of four runs with 2,048 errors each deviates by 0.02 bits. One adjustment too few is 0.5 bits."""
     found = []
     for _ in range(4):
         x = rng.uniform(-0.15, 0.15, ctx.slots)
@@ -392,8 +395,9 @@ CANCELLING = {
 
 @pytest.mark.parametrize("name", CANCELLING)
 def test_sums_that_cancel_in_the_sample_may_be_large_in_other_data(ctx, client, keyed, rng, name):
-    """Of 16 encryptions the claims follow 64 normal numbers and more. Their root mean square lies within 0.56 and 1.5 of
-    its own with a probability of 1 - 1e-7; so does the largest of 64 other sums, which are 2 to 6 deviations away."""
+    """The claims of 16 encryptions follow 64 normal numbers and more. The root mean square of these lies within 0.56
+    and 1.5 of its expectation with a probability of 1 - 1e-7. So does the largest of 64 other sums, which are 2 to 6
+    deviations away."""
     program = keyed(lambda a: CANCELLING[name](a).to_level(0), lt.Shape((512,)))
     a = [client.encrypt(PATTERN, like=PATTERN) for _ in range(16)]
     with warnings.catch_warnings():
@@ -453,7 +457,7 @@ def test_what_cancels_in_the_sample_multiplies_errors_in_other_data(client, keye
 
 
 def test_functions_of_a_domain_say_where_sums_lie(ctx, client, keyed, rng):
-    """What lies beyond the sample does not outlive a function that is told where its argument lies."""
+    """After a function that is told where its argument lies, values beyond the sample no longer count."""
     program = keyed(lambda a: (a * SIGNS).mean().approximate(np.tanh, (-1, 1)), lt.Shape((512,), None, (-1, 1)))
     assert program(client.encrypt(PATTERN, like=PATTERN))._known.reach < 1.1
 
@@ -484,15 +488,15 @@ def test_claims_of_a_training_do_not_grow_with_its_steps(ctx):
 
 @pytest.mark.slow
 def test_a_program_whose_sum_cancelled_in_the_sample_is_no_longer_wrong(device):
-    """Of this program of the fuzz results were off by 3,000, where an error of 6e-7 was claimed."""
+    """The results of this program of the fuzz were off by 3,000, although an error of 6e-7 was claimed."""
     world = of_ckks.World(of_ckks.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
     result = of_ckks.run(world, 2000265, "calibrated", "auto")
     assert not result.wrong and "may add up in other data" in result.refused, result
 
 
 def test_the_largest_error_of_a_few_large_values_is_claimed(device):
-    """Of sparse data divided by small numbers and raised to a power one value has the largest error: replicas show
-    little of it, and here the data have a value 5.5 times as large there as the sample.
+    """If sparse data are divided by small numbers and raised to a power, one value has the largest error. Replicas show
+    little of it. Here the data have a value there that is 5.5 times as large as the sample's.
 
     What one slot errs by is nearly a product of two normal numbers, of which one follows from the secret key: so each
     run has a key of its own. Of 600 such runs 7.7 % lay more than 2 bits below their claim, 1 % more than 2.55 and none
@@ -665,7 +669,7 @@ def test_sharing_derives_its_bound(ctx, client, keyed, rng):
 
 
 def test_sharing_takes_no_sender_at_his_word(ctx, client, monkeypatch):
-    """No error is no bound: a file may state one, and a product with zero has none."""
+    """An error of 0 is not accepted as a bound: a file may state it, and a product with zero has it."""
     fresh = 3.19 * ctx.params.n ** 0.5
     x = client.encrypt(np.full(8, 0.5), range=(-1, 1))
     note = files._note

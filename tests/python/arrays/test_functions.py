@@ -490,7 +490,7 @@ def test_levels_are_reached_over_changes_of_the_scale(ctx, client, rng):
 @pytest.mark.parametrize("method", ["polynomial", "iterations"])
 @pytest.mark.parametrize("domain, bits", [((0.25, 4), 16), ((0.05, 1), 12), ((2.0**-8, 1), 10), ((1e-3, 0.1), 8), ((1, 64), 16)])
 def test_inverse_roots_at_the_ends_of_their_domain(method, domain, bits):
-    """Where layer norms divide: the error is as stated at both ends, and where all values lie at one of them."""
+    """Layer norms divide this way. The error is as stated at both ends, and if all values lie at one of them."""
     ctx = lt.Context("n16-d40-boot-v1", "not-encrypted", auto_bootstrap=True)
     client = lt.keygen(ctx)
     low, high = domain

@@ -70,7 +70,7 @@ def test_repeats_over():
 
 
 class Frame:
-    """As pandas: values by __array__ alone, in column order."""
+    """Behaves like a frame of pandas: it has values only by __array__, in column order."""
 
     def __init__(self, values):
         self.values = values

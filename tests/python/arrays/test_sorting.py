@@ -76,7 +76,7 @@ def test_a_gap_bounds_the_result():
 @pytest.mark.slow
 @pytest.mark.parametrize("bits, levels, preset", [(13, 14, "n16-d35-boot-v1"), (11.8, 13, "n16-d40-boot-v1")])
 def test_precision_and_plan_of_16384_values(bits, levels, preset):
-    """At least 12 bits in the mean on random data, and on data that are sorted or reversed, with a bootstrapping for each
+    """The precision is at least 12 bits in the mean on random, sorted and reversed data, with one bootstrapping per
     stage."""
     random = np.random.default_rng(2).uniform(0, 1, 2**14)
     fit = lt.fit_sort(2**14, (0, 1), bits)

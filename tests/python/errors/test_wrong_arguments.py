@@ -25,7 +25,7 @@ class Hostile:
 
 @pytest.fixture(scope="module")
 def world():
-    """What arguments may be, of both schemes."""
+    """The objects that arguments may be, of both schemes."""
     w = types.SimpleNamespace()
     w.ctx, w.other = (lt.Context(CKKS, "cpu", threads=1) for _ in range(2))
     w.client, w.stranger = lt.keygen(w.ctx), lt.keygen(w.other)
@@ -47,7 +47,7 @@ def world():
 
 
 def nonsense(w):
-    """By name, so that a failure says what was passed."""
+    """Wrong values by name, so that a failure says which one was passed."""
     numbers = [-1, 0, 1, 2, 2.5, 1e300, float("nan"), float("inf"), 1j, complex("nan"), 2**40, 2**70, -(2**70), 10**400,
                10**5000, Decimal("NaN"), np.int8(-3), np.uint64(2**63), np.float32(0.5), np.array(3), np.array(0.5), np.longdouble(2)]
     things = [None, True, "", "x", "u²", "\ud800", "a\0b", b"cpu", [], [[1], [1, 2]], [None], np.zeros(0), np.zeros((3, 0)),
@@ -60,7 +60,7 @@ def nonsense(w):
 
 
 def calls(w, folder):
-    """Each takes one argument; what else it needs is right."""
+    """Calls that take one argument each. Their other arguments are right."""
     path, x, u, b, n = str(folder / "file"), w.x, w.u, w.b, w.n
     c, t = w.ctx, w.ints.ctx
     out = {
@@ -162,7 +162,7 @@ def calls(w, folder):
 
 
 def passed(value, error):
-    """lt.Error; Python's TypeError where it is Python, not this library, that found no operator; numpy's own errors; what a
+    """lt.Error; Python's TypeError if it is Python, not this library, that found no operator; numpy's own errors; what a
     function that was passed raises when it is called."""
     own = callable(value) and isinstance(error, TypeError) and "argument" in str(error) and "incompatible" not in str(error)
     return isinstance(error, lt.Error) or type(error).__module__.startswith("numpy") or own or (

@@ -74,7 +74,7 @@ def place(path, data, name):
 
 
 def attempt(load, path):
-    """Loads and shows what there is; None where the loader refused it with an error of the library."""
+    """Loads and shows what there is; None if the loader refused it with an error of the library."""
     try:
         loaded = load(path)
     except lt.Error as why:

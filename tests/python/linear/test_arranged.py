@@ -20,7 +20,7 @@ def found(limit, seeds):
 
 
 def evaluated(how, a, b):
-    """What `product` computes, on what the slots of one image hold, in the clear: shape (batch, r, m)."""
+    """The result of `product` in the clear, on the values in the slots of one image: shape (batch, r, m)."""
     held = {}
     for side, values in (("left", a), ("right", b)):
         where, index = how.places(side)
@@ -40,7 +40,7 @@ def evaluated(how, a, b):
 
 
 def test_every_arrangement_gives_the_product():
-    """In the clear: what the slots hold, rotated, multiplied and added up."""
+    """In the clear: the values in the slots are rotated, multiplied and added up."""
     kinds, rng = set(), np.random.default_rng(1)
     for limit, seeds in ((1 << 8, 30), (1 << 10, 20), (1 << 13, 6)):
         for how in found(limit, seeds):

@@ -144,7 +144,7 @@ def test_batches(applied, ctx, client, rng):
     for y, want in zip(made, [*m.evaluate(xs), m.evaluate(xs), m.evaluate(xs * [[1], [0.5], [1]])]):
         assert y.shape == want.shape
         np.testing.assert_allclose(client.decrypt(y), want, atol=1e-6)
-    # Encoded once a level: the products of three arrays read the same diagonals.
+    # Encoded once per level: the products of three arrays read the same diagonals.
     encodings = [m.cost(ctx, level=level).bytes for level in (ctx.level, ctx.level - 1)]
     assert sum(encodings) <= plan.constant_bytes < sum(encodings) + 100
     one, three = (ctx.plan(p, *xs).keys.keys() for p in (lambda a, b, c: m(a), lambda a, b, c: m(a, b, c)))
@@ -290,7 +290,7 @@ def test_auto_bootstrap_refreshes_first(device, rng):
 
 
 def in_slots(way, x, rng):
-    """What a placed map makes of x, slot by slot, with other values in slots that x leaves free."""
+    """The result of a placed map for x, slot by slot, with other values in the slots that x leaves free."""
     source, target, slots = way.source, way.target, way.map.slots
     held = rng.uniform(-9, 9, source.count * source.slots)
     held[source.places.reshape(-1)] = x.reshape(-1)

@@ -43,8 +43,8 @@ def test_variances_take_two_levels(ctx, client, rng, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["few", "positive", "far", "complex"])
 def test_variances_have_the_precision_that_they_claim(ctx, client, rng, name):
-    """Of 80 runs of one normal number each the root mean square lies above 1.4 of its own with a probability of 6e-7, and
-    below 0.6 with one of 2e-8. Of 150 runs these claims were 1.1 to 1.3 times too small."""
+    """In 80 runs of one normal number each, the root mean square lies above 1.4 of its expectation with a probability
+    of 6e-7, and below 0.6 with a probability of 2e-8. In 150 runs these claims were 1.1 to 1.3 times too small."""
     x = {"few": rng.uniform(-1, 1, 20), "positive": rng.uniform(0, 1, (16, 32)), "far": 100 + rng.uniform(-1, 1, 512),
          "complex": rng.uniform(-1, 1, 512) + 1j * rng.uniform(-1, 1, 512)}[name]
     program = lambda a: a.var(ddof=1)  # noqa: E731

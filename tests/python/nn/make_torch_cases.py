@@ -227,7 +227,7 @@ def inputs(r, shape, count=6):
 
 
 def one_by_one(model, x):
-    """What torch makes of each input alone, which is what an encrypted run does."""
+    """torch's result for each input alone, because an encrypted run computes them alone."""
     with torch.no_grad():
         return np.stack([model(one[None]).numpy().reshape(-1) for one in x])
 
@@ -286,7 +286,7 @@ def kinds_of_samples():
 
 
 def trained_in(path):
-    """What the first two cells of the tutorial leave: the data, and the model that they train."""
+    """The data, and the model that the first two cells of the tutorial train."""
     names = {}
     for cell in notebooks.codes(path)[:2]:
         exec(notebooks.source(cell), names)

@@ -27,7 +27,7 @@ def silu(bound, degree=7):
 
 
 def calibrated(nodes, x, output=None):
-    """With bounds from data: 1.25 times the largest."""
+    """The graph with bounds from data: 1.25 times the largest value."""
     graph = Lowered(tuple(nodes), len(nodes) - 1 if output is None else output)
     bounds = [1.25 * float(np.abs(v).max()) for v in graph.values(x)]
     return Lowered(tuple(Node(**{**n.__dict__, "bound": b}) for n, b in zip(graph.nodes, bounds)), graph.output)
@@ -132,7 +132,7 @@ def world(graph, x, device, **options):
 
 
 def planned_levels(enc):
-    """Of the result of each step, in a run without data."""
+    """The level of the result of each step, in a run without data."""
     machine, twin, levels = enc._machine, Context._dry(enc.context)[0], []
     first = enc._network.graph.inputs[0]
 
@@ -146,8 +146,8 @@ def planned_levels(enc):
 
 
 def check_nodes(enc, client, x):
-    """One encrypted run: each step ends at its planned level, with the scale of that level, and what each node holds is the
-    shadow's within the bits that the plan predicts. The values of all nodes but the input."""
+    """One encrypted run: each step ends at its planned level, with the scale of that level, and the value of each node
+    equals the shadow's within the bits that the plan predicts. Returns the values of all nodes but the input."""
     machine, network, params = enc._machine, enc._network, enc.context.params
     exact = enc._shadow.layers(x[:1].reshape(1, -1))
     predicted = {layer.layer: layer.bits for layer in enc.plan.layers}
@@ -176,7 +176,7 @@ def check_nodes(enc, client, x):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_node_by_node(device, name):
-    """What each node holds, encrypted, is the shadow's within the bits that the plan predicts; levels and scales are planned."""
+    """The encrypted value of each node equals the shadow's within the predicted bits; levels and scales are planned."""
     graph, x = NETWORKS[name]()
     enc, client = world(graph, x, device)
     seen = check_nodes(enc, client, x)
@@ -301,7 +301,8 @@ def test_the_plan_has_the_peak_of_a_run(device, kind):
 
 @pytest.mark.slow
 def test_memory(device):
-    """Less memory than all weights take: they are encoded at each run, within it. Too little: an error."""
+    """If the memory is less than all weights take, they are encoded at each run, within it. Too little memory is an
+    error."""
     graph, x = three_maps()
     enc, client = world(graph, x, device)
     given = enc.encrypt(client, x[0])
@@ -412,7 +413,8 @@ def test_a_square_takes_one_level():
 
 
 def test_sums_that_nearly_cancel_stay_above_the_lowest_level():
-    """By the sizes of weights alone, values might be 10,000 times their bound: too large for the lowest level."""
+    """By the sizes of the weights alone, values might be 10,000 times their bound, which is too large for the lowest
+    level."""
     u = rng(9).uniform(-1, 1, (40, 4))
     x = np.concatenate([u, -u + 1e-4 * rng(8).uniform(-1, 1, u.shape)], axis=1)
     reach = 1e-3

@@ -25,7 +25,8 @@ def rng(seed=0):
 
 
 def distance(reading, x):
-    """Of the lowered graph from the model's with its fits, relative to the largest value."""
+    """The distance of the lowered graph's result from that of the model with its fits, relative to the largest
+    value."""
     wanted = reference.values(reading.graph, x, reading.fits)[reading.graph.output]
     got = reading.lowered.evaluate(x)
     assert got.shape == (len(x), *reading.model.shape_out)

@@ -104,7 +104,7 @@ def test_a_shadow_of_no_samples():
 
 
 def test_bits_that_one_sample_predicts():
-    """As those of many such samples: they come from many draws of the errors."""
+    """The bits are those of many such samples, because they come from many draws of the errors."""
     graph, x = residual_block()
     one, many = (compiled(graph, x[:1].repeat(count, axis=0), BOOT, "cpu").plan for count in (1, 32))
     assert [layer.bits for layer in one.layers] == [layer.bits for layer in many.layers] and one.bits == many.bits

@@ -35,7 +35,7 @@ def norms(w, name, channels, hermite=True):
 
 
 def of_resnet20(width=2):
-    """One block of each of three widths."""
+    """A part of ResNet-20 with one block of each of three widths."""
     r, w = rng(1), {"conv.weight": kernel(rng(2), width, 3, 3, 3)}
     norms(w, "act", width)
     for k, (a, b) in enumerate([(width, width), (width, 2 * width), (2 * width, 4 * width)]):

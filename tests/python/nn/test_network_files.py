@@ -110,7 +110,7 @@ WRONG = [None, -1, 0, 1, 7, 2.5, 1e300, 2**60, "", "x", [], [1], [-5], {}, {"a":
 
 
 def fields(head, path=()):
-    """Where numbers, texts and lists stand in a head."""
+    """The places of numbers, texts and lists in a head."""
     items = head.items() if isinstance(head, dict) else enumerate(head) if isinstance(head, list) else ()
     for key, value in items:
         yield (*path, key)

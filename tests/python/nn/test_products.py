@@ -79,7 +79,7 @@ def power():
 
 
 def attention(mask=None):
-    """With softmax."""
+    """Attention with softmax."""
     b = Builder((6, 8))
     q, k, v = (heads(b, b.input, i, 2, name) for i, name in enumerate(["query", "key", "value"]))
     return b.graph(b.attention(q, k, v, mask=mask, layer="attention"))
@@ -129,7 +129,8 @@ def test_arranged_graphs_compute_the_same(name, images):
 
 
 def test_scores_need_no_map_before_the_next_product():
-    """At full size: the square of the scores is read as it is, queries come from their own map, the others from two."""
+    """At full size the square of the scores is read as it is. Queries come from their own map, and the others from two
+    maps."""
     b = Builder((128, 128))
     q, k, v = (heads(b, b.input, i, 4, name) for i, name in enumerate(["query", "key", "value"]))
     s = b.matmul(q, b.permute(k, (0, 2, 1)), "scores")
@@ -281,7 +282,7 @@ def test_not_encrypted():
 
 @pytest.mark.slow
 def test_files(tmp_path):
-    """Both halves; written again they are the same; arrangements that are none are refused."""
+    """Both halves have files. Written again they are the same. Arrangements that do not exist are refused."""
     graph = encoder(5, 6, 3)
     x = data(graph)
     reading = read(graph, calibration=x, form="matmul")

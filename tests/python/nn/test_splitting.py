@@ -59,7 +59,7 @@ def test_two_maps_are_the_one(channels, kernel, slots, images, parts, residual):
 
 
 def test_what_cannot_be_split():
-    """No room for parts, one plane, other strides, or channels that fill no plane."""
+    """Maps are not split if there is no room for parts, one plane, other strides, or channels that fill no plane."""
     for graph, slots in ((network(), 256), (network(4), 512), (network(6), 512)):
         assert not prepared(graph, 1, slots)[2]
 

@@ -49,7 +49,7 @@ def models(seed=0):
 
 
 def wanted(model, x):
-    """What a regressor predicts; a classifier's scores."""
+    """The predictions of a regressor, or the scores of a classifier."""
     if type(model).__name__.endswith("Regressor"):
         return model.predict(x)
     return model.decision_function(x) if "Boosting" in type(model).__name__ else model.predict_proba(x)
@@ -60,7 +60,8 @@ def fitted(model, x, score, labels):
 
 
 def equal_classes(got, want, error):
-    """Of classifiers: the same best result, but where the two best of the model are nearer than the error."""
+    """Whether two classifiers have the same best result. Inputs do not count if the model's two best are nearer than
+    the error."""
     best = np.sort(want, axis=1)
     clear = best[:, -1] - best[:, -2] > 2 * error
     return np.array_equal(got.argmax(axis=1)[clear], want.argmax(axis=1)[clear])

@@ -53,7 +53,7 @@ def generated(where):
 
 
 def run(recipe, out, *more):
-    """A tiny run into a folder: its losses and weights, or None where it stopped on the way."""
+    """A tiny run into a folder: its losses and weights, or None if it stopped on the way."""
     arguments = [*CASES[recipe.__name__][0], "--limit", str(COUNT), "--device", "cpu", "--out", str(out), *more]
     with contextlib.redirect_stdout(io.StringIO()):
         try:
@@ -90,7 +90,7 @@ def trains(recipe, out):
 
 
 def compiles(recipe, out):
-    """What was trained, read from its file, encrypted: the shadow is torch's result."""
+    """Compiles what was trained, read from its file. The shadow's result is torch's."""
     shared, sizes = importlib.import_module("shared"), CASES[recipe.__name__][1]
     name, x = recipe.__name__, inputs(recipe, sizes)
     model = recipe.network(*sizes)

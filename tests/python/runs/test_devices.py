@@ -18,7 +18,7 @@ def program(a, b):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """What a client sends: parameters, keys and two ciphertexts; and the values."""
+    """The files that a client sends (parameters, keys and two ciphertexts), and the values."""
     folder = tmp_path_factory.mktemp("devices")
     ctx = lt.Context(PRESET, "cpu")
     client = lt.keygen(ctx)

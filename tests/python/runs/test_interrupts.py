@@ -128,7 +128,7 @@ print("usable", flush=True)
 
 
 def cpu_seconds(pid):
-    """What a process and its threads have computed so far; None where the system does not tell."""
+    """What a process and its threads have computed so far; None if the system does not tell."""
     stat = Path(f"/proc/{pid}/stat")
     if not stat.exists():
         return None

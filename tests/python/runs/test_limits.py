@@ -1,4 +1,4 @@
-"""What a machine does not have: a GPU, memory. Each in a process of its own, with nothing replaced."""
+"""Tests of what a machine does not have: a GPU, memory. Each runs in a separate process, with nothing replaced."""
 
 import subprocess
 import sys

@@ -28,7 +28,7 @@ def largest_primes(log_n, bits, count):
 
 
 def primes(log_n):
-    """One prime of 20, 25, 30 and 31 bits each, then three more for conversions to go to."""
+    """One prime each of 20, 25, 30 and 31 bits, then three more as targets of conversions."""
     (p25, r25), (p30, r30), (p31, r31) = (largest_primes(log_n, bits, 2) for bits in (25, 30, 31))
     return [*largest_primes(log_n, 20, 1), p25, p30, p31, r31, r30, r25]
 

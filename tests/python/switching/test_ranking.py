@@ -75,7 +75,7 @@ def test_more_values_than_a_table_tells_apart(ctx, client):
 
 
 def test_rounds_of_values_whose_range_is_declared(ctx):
-    """Each round chooses one of two values: the range does not grow."""
+    """Each round chooses one of two values, so the range does not grow."""
     plan = ctx.plan(lambda a: (a.max(), a.argmax()), lt.Shape((8,), ctx.level, (-1, 1)))
     assert plan.lookups == 2 * 3 * 8
     assert ctx.plan(lambda a: a.argmax(), lt.Shape((5,), ctx.level, (-1, 1))).lookups == 3 * 8

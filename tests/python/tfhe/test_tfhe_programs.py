@@ -56,7 +56,7 @@ def test_contexts_and_plans_say_which_arithmetic_they_have(device):
         assert plan.arithmetic == arithmetic and f"{arithmetic} arithmetic" in str(plan)
     exact, fft64 = (plans[a] for a in ARITHMETICS)
     assert exact.bootstrappings == fft64.bootstrappings
-    # A second form of the bootstrapping key, 8 bytes a coefficient beside twice 4; a rounding error.
+    # A second form of the bootstrapping key, 8 bytes per coefficient beside twice 4; a rounding error.
     twice = lt.tfhe.preset("tfhe-2-2-v1").bootstrap_key_bytes
     assert fft64.key_bytes == exact.key_bytes + twice and fft64.peak_bytes > exact.peak_bytes
     assert exact.log_failure < fft64.log_failure < exact.log_failure + 2

@@ -44,7 +44,7 @@ class SimdFourierKernels : public testing::TestWithParam<const CpuKernels*> {
     }
     return x;
   }
-  // Of integers up to modulus / 2 in size, with the largest and zeros.
+  // Integers up to modulus / 2 in size, with the largest and zeros.
   Reals accumulator(std::size_t count, double modulus) {
     Reals x(count);
     for (std::size_t i = 0; i < count; ++i) {

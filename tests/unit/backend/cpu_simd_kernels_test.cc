@@ -125,7 +125,7 @@ TEST_P(SimdKernels, ConversionAgrees) {
   std::vector<std::vector<std::int32_t>> y(sources);
   std::vector<const std::int32_t*> py;
   for (auto& limb : y) {
-    // As BaseConversion bounds them: 17 products stay below 2^63.
+    // The bounds of BaseConversion: 17 products stay below 2^63.
     for (int i = 0; i < n(); ++i)
       limb.push_back(static_cast<std::int32_t>(rng_() % (1u << 30)) - (1 << 29));
     py.push_back(limb.data());

@@ -301,7 +301,7 @@ TEST(Bootstrap, OverModRaise) {
 TEST(Bootstrap, OverModRaiseSavesALevel) {
   ParamsLiteral literal = preset(kSmall)->literal();
   literal.name = "over-raised-insecure";
-  // Of the four (mains, mains, terminals, terminals) the second.
+  // The second of the four (mains, mains, terminals, terminals).
   literal.mains.resize(literal.mains.size() - 2);
   literal.levels.erase(literal.levels.end() - 3);
   for (auto level = literal.levels.end() - 2; level != literal.levels.end(); ++level) {

@@ -112,7 +112,7 @@ class CudaPair : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<Ring> ring_[2];  // one a backend: rings hold the backend's tables
+  std::unique_ptr<Ring> ring_[2];  // one per backend: rings hold the backend's tables
   std::unique_ptr<Backend> backend_[2];
   std::vector<std::pair<void*, std::size_t>> owned_[2];
   std::mt19937_64 random_{20240229};

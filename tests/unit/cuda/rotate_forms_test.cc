@@ -76,7 +76,7 @@ TEST(RotateForms, CostsChooseWhatWasFastest) {
   EXPECT_NE(own(11, 2, 7, 4096, 1, 2), kStepForm);
 }
 
-// As in tables of before: 0 where nothing gathers, and numbers that only FP64 has.
+// Entries of older tables: 0 if nothing gathers, and numbers that only FP64 has.
 TEST(RotateForms, EntriesThatCannotRunLeaveTheRule) {
   const TuningKey key{TunedKernel::BlindRotate, 13, {2, 1, 33, 1}};
   const RotationForms forms = RotationForms::exact(13, false, 2.0, 0.5);

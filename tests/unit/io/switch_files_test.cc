@@ -68,7 +68,7 @@ TEST(SwitchFiles, KeysOfProductsAreSavedToo) {
   }
 }
 
-// With checks that hold: what no set has is refused, not read as what it resembles.
+// The checksums hold. A shape that no set has is refused, and not read as a similar one.
 TEST(SwitchFiles, ShapesBeyondThirtyOneBitsAreRefused) {
   SwitchWorld w(kSmall);
   w.need({1, 512});

@@ -320,7 +320,7 @@ TEST_F(Check, BytesMoved) {
   EXPECT_EQ(bytes_moved(Transform{{{eval(3, 0), eval(3, 3)}}}), 6 * limb);
   EXPECT_EQ(bytes_moved(Transform{{{eval(3, 0), eval(3, 3).in(Domain::Half), eval(3, 6)}}}),
             9 * limb);
-  // Of two own limbs and one converted: the factors, of a square two, and keys and sums of three.
+  // Two own limbs and one converted: the factors (two for a square), and keys and sums of three.
   KeyInner::Target target{{{eval(3, 0), eval(3, 3)}}, {eval(3, 6), eval(3, 9)}, {}, {}, 1};
   KeyInner inner{{{{{eval(2, 14), view(range(2, 3), Domain::Half, 20)}},
                    {target},

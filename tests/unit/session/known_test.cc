@@ -169,7 +169,7 @@ TEST(SessionKnown, TheLargestErrorOfAFewLargeValuesHasAMargin) {
   const auto worst = [](const Numbers& x) {
     return sampled(x).times(sampled(x), true, 1e-9).errors(512, false).worst;
   };
-  // Of one value replicas show about its root mean square; of many the largest is known.
+  // For one value, replicas show about its root mean square; for many, the largest is known.
   EXPECT_NEAR(worst(dense) / (error * std::sqrt(std::log(512) + 1)), 1 / std::sqrt(2.0), 0.15);
   const double rms = error / std::sqrt(2.0);  // of two encryptions
   EXPECT_GT(worst(sparse), 1.3 * rms);
@@ -208,8 +208,8 @@ Known in_turn(std::size_t count) {
 
 Known constant(double value) { return Known::fresh(Numbers(512, value), true, kError); }
 
-// Root mean square over 64 encryptions, as the 12 other data of each show a deviation but roughly.
-// That of 768 normal numbers deviates by 2.6 %: a third is twelve deviations.
+// The root mean square over 64 encryptions: the 12 other data of each show a deviation only
+// roughly. That of 768 normal numbers deviates by 2.6 %, so a third is twelve deviations.
 constexpr int kRepeated = 64;
 template <class F>
 double typical(F f) {
@@ -285,7 +285,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
               3 * 6 * root);
   expect_near(reach([&](const Known& x) { return x.mapped(all, 512, root, true, 0, 0); }),
               6 * root);
-  // Of 512 equal ones the largest of four is known, and their deviation.
+  // For 512 equal values, the largest of four is known, and their deviation.
   expect_near(reach([&](const Known& x) { return x.spread(-0.5, 512, 0, 0, 512); }),
               0.5 * root * 4.36);
   const Known x = in_turn(512);
@@ -326,7 +326,7 @@ TEST(SessionKnown, MasksAreRoundedInOtherDataToo) {
     const Numbers none(512);
     return sum.rotated(1, true, 0, 1e-3 * sum.widest().rms, none).errors(512, false).mean;
   });
-  // Of real values, whose rounding is real.
+  // For real values, whose rounding is real.
   EXPECT_NEAR(mean / (1e-3 * std::sqrt(2 * 512) / std::sqrt(std::numbers::pi)), 1, 0.2);
 }
 

@@ -161,7 +161,7 @@ TEST(SessionEstimate, WhatTheSineTakesOfAConstantIsItsMean) {
   for (const bool of_slots : {false, true}) {
     const Estimate x{Range::declared({0.5, 0.5}, {}), {}};
     const Estimate y = refreshed(x, 0, 0.01, of_slots, 512);
-    // As the mean of real errors is claimed.
+    // The claim is that of the mean of real errors.
     EXPECT_NEAR(y.error.rms() / std::sqrt(std::numbers::pi) / (gain * 0.125), 1, 1e-9) << of_slots;
   }
 }

@@ -77,7 +77,7 @@ TEST(SwitchRoundTrip, Functions) {
   check_round_trip(kSmall, 256, 2, "root", [](double x) { return std::sqrt(std::abs(x)); });
 }
 
-// Without a slope only blind rotation, packing and EvalMod err.
+// Without a slope only blind rotation, packing and EvalMod add errors.
 TEST(SwitchRoundTrip, AConstantHasTheErrorOfPacking) {
   for (const char* name : {kSmall, kFp64}) {
     check_round_trip(name, 512, 1, "constant", [](double) { return -3.0; });
@@ -98,7 +98,7 @@ TEST(SwitchRoundTrip, SignIsExactAwayFromZero) {
       wrong += error > 1;
       if (std::abs(x[i]) > 5 * table.report.argument) EXPECT_LT(error, 6 * table.report.packed);
     }
-    // As often as noise carries a value over 0.
+    // The errors are as frequent as noise that carries a value over 0.
     const double expected = 512 * table.report.mean / 6;
     EXPECT_NEAR(wrong, expected, 4 * std::sqrt(expected) + 1);
   }

@@ -40,7 +40,7 @@ FEW_RATIO = (0.5, 2.0)
 
 
 class Count:
-    """What the programs of one part came to."""
+    """The counts of the programs of one part."""
 
     def __init__(self, part: str) -> None:
         self.part, self.programs, self.steps, self.refused, self.seconds = part, 0, 0, 0, 0.0
@@ -96,7 +96,7 @@ def distribution(claims: list[Claimed]) -> dict[str, dict[str, Any]]:
 
 
 def missed(found: dict[str, dict[str, Any]], least_within: float = LEAST_WITHIN) -> list[str]:
-    """What of the claims of precision a distribution contradicts, in words."""
+    """The claims of precision that a distribution contradicts, in words."""
     out = []
     for kind, most in MOST_BELOW.items():
         many, few = found.get(kind), found.get(f"{kind}_few_slots")

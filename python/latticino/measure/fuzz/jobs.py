@@ -22,8 +22,8 @@ Part = Callable[[str, int, int], Iterator[Result]]
 
 def results(part: Part, device: str, threads: int, seed: int, jobs: int,
             most: int | None) -> Generator[Result, None, None]:
-    """What the programs of a part come to, as they end: `most` in all, or without end. Programs of equal arguments
-    are the same ones, in another order. RuntimeError with the traceback of a process that failed."""
+    """The results of the programs of a part, as they end: `most` in all, or without end. Equal arguments give the same
+    programs, perhaps in another order. If a process fails, RuntimeError has its traceback."""
     shares: list[int | None] = [None] * jobs if most is None else [(most + j) // jobs for j in range(jobs)]
     if jobs == 1:
         yield from islice(part(device, threads, seed), shares[0])

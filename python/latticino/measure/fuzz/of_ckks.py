@@ -28,9 +28,9 @@ Step = Callable[..., Any]
 
 
 def operand(choices: np.random.Generator, values: np.random.Generator, size: int) -> np.ndarray:
-    """Values of magnitude 1e-3 to 1e3: random, positive, with a mean, constant, alternating or sparse; real or complex.
-
-    Arrays of equal `choices` are of one make: kind, magnitude, phase and the places of sparse values are the same.
+    """Values of magnitude 1e-3 to 1e3: random, positive, with a mean, constant, alternating or sparse, and real or
+    complex. Arrays of equal `choices` are of one make: they have the same kind, magnitude and phase, and the same
+    places of sparse values.
     """
     magnitude = 10.0 ** choices.uniform(-3, 3)
     kind = choices.integers(6)
@@ -103,7 +103,7 @@ def _dot(xs: list[Any], ys: list[Any]) -> Any:
 
 
 def _refreshed(x: Any, ratio: float, message: str) -> Any:
-    """Refreshed inside the message box: scaled there and back."""
+    """The values refreshed inside the message box: they are scaled to fit it, and scaled back."""
     return x if isinstance(x, np.ndarray) else (x * (1 / ratio)).bootstrap(message) * ratio
 
 
@@ -284,7 +284,7 @@ _STEPS: list[Callable[[Drawing], None]] = [
 
 
 class World:
-    """Contexts with keys, which programs share as far as their keys serve."""
+    """Contexts with keys. Programs share them if the keys are those that they need."""
 
     def __init__(self, preset: str, device: str, threads: int, auto_bootstrap: bool = False) -> None:
         self.context = Context(preset, device, threads=threads, auto_bootstrap=auto_bootstrap)
@@ -352,7 +352,7 @@ def _compared(client: Client, y: Any, want: np.ndarray, alike: bool) -> tuple[st
 
 
 def _level(rng: np.random.Generator, context: Context) -> int:
-    """Where an operand begins: mostly as by default."""
+    """The level at which an operand begins. It is mostly the default one."""
     return context.level if rng.integers(4) else int(rng.integers(1, context.level + 1))
 
 

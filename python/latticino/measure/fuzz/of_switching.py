@@ -44,7 +44,7 @@ Accept = Callable[[np.ndarray, np.ndarray, np.ndarray], int]
 
 
 def _resolution(context: Context, size: int, bound: float) -> float:
-    """How far from where it lies a value may be looked up."""
+    """How far from its true place a value may be looked up."""
     slots = 1 << (size - 1).bit_length()
     return DEVIATIONS * context.table_report(lambda v: v, bound, slots=slots).argument
 

@@ -41,7 +41,7 @@ class Twin:
 
 
 class Machine:
-    """Draws steps: of two operands that broadcast an encrypted result, and numpy's."""
+    """Draws steps. From two operands that broadcast, a step computes an encrypted result and numpy's result."""
 
     def __init__(self, world, seed):
         self.world, self.rng, self.done = world, np.random.default_rng(seed), {}
@@ -60,7 +60,8 @@ class Machine:
         return Twin(int(values) if not values.shape else values.astype(np.uint64), values)
 
     def pair(self, a, b):
-        """Two operands, one of them clear at times, in any order: native operators and reflected ones."""
+        """Two operands, one of which may be clear, in any order: so native operators are tested and reflected ones
+        too."""
         b = self.draw(b, self.clear_like(a))
         return (a, b) if isinstance(b.x, tfhe.EncryptedArray) or self.rng.integers(2) else (b, a)
 
@@ -149,7 +150,7 @@ class Machine:
         return u.apply(f, dtype="u4"), f[values % 16]
 
     def keep(self, name, x, values):
-        """The result in its type, if decryption agrees."""
+        """The result in its type, if its decryption agrees with numpy's."""
         twin = Twin(x, values)
         wanted = values.astype(bool) if x.dtype == "bool" and name == "widen" else twin.wrapped(values)
         twin.values = np.asarray(wanted, dtype=np.int64)
@@ -182,7 +183,7 @@ def run(machine: Machine, pool: list[Twin], steps: Sequence[str], count: int) ->
 
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
-    """Programs without end, in turn of booleans and integers, in exact arithmetic and in FP64."""
+    """Programs without end. Booleans and integers take turns, in exact arithmetic and in FP64."""
     worlds = [(name, World(name, device, arithmetic, threads)) for name in (GATES, INTEGERS)
               for arithmetic in ("exact", "fft64")]
     while True:

@@ -23,7 +23,8 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Result:
-    """A program, named so that it can be run again; ``wrong`` says which value was, and is empty where none was."""
+    """What a program gave, with the name by which it can be run again. ``wrong`` says which value was wrong; it is
+    empty if none was."""
 
     program: str
     steps: int

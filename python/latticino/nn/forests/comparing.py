@@ -26,7 +26,8 @@ _WORDS = {"copies": "copies of the comparisons for each leaf", "shared": "every 
 
 def facts(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray, name: str,
           step: Any) -> tuple[str, ...]:
-    """Of calibration data in the units of the graph: how many comparisons are undefined, and what that changes."""
+    """Sentences on calibration data (in the graph's units) that tell how many comparisons are undefined, and what that
+    changes."""
     out = [f"{name or type(step).__name__}: {trees.summary(estimators.ensemble(name, step))}"]
     given = data[:_CHECKED]
     exact = reference.run(graph, given)
@@ -65,7 +66,8 @@ def _inside(fit: Fit, x: np.ndarray) -> np.ndarray:
 
 
 def tables(plan: NetworkPlan, count: int) -> list[str]:
-    """What the same comparisons would take by tables of TFHE, as a plan of them predicts, beside the signs."""
+    """A sentence that compares the signs with tables of TFHE: what the same comparisons would take, as a plan
+    predicts."""
     own = sum(layer.seconds for layer in plan.layers if layer.layer.endswith(".compare"))
     if not count:
         return []
@@ -80,6 +82,6 @@ def tables(plan: NetworkPlan, count: int) -> list[str]:
 
 
 def ways(seconds: Mapping[str, float], chosen: str) -> list[str]:
-    """Which packing of the comparisons was taken, beside what the other one would take."""
+    """A sentence that names the packing of the comparisons that was taken, and what the other one would take."""
     others = [f"; {_WORDS[name]} would take {display.seconds(s)}" for name, s in seconds.items() if name != chosen]
     return [f"{_WORDS[chosen]}: {display.seconds(seconds[chosen])}{''.join(others)}"]

@@ -8,9 +8,9 @@ with the sign of ``(threshold - x) / w`` or of its opposite. Two ways to pack th
   whole rows takes no level.
 - "shared": every comparison once; maps gather those at each place of the paths, which takes one level. Fewer slots.
 
-Both give the same. Where a feature is nearer to a threshold than the gap of the sign, the comparison gives a number
+Both give the same result. If a feature is nearer to a threshold than the gap of the sign, the comparison gives a number
 between 0 and 1, and the tree's result lies between those of the leaves on both sides. Comparisons that are not on the
-way to the right leaf are multiplied by 0, so it does not matter how near they are.
+path to the right leaf are multiplied by 0, so for them it does not matter how near a feature is.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def _power(n: int) -> int:
 
 
 def forms(ensemble: Ensemble, images: int) -> tuple[str, ...]:
-    """The ways that are worth a plan: without copies where they would fill too many ciphertexts, and one for a tree
-    without comparisons."""
+    """The forms that are worth a plan. The form with copies is left out if they would fill too many ciphertexts. A tree
+    without comparisons has one form."""
     ways = [len(path) for tree in ensemble.trees for _, path in tree.paths() if path]
     if not ways or max(ways) == 1:
         return ("shared",)
@@ -174,7 +174,7 @@ def _between(threshold: np.ndarray, distinct: np.ndarray, first: float, step: fl
 
 
 def grid(distinct: np.ndarray) -> tuple[float, float] | None:
-    """(first, step) where all these values, in order, are first plus a whole number of steps; None where they are not,
+    """(first, step) where all these values, in order, are first plus a whole number of steps; None if they are not,
     or are one."""
     if not 2 <= len(distinct) <= _STEPS:
         return None
@@ -190,7 +190,7 @@ def grid(distinct: np.ndarray) -> tuple[float, float] | None:
 
 
 def distances(tree: Tree, data: np.ndarray, found: Comparisons, index: dict[int, int]) -> np.ndarray:
-    """How far inputs are from the thresholds that they meet in a tree, as shares of the widths."""
+    """The distances of inputs from the thresholds that they meet in a tree, as shares of the widths."""
     out: list[np.ndarray] = [np.zeros(0)]
     at = np.full(len(tree.feature), -1)
     at[list(index)] = list(index.values())

@@ -65,7 +65,7 @@ class Ensemble:
     single: bool
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """Of inputs as rows, as scikit-learn computes it."""
+        """The predictions for inputs as rows, as scikit-learn computes them."""
         given = np.asarray(x, np.float32 if self.single else np.float64)
         out = np.tile(self.base, (len(given), 1))
         for tree in self.trees:
@@ -87,7 +87,7 @@ def leaves(tree: Tree, x: np.ndarray, watch: Callable[[np.ndarray, np.ndarray], 
 
 
 def read(name: str, step: Any, kinds: Sequence[str]) -> Ensemble:
-    """Of a fitted estimator whose class, or one of its base classes, is among `kinds`. UnsupportedError for what has no
+    """Trees of a fitted estimator whose class, or one of its base classes, is in `kinds`. UnsupportedError if it has no
     encrypted form."""
     layer = name or type(step).__name__
     if any(kind in _SINGLE for kind in kinds):
@@ -155,7 +155,7 @@ def _boosted(layer: str, step: Any) -> Ensemble:
 
 
 def _binned(layer: str, step: Any) -> Ensemble:
-    """Of the trees over histograms, raw scores as well."""
+    """The trees of estimators over histograms; their values are raw scores too."""
     base = np.asarray(step._baseline_prediction, np.float64).reshape(-1)
     loss = type(getattr(step, "_loss", None)).__name__
     if not hasattr(step, "classes_") and loss in ("HalfPoissonLoss", "HalfGammaLoss"):
@@ -187,7 +187,7 @@ def _checked(layer: str, tree: Tree) -> Tree:
 
 
 def summary(ensemble: Ensemble) -> str:
-    """In words: trees, leaves, depth."""
+    """The numbers of trees and leaves and the depth, in words."""
     depths = [max(len(path) for _, path in tree.paths()) for tree in ensemble.trees]
     count = sum(len(tree.paths()) for tree in ensemble.trees)
     several = "trees" if len(depths) != 1 else "tree"

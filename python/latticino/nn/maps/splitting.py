@@ -1,4 +1,4 @@
-"""Convolutions of many channels in two maps, of which the first uses slots that would only repeat values.
+"""Convolutions of many channels as two maps. The first map uses slots that would otherwise only repeat values.
 
 At gap 4 a layer of 64 channels lies in 4 planes of 1,024 slots. A convolution has 225 diagonals for each distance
 between an input plane and an output plane: 900. With 16 planes in a ciphertext the first map computes all 16 pairs of
@@ -25,7 +25,8 @@ _MARGIN = 1.25  # of the bound of parts beyond what samples show, relative to th
 
 
 class Way(NamedTuple):
-    """Of two maps: parts of the first one, planes of input and result, and channels of a plane."""
+    """How one map becomes two: the parts of the first map, the planes of input and result, and the channels of a
+    plane."""
 
     parts: int
     planes: int
@@ -81,7 +82,7 @@ def split(network: Scaled, chosen: dict[int, Way], samples: np.ndarray) -> Scale
 
 def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray],
          at: int) -> tuple[Node, Node, float]:
-    """Both nodes, and what the values of the first are divided by."""
+    """Both nodes, and the number by which the values of the first one are divided."""
     parts, planes, each = how
     m = node.maps[0]
     assert m.grids is not None

@@ -38,13 +38,14 @@ def with_moves(graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> 
 
 
 def _as(packing: Packing, other: Packing) -> Layout:
-    """The layout of the same addresses in the shape of another one."""
+    """The layout with the same addresses and the shape of another layout."""
     old = packing.layout
     return Layout(other.layout.shape, old.slots, old.count, old.places.reshape(other.layout.shape))
 
 
 def _with_move(graph: Lowered, at: int, packed: Sequence[Packing]) -> Lowered:
-    """One operand of node `at` comes through a map into the slots of the other: the cheaper one."""
+    """The graph in which one operand of node `at` comes through a map into the slots of the other. It is the operand
+    that is cheaper to move."""
     a, b = graph.nodes[at].inputs
     identity = Affine.identity(graph.nodes[a].size)
     _, moving, still = min((Transform(identity, packed[m], packed[s]).cost, m, s) for m, s in ((b, a), (a, b)))
@@ -70,7 +71,7 @@ def _with_move(graph: Lowered, at: int, packed: Sequence[Packing]) -> Lowered:
 
 
 class _Skeleton(moves.Map):
-    """Of a map only which diagonals it has: for runs without data, which encode nothing."""
+    """A map that knows only which diagonals it has: for runs without data, which encode nothing."""
 
     def __init__(self, of: moves.Map) -> None:
         self.__dict__.update(of.__dict__)
@@ -111,12 +112,12 @@ class Transform:
 
     @property
     def cost(self) -> float:
-        """Diagonals and rotations, to compare ways."""
+        """The number of diagonals and rotations, to compare ways."""
         return self.diagonals + 8 * self.map.keys + 2 * math.log2(self.fold)
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """What decides the cost."""
+        """The properties that decide the cost."""
         # Which of the input's ciphertexts it reads makes no difference: they are counted as they are met.
         met: dict[int, int] = {}
         groups = tuple(tuple((met.setdefault(g.source, len(met)), g.distances, g.first) for g in several)
@@ -142,7 +143,8 @@ class Transform:
         return t.reshape(-1), s.reshape(-1), weights.reshape(-1)
 
     def _direct(self) -> moves.Map:
-        """Results in their own slots: as many as the input has, or more, over which it repeats."""
+        """The map with results in their own slots. There are as many slots as the input has, or more; over these the
+        input repeats."""
         period, slots = self.source.slots, self.target.slots
 
         def build() -> moves.Entries:
@@ -152,8 +154,8 @@ class Transform:
         return moves.Map((*self.name, "direct"), slots, period, self.target.layout, build)
 
     def _folded(self) -> moves.Map:
-        """Parts of results in as many slots as the input has; a part of result t in a slot that is t modulo the slots
-        of the result, at the nearest distance."""
+        """The map to parts of results, in as many slots as the input has. A part of result t lies in a slot that is t
+        modulo the slots of the result, at the nearest distance."""
         slots, own = self.source.slots, self.target.slots
 
         def build() -> moves.Entries:
@@ -164,7 +166,7 @@ class Transform:
 
     @cached_property
     def turns(self) -> tuple[tuple[int, int], ...] | None:
-        """For each target ciphertext its source and a distance, where rotating is all that there is to do: every slot
+        """For each target ciphertext its source and a distance, if the map only rotates: every slot
         of the target takes one value of the source as it is. None for other maps."""
         t = self.target.layout
         if self.target.index is not None or self.source.slots != t.slots or not (
@@ -184,7 +186,8 @@ class Transform:
         return x._like(parts, x._known.mapped(self._of_sample, 1.0, 1.0, True, added, 0.0), layout=self._result)
 
     def apply(self, x: Ciphertext, level: int) -> Ciphertext:
-        """The map of an array in the source packing, at `level`: one level below it, or at it where it rotates."""
+        """The result for an array in the source packing, brought to `level`. It is one level below, or at that level if
+        the map only rotates."""
         x = x if x.level == level else x.to_level(level)
         if self.turns is not None:
             return self._turned(x)
@@ -209,7 +212,8 @@ class Transform:
         return x._like(parts, known, layout=self._result)
 
     def _in_blocks(self, x: Ciphertext, m: moves.Map) -> tuple[list[_native.Ciphertext], float, float]:
-        """Of several ciphertexts, each of which is rotated once for all that it adds to: as `moves.apply`."""
+        """The result for several ciphertexts. Each is rotated once for all targets that it adds to, as in
+        `moves.apply`."""
         context, params, slots, level = x.context, x.context.params, m.slots, x.level
         way = placement.Placed(m, self.source.layout, m.target)
         make = partial(placement.encoded, context, way, level, lambda _: None)
@@ -229,7 +233,8 @@ class Transform:
 
     @cached_property
     def norms(self) -> tuple[float, float]:
-        """Largest sums of sizes and root of sums of squares of the weights of one result."""
+        """For the weights of one result: the largest sum of their sizes, and the largest root of the sum of their
+        squares."""
         rows, values = self.affine.rows, self.affine.values
         l1 = np.bincount(rows, np.abs(values), self.affine.size_out).max()
         return float(l1), math.sqrt(np.bincount(rows, values**2, self.affine.size_out).max())

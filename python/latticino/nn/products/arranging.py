@@ -1,8 +1,9 @@
 """An arrangement for each product of matrices of a lowered graph, and the maps that bring its factors there.
 
-A factor that an affine map makes comes out of that map as the product needs it, where this has few diagonals. Queries
-of an attention do. Keys and values lie in diagonals of the product, and every diagonal would be a matrix of its own:
-they take two maps, one that multiplies and one that only moves. Scores lie as the next product needs them.
+If an affine map makes a factor, it can leave the factor in the arrangement that the product needs, as long as this
+takes few diagonals. That is so for the queries of an attention. Keys and values are needed as diagonals of the product,
+and a map would have a separate matrix for every diagonal. So they take two maps: one that multiplies and one that only
+moves. Scores already lie as the next product needs them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _SIDES: tuple[Side, Side] = ("left", "right")
 
 
 class Way(NamedTuple):
-    """How a factor comes to its side: the side in which its own affine node gives it, or None where that stays as it
-    is; and sides into which maps move it then, one level each."""
+    """How a factor comes to its side. ``own``: the side in which its own affine node gives it, or None if that node
+    stays as it is. ``moved``: the sides into which maps then move it, one level each."""
 
     cost: float
     own: Side | None
@@ -103,7 +104,7 @@ def _way(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Pac
 
 
 def _cost(t: Transform) -> float:
-    """In diagonals; of maps that are not possible more than of any that is."""
+    """The cost in diagonals. Maps that are not possible cost more than any that is possible."""
     return t.cost + (1e9 if t.map.diagonals * t.map.slots > moves.MOST_ENTRIES else 0.0)
 
 
@@ -129,7 +130,7 @@ def _with_way(graph: Lowered, at: int, k: int, how: Arrangement, way: Way) -> tu
 
 
 def _inserted(graph: Lowered, at: int, k: int, new: Node) -> Lowered:
-    """With a node in front of node `at`, which reads it as its input k."""
+    """The graph with a new node in front of node `at`, which reads it as its input k."""
     nodes: list[Node] = []
     for i, n in enumerate(graph.nodes):
         inputs = tuple(j + (j >= at) for j in n.inputs)

@@ -1,5 +1,5 @@
-// How kernels work off a Prefetch: some lines for each piece of their work. In one go they would be
-// waited for.
+// How kernels execute a Prefetch: a few lines for each piece of their work. If they fetched all
+// lines at once, they would wait for them.
 #pragma once
 
 #include "backend/cpu/prefetch.h"

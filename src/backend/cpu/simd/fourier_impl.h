@@ -20,7 +20,7 @@ inline void store_number(Number x, double* re, double* im) {
   x.im.store(im);
 }
 
-// kStages stages on 2^kStages numbers a lane; w[2^t + b] is that of block b of the t-th of them.
+// kStages stages on 2^kStages numbers per lane; w[2^t + b] is the root of block b of stage t.
 template <int kStages>
 inline void forward_stages(Number (&x)[1 << kStages], const Number (&w)[1 << kStages]) {
 #pragma GCC unroll 4

@@ -58,7 +58,7 @@ inline Factor scaled_factor(std::uint32_t x, std::uint32_t y, std::uint32_t q) {
   return {static_cast<std::uint32_t>(w), static_cast<std::uint32_t>((w << 32) / q)};
 }
 
-// Column tiles of 32 columns: 128 bytes a row, 32 KiB at 256 rows, so a tile stays in L1.
+// Column tiles of 32 columns: 128 bytes per row, 32 KiB at 256 rows, so a tile stays in L1.
 constexpr int kTileColumns = 32;
 constexpr int kMaxRows = 256;
 

@@ -22,7 +22,7 @@ __device__ __forceinline__ std::uint32_t reduce_twice(std::int64_t x, const Modu
   return canonical(redc((x >> 32) - __mulhi(k, static_cast<std::int32_t>(m.q)), m), m);
 }
 
-// Coeff: an entry a thread; its centred sources stay in shared memory.
+// Coeff: an entry per thread; its centred sources stay in shared memory.
 __global__ void __launch_bounds__(kPlainThreads)
     convert_entries(const __grid_constant__ TileArgs a) {
   extern __shared__ std::int32_t centred_sources[];
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kPlainThreads)
 template <int LOG_ROWS, int STEPS>
 using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, 1, STEPS>;
 
-// Of square tiles without matrix units: deep ones, in as few sizes as will do.
+// Square tiles without matrix units: deep ones, in as few sizes as possible.
 template <int STEPS>
 using IntegerTile = TileShape<8, 8, 1, 512, 2, 1, STEPS, false, false>;
 

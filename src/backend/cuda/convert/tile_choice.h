@@ -58,7 +58,7 @@ struct TilePlace {
 
   // Few and Teams have two blocks on a multiprocessor, Narrow pairs up as well: one computes while
   // the other loads, once there are several waves. Wide tiles are the cheapest a column; deep ones
-  // (one a multiprocessor) fill the device with half the columns.
+  // (one per multiprocessor) fill the device with half the columns.
   constexpr TileVariant own() const {
     if (has(TileKind::Few)) return {TileKind::Few, splits_of_few()};
     if (has(TileKind::Teams) && teams_are_best())
@@ -80,7 +80,7 @@ struct TilePlace {
     const int both = std::min(static_cast<int>(2 * sms / blocks), targets / 16);
     return std::clamp(std::max(filling(TileKind::Few), both), 1, most_splits(TileKind::Few));
   }
-  // As `latticino tune` found on an H200 (64 blocks an item, 132 multiprocessors). Between half a
+  // As `latticino tune` found on an H200 (64 blocks per item, 132 multiprocessors). Between half a
   // wave and two, Deep and Wide fill the device with fewer loads of twiddles; only a single batch
   // of targets leaves half their warps idle.
   constexpr bool teams_are_best() const {

@@ -1,5 +1,5 @@
-// Tiles of base conversions (convert/tile.cuh): what a launch is told, shapes, and where words
-// stand in shared memory.
+// Tiles of base conversions (convert/tile.cuh): arguments of a launch, shapes, and where words lie
+// in shared memory.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct TileArgs {
 static_assert(sizeof(TileArgs) <= 4096);
 
 // What the narrow round of one target needs, gathered in shared memory before the data arrive: a
-// chain of dependent loads a limb would cost more than its butterflies.
+// chain of dependent loads per limb would cost more than its butterflies.
 struct alignas(16) TileTarget {
   std::uint32_t q, inv;
   std::uint32_t limb;   // number of its limb in the output

@@ -1,4 +1,4 @@
-// ChaCha20 (RFC 8439) on the device, a block a thread: additions, exclusive or and rotations by
+// ChaCha20 (RFC 8439) on the device, a block per thread: additions, exclusive or and rotations by
 // fixed amounts only, so that nothing but the registers' contents depends on the key.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Reads of what is not read again soon: it leaves the L2 before all else.
+// Reads of data that are not read again soon: the L2 evicts them before all others.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -12,7 +12,7 @@ __device__ __forceinline__ void fetch_to_l1(const void* from) {
 __device__ __forceinline__ void fetch_to_l2(const void* from) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
-// Of what nobody writes, before all that follows: compilers move other loads to where they are
+// Loads what nobody writes, before all that follows: compilers move other loads to where they are
 // used.
 __device__ __forceinline__ double2 fetch(const double2* from) {
   double2 x;

@@ -16,7 +16,7 @@ namespace latticino::cuda {
 class LimbBase {
  public:
   LimbBase() = default;
-  // For the primes of the segment that holds `prime`; empty where the view does not have it. The
+  // For the primes of the segment that holds `prime`; empty if the view does not have it. The
   // mark is the user's.
   LimbBase(const PolyView& v, int prime, bool mark = false) {
     for (int i = 0; i < v.segments; ++i) {

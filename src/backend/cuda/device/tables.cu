@@ -31,7 +31,7 @@ struct TableArgs {
   int log_n, log_rows;
 };
 
-// One entry a thread; z = 0: psi, 1: psi^-1.
+// One entry per thread; z = 0: psi, 1: psi^-1.
 __global__ void fill_psi(const __grid_constant__ TableArgs a) {
   const std::uint32_t k = blockIdx.x * blockDim.x + threadIdx.x;
   const int prime = blockIdx.y, direction = blockIdx.z;
@@ -53,7 +53,7 @@ __global__ void fill_psi(const __grid_constant__ TableArgs a) {
   }
 }
 
-// One word of a row a thread, from psi.
+// One word of a row per thread, from psi.
 __global__ void fill_rows(const __grid_constant__ TableArgs a) {
   const int prime = blockIdx.y, direction = blockIdx.z;
   const int log_cols = a.log_n - a.log_rows, e = log_radix(log_cols);

@@ -28,7 +28,7 @@ struct RingView {
   const std::uint32_t* psi_inv = nullptr;  // N a prime, times R
   const Shoup* column_psi = nullptr;       // the first `rows` entries of psi, plain, with quotients
   const Shoup* column_psi_inv = nullptr;
-  const InverseDegrees* inverse = nullptr;  // one a prime
+  const InverseDegrees* inverse = nullptr;  // one per prime
   int log_n = 0;
 };
 
@@ -49,7 +49,7 @@ LATTICINO_HOST_DEVICE constexpr int row_table_words(int log_cols) {
   return (1 << log_radix(log_cols)) + (kRowVector << (log_cols - log_radix(log_cols)));
 }
 
-// By value in kernel parameters; of either direction.
+// Passed by value in kernel parameters, for either direction.
 struct RowView {
   // rows * row_table_words a prime. Entry 1 of a row of the inverse is divided by cols.
   const std::uint32_t *psi = nullptr, *psi_inv = nullptr;
@@ -80,7 +80,7 @@ const Table& table_of(Launcher& launcher, const Object& object) {
   const auto* table = dynamic_cast<const Table*>(object.backend_table().get());
   if (table == nullptr || !table->belongs_to(launcher)) {
     throw ContextError("cuda", "a ring or table of another backend instance",
-                       "objects that only this backend has used", "create one ring a backend");
+                       "objects that only this backend has used", "create one ring per backend");
   }
   return *table;
 }
@@ -91,7 +91,7 @@ class RingTables : public OwnedTable {
   const RingView& view() const { return view_; }
   const RowView& rows() const { return rows_; }
   const Modulus& modulus(int prime) const { return modulus_[prime]; }  // host copy
-  // Of degrees that blind rotations have, N/4, and unit_powers() behind: on the device, and a copy.
+  // N/4 roots, then unit_powers(), for degrees of blind rotations: on the device, and a copy.
   const fourier::Complex* device_fourier_roots() const { return device_fourier_roots_; }
   const std::vector<fourier::Complex>& fourier_roots() const { return fourier_roots_; }
 

@@ -10,7 +10,7 @@ __device__ __forceinline__ std::uint32_t uniform(std::uint32_t x) {
   return __reduce_max_sync(~0u, x);
 }
 
-// Of a block of one dimension.
+// The warp's number in a block of one dimension.
 __device__ __forceinline__ int warp_of_block() {
   return static_cast<int>(uniform(threadIdx.x / 32));
 }

@@ -159,7 +159,7 @@ class KeyInnerBatch {
     return groups_ > 1 && std::all_of(args_.group, args_.group + groups_, like_first);
   }
 
-  // N = 2^16 and up to four digits, the same number in all groups: teams of a warp a digit, or
+  // N = 2^16 and up to four digits, the same number in all groups: teams of a warp per digit, or
   // warps that share one key. The rule without a table: what was fastest at most limbs with so many
   // digits.
   void launch_staged(int primes, int digits) {

@@ -1,6 +1,6 @@
 // The kernel of KeyInner: rows of the converted digits, their products with the keys of all
-// targets, and rows back where the result is wanted in Half. A block owns a few rows of one prime
-// in all digits and meets every key there.
+// targets, and rows back if the result is needed in Half. A block owns a few rows of one prime, for
+// all digits and all keys.
 #pragma once
 
 #include "backend/cuda/device/async_copy.cuh"

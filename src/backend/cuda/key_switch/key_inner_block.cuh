@@ -1,4 +1,4 @@
-// What the kernel of KeyInner works on: its parameters, the shapes of its blocks, who does what.
+// The parameters of the KeyInner kernel, the shapes of its blocks, and which thread does what.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-// A run holds an address a digit and then, for each target, (b, a) of the keys a digit, out and add
+// A run holds an address per digit and, for each target, (b, a) of the keys per digit, out and add
 // for h = 0, 1. Before them, where a digit's own limb is of a product: a0, a1, b0, b1. Marked:
 // digits to be transformed, outputs to be transformed back (Half).
 LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
@@ -54,11 +54,11 @@ struct InnerShape : RowShape<LOG_COLS> {
   static constexpr int kBlockVectors = TEAMS * kTeamVectors;
   static constexpr int kDigitWords = kRows * Base::kStride;
   static constexpr int kMaxThreads = 32 * LANES * TEAMS;
-  // 64 registers a thread where a shape is in a hurry.
+  // 64 registers per thread where a shape is in a hurry.
   static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
   static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
   static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
-  // Of a team: what its rows need for the way back, requested with the keys.
+  // Per team: what its rows need for the way back, requested with the keys.
   static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
   static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);
   static constexpr int kTeamTableVectors = kTeamRows * kRowTableVectors + kUnitVectors;
@@ -90,7 +90,7 @@ struct InnerBlock {
   int team, lane, lanes, thread;
 
   __device__ __forceinline__ bool has_product() const { return S::kProduct && own >= 0; }
-  // Of the product: a0, a1, b0, b1.
+  // Factor i of the product: a0, a1, b0, b1.
   __device__ __forceinline__ const LimbBase& factor(int i) const { return base[i - 4]; }
   __device__ __forceinline__ RowPosition<S> position(std::uint32_t* words) const {
     const int local = team * S::kTeamRows + thread / S::kThreads;

@@ -63,7 +63,7 @@ class Scratch;
 
 class Launcher {
  public:
-  // Throws DeviceError where the device does not answer, FileError for a tuning table of another
+  // Throws DeviceError if the device does not answer, FileError for a tuning table of another
   // architecture. `options.features` are given.
   explicit Launcher(const CudaOptions& options);
   ~Launcher();

@@ -1,7 +1,7 @@
-// LweKeySwitch: a product of the digits of all masks with the rows of the key; of large batches on
-// the matrix units (lwe/key_switch_bytes.cu). Here threads own columns of the key and meet every
-// ciphertext of their tile with each word they load; blocks split the rows, and their exact 64-bit
-// sums meet in memory.
+// LweKeySwitch: a product of the digits of all masks with the rows of the key. Large batches use
+// the matrix units (lwe/key_switch_bytes.cu). Here a thread owns columns of the key, and uses each
+// word that it loads for every ciphertext of its tile. Blocks split the rows, and their exact
+// 64-bit sums are added in memory.
 #include <algorithm>
 #include <string>
 

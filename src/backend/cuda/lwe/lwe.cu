@@ -58,8 +58,8 @@ __device__ __forceinline__ std::int64_t sum_of_warp(std::int64_t x) {
   return x;
 }
 
-// A block a ciphertext. Numerators are kept positive by 2^24 turns, which leave modulo M. Rests are
-// summed by shuffles: atomics on 64-bit words of shared memory are loops, 8 us for 256 threads.
+// A block per ciphertext. Numerators are kept positive by 2^24 turns, which leave modulo M. Rests
+// are summed by shuffles: atomics on 64-bit words of shared memory are loops, 8 us for 256 threads.
 __global__ void __launch_bounds__(kLweThreads) mod_switch(const __grid_constant__ ModSwitchArgs a) {
   constexpr std::uint64_t kTurns = std::uint64_t{1} << 24;
   __shared__ std::int64_t rests[kLweThreads / 32];

@@ -22,7 +22,7 @@ struct LweSlotsArgs {
 };
 static_assert(sizeof(LweSlotsArgs) <= 4096);
 
-// A thread a slot; blockIdx.y is the diagonal.
+// A thread per slot; blockIdx.y is the diagonal.
 __global__ void __launch_bounds__(kSlotThreads)
     lwe_diagonals(const __grid_constant__ LweSlotsArgs a) {
   const std::uint32_t w = blockIdx.x * kSlotThreads + threadIdx.x;
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kSlotThreads)
   a.out[std::size_t{blockIdx.y} * a.slots + (block << a.log_rows) + r] = make_double2(x, 0.0);
 }
 
-// A block a row.
+// A block per row.
 __global__ void __launch_bounds__(kSlotThreads) lwe_bodies(const __grid_constant__ LweSlotsArgs a) {
   __shared__ unsigned long long sum;
   if (threadIdx.x == 0) sum = 0;

@@ -1,4 +1,4 @@
-// What the kernels of Transform are told, and where a block of them finds its limb.
+// Arguments of the kernels of Transform, and where a block of them finds its limb.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct BlockLimb {
   }
 };
 
-// Of any polynomial of a launch.
+// The item of any polynomial of a launch.
 __device__ __forceinline__ const TransformArgs::Item& item_of(const TransformArgs& a,
                                                               std::uint32_t poly) {
   return a.item[a.stride == 0 ? poly : 0];

@@ -31,7 +31,7 @@ struct BlockShape {
   // Shares of a round that are one thread's at a time.
   static constexpr int kColumnShares = (1 << LOG_N) / Column::kValues;
   static constexpr int kRowShares = (1 << LOG_N) / Row::kValues;
-  // 64 registers a thread, or 128 where twiddles are kept.
+  // 64 registers per thread, or 128 where twiddles are kept.
   static constexpr int kMostThreads = LOG_N < 14 ? 512 : 1024;
   static constexpr int kThreads = kRowShares < kMostThreads ? kRowShares : kMostThreads;
   static constexpr int kMinBlocks = (kKept ? 512 : 1024) / kThreads;
@@ -155,7 +155,7 @@ struct LoadedTwiddles {
         units((forward ? views.units : views.units_inv)[prime]) {}
 
   __device__ __forceinline__ WideTwiddles<S> wide() const { return WideTwiddles<S>(columns); }
-  // Of a thread's shares: all have the same t.
+  // Twiddles for a thread's shares: all have the same t.
   __device__ __forceinline__ NarrowTwiddles<S> narrow() const {
     return {columns, static_cast<int>(threadIdx.x / kLineColumns % S::kThreads)};
   }
@@ -169,7 +169,7 @@ struct LoadedTwiddles {
   static constexpr int kRowWords = row_table_words(B::kLogCols);
 };
 
-// The same in registers from the start, of threads with one share of rows.
+// The same, in registers from the start, for threads with one share of rows.
 template <class B>
 struct KeptTwiddles {
   WideTwiddles<typename B::Column> kept_wide;

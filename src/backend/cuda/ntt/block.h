@@ -1,4 +1,4 @@
-// Transforms between Coeff and Eval, one block a limb (ntt/block.cuh).
+// Transforms between Coeff and Eval, one block per limb (ntt/block.cuh).
 #pragma once
 
 #include <vector>

@@ -5,7 +5,7 @@
 // Forward runs wide, then narrow; inverse narrow, then wide.
 //
 // Ranges, for any odd q < 2^31 (2q fits a word): forward stages take and give [0, 2q), inverse
-// stages [0, q). One conditional subtraction more a butterfly than primes below 2^30 would need
+// stages [0, q). A butterfly has one more conditional subtraction than primes below 2^30 would need
 // (Harvey 2014): those leave room for 4q (ntt/lazy.cuh).
 #pragma once
 

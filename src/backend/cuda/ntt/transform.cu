@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   rows_of_block<S, KIND>(a, shared, slots);
 }
 
-// 64, 102 or 168 registers a thread.
+// 64, 102 or 168 registers per thread.
 template <class S>
 constexpr int kKeptRowBlocks = S::kValues > 16  ? 3
                                : S::kValues > 8 ? 5
@@ -293,7 +293,7 @@ class Phases {
 
   TransformBatch batch_;
   const Ring& ring_;
-  // Of the record; those with an index are [forward].
+  // Parts of the record; those with an index are [forward].
   std::vector<Pair> whole_[2], single_, in_place_, products_;
   Copy copies_;
   std::vector<Pair> columns_[2], rows_[2], kept_rows_[2];

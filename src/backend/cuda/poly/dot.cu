@@ -1,5 +1,5 @@
 // Sums of products with shared operands, in Eval. Outputs are computed in tiles: a row of a tile is
-// one input with its factor for each output of the tile, so that an input is read once a tile.
+// one input with its factor for each output of the tile, so that an input is read once per tile.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +20,7 @@ struct DotArgs {
   struct Tile {
     std::uint32_t* out[kOutputs][kParts];
     std::uint8_t out_layout[kOutputs][kParts];
-    std::uint8_t accumulate;  // one bit an output
+    std::uint8_t accumulate;  // one bit per output
     std::uint8_t repeat;      // s of factors in X^(2^s); 0: whole ones
     std::int16_t first_row, rows, limbs;
   } tile[kTiles];
@@ -64,8 +64,8 @@ struct DotArgs {
 };
 static_assert(sizeof(DotArgs) <= 4096);
 
-// Addresses of one prime's limbs for a row: the inputs' parts, then the factors; null where there
-// is none. Computed once a block: looking them up in the parameters costs more than the products.
+// Addresses of one prime's limbs for a row: those of the inputs' parts, then those of the factors;
+// null if there is none. A block computes them once, as a look-up costs more than the products.
 using Address = const std::uint32_t*;
 
 template <int PARTS, int OUTPUTS>
@@ -101,7 +101,7 @@ template <int PARTS, int OUTPUTS, bool REPEAT>
 struct Operands {
   Group x[PARTS];
   Factor<REPEAT> f[OUTPUTS];
-  unsigned present;  // one bit an output: the same for the whole block
+  unsigned present;  // one bit per output: the same for the whole block
 
   __device__ __forceinline__ void load(const Address* address, std::uint32_t g, std::uint32_t at) {
     present = 0;

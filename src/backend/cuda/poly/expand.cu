@@ -1,5 +1,5 @@
-// The seed expander of the wire format (crypto/expand.h): one ChaCha20 block a thread, four
-// coefficients a block.
+// The seed expander of the wire format (crypto/expand.h): one ChaCha20 block per thread, four
+// coefficients per block.
 #include <algorithm>
 
 #include "backend/cuda/device/chacha.cuh"

@@ -10,7 +10,7 @@
 namespace latticino::cuda {
 namespace {
 
-// Of one launch: 4 KB of parameters.
+// Limits of one launch: 4 KB of parameters.
 constexpr int kTensorItems = 6, kPairs = 10, kTerms = 8, kWords = 352;
 constexpr int kLimbs = 64;  // of one item of a launch
 

@@ -1,5 +1,6 @@
-// BlindRotate: chooses the form (rotate/forms.h), and how many ciphertexts share a block or blocks
-// a ciphertext. Rotations that do not fit a block's shared memory go step by step.
+// BlindRotate: chooses the form (rotate/forms.h), and how many ciphertexts share a block, or how
+// many blocks share a ciphertext. Rotations that do not fit a block's shared memory go step by
+// step.
 #include <algorithm>
 #include <optional>
 
@@ -36,7 +37,7 @@ std::uint32_t most_a_block(const Properties& device, const Limits& limits, int u
   int most = limits.most_threads / (units * limits.threads);
   most = std::min<int>(most,
                        (device.shared_per_block - limits.twiddle_bytes) / limits.ciphertext_bytes);
-  // Named barriers: one a ciphertext, and one a polynomial where two warps share it.
+  // Named barriers: one per ciphertext, and one per polynomial where two warps share it.
   return std::min(most, 15 / (1 + (limits.threads > 32 ? units : 0)));
 }
 

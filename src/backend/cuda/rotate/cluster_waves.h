@@ -24,7 +24,7 @@ struct WaveTimes {
     const double* end = std::find(std::begin(of_blocks), std::end(of_blocks), 0);
     return static_cast<std::uint32_t>(end - of_blocks);
   }
-  // Of `total` clusters; without end where no time was seen.
+  // The time of `total` clusters; infinite if no time was measured.
   double all(const Clusters& clusters, std::uint32_t total) const {
     const std::uint32_t side_by_side = std::min(clusters.most, clusters.alone * most_blocks());
     if (side_by_side == 0) return std::numeric_limits<double>::infinity();

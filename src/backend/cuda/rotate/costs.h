@@ -1,5 +1,5 @@
-// What forms of exact blind rotations cost, from which the backend chooses where no table does.
-// Times are over that of one wave of clusters of eight blocks.
+// Costs of the forms of exact blind rotations. The backend chooses by them if no table chooses.
+// Times are relative to that of one wave of clusters of eight blocks.
 #pragma once
 
 #include <algorithm>

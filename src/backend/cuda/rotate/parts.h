@@ -1,5 +1,5 @@
-// Groups of rotations on multiprocessors that take one at a time: some are cut in two, so that all
-// multiprocessors end together, where a last wave of whole ones would leave most of them idle.
+// Groups of rotations on multiprocessors that take one group at a time. Some groups are cut in two,
+// so that all multiprocessors end together. A last wave of whole groups would leave most idle.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct RotationPart {
   LATTICINO_HOST_DEVICE std::uint32_t steps() const { return to - from; }
 };
 
-// Of G groups on M multiprocessors, G > M and no multiple of it, the first M - 1 are cut after 1/M,
+// If G groups run on M multiprocessors, G > M and no multiple, the first M - 1 are cut after 1/M,
 // 2/M .. of their steps. Blocks are, in order: their first parts, one multiprocessor having none;
 // the other groups; their last parts, the longest first. Who is free next takes the next block, so
 // multiprocessors become free at distances of 1/M of a group, and the last parts fill up what is

@@ -1,7 +1,7 @@
 // Blind rotation step by step: all ciphertexts of a batch go through a step together (paper:
 // Chameleon, Sec. 4: one pass over the key for a batch), in any ring. The accumulators are `out`;
-// digits and products pass through memory between launches: three a step where a block of the
-// transform does what is beside it, five where it transforms only.
+// digits and products pass through memory between launches. A step has three launches if a block of
+// the transform also makes digits and sums, five if it only transforms.
 #include <algorithm>
 
 #include "backend/cuda/launch/dispatch.h"
@@ -66,7 +66,7 @@ class Steps {
 
   void begin() { entries(rotate_begin, polys(), kStepThreads, a_, primes_); }
 
-  // Of the step `step`; with transforms by blocks of one polynomial these take digits from the
+  // Runs the step `step`. Transforms by blocks of one polynomial take digits from the
   // accumulators themselves, and add to them.
   void run(std::uint32_t step, const StepArray& digits, const StepArray& products) {
     a_.step = step;

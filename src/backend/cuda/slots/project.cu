@@ -174,7 +174,7 @@ __device__ __noinline__ double wide_divided(const ProjectArgs& a, const View& in
   if (threadIdx.x % kWarp == 0 && top > 0) {
     // The highest digit gives the sign: what is below it adds up to less than half of its weight.
     const bool negative = wide.digit[top - 1] < 0;
-    const int words = top / 2 + 1;  // 31 bits a prime
+    const int words = top / 2 + 1;  // 31 bits per prime
     for (int w = 0; w < words; ++w) wide.word[w] = 0;
     for (int i = top; i-- > 0;) {
       const std::uint32_t q = a.ring.modulus[in.prime(i)].q;

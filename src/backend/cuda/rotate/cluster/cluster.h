@@ -1,4 +1,4 @@
-// Blind rotation by clusters of blocks, one a ciphertext (rotate/cluster/cluster.cuh).
+// Blind rotation by clusters of blocks, one per ciphertext (rotate/cluster/cluster.cuh).
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@ struct ClusterPlan {
   Shape shape;  // but for the grid
 };
 
-// None where no such cluster can be placed.
+// None if no such cluster can be placed.
 Clusters clusters_of(Launcher& launcher, const void* kernel, Shape shape);
 
-// None where the device or the parameters do not allow it: rings of N = 2^10 .. 2^12 over primes
+// None if the device or the parameters do not allow it: rings of N = 2^10 .. 2^12 over primes
 // below 2^30; what a block needs must fit its threads and shared memory. Pairs and fours of blocks
 // serve the gadgets of the named sets only, pairs no steps of several keys.
 std::optional<ClusterPlan> plan_cluster(Launcher& launcher, const RotateArgs& args,

@@ -48,7 +48,7 @@ class ClusterKeys {
     for (int i = 0; i < stages; ++i) copy_next();
   }
 
-  // Those of the step.
+  // The key words of the step.
   __device__ __forceinline__ const std::uint32_t* take() const {
     if (stages_ > 2) {
       wait_for_groups<2>();

@@ -72,8 +72,8 @@ struct ClusterShape {
   }
 
   // Digits on their way from columns to rows, [four rows][class][column of the class][row of four]:
-  // a pad of one vector a class, and of 16 words a polynomial, so that neighbouring threads of a
-  // row, rows and polynomials touch all banks.
+  // a pad of one vector per class, and of 16 words per polynomial, so that neighbouring threads of
+  // a row, rows and polynomials touch all banks.
   static constexpr int kFourVectors = kBlocks * (kSliceColumns + 1);
   static constexpr int kDigitsWords = kSliceRows * kFourVectors + 16;
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t digits_word(std::uint32_t row,

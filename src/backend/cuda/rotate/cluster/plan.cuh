@@ -1,5 +1,5 @@
 // Which kernel of spread blind rotations serves a shape. Each number of blocks is a translation
-// unit of its own (rotate/cluster/blocks_1.cu ..): they take the assembler a while.
+// unit of its own (rotate/cluster/blocks_1.cu ..), because these kernels take long to assemble.
 #pragma once
 
 #include <algorithm>

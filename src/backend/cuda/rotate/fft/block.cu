@@ -73,7 +73,7 @@ const ClusterTimes& spread_times(int primes, int keys) {
 
 static_assert(kLogFourierClusterBlocks == kLogMostClusterBlocks);
 
-// None where ciphertexts are gathered; `gathered`: the time of that, over one ciphertext a block.
+// None if ciphertexts are gathered; `gathered`: the time of that, over one ciphertext per block.
 std::optional<FourierClusterPlan> spread(Launcher& launcher, const RotateArgs& args, int primes,
                                          double gathered) {
   std::optional<FourierClusterPlan> plan[kLogFourierClusterBlocks + 1];
@@ -84,7 +84,7 @@ std::optional<FourierClusterPlan> spread(Launcher& launcher, const RotateArgs& a
     if (plan[b]) forms.add(cluster_form(b), times.spread[b].all(plan[b]->clusters, args.total));
   }
   // Exact rotations have 16 levels + keys here, levels up to 62. What they cannot have is FP64: no
-  // keys stand for one key a step, levels from 64 on for several.
+  // keys stand for one key per step, levels from 64 on for several.
   constexpr int kSeveralKeys = 16 * 64;
   const int keys = args.keys == 1 ? 0 : kSeveralKeys + args.keys;
   const TuningKey key{TunedKernel::BlindRotate,

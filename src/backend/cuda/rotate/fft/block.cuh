@@ -211,7 +211,7 @@ constexpr FourierLimits fourier_limits(int levels) {
           fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels), S::kV == 8 ? 4 : 8};
 }
 
-// k = 2 has a file of its own (rotate/fft/block_k2.cu), as have several key bits a step
+// k = 2 has its own file (rotate/fft/block_k2.cu), as have several key bits per step
 // (rotate/fft/group.cu).
 FourierLimits fourier_group_limits(int log_n, int parts, int primes, int levels);
 void launch_blind_rotate_fft_group(Launcher& launcher, const FourierRotateArgs& args, int primes,

@@ -76,7 +76,7 @@ struct KeyRing {
     }
     end_group();
   }
-  // Of the next step.
+  // Loads the numbers of the next step.
   __device__ __forceinline__ void take(Complex (&key)[COUNT]) {
     wait_for_groups<S::kKeySteps - 1>();
 #pragma unroll

@@ -1,4 +1,4 @@
-// Blind rotation in FP64 by clusters of blocks, one a ciphertext (rotate/fft/cluster.cuh).
+// Blind rotation in FP64 by clusters of blocks, one per ciphertext (rotate/fft/cluster.cuh).
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct FourierClusterPlan {
 // Sixteen blocks are more than devices have to allow: the launcher asks for them by name.
 constexpr int kLogFourierClusterBlocks = 4;
 
-// None where the device has no clusters of this size, or the gadget no kernel: k = 1 and the ring,
+// None if the device has no clusters of this size, or the gadget no kernel: k = 1 and the ring,
 // primes and levels of a named set.
 std::optional<FourierClusterPlan> plan_fourier_cluster(Launcher& launcher, const RotateArgs& args,
                                                        int primes, int log_blocks);

@@ -1,13 +1,13 @@
-// Blind rotation in FP64 of one ciphertext as in rotate/fft/cluster.cuh, for N = 2^10, three
-// digits and C = 16, where a block has 32 numbers of a row: four to a lane, so that two stages go
-// by in registers before numbers change lanes. A shuffled stage of one number a lane takes 80
-// cycles, two stages of four 56 and the way through shared memory 65. A step:
-//   Rows: warp v has digit v of both components. The stages among numbers of the block, sent to the
-//   blocks of the tuples; what they sent, of the block's two tuples, the last stages.
-//   Products: the last warp, which has taken the key meanwhile: a lane has a point, then four
-//   numbers of a component. The first stages back, sent.
-//   Sums: a warp for each component and class.
-// The threads of a block meet twice a step: before the products, and after the sums.
+// Blind rotation in FP64 of one ciphertext as in rotate/fft/cluster.cuh, for N = 2^10, three digits
+// and C = 16. A block then has 32 numbers of a row, four per lane, so two stages run in registers
+// before numbers change lanes. That takes 56 cycles, and the exchange through shared memory 65; one
+// stage by shuffles, with one number per lane, takes 80. A step has three parts:
+//   Rows: warp v has digit v of both components. It computes the stages among numbers of the block,
+//   sends the results to the blocks of the tuples, and computes the last stages of its own tuples.
+//   Products: the last warp has loaded the key meanwhile. A lane first has a point, then four
+//   numbers of a component. It also computes the first stages back, and sends the results.
+//   Sums: there is a warp for each component and class.
+// The threads of a block meet twice per step: before the products, and after the sums.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ __device__ __forceinline__ void send_rows(const Radix4Unit<S>& u, const FourDigi
   }
 }
 
-// What has come of the warp's rows: the last stages.
+// The last stages of the warp's rows, on what other blocks have sent.
 template <class S>
 __device__ __forceinline__ void finish_rows(const Radix4Unit<S>& u, std::uint32_t step) {
   const std::uint32_t place = u.warp * S::kPair + 4 * u.element + u.q;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void finish_rows(const Radix4Unit<S>& u, std::uint32_
   }
 }
 
-// A lane's numbers of the key: of all rows and components.
+// The key's numbers that a lane needs, for all rows and components.
 template <class S>
 struct Radix4Key {
   KeyRing<S, S::kRows * S::kParts, S::kSlice, S::kM> ring;
@@ -94,7 +94,7 @@ struct Radix4Key {
              u.a.rotate.steps) {
     if (u.warp == S::kProductWarp) ring.begin();
   }
-  // Of the next step.
+  // Loads the numbers of the next step.
   __device__ __forceinline__ void take() { ring.take(number); }
 };
 
@@ -139,7 +139,7 @@ __device__ __forceinline__ void send_sums(const Radix4Unit<S>& u, const Radix4Ke
   }
 }
 
-// Of a number of a class, and of the one two numbers away in the first stage back.
+// Roots for a number of a class, and for the one two numbers away, in the first stage back.
 template <class S>
 struct SumRoots {
   SliceRoots<S> slice;
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   const typename S::Digits form(a.rotate, a.rounding);
   const FourDigits digits(form, u.warp % S::kLevels);
   Radix4Key<S> key(u);
-  // Of the lane's first coefficients, which alternate between two places.
+  // Places of the lane's first coefficients, which alternate between two.
   std::uint32_t from = held(u.component * (S::kClass / 4) + u.low);
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {

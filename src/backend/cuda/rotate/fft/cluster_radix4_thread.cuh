@@ -1,5 +1,5 @@
 // The shape of rotate/fft/cluster_radix4.cuh, and what its threads have in common: digits, stages
-// of four numbers a lane, and their ways between lanes.
+// of four numbers per lane, and their ways between lanes.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ struct FourierRadix4Shape : FourierClusterShape<10, 4, 1, 3> {
   static_assert(kThreads == 32 * kSumWarps && kProductWarp < kSumWarps && kV == 1 && kTuples == 2);
 
   // Places of numbers, such that eight neighbouring lanes touch all banks.
-  // Of coefficient i of a class: what a lane takes digits of lies side by side.
+  // The place of coefficient i of a class: those that a lane takes digits of lie side by side.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t coefficient(std::uint32_t i) {
     return (i & kSlice) | (i & 7) << 2 | (i >> 3 & 3);
   }
-  // Of number l of a component's row, between stages.
+  // The place of number l of a component's row, between stages.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t slice_place(std::uint32_t component,
                                                                    std::uint32_t l) {
     return component * kSlice + (l ^ l >> 3 << 1 ^ component);
   }
-  // Of element p of a tuple, between stages; q: component + 2 tuple.
+  // The place of element p of a tuple, between stages; q: component + 2 tuple.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t tuple_place(std::uint32_t q,
                                                                    std::uint32_t p) {
     return q + 4 * (p ^ p >> 2);
   }
-  // Of a product.
+  // The place of a product.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t sum_place(std::uint32_t q, std::uint32_t p) {
     return q * kBlocks + (p ^ q);
   }
-  // Of a row's number at point p of a tuple.
+  // The place of a row's number at point p of a tuple.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t row_place(std::uint32_t component,
                                                                  std::uint32_t level,
                                                                  std::uint32_t tuple,

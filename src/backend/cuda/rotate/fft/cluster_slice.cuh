@@ -97,7 +97,7 @@ __device__ __forceinline__ Complex lanes_inverse(Complex own, Complex other, con
           fourier::fused_add(-d.re, w.im, fourier::times(d.im, w.re))};
 }
 
-// Of a lane, for all stages of a slice; the pairs whose other bit of r is set take i times these.
+// A lane's roots for all stages of a slice; pairs whose other bit of r is set take i times these.
 template <class S>
 struct SliceRoots {
   std::conditional_t<S::kLogV == 0, LaneRoot, Complex> w[S::kLogSlice];
@@ -165,7 +165,7 @@ __device__ __forceinline__ void slice_inverse(Complex (&x)[S::kV], const SliceRo
   if constexpr (STAGE > 0) slice_inverse<S, STAGE - 1>(x, roots, lane);
 }
 
-// The last stages, of one number a lane: position `position` of the polynomial, whose lowest bits
+// The last stages, of one number per lane: position `position` of the polynomial, whose lowest bits
 // are the lane's highest.
 template <class S>
 struct TupleRoots {

@@ -64,7 +64,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     return index >> kRegisterBits | (index & ((1u << kRegisterBits) - 1))
                                         << (kLogTuples - kRegisterBits);
   }
-  // Of element p of tuple `index` in the digits. Readers, neighbours in p and the component, touch
+  // Place of element p of tuple `index` in the digits. Readers, neighbours in p or component, touch
   // all banks.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t digit_place(std::uint32_t p,
                                                                    std::uint32_t index, int row) {
@@ -75,7 +75,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     const std::uint32_t other = p >> kShift ^ (row / kLevels != 0 ? kHalf : 0);
     return r * kSlice + p * kTuples + (turned(index) ^ (other & (kTuples - 1)));
   }
-  // Of number l of a class in the products, both components'.
+  // The place of number l of a class in the products of both components.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t product_place(std::uint32_t l,
                                                                      int component) {
     const std::uint32_t other = l >> (kLogV + 2) & 1;
@@ -94,12 +94,12 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     const auto r = static_cast<std::uint32_t>(row);
     return r * kSlice + (l ^ (r & 3) << 1);
   }
-  // Of a row's digits after all stages, in memory of the block.
+  // The place of a row's digits after all stages, in memory of the block.
   LATTICINO_HOST_DEVICE static constexpr int row_point(int row, int point) {
     return row * kSlice + (point ^ (row / kLevels != 0 ? 4 : 0));
   }
 
-  // Of coefficient i of a class, and where it lies in the vectors of what a class was before.
+  // The place of coefficient i of a class, and that in the vectors of what a class was before.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t coefficient(std::uint32_t i) { return i; }
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t before_place(std::uint32_t i) {
     const std::uint32_t v = i / 32;  // value of a lane
@@ -212,7 +212,7 @@ struct FourierClusterUnit {
 // Threads of a block that meet, beside all of them.
 constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarrier = 4;
 
-// For nothing (meet_threads()), once a step: of the first `threads`, those that have no points.
+// For nothing (meet_threads()), once per step: of the first `threads`, those that have no points.
 template <class S>
 __device__ __forceinline__ void meet_others(const FourierClusterUnit<S>& u, int threads) {
   if (threads > S::kPoints && u.warp >= S::kPointWarps) {

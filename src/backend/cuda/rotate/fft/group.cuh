@@ -1,7 +1,7 @@
-// Blind rotation in FP64 with several key bits a step, any number of ciphertexts: as
-// rotate/fft/block.cuh, but that digits are those of acc and each number of a key row is made where
-// it is multiplied, sum_j (X^-E_j - 1) K_j. Which row that is does not matter to the selectors,
-// which are looked up again for each.
+// Blind rotation in FP64 with several key bits per step, for any number of ciphertexts. It works as
+// rotate/fft/block.cuh, with two differences. Digits are those of acc. Each number of a key row is
+// computed when it is multiplied: sum_j (X^-E_j - 1) K_j. The selectors do not depend on the row,
+// but are looked up again for each row.
 #pragma once
 
 #include "backend/cuda/device/fetch.cuh"
@@ -10,7 +10,7 @@
 
 namespace latticino::cuda {
 
-// Eight numbers a thread in every ring.
+// Eight numbers per thread in every ring.
 template <int LOG_N>
 using FourierGroupUnit = FourierShape<LOG_N, 3>;
 constexpr int kMostGroupThreads = 256;  // registers

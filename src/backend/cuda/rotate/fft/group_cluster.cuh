@@ -1,18 +1,18 @@
-// Blind rotation in FP64 of one ciphertext by the C blocks of a cluster with three key bits a step,
+// Blind rotation in FP64 of one ciphertext by the C blocks of a cluster, three key bits per step,
 // k = 1; blocks and classes as in rotate/fft/cluster.cuh. The step's key at a number is
 //   sum_j (X^-E_j - 1) K_j
-// and depends on exponents alone. So warps of their own make it a step ahead (KeyMaker), from key
-// numbers that they load a step before that, and the rest of a step is:
+// and depends on exponents alone. So separate warps make it a step ahead (KeyMaker), from key
+// numbers that they load one step earlier still. The rest of a step is:
 //   Slices: a warp for each row. Its digit of acc, the stages among numbers of the block; sent to
 //   the blocks of the tuples.
 //   Points: tuples of all rows. The last stages, the products with the key, the first stages back;
 //   sent to the blocks of the slices.
 //   Sums: the warps of the slices. The stages back, added to the accumulators.
-// Nothing of another class is needed, as products are turned by the key. The warps of a component
-// make its sums each, and keep them in registers: all take digits of them.
+// Numbers of other classes are not needed, because the key turns the products. Each warp of a
+// component computes the sums of that component and keeps them in registers, as all need digits.
 //
 // The order of arrivals is that of rotate/fft/cluster.cuh: one place serves all steps. The key
-// and its selectors alternate between two places; a block's warps meet once a step.
+// and its selectors alternate between two places; a block's warps meet once per step.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct FourierGroupShape : FourierClusterShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS
       Base::kSlice, Base::kTuples;
   static constexpr int kGroup = 3, kKeyCount = (1 << kGroup) - 1;
   static constexpr int kFrontWarps = Base::most(kRows, kPointWarps);
-  // Of a key at one position, and of them a thread's: as many as leave a thread 168 registers.
+  // Numbers of a key at one position, and of a thread: as many as 168 registers per thread allow.
   static constexpr int kNumbers = kRows * kParts, kEach = LOG_BLOCKS == 3 ? 4 : 2;
   static constexpr int kMakers = kSlice * kNumbers / kEach;
   static constexpr int kThreads = 32 * kFrontWarps + kMakers;

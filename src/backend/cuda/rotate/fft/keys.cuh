@@ -1,4 +1,4 @@
-// Ways of key rows to the warps of rotate/fft/block.cuh, each row a chunk: take(), load() what is
+// How key rows reach the warps of rotate/fft/block.cuh, one row per chunk: take(), load() what is
 // needed, leave().
 #pragma once
 

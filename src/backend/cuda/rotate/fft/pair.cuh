@@ -1,8 +1,8 @@
 // Blind rotation in FP64 for k = 1 and one digit: a warp carries a component of a ciphertext, 32
-// numbers a thread. It transforms its own digits with one hand-over, of real and imaginary parts
+// numbers per thread. It transforms its own digits with one hand-over, of real and imaginary parts
 // after each other; the two warps of a ciphertext show each other the result, in two halves, and
 // each makes and transforms back its component of the product, in the registers of its digits. So
-// two warps meet four times a step, and own accumulators stay in registers from one step to the
+// two warps meet four times per step, and own accumulators stay in registers from one step to the
 // next's digits.
 #pragma once
 

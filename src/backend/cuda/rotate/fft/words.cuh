@@ -25,7 +25,7 @@ struct FourierRotateArgs {
   // Zeros before: blocks that have begun, then [group][warp], whether the first part is done.
   std::uint32_t* handed;
 
-  // That of a unit in a group, where it is below the total.
+  // The ciphertext of a unit in a group, if it is below the total.
   LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
     return unit * parts.groups + group;
   }
