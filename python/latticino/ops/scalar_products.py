@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import _native
-from .scalar import Numbers, Scalar, divided
+from .scalar import Scalar, divided
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
