@@ -3,9 +3,10 @@
 
     bench/before_after.py --before build-old abc1234 --after build-new def5678 --record before_after.json
 
-Each folder is a build with -DLATTICINO_CUDA=ON -DLATTICINO_BENCH=ON; the word after it is its commit. Every round runs the
-programs of both builds, so that a drift of the card meets both alike. The record has a row for each build and measurement:
-the median of the rounds, the least and the largest of them. The table names what differs by more than --limit percent.
+Each folder is a build with -DLATTICINO_CUDA=ON -DLATTICINO_BENCH=ON; the word after it is its commit. Every round runs
+the programs of both builds, so that a drift of the card meets both alike. The record has a row for each build and
+measurement: the median of the rounds, the least and the largest of them. The output names what differs by more than
+--limit percent.
 """
 
 import argparse

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 SHARE, WARMTH = 0.8, 3.0  # of the teacher's scores in the loss, and their temperature
-# Options of a student: the weight of the penalty, the share of the steps in which ReLUs become polynomials, where values
-# are cut; then those of the epochs in which it settles.
+# Options of a student: the weight of the penalty, the share of the steps in which ReLUs become polynomials, and where
+# values are cut; then those of the epochs in which it settles.
 BOUNDS = {"penalty": 0.0005, "fade": 0.5, "end": 5.0, "settle": 20, "settle_peak": 0.01,
           "settle_penalty": 0.001, "settle_end": 20.0}
 NOISE, FROZEN = 2.0**-12, 0.05  # of activations in the last epochs, and the share of those

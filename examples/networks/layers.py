@@ -92,7 +92,10 @@ def penalty(model):
 
 
 def cut_at(model, end):
-    """Sets where activations in training cut values, in standard deviations of a channel; removes errors of `freeze_norms`."""
+    """Sets where activations in training cut values, in standard deviations of a channel.
+
+    It also removes the errors that `freeze_norms` adds.
+    """
     for m in model.modules():
         if isinstance(m, Quadratic):
             m.end, m.noise = end, 0.0

@@ -109,7 +109,8 @@ def fit(run, stage, model, loss_of, count, epochs=None, peak=None, last=None, de
 
     ``loss_of(model, index)``: the loss of the training samples with these numbers. ``last``: (epochs, function): what
     is done to the model before each of so many last epochs. ``before(model, done)``: before each step, with the share
-    of the steps that are done. ``after(model)``: after each step. ``check(model)``: a word on the model in `eval`, shown after every tenth epoch.
+    of the steps that are done. ``after(model)``: after each step. ``check(model)``: a word on the model in
+    `eval`, shown after every tenth epoch.
     """
     asked, epochs = run.asked, run.asked.epochs if epochs is None else epochs
     peak = asked.peak if peak is None else peak
