@@ -48,7 +48,6 @@ class Result:
     device: str
     sizes: dict[str, int] = field(default_factory=dict)  # of the parameters and the mini-batches
     device_name: str = ""
-    mode: str = "immediate"  # or replayed
     rows: list[Row] = field(default_factory=list)  # of the last training
     walls: list[float] = field(default_factory=list)
     bootstraps: int = 0
@@ -59,6 +58,7 @@ class Result:
     device_peak_bytes: int = 0
     host_peak_bytes: int = 0
     predicted: float = 0.0
+    mode: str = "immediate"  # or replayed
 
 
 def choose_data(name: str | None) -> data.Dataset:

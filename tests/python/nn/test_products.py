@@ -164,9 +164,9 @@ def test_encrypted_runs(device, name, images):
         assert got.shape == (want[0].shape if images == 1 else want.shape)
         allowed = 2.0 ** (2 - enc.plan.bits) * reading.lowered.nodes[reading.lowered.output].bound
         assert np.abs(got - want).mean() < allowed
-        # What the network holds on the way; a bootstrapping is predicted with up to a bit less than it gives, and the mean
-        # of few errors varies.
-        for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, x[: 4 * images])):
+        # What the network holds on the way; a bootstrapping is predicted with up to a bit less than it gives. Errors grow with
+        # the values of an input, so that a few inputs can be half a bit less precise than the sample.
+        for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, x[:12])):
             assert bits > layer.bits - 1, (form, layer.layer, layer.bits, bits)
 
 
