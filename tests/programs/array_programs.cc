@@ -1,11 +1,22 @@
-// Runs programs on encrypted arrays through the public headers alone, for a test that compares the
-// arrays of C++ with those of Python (tests/python/arrays/test_front_doors.py).
+// Runs programs on encrypted arrays. It uses the public headers alone. The test
+// tests/python/arrays/test_front_doors.py runs the same programs in Python and compares the arrays.
 //
 //   array_programs PRESET FOLDER AUTO_BOOTSTRAP
 //
-// FOLDER holds `keys`, `x0`, `x1` .. as Python saved them, and `program`: a step a line, which
-// appends an array to the list that begins with the inputs. Each step's array is written as `yN`,
-// and a line tells its level, scale, claims and how many warnings there were, or "refused".
+// AUTO_BOOTSTRAP is 1 if the context bootstraps by itself. FOLDER contains files that Python wrote:
+//
+// - `keys`: the server keys.
+// - `x0`, `x1` and so on: the input arrays. They begin the list of arrays.
+// - `program`: one step per line. A step computes from arrays of the list, and appends its results
+//   to it. Its name and numbers are those that step() below reads.
+//
+// For each result the program writes two things:
+//
+// - the array, to the file `yN` in FOLDER, where N is its place in the list;
+// - one line on stdout: the level, the scale, the mean and worst bits, the range of real parts, the
+//   range of imaginary parts, and the number of range warnings so far.
+//
+// If a step raises an error, the line is "refused" and the program ends.
 #include <cstdio>
 #include <exception>
 #include <fstream>
