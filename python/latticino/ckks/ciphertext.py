@@ -404,18 +404,26 @@ class Ciphertext(OfNumpy):
         return powers.power(self, n, "use polyval for other functions")
 
     def __matmul__(self, w: Operand) -> Ciphertext:
-        """numpy's ``x @ w`` and ``w @ x``: one level for a clear `w`, two for two encrypted arrays (vectors: one).
+        """numpy's ``x @ w`` and ``w @ x``. A clear `w` takes one level, an encrypted one two (one for vectors).
 
-        All sizes and batches that numpy takes are possible; the library pads. A vector of n values times an n x m
-        matrix takes min(n', m') diagonals with n' and m' the next powers of two, and its result is packed for the next
-        product. Larger products, and those of other layouts, are one sparse map, whose result has the layout that takes
-        the fewest diagonals: for (r, n) @ (n, m) in one ciphertext at most n + m - 1 if m <= n, and about 3 m if m is
-        much smaller than n. Arrays of several ciphertexts are multiplied block by block.
+        All sizes and batches that numpy takes are possible; the library pads.
 
-        For two encrypted matrices of shapes (r, n) and (n, m): one product of ciphertexts if all r n m products of
-        single values fit the slots; otherwise up to n of them with one relinearisation, and 2 n rotations that share
-        one ModUp for each operand. An operand whose rows do not follow each other in the slots, such as a transpose,
-        may take one level more.
+        Cost with a clear matrix:
+
+        - A vector of n values times an n x m matrix takes min(n', m') diagonals. Here n' and m' are the next powers
+          of two. The result is packed for the next product.
+        - Larger matrices, and arrays in another layout, are multiplied by one sparse map. Its result has the layout
+          that takes the fewest diagonals. For example, (r, n) @ (n, m) in one ciphertext takes at most n + m - 1
+          diagonals if m <= n, and about 3 m if m is much smaller than n.
+        - Arrays of several ciphertexts are multiplied block by block.
+
+        Cost of two encrypted matrices, of shapes (r, n) and (n, m):
+
+        - If all r n m products of single values fit the slots, it takes one product of ciphertexts.
+        - Otherwise it takes up to n products of ciphertexts with one relinearisation, and 2 n rotations. The
+          rotations of an operand share one ModUp.
+        - If the rows of an operand do not follow each other in the slots, as in a transpose, it may take one more
+          level.
 
         ShapeError for shapes that numpy refuses; UnsupportedError if the diagonals exceed 2^26 slots.
         """
