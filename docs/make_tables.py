@@ -481,7 +481,7 @@ def packing() -> str:
                   "wrong answers", "processor time: mean, longest"), rows)
 
 
-CHAINS = {"packed": "packed", "single": "one prime a level", "double": "two primes a level", "3 primes": "three"}
+CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two primes per level", "3 primes": "three primes per level"}
 
 
 def chains() -> str:
