@@ -481,7 +481,8 @@ def packing() -> str:
                   "wrong answers", "processor time: mean, longest"), rows)
 
 
-CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two primes per level", "3 primes": "three primes per level"}
+CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two primes per level",
+          "3 primes": "three primes per level"}
 
 
 def chains() -> str:
