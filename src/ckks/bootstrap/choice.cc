@@ -29,10 +29,25 @@ struct Candidate {
   int spent = 0;  // levels, of those that the order leaves without an arcsine
 };
 
+// Mean square of what EvalMod's function takes where it meets random slots themselves, whose parts
+// are uniform in [-1, 1].
+double taken_from_random_slots(const SinePolynomial& sine, double ratio) {
+  constexpr int kPoints = 64;
+  double sum = 0;
+  for (int i = 0; i < kPoints; ++i) {
+    const double u = (i + 0.5) / kPoints, error = reduced_exactly(sine, u * ratio) / ratio - u;
+    sum += error * error;
+  }
+  return 2 * sum / kPoints;
+}
+
 // Mean square of what EvalMod's function takes from random slots in the unit box.
 double taken_from_random(const Params& params, const Candidate& c) {
-  if (!c.form.sine.arcsine.empty()) return 0;
   const double ratio = c.form.plan.message_ratio, lost = kCubic * ratio * ratio;
+  if (!c.form.sine.arcsine.empty()) {
+    // Random coefficients are small beside what an arcsine corrects, but slots are not.
+    return c.options.slot_to_coeff_first ? taken_from_random_slots(c.form.sine, ratio) : 0;
+  }
   if (c.options.slot_to_coeff_first) return 2 * lost * lost / 7;  // the mean of u^6 is 1/7
   // Coefficients are normal of variance 1 / (3 slots), and 2 slots of their cubes add up.
   const double slots = c.options.slots == 0 ? params.max_slots() : c.options.slots;

@@ -183,6 +183,13 @@ class ArcsineNoise {
   std::vector<double> factor_, switched_, divided_;
 };
 
+// Whether the arcsine starts at a scale that is chosen for it. That of the set, in the usual order,
+// takes the one at which the double angles end. With SlotToCoeff first that one is the scale of the
+// result, which leaves too little of the powers.
+bool chooses_arcsine_scales(const SinePolynomial& sine, const PlanShape& shape) {
+  return shape.arcsine > 1 || (shape.slots_first && !sine.arcsine.empty());
+}
+
 // The powers of two for the arcsine's first and last scale at which it and SlotToCoeff leave least:
 // products are rescaled by the small factors of user levels, so scales grow in it, and SlotToCoeff
 // brings them down. With SlotToCoeff first the last scale is given.
@@ -237,7 +244,7 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
     // Twice the rescale factor is what a double angle keeps.
     plan.sine_scale = 2 * params.rescale_factor(plan.sine_level + 1);
   }
-  if (shape.arcsine > 1) choose_arcsine_scales(params, sine, plan, shape);
+  if (chooses_arcsine_scales(sine, shape)) choose_arcsine_scales(params, sine, plan, shape);
 
   // After ModRaise and trace a coefficient is T (m + q0 I) over raised_scale; z + conj(z) doubles.
   const double trace = std::ldexp(1.0, params.log_n() - 1 - shape.log_slots);
@@ -272,7 +279,7 @@ BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, cons
   if (shape.slots_first) {
     BootstrapNoise noise = params.bootstrap_noise_slots_first(slots, ratio);
     noise.raised += 2 / (ratio * ratio) * over_raised_noise(params, plan, shape);
-    if (shape.arcsine > 1) {
+    if (chooses_arcsine_scales(sine, shape)) {
       // The double angles end at a scale of their own.
       const int level = params.default_level();
       const double scale = params.scale(level) / ratio;
