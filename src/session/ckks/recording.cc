@@ -1,11 +1,20 @@
 #include "latticino/recording.h"
 
+#include <algorithm>
+
 #include "math/errors.h"
 #include "session/ckks/state.h"
 #include "session/recorded_program.h"
 
 namespace latticino {
 namespace session {
+namespace {
+
+// Bounds of what lies behind the values may exceed the recording's by so much, as samples show
+// only roughly how large values are.
+constexpr double kMoreThanRecorded = 1.25;
+
+}  // namespace
 
 // A recorded function of arrays, with the errors that results are expected to have.
 class RecordedArrays {
@@ -22,6 +31,7 @@ class RecordedArrays {
     std::size_t parts = 0;
     bool clean = false;
     Range range;
+    double rest = 0;  // bound on what lies behind the values
     double error = 0;
     std::uint64_t source = 0;  // of its error's part in those of the results
   };
@@ -64,8 +74,12 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   Parts parts;
   for (const Array& example : examples) {
     const ArrayState& x = state(example);
-    Form form{x.shape,           x.parts().size(),  x.clean() || !x.padded(),
-              x.known().range(), x.known().error(), 0};
+    Form form{.shape = x.shape,
+              .parts = x.parts().size(),
+              .clean = x.clean() || !x.padded(),
+              .range = x.known().range(),
+              .rest = x.rest().bound,
+              .error = x.known().error()};
     ArrayState taken = x;
     Contents& contents = taken.contents;
     if (!x.clean()) {  // other arguments may hold other numbers there
@@ -142,6 +156,13 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
       throw ScaleError("program", "values " + range.str(),
                        "values " + forms_[i].range.str() + ", as in the recording",
                        "record the program with an argument of this range");
+    }
+    const double rest = std::max(forms_[i].rest, forms_[i].range.reach());
+    if (x.rest().bound > kMoreThanRecorded * rest) {
+      throw ScaleError("program",
+                       "slots behind the values that hold up to " + short_number(x.rest().bound),
+                       "up to " + short_number(rest) + ", as in the recording",
+                       "clear them before: multiply by ones, which takes a level");
     }
     parts.insert(parts.end(), x.parts().begin(), x.parts().end());
   }

@@ -40,6 +40,18 @@ TEST(Recording, GivesPairsAndVectors) {
   EXPECT_EQ(list(x).size(), 3u);
 }
 
+TEST(Recording, ServesWhatLiesBehindTheValues) {
+  PublicWorld world(kLeveled);
+  const auto beside = [&](double number) {  // in the 212 slots behind the values
+    return world.client.encrypt(numbers(300)) + number - Values(std::vector<double>(300, number));
+  };
+  const auto twice = record([](const Array& a) { return a + a; }, beside(3));
+  for (const double number : {3.0, 2.5, 0.0}) {
+    EXPECT_NEAR(world.client.decrypt_real(twice(beside(number)))[7], 2 * numbers(300)[7], 1e-6);
+  }
+  EXPECT_THROW(twice(beside(300)), ScaleError);
+}
+
 // One records while others compute with constants that neither has made before.
 TEST(Recording, ThreadsShareAContext) {
   PublicWorld world(kLeveled);
