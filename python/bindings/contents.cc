@@ -57,38 +57,30 @@ void bind_facts(nb::class_<Contents>& c) {
                    "The number in slots without values, where it is larger than values are.");
 }
 
+// A sum or a product with plain values.
+template <auto operation>
+Contents with_plain(const Contents& x, const Evaluator& e, const session::Encoded& encoded,
+                    const PlainValues& plain, const std::optional<FlatIndex>& places,
+                    std::size_t ciphertexts) {
+  require(encoded.size() == x.parts.size(), "plain values for each ciphertext");
+  return with_places(x.known, plain, places, ciphertexts, x.slots(),
+                     [&](NumbersView values, const Places* where) {
+                       return (x.*operation)(e, encoded, values, where);
+                     });
+}
+
 void bind_operations(nb::class_<Contents>& c) {
   c.def("plus", &Contents::plus, "evaluator"_a, "other"_a, ReleaseGil())
       .def("minus", &Contents::minus, "evaluator"_a, "other"_a, ReleaseGil())
       .def("plus_number", &Contents::plus_number, "evaluator"_a, "c"_a, ReleaseGil())
-      .def(
-          "plus_plain",
-          [](const Contents& x, const Evaluator& e, const session::Encoded& encoded,
-             const PlainValues& plain, const std::optional<FlatIndex>& places,
-             std::size_t ciphertexts) {
-            require(encoded.size() == x.parts.size(), "plain values for each ciphertext");
-            return with_places(x.known, plain, places, ciphertexts, x.slots(),
-                               [&](NumbersView values, const Places* where) {
-                                 return x.plus_plain(e, encoded, values, where);
-                               });
-          },
-          "evaluator"_a, "encoded"_a, "plain"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
+      .def("plus_plain", &with_plain<&Contents::plus_plain>, "evaluator"_a, "encoded"_a, "plain"_a,
+           "places"_a = nb::none(), "ciphertexts"_a = 0)
       .def("times", &Contents::times, "evaluator"_a, "other"_a, "same"_a, ReleaseGil())
       .def("times_integer", &Contents::times_integer, "evaluator"_a, "c"_a, ReleaseGil())
       .def("times_number", &Contents::times_number, "evaluator"_a, "c"_a,
            "always_rescaled"_a = false, ReleaseGil())
-      .def(
-          "times_plain",
-          [](const Contents& x, const Evaluator& e, const session::Encoded& factors,
-             const PlainValues& plain, const std::optional<FlatIndex>& places,
-             std::size_t ciphertexts) {
-            require(factors.size() == x.parts.size(), "plain values for each ciphertext");
-            return with_places(x.known, plain, places, ciphertexts, x.slots(),
-                               [&](NumbersView values, const Places* where) {
-                                 return x.times_plain(e, factors, values, where);
-                               });
-          },
-          "evaluator"_a, "factors"_a, "plain"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
+      .def("times_plain", &with_plain<&Contents::times_plain>, "evaluator"_a, "factors"_a,
+           "plain"_a, "places"_a = nb::none(), "ciphertexts"_a = 0)
       .def("conjugated", &Contents::conjugated, "evaluator"_a, ReleaseGil())
       .def("lowered", &Contents::to_level, "evaluator"_a, "level"_a, ReleaseGil())
       .def(

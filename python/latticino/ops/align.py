@@ -70,11 +70,7 @@ def _moved(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ci
 def _lowered(moving: Ciphertext, still: Ciphertext) -> Ciphertext:
     """The operand brought down to the level above that of the other one. Nothing is lost by that, and the move is
     cheaper."""
-    return moving.to_level(still.level + 1) if moving.level > still.level + 1 and _canonical(moving) else moving
-
-
-def _canonical(x: Ciphertext) -> bool:
-    return all(p.scale == x.context.params.scale(p.level) for p in x._parts)
+    return moving.to_level(still.level + 1) if moving.level > still.level + 1 and moving._is_canonical else moving
 
 
 def _slots(x: Ciphertext) -> int:
