@@ -14,7 +14,6 @@ void bind_ciphertext(nb::module_& m) {
       .def_ro("slots", &ckks::Ciphertext::slots)
       .def_prop_ro("limbs", &ckks::Ciphertext::limbs)
       .def_prop_ro("key", [](const ckks::Ciphertext& x) { return x.key.str(); })
-      .def_prop_ro("part_count", [](const ckks::Ciphertext& x) { return x.parts.size(); })
       .def_prop_ro("bytes", &session::bytes_of)
       .def("with_slots", &session::with_slots, "slots"_a)
       .def("__repr__", &ckks::Ciphertext::str);

@@ -114,7 +114,6 @@ void bind_matrix(nb::module_& m) {
           },
           "context"_a, "matrix"_a, "slots"_a, "level"_a)
       .def("apply", &MatrixProduct::apply, "evaluator"_a, "x"_a, ReleaseGil())
-      .def_prop_ro("output_period", &MatrixProduct::output_period)
       .def_prop_ro("bytes", &MatrixProduct::bytes);
 }
 

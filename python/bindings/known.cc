@@ -107,7 +107,6 @@ void bind_facts(nb::class_<Known>& k) {
           [](const Known& x, double size, bool full) { return pair_of(x.bits(size, full)); },
           "size"_a, "full"_a = false)
       .def("within", &Known::within)
-      .def("largest_coefficient", &Known::largest_coefficient, "slots"_a)
       .def("detached", &Known::detached, "size"_a, "full"_a = false)
       .def("renamed",
            [](const Known& x) {

@@ -68,68 +68,12 @@ void bind_estimate(nb::module_& m) {
       .def_ro("range", &Estimate::range)
       .def_prop_ro("rms", [](const Estimate& e) { return e.error.rms(); })
       .def(
-          "worst",
-          [](const Estimate& e, double slots, bool full) { return e.error.worst(slots, full); },
-          "slots"_a, "full"_a)
-      .def(
-          "worst_to_normal",
-          [](const Estimate& e, double slots) {
-            const double normal = e.error.worst(slots, false);
-            return normal > 0 ? e.error.worst(slots, true) / normal : 1.0;
-          },
-          "slots"_a)
-      .def(
-          "with_range",
-          [](const Estimate& e, const Range& range) {
-            return Estimate{range, e.error};
-          },
-          "range"_a)
-      .def(
-          "scaled_error",
-          [](const Estimate& e, double f) {
-            return Estimate{e.range, e.error.times(f, f)};
-          },
-          "factor"_a)
-      .def(
-          "plus", [](const Estimate& x, const Estimate& y) { return x + y; }, "other"_a)
-      .def(
-          "minus", [](const Estimate& x, const Estimate& y) { return x + -y; }, "other"_a)
-      .def("times", &session::product, "other"_a, "same"_a, "added"_a)
-      .def("times_plain", &session::times_plain, "plain"_a, "rounding"_a, "added"_a)
-      .def("plus_plain", &session::plus_plain, "plain"_a, "rounding"_a)
-      .def("times_number", &session::times_number, "c"_a, "added"_a)
-      .def(
-          "conjugated",
-          [](const Estimate& x, double added) { return session::conjugate(x, added); }, "added"_a)
-      .def("moved", &session::moved, "steps"_a, "masked"_a, "added"_a)
-      .def("summed", &session::summed, "count"_a, "added"_a)
-      .def(
-          "mapped",
-          [](const Estimate& x, double l1, double l2, bool real, double added) {
-            return session::mapped(x, l1, l2, real, added);
-          },
-          "l1"_a, "l2"_a, "real"_a, "added"_a)
-      .def("plus_error", &session::plus_error, "added"_a, "white"_a = true)
-      .def(
           "polynomial",
           [](const Estimate& x, const std::vector<Complex>& coefficients, bool chebyshev,
              double lower, double upper, double added, double mapping) {
             return session::polynomial(x, {coefficients, chebyshev, lower, upper}, added, mapping);
           },
-          "coefficients"_a, "chebyshev"_a, "lower"_a, "upper"_a, "added"_a, "mapping"_a)
-      .def("refreshed", &session::refreshed, "noise"_a, "ratio"_a, "of_slots"_a, "slots"_a)
-      .def("renamed",
-           [](const Estimate& x) {
-             std::uint64_t source = 0;
-             Estimate out{x.range, x.error.renamed(&source)};
-             return std::pair(out, source);
-           })
-      .def(
-          "with_source",
-          [](const Estimate& x, std::uint64_t source, double factor) {
-            return Estimate{x.range, x.error.with_source(source, factor)};
-          },
-          "source"_a, "factor"_a);
+          "coefficients"_a, "chebyshev"_a, "lower"_a, "upper"_a, "added"_a, "mapping"_a);
 }
 
 }  // namespace
