@@ -1,15 +1,17 @@
-"""Every figure with a unit in README and the pages for users has a source.
+"""Every figure with a unit in README, the pages for users and the laboratory notes has a source.
 
-Tables that docs/make_tables.py writes have records or plans. Any other figure stands in a block (paragraph, list, table) for which
-a comment before it names where it comes from, or a section whose heading is followed by one:
+Tables that docs/make_tables.py writes have records or plans. Any other figure stands in a section that links the record which has
+it, in a block (paragraph, list, table) for which a comment before it names where it comes from, or in a section whose heading is
+followed by one:
 
     <!-- figures: record 2026-11-23-h200-bootstrap; reference Chameleon; limit 4 GiB, 64 MiB: what the library allows -->
 
-- ``record NAME``: a file of bench/records has it, rounded as it is printed.
+- ``record NAME``: a file of bench/records, or of the weights that ship, has it, rounded as it is printed.
 - ``reference SOURCE``: references.json has it of that source.
 - ``KIND FIGURES: REASON``: these figures need none. KIND is one of KINDS.
 
-Only figures of time, memory, shares and factors count, and bits with decimals: others are parameters.
+Only figures of time, memory, shares and factors count, and bits with decimals: others are parameters. What was predicted before it
+was measured needs no source: text from ``*Predicted*`` to ``*Measured*`` or the end of its block, and columns headed ``predicted``.
 """
 
 import json
@@ -22,14 +24,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ("api.md", "cpp_api.md", "papers.md")  # from docstrings, headers and records
-PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in GENERATED)]
+PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.name not in GENERATED)]
+RECORDS = {path.stem: path for room in ("bench/records", "python/latticino/workloads/trained_weights")
+           for path in (ROOT / room).glob("*.json")}
 KINDS = {"computed": "follows from parameters or a model", "limit": "the code or a test sets it",
-         "derived": "from figures of the record that the reason names", "unrecorded": "measured, and not kept"}
+         "derived": "from figures of the record that the reason names"}
 SECONDS = {"s": 1, "seconds": 1, "min": 60, "minutes": 60, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 BYTES = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TB": 1e12}
 UNITS = [*SECONDS, *BYTES, "%", "times", "bits", "bit"]
 FIGURE = re.compile(rf"(?<![\w.^,-])(\d+(?:,\d{{3}})*(?:\.\d+)?)\s({'|'.join(UNITS)})(?![\w/])")
 MARKER = re.compile(r"<!-- figures: (.*?) -->", re.DOTALL)
+LINKED = re.compile(r"\]\([./]*bench/records/([\w.-]+)\.json\)")
+UNKEPT = re.compile(r"(?i)\bno\s+records?\b|\bunrecorded\b|without\s+a\s+record|\bread\s+once\s*[,;)]")
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,19 @@ class Figure:
         return f"{value:,.{len(self.number.partition('.')[2])}f}".replace(",", "") == self.number.replace(",", "")
 
 
+def measured(block: str) -> str:
+    """A block without what was predicted."""
+    block = re.sub(r"\*Predicted\*.*?(?=\*Measured\*|\Z)", " ", block, flags=re.DOTALL)
+    lines = block.splitlines()
+    if len(lines) < 3 or not all(line.lstrip().startswith("|") for line in lines):
+        return block
+    rows = [re.split(r"(?<!\\)\|", line) for line in lines]
+    left = [i for i, cell in enumerate(rows[0]) if cell.strip() != "predicted"]
+    return "\n".join("|".join(row[i] for i in left if i < len(row)) for row in rows)
+
+
 def figures(block: str) -> list[Figure]:
-    prose = re.sub(r"`[^`\n]*`|\]\([^)]*\)", " ", block)
+    prose = re.sub(r"`[^`\n]*`|\]\([^)]*\)", " ", measured(block))
     found = [Figure(*match) for match in FIGURE.findall(prose)]
     return [f for f in found if not f.unit.startswith("bit") or "." in f.number]
 
@@ -105,9 +122,9 @@ class Sources:
         for entry in filter(None, (e.strip() for e in " ".join(text.split()).split(";"))):
             kind, _, rest = entry.partition(" ")
             if kind == "record":
-                path = ROOT / "bench" / "records" / f"{rest}.json"
-                if path.exists():
-                    self.rows += json.loads(path.read_text())
+                if rest in RECORDS:
+                    kept = json.loads(RECORDS[rest].read_text())
+                    self.rows += kept if isinstance(kept, list) else [kept]
                 else:
                     self.faults.append(f"no record {rest}")
             elif kind == "reference":
@@ -137,9 +154,17 @@ class Sources:
         return [f"{figure} is exempt, and not there" for figure in self.exempt if figure not in self.used]
 
 
+def linked(text: str) -> list[Sources]:
+    """For each section that begins with a heading, the records that it links; the first is what stands before any heading."""
+    parts = re.split(r"^#.*$", re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE), flags=re.MULTILINE)
+    return [Sources("; ".join(f"record {name}" for name in dict.fromkeys(LINKED.findall(part)))) for part in parts]
+
+
 def faults(text: str) -> list[str]:
     """The figures without a source, by line."""
     found: list[str] = []
+    links = iter(linked(text))
+    here = next(links)
     everything: list[tuple[int, Sources]] = []
     section: list[Sources] = []
     pending: list[Sources] = []
@@ -153,8 +178,8 @@ def faults(text: str) -> list[str]:
             continue
         after_heading = block.startswith("#") and "\n" not in block
         if block.startswith("#"):
-            section = []
-        known = [*pending, *section]
+            section, here = [], next(links)
+        known = [*pending, *section, here]
         for figure in figures(block):
             having = [sources.has(figure) for sources in known]  # all of them, as each notes which exemptions are used
             found += [] if any(having) else [f"line {line}: {figure} has no source"]
@@ -167,6 +192,14 @@ def faults(text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_figure_has_a_source(page):
     assert faults(page.read_text()) == []
+
+
+def test_no_page_says_that_a_figure_was_not_kept():
+    kept = [f"{page.relative_to(ROOT)}: {found[0]}" for page in PAGES for found in UNKEPT.finditer(page.read_text())]
+    assert kept == []
+    for words in ("(read once, no record)", "(read\nonce)", "No record of these runs was kept", "in turn, no\nrecord", "unrecorded 3 s"):
+        assert UNKEPT.search(words), words
+    assert not UNKEPT.search("Each limb is read once and written once.")
 
 
 def of(marker, block="It takes 8.58 ms."):
@@ -192,6 +225,7 @@ def test_exemptions_name_their_figures_and_a_reason():
     assert of("limit 8.58 ms: so") == ["line 5: no reason for 8.58 ms"]
     assert of("derived 8.58 ms: rows of 2026-01-01-none") == ["line 5: no record 2026-01-01-none"]
     assert of("limit 8.58 ms: tests/no_such.py sets it") == ["line 5: no such file: tests/no_such.py"]
+    assert len(of("unrecorded 8.58 ms: printed by a program")) == 2
     for bad in ("record none", "reference Nobody", "believed 8.58 ms: as we said so", "8.58 ms"):
         assert len(of(bad)) == 2, bad
 
@@ -202,3 +236,18 @@ def test_what_counts_and_where_a_comment_reaches():
     marked = f"# T\n\n<!-- figures: {BOOT} -->\n\n8.58 ms.\n\nAnd 8.58 ms.\n\n## U\n\n8.58 ms.\n"
     assert faults(marked) == ["line 11: 8.58 ms has no source"]  # a section's comment ends with the section
     assert faults(marked.replace("# T\n", "# T\n\nText.\n")) == ["line 9: 8.58 ms has no source", "line 13: 8.58 ms has no source"]
+
+
+def test_links_to_records_count_for_their_section():
+    link = "[record](../bench/records/2026-11-23-h200-bootstrap.json)"
+    assert faults(f"# T\n\n8.58 ms.\n\nSee {link}.\n") == []
+    assert faults(f"# T\n\nSee {link}.\n\n## U\n\n8.58 ms.\n") == ["line 7: 8.58 ms has no source"]
+    assert faults(f"# T\n\n7.77 ms, {link}.\n") == ["line 3: 7.77 ms has no source"]
+
+
+def test_predictions_need_no_source():
+    assert faults("# T\n\n*Predicted*: 3 ms. It may be 4 ms.\n") == []
+    assert faults("# T\n\n*Predicted*: 3 ms. *Measured*: 4 ms.\n") == ["line 3: 4 ms has no source"]
+    assert faults("# T\n\n*Predicted*: 3 ms.\n\nThen 4 ms.\n") == ["line 5: 4 ms has no source"]
+    table = "# T\n\n| x | predicted | measured |\n|---|---|---|\n| y | 3 ms | 4 ms |\n"
+    assert faults(table) == ["line 3: 4 ms has no source"]
