@@ -55,6 +55,10 @@ def main():
     asked = parser.parse_args()
     if asked.rounds < 1:
         parser.error("--rounds takes 1 or more")
+    missing = [str(path) for build, _ in (asked.before, asked.after) for path in
+               sorted({Path(build, program[0]) for program in PROGRAMS}) if not path.is_file()]
+    if missing:
+        parser.error(f"{', '.join(missing)} missing: build with -DLATTICINO_CUDA=ON -DLATTICINO_BENCH=ON first")
     found = {"before": {}, "after": {}}
     for at in range(asked.rounds):
         for name, rows in found.items():

@@ -78,9 +78,7 @@ def train(run, student, teacher):
             scores = model(images.batch(index))
         return F.cross_entropy(scores.float(), images.labels[index])
 
-    weight = asked.penalty
-
-    def of_student(model, index):
+    def of_student(model, index, weight=asked.penalty):
         x, labels = images.batch(index), images.labels[index]
         with half_precision(run.device):
             scores = model(x).float()
@@ -106,14 +104,14 @@ def train(run, student, teacher):
         return max(1, round(FROZEN * epochs)), lambda model: freeze_norms(model, NOISE)
 
     def softer(model, done):
-        fade(model, max(0.0, 1 - done / asked.fade))
+        fade(model, max(0.0, 1 - done / asked.fade) if asked.fade else 0.0)
 
     cut_at(student, asked.end)
     fit(run, "student", student, of_student, count, last=last(asked.epochs), before=softer, check=right)
     if asked.settle:
-        weight = asked.settle_penalty
         cut_at(student, asked.settle_end)
-        fit(run, "settled", student, of_student, count, asked.settle, asked.settle_peak,
+        settling = functools.partial(of_student, weight=asked.settle_penalty)
+        fit(run, "settled", student, settling, count, asked.settle, asked.settle_peak,
             last=(asked.settle, lambda model: freeze_norms(model, NOISE)), check=right)
     return run.finish(student, correct_of(student, test, labels), len(labels), trained_on=count, **more)
 

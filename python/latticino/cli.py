@@ -35,20 +35,31 @@ _NETWORKS = ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "
 _OWN.update(dict.fromkeys(_NETWORKS, ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot")))
 
 
-def _demo(args: argparse.Namespace) -> int:
+def _require_used(args: argparse.Namespace) -> None:
+    """Raises UnsupportedError for an option that the demo would not read."""
+    def given(option: str) -> bool:
+        return getattr(args, option) is not None
+
     for option in sorted({option for several in _OWN.values() for option in several} - set(_OWN[args.what])):
-        if getattr(args, option) not in (None, False):
+        if given(option):
             owners = " and ".join(name for name, several in _OWN.items() if option in several)
             raise errors.UnsupportedError.explain(
                 f"demo {args.what}", f"--{option.replace('_', '-')}", "options of its own",
                 f"leave it out: it is of {owners}")
+    for option, beside, reason in (("preset", "scales", "each scale has a set of its own"),
+                                   ("output", "scales", "several trainings draw no plot"),
+                                   ("output", "no_plot", "nothing is drawn")):
+        if given(option) and given(beside):
+            raise errors.UnsupportedError.explain(
+                f"demo {args.what}", f"--{option} beside --{beside.replace('_', '-')}", "one of them",
+                f"leave --{option} out: {reason}")
+
+
+def _demo(args: argparse.Namespace) -> int:
     if args.what == "trees":
         return _trees(args)
     if args.what in _NETWORKS:
         return _network(args)
-    if args.scales and args.preset:
-        raise errors.UnsupportedError.explain(
-            "demo helr", "--preset beside --scales", "one of them", "leave --preset out")
     args.preset, args.repeat = args.preset or DEFAULT_PRESET, args.repeat or 1
     return _sort(args) if args.what == "sort" else _helr(args)
 
@@ -287,14 +298,14 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--bits", type=count(1, 18), help="sort: precision of one exchange; default: 12")
     demo.add_argument("--scales", type=_scales, help="helr: a training on the set of each scale, such as "
                       "30,35,40,45,50 for 2^30 to 2^50")
-    demo.add_argument("--separate", action="store_true", help="helr: weights and momentum each bootstrap by themselves")
+    demo.add_argument("--separate", action="store_true", default=None, help="helr: weights and momentum each bootstrap by themselves")
     demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
                       "default: 1")
     demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,
                       help="helr: steps are recorded before the training and replayed; default: on a GPU")
     demo.add_argument("--output", type=Path, help="helr, sort, networks: the plot; default: "
                       "latticino-demo.png")
-    demo.add_argument("--no-plot", action="store_true")
+    demo.add_argument("--no-plot", action="store_true", default=None)
     demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")
 
     command("info", _info, "versions, devices, presets")
@@ -371,7 +382,7 @@ def _parser() -> argparse.ArgumentParser:
 def _require_writable(args: argparse.Namespace) -> None:
     """Raises FileError, before anything is measured, if the result could not be written."""
     reads = getattr(args, "what", None) == "report"  # a record is read there
-    if args.command == "demo" and "output" in _OWN[args.what] and args.output is None:
+    if args.command == "demo" and "output" in _OWN[args.what] and args.output is None and not args.scales:
         args.output = Path("latticino-demo.png")
     plots = not getattr(args, "no_plot", False)
     for name, wanted in (("record", not reads), ("output", plots), ("plot", True), ("table", True)):
@@ -394,6 +405,8 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     args = _parser().parse_args(arguments)
     try:
+        if args.command == "demo":
+            _require_used(args)
         _require_writable(args)
         status: int = args.handler(args)
         sys.stdout.flush()

@@ -260,7 +260,12 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
 
 @pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it is of helr"),
                                               (["--size", "4", "--no-plot"], "demo helr: had --size.*it is of sort"),
-                                              (["trees", "--no-plot"], "demo trees: had --no-plot.*of helr and sort")])
-def test_options_of_another_demo_are_refused(options, message, capsys):
+                                              (["trees", "--no-plot"], "demo trees: had --no-plot.*of helr and sort"),
+                                              (["sort", "--no-recorded"], "demo sort: had --recorded.*it is of helr"),
+                                              (["--encrypted", "0"], "demo helr: had --encrypted.*it is of"),
+                                              (["--scales", "35", "--preset", "n16-d35-boot-v1"], "--preset beside --scales"),
+                                              (["--scales", "35", "--output", "a.png"], "--output beside --scales"),
+                                              (["sort", "--output", "a.png", "--no-plot"], "--output beside --no-plot")])
+def test_options_that_a_demo_would_not_read_are_refused(options, message, capsys):
     assert cli.main(["demo", *options]) == 1
     assert re.search(message, capsys.readouterr().err)

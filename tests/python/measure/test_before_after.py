@@ -44,3 +44,10 @@ def test_both_builds_are_recorded_and_what_differs_is_named(tmp_path):
 def test_a_program_that_fails_ends_the_run(tmp_path):
     done = run(build(tmp_path / "old", 1.0), build(tmp_path / "new", 1.0, fails=True), tmp_path / "r.json")
     assert done.returncode != 0 and "no device" in done.stderr and not (tmp_path / "r.json").exists()
+
+
+def test_a_program_that_is_missing_is_named_before_anything_runs(tmp_path):
+    before, after = build(tmp_path / "old", 1.0), build(tmp_path / "new", 1.0)
+    (after / "bench_switch").unlink()
+    done = run(before, after, tmp_path / "r.json")
+    assert done.returncode == 2 and "new/bench_switch missing: build with" in done.stderr and "round" not in done.stdout
