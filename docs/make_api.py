@@ -26,7 +26,7 @@ GROUPS = {
     "Functions": ["fit", "Fit", "fit_sign", "Sign", "exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt"],
     "Order and softmax": ["sort", "fit_sort", "Sorting", "top_k", "softmax", "logsumexp"],
     "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",
-                           "record", "Scalar"],
+                           "record", "Scalar", "save_program", "load_program", "SavedProgram"],
     "Networks": ["nn", "nn.compile", "nn.load", "nn.Compiled", "nn.Network", "nn.NetworkPlan", "nn.LayerPlan", "nn.Lowered", "nn.Node",
                  "nn.Affine", "nn.Series", "nn.Grid"],
     "Debugging": ["debug", "SecretWarning", "profile", "Profile", "ProfileRow", "Noise", "progress"],

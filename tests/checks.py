@@ -86,7 +86,7 @@ def try_programs():
     machine, as claims are held to their distribution, which few programs do not show."""
     setup(testing=True)
     command = [PYTHON, "-m", "latticino", "fuzz", "--device", "cpu", "--seed", "1"]
-    parts = {"ckks": 640, "tfhe": 320, "switching": 80}
+    parts = {"ckks": 640, "tfhe": 320, "switching": 80, "saved": 60, "program-files": 1000}
     failed = sum(subprocess.call([*command, "--part", part, "--programs", str(programs)]) != 0
                  for part, programs in parts.items())
     return tiers.Counts(len(parts) - failed, failed)

@@ -92,6 +92,8 @@ from .pickling import loads, unpickling
 from .programs.choice import Candidate, Choice, choose
 from .programs.profiling import Profile, ProfileRow, profile
 from .programs.program import Program, record
+from .saved.files import load_program, save_program
+from .saved.program import SavedProgram
 from .tfhe.functions import where
 
 __all__ = [
@@ -107,6 +109,7 @@ __all__ = [
     "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
     "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
     "ParameterCosts", "load_params", "load_server_keys", "make_params", "maximum", "minimum", "nn",
-    "parameter_costs", "precision", "preset", "presets", "record",
-    "save_ciphertext", "save_params", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",
+    "SavedProgram", "load_program", "parameter_costs", "precision", "preset", "presets", "record",
+    "save_ciphertext", "save_params", "save_program", "save_secret_key", "save_server_keys", "stack", "tfhe",
+    "to_bytes", "where",
 ]

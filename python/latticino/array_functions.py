@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from . import errors
 from .arrays import as_integer
 from .ckks import ranking
 from .ckks.ciphertext import Ciphertext
-from .common import roles
+from .common import captured, roles
 from .functions import softmax as normalised
 from .functions import sorting
 from .ops import moves
@@ -24,7 +24,7 @@ Domain = tuple[float, float] | None
 
 def _apply(name: str, x: Any, f: Any, domain: Domain, bits: float) -> Ciphertext:
     roles.require_kind(name, x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
-    return Ciphertext.approximate(x, f, domain, bits)
+    return cast("Ciphertext", x.approximate(f, domain, bits))
 
 
 def exp(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
@@ -67,6 +67,7 @@ def sqrt(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     return x.sqrt(domain, bits)
 
 
+@captured.step("lt.sort")
 def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | None = None,
          axis: int | None = -1) -> Ciphertext:
     """The values in ascending order along an axis, as ``np.sort``: docs/functions.md.
@@ -88,6 +89,7 @@ def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | No
     return sorting.sort(x, domain, bits, gap, axis)
 
 
+@captured.step("lt.softmax")
 def softmax(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
     """``exp(x) / exp(x).sum(axis, keepdims=True)`` of real values in a domain, within ``2**-bits``: docs/functions.md.
 
@@ -103,12 +105,14 @@ def softmax(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 
     return normalised.softmax(x, axis, domain, bits)
 
 
+@captured.step("lt.logsumexp")
 def logsumexp(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
     """``log(exp(x).sum(axis))`` of real values in a domain, within ``2**-bits``. As `softmax`, without halving."""
     roles.require_kind("logsumexp", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
     return normalised.logsumexp(x, axis, domain, bits)
 
 
+@captured.step("lt.top_k")
 def top_k(x: Ciphertext, k: int, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None,
           bits: float | None = None, **options: Any) -> tuple[Ciphertext, Ciphertext]:
     """The k largest values in descending order, and their indices into the flat array: two arrays of shape (k,).
@@ -120,6 +124,7 @@ def top_k(x: Ciphertext, k: int, bound: float = 1.0, method: str = "ranks", *, g
     return ranking.top(x, k, bound, method, gap, bits, True, "top_k", options)
 
 
+@captured.step("lt.minimum")
 def minimum(x: Any, y: Any, **options: Any) -> Any:
     """The smaller of two, element by element: of TFHE's integers, or of CKKS arrays by `Ciphertext.minimum` and its
     options.
@@ -127,6 +132,7 @@ def minimum(x: Any, y: Any, **options: Any) -> Any:
     return _extreme("minimum", x, y, options)
 
 
+@captured.step("lt.maximum")
 def maximum(x: Any, y: Any, **options: Any) -> Any:
     """The larger of two, element by element: of TFHE's integers, or of CKKS arrays by `Ciphertext.maximum` and its
     options.
@@ -158,6 +164,7 @@ def concatenate(arrays: Sequence[Ciphertext], axis: int | None = ...) -> Ciphert
 def concatenate(arrays: Sequence[EncryptedArray], axis: int = ...) -> EncryptedArray: ...
 
 
+@captured.step("lt.concatenate")
 def concatenate(arrays: Any, axis: Any = 0) -> Ciphertext | EncryptedArray:
     """Arrays joined along an axis; no bootstrapping.
 
@@ -180,6 +187,7 @@ def stack(arrays: Sequence[Ciphertext], axis: int = ...) -> Ciphertext: ...
 def stack(arrays: Sequence[EncryptedArray], axis: int = ...) -> EncryptedArray: ...
 
 
+@captured.step("lt.stack")
 def stack(arrays: Any, axis: int = 0) -> Ciphertext | EncryptedArray:
     """Arrays of one shape joined along a new axis; no bootstrapping. As `concatenate`."""
     several = _ciphertexts(arrays, "stack")

@@ -370,7 +370,7 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--minutes", type=minutes, default=5.0, help="for all parts together")
     fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
                       "checks what is claimed of precision")
-    fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching"), help="this part alone")
+    fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching", "saved", "program-files"), help="this part alone")
     fuzz.add_argument("--seed", type=count(0, 2**62), default=1,
                       help="of the first program; each program names its own")
     fuzz.add_argument("--jobs", type=count(1, 1024), default=1,

@@ -129,7 +129,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
             scalars: Mapping[str, Scalar]) -> Plan:
     """The plan of a program for arguments like these, and numbers of these ranges."""
     twin, recorder = context._dry()
-    inputs = [_stand_in(twin, context, x) for x in examples]
+    inputs = [stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes
     with Numbers(scalars, twin).given() as numbers:
         results = _ciphertexts(program(*inputs, **numbers))
@@ -162,7 +162,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         notes=list(twin._notes))
 
 
-def _stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
+def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     """A ciphertext without data, shaped as `x` would be once encrypted."""
     level, scale, known, sample = twin.level, None, None, None
     layout, stated = None, _native.Range.assumed(False)

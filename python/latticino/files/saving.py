@@ -59,7 +59,7 @@ def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: A
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(_path("save_ciphertext", path), x, signing.signer("save_ciphertext", sign))
     refuse(x.context, "save_ciphertext")
-    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, _note(x),
+    _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, note_of(x),
                              signing.signer("save_ciphertext", sign))
 
 
@@ -80,7 +80,7 @@ def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
         return tfhe_files.load_ciphertext(_path("load_ciphertext", path), context,
                                           signing.verifier("load_ciphertext", verify))
     refuse(context, "load_ciphertext")
-    return _ciphertext(context, *_native.load_ciphertexts(_path("load_ciphertext", path), context._native,
+    return described(context, *_native.load_ciphertexts(_path("load_ciphertext", path), context._native,
                                                           signing.verifier("load_ciphertext", verify)))
 
 
@@ -107,8 +107,8 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
         return tfhe_files.to_bytes(x, signer)
     refuse(x.context, "to_bytes")
     if final:
-        return answer.to_bytes(x, signer, _note)
-    return _native.ciphertexts_to_bytes(x._parts, _note(x), signer)
+        return answer.to_bytes(x, signer, note_of)
+    return _native.ciphertexts_to_bytes(x._parts, note_of(x), signer)
 
 
 @overload
@@ -153,7 +153,7 @@ def from_bytes(data: bytes, context: Context | tfhe.Context, *, kind: Any = None
     if isinstance(context, tfhe.Context):
         return tfhe_files.from_bytes(data, context, check)
     refuse(context, "from_bytes")
-    return _ciphertext(context, *_native.ciphertexts_from_bytes(data, context._native, check))
+    return described(context, *_native.ciphertexts_from_bytes(data, context._native, check))
 
 
 def _require_kind_of_keys(context: Context | tfhe.Context, kind: Any) -> None:
@@ -317,7 +317,8 @@ def _path(operation: str, path: Any) -> str:
     return arrays.as_path(path, operation)
 
 
-def _note(x: Ciphertext, known: _native.Known | None = None) -> str:
+def note_of(x: Ciphertext, known: _native.Known | None = None) -> str:
+    """What a file says of an array beside its ciphertexts; or, with `known`, of one of which that is known."""
     r, where = x._known.widest, x.layout  # what samples showed is stated as a range: it holds for them alone
     error = (known or x._known).error
     fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
@@ -335,7 +336,7 @@ def _note(x: Ciphertext, known: _native.Known | None = None) -> str:
     return text
 
 
-def _ciphertext(context: Context, parts: list[_native.Ciphertext], note: str, final: bool) -> Ciphertext:
+def described(context: Context, parts: list[_native.Ciphertext], note: str, final: bool) -> Ciphertext:
     """Rebuilds the array; the note comes from outside, so every field of it is checked."""
     fields = notes.Note.read(note)
     inner = fields.part("array")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, errors
+from ..common import captured
 from ..common.layout import Layout
 from ..ops import moves
 from .maps import MOST_ENTRIES, LinearMap
@@ -267,6 +268,7 @@ def _hashable(*options: Any) -> tuple[Any, ...]:
 # ---- numpy's, of vectors ----
 
 
+@captured.step("lt.convolve")
 def convolve(a: Ciphertext, v: Any, mode: str = "full") -> Ciphertext:
     """numpy's convolve of an encrypted vector with a clear one: ``y[k] = sum over j of v[j] * a[k - j]``; one level.
 
@@ -276,6 +278,7 @@ def convolve(a: Ciphertext, v: Any, mode: str = "full") -> Ciphertext:
     return _with_vector(a, v, mode, "convolve")
 
 
+@captured.step("lt.correlate")
 def correlate(a: Ciphertext, v: Any, mode: str = "valid") -> Ciphertext:
     """numpy's correlate of an encrypted vector with a clear one: ``y[k] = sum over j of a[j + k] * conj(v[j])``; one
     level. As `convolve`, but `v` is not flipped."""

@@ -26,6 +26,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import flat_index
+from ..common import captured
 from ..common.layout import Layout
 from ..ops import levels, matrix, moves
 from .maps import LinearMap
@@ -273,6 +274,7 @@ def _map(tiling: Tiling, side: Callable[[], tuple[np.ndarray, np.ndarray]], slot
     return moves.remembered(("matrices", tiling, side.__name__, v.shape), made)
 
 
+@captured.step("lt.matrix_power")
 def matrix_power(x: Ciphertext, n: int) -> Ciphertext:
     """``x @ x @ .. @ x`` of encrypted square matrices, shape (..., k, k), for n >= 1: about log2(n) products one after
     the other, 2 levels each."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..common import roles
+from ..common import captured, roles
 from ..common.layout import Layout
 from ..common.locks import Lock
 from ..ops import levels, moves
@@ -238,6 +238,7 @@ class LinearMap(roles.Handle):
     @overload
     def __call__(self, x: Ciphertext, y: Ciphertext, /, *more: Ciphertext) -> tuple[Ciphertext, ...]: ...
 
+    @captured.step("lt.linear_map")
     def __call__(self, *xs: Any) -> Any:
         """The map of encrypted arrays of shape (..., *shape_in)."""
         for x in xs:

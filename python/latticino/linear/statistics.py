@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, errors
+from ..common import captured
 from ..common.layout import Layout
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _MOST_CENTRED = 128  # values of a variable, up to which a clear matrix subtracts their mean
 
 
+@captured.step("lt.cov")
 def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
     """numpy's cov: covariances of the variables in the rows of an encrypted array (columns with ``rowvar=False``).
 
@@ -25,6 +27,7 @@ def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
     return _cov(x, rowvar, ddof, "cov")
 
 
+@captured.step("lt.corrcoef")
 def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bits: float = 20) -> Ciphertext:
     """numpy's corrcoef: covariances over the product of the standard deviations.
 

@@ -217,6 +217,9 @@ class Compiled(Network):
             raise errors.ContextError.explain(
                 "network", "a ciphertext of another context", "one of enc.context",
                 "make the client with lt.keygen(enc.context), or load the ciphertext there")
+        self._require_form(x)
+
+    def _require_form(self, x: Ciphertext) -> None:
         if x.level != self.level or not x.layout.same(self._packing):
             raise errors.ShapeError.explain(
                 "network", f"an array of shape {x.shape} at level {x.level}",
@@ -278,6 +281,11 @@ class Compiled(Network):
             raise errors.FileError.explain("save", f"{path}: {why}", "a folder, or a name for one",
                                            "save to another path") from why
         super().save(folder / "client.network")
+        with Task("writing a network"):
+            files.CONTAINER.put(str(folder / "server.network"), self._server_file())
+
+    def _server_file(self) -> bytes:
+        """The bytes of the file with the weights."""
         graph, weights = files.of_graph(self._network.graph)
         plan = {name: getattr(self.plan, name) for name in ("device", "bits")}
         head = {**self._head("server"), "groups": self._machine.groups, "nodes": graph,
@@ -285,8 +293,7 @@ class Compiled(Network):
                 "units": list(self._network.units), "before": list(self._network.before),
                 "errors": list(self._errors), "steps": files.of_steps(self._placement.steps),
                 "layers": [asdict(layer) for layer in self.plan.layers]}
-        with Task("writing a network"):
-            files.write(str(folder / "server.network"), head, weights)
+        return files.to_bytes(head, weights)
 
     def __repr__(self) -> str:
         return (f"Compiled({self.shape} to {self.result_shape}, {len(self.plan.layers)} layers, {self.preset} on "

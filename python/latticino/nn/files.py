@@ -1,166 +1,41 @@
 """Files of compiled networks: one for the owner of the data, one for the server. Arrays and numbers, no code.
 
-A file is a head of JSON and arrays behind it, and at the end the SHA-256 of all that comes before:
-
-    magic (8 bytes)  version (4)  length of the head (8)  head  arrays, deflated  digest (32)
-
-Numbers are little-endian. Integers of arrays are stored as differences, which are small. The digest finds damage. A
-hostile file can have a correct digest, so every field is checked, and nothing is larger than the head says.
+files/containers.py says what their bytes are. Every field comes from a stranger and is checked.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import os
-import struct
-import tempfile
-import zlib
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from .. import errors
+from ..files.containers import Container
 from ..files.notes import Note
 from ..linear.arranged import FORMS, SIDES, Arrangement, Side
 from .lowered import Affine, Grid, Lowered, Node, Series
 from .ranges import Normal
 from .run import Form, Step
 
-MAGIC = b"LTNNFILE"
-VERSION = 1
-_HEAD = struct.Struct("<8sIQ")
-_DIGEST = 32
-_MOST_HEAD = 1 << 26
+CONTAINER = Container(b"LTNNFILE", 1, "a network", "enc.save")
+MAGIC, VERSION = CONTAINER.magic, CONTAINER.version
 _MOST_NODES = 1 << 20
-_MOST_NUMBERS = 1 << 30  # of an array
-_KINDS: dict[str, np.dtype] = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
 
-
-# ---- containers ----
-
-
-def write(path: str, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Writes a file that appears only once all of it is on disk."""
-    data = to_bytes(head, arrays)
-    target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o644)
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as why:
-        raise errors.FileError.explain("save", f"{path}: {why}", "a folder that can be written to",
-                                       "save to another path") from why
-
-
-def to_bytes(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
-    blobs, rows = [], []
-    for name, array in arrays.items():
-        kind = "<f8" if array.dtype.kind == "f" else "<i8"
-        own = np.ascontiguousarray(array, kind).reshape(-1)
-        blob = zlib.compress((own if kind == "<f8" else np.diff(own, prepend=0)).tobytes(), 1)
-        rows.append({"name": name, "kind": kind, "length": int(own.size), "bytes": len(blob)})
-        blobs.append(blob)
-    text = json.dumps({**head, "arrays": rows}, allow_nan=False).encode()
-    body = b"".join([_HEAD.pack(MAGIC, VERSION, len(text)), text, *blobs])
-    return body + hashlib.sha256(body).digest()
-
-
-def read(path: str) -> tuple[Note, dict[str, np.ndarray]]:
-    """The head and the arrays; FileError for anything but a file of `write`."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as why:
-        raise errors.FileError.explain("load", f"{path}: {why}", "a file of a network", "check the path") from why
-    return from_bytes(data)
-
-
-def from_bytes(data: bytes) -> tuple[Note, dict[str, np.ndarray]]:
-    if len(data) < _HEAD.size + _DIGEST:
-        refuse("too few bytes")
-    magic, version, length = _HEAD.unpack_from(data)
-    if magic != MAGIC:
-        refuse("another kind of file")
-    if version != VERSION:
-        raise errors.FileError.explain("load", f"format version {version} of a network",
-                                       f"version {VERSION} or earlier", "use a later version of this package")
-    if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
-        refuse("bytes that are not those that were written")
-    start, end = _HEAD.size + length, len(data) - _DIGEST
-    if length > _MOST_HEAD or start > end:
-        refuse("a head that is too long")
-    try:
-        head = Note.read(data[_HEAD.size : start].decode())
-    except (UnicodeDecodeError, errors.FileError) as why:
-        raise _refusal("a head that is no JSON object") from why
-    arrays: dict[str, np.ndarray] = {}
-    for row in parts(head, "arrays"):
-        name, kind, count, size = row.text("name"), row.text("kind"), integer(row, "length"), integer(row, "bytes")
-        if kind not in _KINDS or count > _MOST_NUMBERS or size > end - start or name in arrays:
-            refuse("an array that does not fit")
-        arrays[name] = _array(data[start : start + size], _KINDS[kind], count)
-        start += size
-    if start != end:
-        refuse("bytes behind the arrays")
-    return head, arrays
-
-
-def _array(blob: bytes, kind: np.dtype, count: int) -> np.ndarray:
-    engine = zlib.decompressobj()
-    try:
-        raw = engine.decompress(blob, count * kind.itemsize + 1)
-    except zlib.error as why:
-        raise _refusal("an array that cannot be inflated") from why
-    if len(raw) != count * kind.itemsize or engine.unconsumed_tail or engine.unused_data or (blob and not engine.eof):
-        refuse("an array of another length")
-    out = np.frombuffer(raw, kind).astype(kind.newbyteorder("="))
-    return np.cumsum(out) if kind.kind == "i" else out
+write, to_bytes, read, from_bytes = CONTAINER.write, CONTAINER.to_bytes, CONTAINER.read, CONTAINER.from_bytes
+refuse, _refusal, parts, texts = CONTAINER.refuse, CONTAINER.refusal, CONTAINER.parts, CONTAINER.texts
 
 
 # ---- fields from strangers ----
 
 
-def refuse(had: str) -> NoReturn:
-    raise _refusal(had)
-
-
-def _refusal(had: str) -> errors.Error:
-    return errors.FileError.explain("load", f"a file of a network with {had}", "a file that enc.save wrote",
-                                    "save it again, or obtain it again")
-
-
-def parts(note: Note, name: str) -> list[Note]:
-    """The objects of a list."""
-    value = note._fields.get(name)
-    if not isinstance(value, list) or len(value) > _MOST_NODES or not all(isinstance(v, dict) for v in value):
-        refuse(f"no list {name}")
-    return [Note(v) for v in value]
-
-
 def integer(note: Note, name: str, least: int = 0, most: int = 1 << 53) -> int:
-    value = note._fields.get(name)
-    if type(value) is not int or not least <= value <= most:
-        refuse(f"{name} that is no count")
-    return value
+    return CONTAINER.integer(note, name, least, most)
 
 
 def integers(note: Note, name: str, least: int = 0, most: int = 1 << 53) -> tuple[int, ...]:
-    value = note._fields.get(name)
-    if not isinstance(value, list) or len(value) > _MOST_NODES or not all(
-            type(v) is int and least <= v <= most for v in value):
-        refuse(f"{name} that are no counts")
-    return tuple(value)
+    return CONTAINER.integers(note, name, least, most)
 
 
 def numbers(note: Note, name: str) -> tuple[float, ...]:
@@ -169,13 +44,6 @@ def numbers(note: Note, name: str) -> tuple[float, ...]:
             type(v) in (int, float) and abs(v) < 2.0**1000 and math.isfinite(v) for v in value):
         refuse(f"{name} that are no numbers")
     return tuple(float(v) for v in value)
-
-
-def texts(note: Note, name: str) -> tuple[str, ...]:
-    value = note._fields.get(name)
-    if not isinstance(value, list) or len(value) > _MOST_NODES or not all(type(v) is str for v in value):
-        refuse(f"{name} that are no texts")
-    return tuple(value)
 
 
 # ---- units of features ----

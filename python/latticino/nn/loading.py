@@ -30,9 +30,15 @@ def load(path: str | os.PathLike[str], device: str | None = None, *, memory: int
 
     ``device`` and ``memory`` of the server's, as of `compile`. FileError for damaged and foreign files.
     """
+    data = files.CONTAINER.bytes_of(arrays.as_path(path, "load"))
+    return from_bytes(data, device, None if memory is None else as_bytes(memory))
+
+
+def from_bytes(data: bytes, device: str | None = None, memory: int | None = None) -> Network:
+    """The same from the bytes of a file."""
     with Task("reading a network"):
-        head, found = files.read(arrays.as_path(path, "load"))
-        return _loaded(head, found, device, None if memory is None else as_bytes(memory))
+        head, found = files.from_bytes(data)
+        return _loaded(head, found, device, memory)
 
 
 def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory: int | None) -> Network:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, cast, overload
 from .. import _native, errors
 from ..ckks.ciphertext import Ciphertext
 from ..common import roles, views
+from ..common.captured import Captured
 from ..common.recording import Recording
 from ..ops.scalar import Numbers, Scalar, taken
 from ..tfhe.array import EncryptedArray
@@ -35,7 +36,7 @@ class _NotEncryptedProgram:
 _MORE_THAN_SAMPLED = 1.25
 
 
-def _serves_range(recorded: _native.Range, had: _native.Range) -> bool:
+def serves(recorded: _native.Range, had: _native.Range) -> bool:
     """Whether the claims of a recording hold for values of a range. Samples show only roughly where values lie."""
     if had.claim == "calibrated":
         return bool(had.bound <= _MORE_THAN_SAMPLED * recorded.bound)
@@ -83,7 +84,7 @@ class CkksRecording(Recording):
         out = super().run(arguments, *(() if self._numbers is None else (self._numbers.at(values),)))
         for x, recorded, rest in zip(arguments, self._ranges, self._rests):
             # What is assumed is assumed of each argument anew.
-            if not _serves_range(recorded, x.range):
+            if not serves(recorded, x.range):
                 raise errors.ScaleError.explain(
                     "program", f"values {x.range}", f"values {recorded}, as in the recording",
                     "record the program with an argument of this range")
@@ -170,6 +171,8 @@ class Program(roles.Handle):
     def __call__(self, *arguments: Ciphertext | EncryptedArray, **numbers: Any) -> Any:
         """The result of the function for these arguments: one array, or a tuple of arrays. ``numbers``: one for each
         declared name."""
+        if any(isinstance(x, Captured) for x in arguments):
+            return self._function(*arguments, **taken(self._scalars, numbers))
         planned = [x.context for x in arguments if isinstance(x, Ciphertext) and x.context.device == "dry"]
         if planned:
             with Numbers(self._scalars, planned[0]).given() as scalars:

@@ -91,6 +91,16 @@ class Context(Tenancy, roles.Handle):
         self._kind = kind
         self._store = _native.KeyStore.of_tfhe(self._native, budget)
 
+    @classmethod
+    def _for_plans(cls, params: _native.TfheParams, kind: str, arithmetic: str, rerandomizes: bool) -> Context:
+        """A context that can only plan, for a device of that kind, which need not exist here."""
+        out = cls.__new__(cls)
+        out._begin_tenancy(None)
+        out.params, out.device, out._kind, out.arithmetic = params, kind, kind, arithmetic
+        out.threads, out.simd, out._tuning, out.rerandomizes = 0, True, "", rerandomizes
+        out._native = _native.TfheContext.create_dry(params, arithmetic, rerandomizes)
+        return out
+
     def _dry(self) -> tuple[Context, int]:
         """A twin without data that splits its work as the device would, and the bytes of its keys."""
         twin = Context.__new__(Context)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import errors
 from ..arrays import as_numpy, shown
+from ..common import captured
 from . import reductions, types
 from .array import EncryptedArray, Operand
 from .pieces import each
@@ -28,6 +29,7 @@ def _several(values: Any, operation: str) -> list[Any]:
     return list(values)
 
 
+@captured.step("lt.where")
 def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None = None) -> EncryptedArray:
     """``x`` where the encrypted booleans are true, ``y`` elsewhere; the operands broadcast.
 

@@ -18,11 +18,12 @@ from ..._provenance import cpu_name
 from ...common import devices
 from ...common.progress_bar import Task
 from .. import records
-from . import jobs, of_ckks, of_switching, of_tfhe
+from . import jobs, of_ckks, of_saved, of_switching, of_tfhe
 from .result import Claimed, Result
 
 Part = Callable[[str, int, int], Iterator[Result]]
-PARTS: dict[str, Part] = {"ckks": of_ckks.programs, "tfhe": of_tfhe.programs, "switching": of_switching.programs}
+PARTS: dict[str, Part] = {"ckks": of_ckks.programs, "tfhe": of_tfhe.programs, "switching": of_switching.programs,
+                         "saved": of_saved.programs, "program-files": of_saved.hostile}
 EXACT = 200.0  # bits: errors below are none
 SHOWN = 10  # wrong programs of each part that are printed
 

@@ -299,23 +299,29 @@ class World:
             self._seed = seed
 
 
+def drawn_program(rng: np.random.Generator, context: Context, mode: str) -> tuple[Program, list[Operands], list[int]]:
+    """A program, three sets of operands of one make for it, and the levels at which they begin."""
+    bootstraps = context.params.has_bootstrap and rng.integers(3) == 0
+    size = int(rng.choice(SIZES))
+    made = [int(s) for s in rng.integers(0, 2**31, int(rng.integers(1, 4)))]
+    several = [[_made(s, salt, size) for s in made] for salt in range(3)]
+    levels = [_level(rng, context) for _ in made]
+    left = [60 if mode == "auto" else level - 1 for level in levels]
+    program = Drawing(rng, several[0], left, context.level - 2, bool(bootstraps), mode == "numbers").drawn()
+    return program, several, levels
+
+
 def run(world: World, seed: int, kind: str, mode: str) -> Result:
     """One program. `kind` of claim: "calibrated" on other data of the same make, or "declared" bounds; `mode`: "eager",
     "recorded" (on the arguments of the recording and replayed on others), "numbers" (the same with numbers that each
     run brings anew) or "auto" (bootstraps by itself)."""
     rng, context = np.random.default_rng(seed), world.context
-    bootstraps = context.params.has_bootstrap and rng.integers(3) == 0
-    size = int(rng.choice(SIZES))
-    made = [int(s) for s in rng.integers(0, 2**31, int(rng.integers(1, 4)))]
-    operands, samples, others = ([_made(s, salt, size) for s in made] for salt in range(3))
-    levels = [_level(rng, context) for _ in made]
-    left = [60 if mode == "auto" else level - 1 for level in levels]
-    program = Drawing(rng, operands, left, context.level - 2, bootstraps, mode == "numbers").drawn()
+    program, (operands, samples, others), levels = drawn_program(rng, context, mode)
     drawn = program.numbers
     most = {name: Scalar(-value, value) for name, value in drawn.items()}
     later = {name: value * float(rng.choice([-1, 0, 1e-9, *rng.uniform(-1, 1, 3)])) for name, value in drawn.items()}
     title = f"ckks {context.params.name} {kind} {mode} seed {seed}: {', '.join(program.names)}"
-    ranges = [_declared(np.concatenate([x, o])) for x, o in zip(operands, others)]
+    ranges = [declared(np.concatenate([x, o])) for x, o in zip(operands, others)]
 
     def encrypted(values: Operands) -> list[Any]:
         return [world.client.encrypt(x, level, like=s) if kind == "calibrated" else
@@ -356,7 +362,8 @@ def _level(rng: np.random.Generator, context: Context) -> int:
     return context.level if rng.integers(4) else int(rng.integers(1, context.level + 1))
 
 
-def _declared(x: np.ndarray) -> Any:
+def declared(x: np.ndarray) -> Any:
+    """The range of real and imaginary parts."""
     return Range(x.real.min(), x.real.max(), (x.imag.min(), x.imag.max()))
 
 

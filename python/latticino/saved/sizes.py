@@ -1,0 +1,53 @@
+"""How many bytes files of ciphertexts have, from shapes alone: src/io/container.h says what is in them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from .. import _native
+from ..ckks.ciphertext import Ciphertext
+from ..claims import noise
+from ..files import saving
+from ..tfhe import types
+
+_HEADER, _DIGEST, _SIGNATURE = 96, 32, 112
+_ENTRY, _SEED, _LENGTH = 18, 32, 4  # of a ciphertext or batch; of a seed; of a count
+_LONGEST_NOTE = 1 << 16
+
+
+def _around(note: int, entries: int) -> int:
+    """All but seeds and payload."""
+    return _HEADER + _LENGTH + note + _LENGTH + entries * _ENTRY + 2 * _DIGEST
+
+
+def of_fresh(x: Ciphertext) -> int:
+    """Bytes of an array like this one, if the owner of the key has just encrypted it with the range that it claims."""
+    params, level, count = x.context.params, x.level, len(x._parts)
+    known = _native.Known.fresh(x.range, noise.fresh(params, x.scale, x.slots))
+    return _around(len(saving.note_of(x, known).encode()), count) + count * (_SEED + _limbs(params, level))
+
+
+def most_of(params: _native.Params, level: int, count: int) -> int:
+    """Bytes of no more than a signed file of so many ciphertexts at a level, whatever is known of them."""
+    return _around(_LONGEST_NOTE, count) + count * (_SEED + 2 * _limbs(params, level)) + _SIGNATURE
+
+
+def _limbs(params: _native.Params, level: int) -> int:
+    return int(params.limbs(level)) * int(params.n) * 4
+
+
+def of_fresh_tfhe(params: _native.TfheParams, shape: tuple[int, ...], bits: int) -> int:
+    """The same for encrypted booleans or integers of a type."""
+    batches, note = _batches(params, bits), json.dumps({"shape": shape, "dtype": types.name_of(bits)})
+    return _around(len(note), batches) + batches * (_SEED + 4 * math.prod(shape))
+
+
+def most_of_tfhe(params: _native.TfheParams, shape: tuple[int, ...], bits: int) -> int:
+    batches = _batches(params, bits)
+    each = 4 * math.prod(shape) * (int(params.big_dimension) + 1)
+    return _around(_LONGEST_NOTE, batches) + batches * (_SEED + each) + _SIGNATURE
+
+
+def _batches(params: _native.TfheParams, bits: int) -> int:
+    return max(bits // max(params.message_bits, 1), 1)
